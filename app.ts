@@ -11,7 +11,8 @@ import routes, { type RoutesOptions } from './routes/index.ts'
 
 /** The options of all wings. `drainTimeout`: max time for calls in flight at shutdown, in ms. */
 export type AppOptions =
-  & ServerOptions & Omit<BaseOptions, 'credentials'> & SettingsOptions & IdentityOptions & UpstreamWingOptions & DownstreamOptions
+  & ServerOptions
+    & Omit<BaseOptions, 'credentials'> & SettingsOptions & IdentityOptions & UpstreamWingOptions & DownstreamOptions
   & Omit<ExtensionOptions, 'ring'> & ManagementOptions & RoutesOptions & { drainTimeout: number }
 
 /** Max time for requests that are still arriving once everything else is done, in ms. */
@@ -35,7 +36,9 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     app.phase.name = 'draining'
     // All endpoints drain at the same time, within one timeout.
     const { drainTimeout } = options
-    await Promise.all([app.downstream.close(drainTimeout), app.tools.close(drainTimeout), app.settings.drain(drainTimeout)])
+    await Promise.all(
+      [app.downstream.close(drainTimeout), app.tools.close(drainTimeout), app.settings.drain(drainTimeout)]
+    )
     // Requests that are incomplete by then are dropped.
     setTimeout(() => { app.server.closeAllConnections() }, arrivalTimeout).unref()
   })

@@ -67,7 +67,9 @@ async function start (): Promise<void> {
   })
   warn = (sentence) => { app.log.warn(sentence) }
   for (const sentence of [...early.splice(0), ...doubtsOf(process.env), ...misspeltIn(process.env)]) warn(sentence)
-  closeWithGrace({ delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } } }, async ({ err, signal }) => {
+  closeWithGrace({
+    delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } }
+  }, async ({ err, signal }) => {
     // `fatal` would write without end to an output that is closed.
     if (err) app.log.error({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'asked to'})`)
@@ -86,7 +88,10 @@ async function start (): Promise<void> {
     terminal: process.stderr.isTTY ? process.stderr : undefined,
     dataDir,
     makeFolder: () => { makeFolderSync(dataDir, 'DATA_DIR') },
-    named: (path) => { app.log.warn(`What a first start has to tell, with secrets in it, is in ${path}. Read it, and delete it`) }
+    named: (path) => {
+      app.log.warn(`What a first start has to tell, with secrets in it, is in ${path}. Read it, and ` +
+      'delete it')
+    }
   })
   const announce = async (made: FirstAdmin): Promise<void> => {
     try {
@@ -97,11 +102,13 @@ async function start (): Promise<void> {
       warn(messageOf(error))
     }
   }
-  // Of several gateways on one database, only the one that stores the admin prints the password. A file can be removed again.
+  // Of several gateways on one database, only the one that stores the admin prints the password. A file can be removed
+  // again.
   const isSure = env.DB_URL === undefined || !words.isTerminal
   const password = env.ADMIN_PASSWORD ?? developmentPassword
   if (env.ADMIN_PASSWORD !== undefined && app.settings.current.users.size > 0) {
-    app.log.info('ADMIN_PASSWORD has no effect, since there are users: tool-hub user reset-password <username> sets another password')
+    app.log.info('ADMIN_PASSWORD has no effect, since there are users: tool-hub user reset-password <username> sets ' +
+      'another password')
   }
   firstAdmin = app.users.bootstrap(password, listening, isSure ? announce : undefined).then(async (admin) => {
     if (!admin) words.retract()
@@ -116,7 +123,8 @@ async function start (): Promise<void> {
     // Not fatal: without an admin the stored settings can still be served.
     app.log.warn(
       `The first admin could not be stored, so nobody can log in. ${messageOf(error).replace(/[^.]$/, '$&.')} ` +
-      'Mend that (free some space, where the disk is full), and start again; SETTINGS_PATH (--config) names another file, ' +
+      'Mend that (free some space, where the disk is full), and start again; SETTINGS_PATH (--config) names another ' +
+      'file, ' +
       'in a folder that this user may write to.'
     )
   })
@@ -130,7 +138,9 @@ async function start (): Promise<void> {
   })
   const local = localUrl(base)
   if (local !== undefined) {
-    openCommandLine(app, dataDir, { url: local, token: localToken, pid: process.pid, ...storedAt(settingsPath, env.DB_URL) })
+    openCommandLine(
+      app, dataDir, { url: local, token: localToken, pid: process.pid, ...storedAt(settingsPath, env.DB_URL) }
+    )
   }
   app.phase.name = 'ready'
   app.log.info(`MCP endpoint: ${base}/mcp`)
@@ -145,7 +155,10 @@ async function start (): Promise<void> {
   await words.tell(furtherLines({ url, key, addWith })).catch((error: unknown) => { warn(messageOf(error)) })
 }
 
-/** A key for agents: good for MCP, refused by the management API. @returns undefined: there are keys already, or it cannot be stored */
+/**
+ * A key for agents: good for MCP, refused by the management API.
+ * @returns undefined: there are keys already, or it cannot be stored
+ */
 async function firstKey (app: FastifyInstance, username: string): Promise<string | undefined> {
   if (app.settings.current.keys.size > 0) return undefined
   const admin = { key: `user ${username}`, kind: 'user', user: username, username, isAdmin: true } as const

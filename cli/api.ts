@@ -16,7 +16,9 @@ export class ManagementApi {
 
   constructor (
     send: Send,
-    { url, headers = {}, close = async () => {} }: { url?: string, headers?: Record<string, string>, close?: () => Promise<void> }
+    { url, headers = {}, close = async () => {} }: {
+      url?: string, headers?: Record<string, string>, close?: () => Promise<void>
+    }
   ) {
     this.#send = send
     this.#close = close
@@ -34,12 +36,15 @@ export class ManagementApi {
     const findings = findingsOf(errors).filter((each) => !String(message).includes(each)).join(', ')
     if (this.url !== undefined && (answer === undefined || code === 'TH_NOT_FOUND')) {
       throw new CommandError(
-        `No gateway answers at ${this.url}: its answer to ${path} was ${status}. The address ends with BASE_PATH, where that is set.`,
+        `No gateway answers at ${this.url}: its answer to ${path} was ${status}. The address ends with BASE_PATH, ` +
+        'where that is set.',
         exits.unreachable
       )
     }
     const failure = new CommandError(
-      typeof message === 'string' ? `${message}${findings === '' ? '' : `: ${findings}`}` : `The gateway answered ${status}`,
+      typeof message === 'string'
+        ? `${message}${findings === '' ? '' : `: ${findings}`}`
+        : `The gateway answered ${status}`,
       status === 401 || status === 403 ? exits.forbidden : exits.failed,
       typeof code === 'string' ? code : undefined
     )
@@ -57,7 +62,10 @@ export class ManagementApi {
 /** The messages in `errors` of an error response, whose elements are strings or objects with a `message`. */
 const findingsOf = (errors: unknown): string[] => (Array.isArray(errors) ? errors as unknown[] : []).flatMap((each) => {
   if (typeof each === 'string') return [each]
-  return typeof each === 'object' && each !== null && 'message' in each && typeof each.message === 'string' ? [each.message] : []
+  return typeof each === 'object' && each !== null && 'message' in each &&
+    typeof each.message === 'string'
+    ? [each.message]
+    : []
 })
 
 function parsed (text: string): Record<string, unknown> | undefined {
@@ -81,7 +89,8 @@ export function httpApi (base: string, key: string): ManagementApi {
       return { status: answer.status, text: await answer.text() }
     } catch (error) {
       const { cause } = error as { cause?: { code?: string, message?: string } }
-      throw new CommandError(`No gateway answers at ${base} (${cause?.code ?? cause?.message ?? String(error)}).`, exits.unreachable)
+      throw new CommandError(`No gateway answers at ${base} ` +
+        `(${cause?.code ?? cause?.message ?? String(error)}).`, exits.unreachable)
     }
   }, { url: base, headers })
 }

@@ -12,7 +12,9 @@ import { inTextOrder } from '../db/text-order.ts'
 import { withoutMark } from '../protocol/text.ts'
 
 /** A server of a client's file, converted to the form that the gateway stores. */
-interface Imported { readonly name: string, readonly config: Record<string, unknown>, readonly warnings: readonly string[] }
+interface Imported {
+  readonly name: string, readonly config: Record<string, unknown>, readonly warnings: readonly string[]
+}
 
 /** A group of an MCPHub file. */
 export interface ImportedGroup {
@@ -44,7 +46,9 @@ export async function readClientFile (
   const { cwd } = io
   const folder = project === undefined ? undefined : projectOf(document, project, path, cwd)
   const foreign = readForeign(document, orderedEntries, folder)
-  if (foreign === undefined) throw new CommandError(`${path} holds no servers: neither "mcpServers" nor "servers" is in it`)
+  if (foreign === undefined) {
+    throw new CommandError(`${path} holds no servers: neither "mcpServers" nor "servers" is in it`)
+  }
   const inputs: Record<string, string> = {}
   const defaults: string[] = []
   const used = new Set([...JSON.stringify(foreign.servers).matchAll(/\$\{input:([^{}]*)\}/g)].map(([, id]) => id))
@@ -65,14 +69,18 @@ export async function readClientFile (
       const { config: read, warnings: ofFile } = withEnvFile(config, dirname(resolve(cwd, path)), editor)
       // Some clients allow numbers as arguments; the gateway allows strings only.
       const { args } = read
-      const texts = Array.isArray(args) ? { args: args.map((arg: unknown) => typeof arg === 'number' ? String(arg) : arg) } : {}
+      const texts = Array.isArray(args)
+        ? { args: args.map((arg: unknown) => typeof arg === 'number' ? String(arg) : arg) }
+        : {}
       const { config: adopted, warnings } = adopt({ ...read, ...texts }, { inputs, editor })
       return { name, config: adopted, warnings: [...ofFile, ...warnings] }
     }),
     groups: groupsOf(document),
     warnings: [
-      ...left.map(({ name }) => `${name} is left out: its entry has neither a command nor an address, only settings of that client`),
-      ...defaults.map((id) => `The input ${JSON.stringify(id)} takes its default: --input ${id}=… gives it another value`),
+      ...left.map(({ name }) => `${name} is left out: its entry has neither a command nor an address, only settings ` +
+        'of that client'),
+      ...defaults.map((id) => `The input ${JSON.stringify(id)} takes its default: --input ` +
+        `${id}=… gives it another value`),
       ...warningsOf(document, foreign, folder)
     ]
   }
@@ -90,7 +98,8 @@ function projectOf (document: unknown, project: string, path: string, cwd: strin
   const name = [project, resolve(cwd, project)].find((each) => Object.hasOwn(projects, each))
   if (name !== undefined) return name
   const others = Object.keys(projects).slice(0, 10).join(', ')
-  throw new CommandError(`${path} has no project ${project}${others === '' ? '' : `: those in it are ${others}`}`, exits.usage)
+  throw new CommandError(`${path} has no project ` +
+    `${project}${others === '' ? '' : `: those in it are ${others}`}`, exits.usage)
 }
 
 async function parse (path: string, io: Io): Promise<unknown> {
@@ -108,7 +117,8 @@ async function parse (path: string, io: Io): Promise<unknown> {
     const reason = messageOf(error)
     throw new CommandError(extension === undefined
       ? `${path} is not JSON: ${reason}`
-      : `${path}: files in ${/t/i.test(extension[0] ?? '') ? 'TOML' : 'YAML'} are not read. Write its servers into a JSON file ` +
+      : `${path}: files in ${/t/i.test(extension[0] ?? '') ? 'TOML' : 'YAML'} are not read. Write its servers into a ` +
+        'JSON file ' +
         'as {"mcpServers": {"<name>": {"command": …}}}, or add them with tool-hub add')
   }
 }
@@ -152,12 +162,20 @@ function groupsOf (document: unknown): ImportedGroup[] {
   return groups.flatMap((group): ImportedGroup[] => {
     if (!isObject(group) || typeof group.name !== 'string' || !Array.isArray(group.servers)) return []
     const { name, description, servers, owner } = group
-    return [{ name, servers, ...(typeof description === 'string' && { description }), ...(typeof owner === 'string' && { owner }) }]
+    return [{
+      name,
+      servers,
+      ...(typeof description === 'string' &&
+      { description }),
+      ...(typeof owner === 'string' && { owner })
+    }]
   })
 }
 
 /** Sections of MCPHub's settings that `import` does not read. */
-const ofMcpHub = ['users', 'bearerKeys', 'systemConfig', 'userConfigs', 'oauthClients', 'oauthTokens', 'prompts', 'resources']
+const ofMcpHub = [
+  'users', 'bearerKeys', 'systemConfig', 'userConfigs', 'oauthClients', 'oauthTokens', 'prompts', 'resources'
+]
 
 function warningsOf (document: unknown, { members }: ForeignDocument, project: string | undefined): string[] {
   const projects = isObject(document) && isObject(document.projects) ? Object.entries(document.projects) : []
@@ -165,10 +183,12 @@ function warningsOf (document: unknown, { members }: ForeignDocument, project: s
     folder !== project && isObject(value) && isObject(value.mcpServers) && Object.keys(value.mcpServers).length > 0)
   const whole = members.filter((name) => ofMcpHub.includes(name))
   return [
-    ...others.map(([folder]) => `The servers of the project ${folder} are left out: --project ${folder} reads them, too`),
+    ...others.map(([folder]) => `The servers of the project ${folder} are left out: --project ` +
+      `${folder} reads them, too`),
     ...whole.length === 0
       ? []
-      : [`Not imported: ${whole.join(', ')}. Start the gateway with the file itself for that (docs/coming-from-mcphub.md)`]
+      : [`Not imported: ${whole.join(', ')}. Start the gateway with the file itself for that ` +
+        '(docs/coming-from-mcphub.md)']
   ]
 }
 

@@ -12,8 +12,8 @@ import { processIo, type Environment, type Io } from './io.ts'
 interface Where { readonly url?: string, readonly needsGateway?: boolean }
 
 /**
- * Opens the management API of the gateway that TOOL_HUB_URL and TOOL_HUB_KEY name, else of the gateway that runs on this
- * machine with these settings, else of the settings themselves.
+ * Opens the management API of the gateway that TOOL_HUB_URL and TOOL_HUB_KEY name, else of the gateway that runs on
+ * this machine with these settings, else of the settings themselves.
  * @throws CommandError
  */
 export async function connect (
@@ -24,7 +24,8 @@ export async function connect (
   const address = url === undefined ? env.TOOL_HUB_URL : checked(url)
   if (address !== undefined) {
     if (env.TOOL_HUB_KEY === undefined) {
-      throw new CommandError(`TOOL_HUB_KEY is not set: ${address} needs a system key that is good for everything.`, exits.forbidden)
+      throw new CommandError(`TOOL_HUB_KEY is not set: ${address} needs a system key that is good for ` +
+        'everything.', exits.forbidden)
     }
     return httpApi(address.replace(/\/$/, ''), env.TOOL_HUB_KEY)
   }
@@ -36,7 +37,8 @@ export async function connect (
     const place = env.DB_URL === undefined ? places.settings : 'the database of DB_URL'
     const missing = env.DB_URL === undefined && !existsSync(places.settings) ? ', and there is no such file' : ''
     throw new CommandError(
-      `No gateway runs over ${place}${missing}.${other} Start it (tool-hub serve), or name another one with --config or --url.`,
+      `No gateway runs over ${place}${missing}.${other} Start it (tool-hub serve), or name another one with --config ` +
+      'or --url.',
       exits.unreachable
     )
   }
@@ -46,10 +48,12 @@ export async function connect (
 /** Checks the address of --url like TOOL_HUB_URL. @throws CommandError, whose message hides a password */
 function checked (url: string): string {
   if (/^[^?#]*\/\/[^/?#]*@/.test(url)) {
-    throw new CommandError('--url: an address with a user and a password is not taken. The system key stands in TOOL_HUB_KEY.', exits.usage)
+    throw new CommandError('--url: an address with a user and a password is not taken. The system key stands in ' +
+      'TOOL_HUB_KEY.', exits.usage)
   }
   if (Value.Check(Env.properties.TOOL_HUB_URL, url) && URL.canParse(url)) return url
-  throw new CommandError(`--url cannot be ${JSON.stringify(url)}: expected an address as "https://hub.example.com"`, exits.usage)
+  throw new CommandError(`--url cannot be ${JSON.stringify(url)}: expected an address as ` +
+    '"https://hub.example.com"', exits.usage)
 }
 
 /** The running gateway whose local credential is in the data folder. */
@@ -89,7 +93,9 @@ function environment (env: Environment): ReturnType<typeof readEnvironment> {
 }
 
 /** The paths of a gateway's files. */
-export interface Places { readonly settings: string, readonly dataDir: string, readonly bundles: string, readonly key: string }
+export interface Places {
+  readonly settings: string, readonly dataDir: string, readonly bundles: string, readonly key: string
+}
 
 /** The paths of the gateway with this environment. @param cwd the folder that relative paths start from */
 export function placesOf ({ SETTINGS_PATH, DATA_DIR }: Pick<Env, 'SETTINGS_PATH' | 'DATA_DIR'>, cwd = '.'): Places {

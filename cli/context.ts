@@ -45,7 +45,8 @@ type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 interface OutputOptions { readonly json: boolean, readonly color: boolean }
 
 /** Replaces control characters, which a terminal would obey, in a server's text. Line breaks and tabs become spaces. */
-export const printable = (text: string): string => text.replace(/[\t\n\r]+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '�')
+export const printable = (text: string): string =>
+  text.replace(/[\t\n\r]+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '�')
 
 /** Makes each line of a text printable, and indents all but the first. */
 export const plainLines = (text: string): string => text.split('\n').map(printable).join('\n  ')
@@ -67,7 +68,9 @@ export class Output {
     return isTerminal && (environment.NO_COLOR ?? '') === '' && environment.TERM !== 'dumb'
   }
 
-  style (style: Style, text: string): string { return this.#color ? styleText(style, text, { validateStream: false } as never) : text }
+  style (style: Style, text: string): string {
+    return this.#color ? styleText(style, text, { validateStream: false } as never) : text
+  }
 
   /** Writes a result: the value as JSON with `--json`, else the text. */
   result (value: unknown, text: string | (() => string)): void {
@@ -110,7 +113,9 @@ export class Output {
   }
 }
 
-/** Prints the progress and the result of a maintenance command: as text on stderr, or as one JSON value with `--json`. */
+/**
+ * Prints the progress and the result of a maintenance command: as text on stderr, or as one JSON value with `--json`.
+ */
 export class Report {
   readonly #io: Pick<Io, 'stdout' | 'stderr'>
   /** The progress messages so far, with `--json`: they are part of the result. */

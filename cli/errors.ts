@@ -48,7 +48,10 @@ export function explain (error: unknown, { target, within, advice }: Place): unk
   const code = errorCode(error)
   if (!(error instanceof Error) || code === undefined || !('syscall' in error)) return error
   const path = 'path' in error && typeof error.path === 'string' ? error.path : within
-  if (!path.startsWith(within) && !ofWriting.has(code)) return new Error(`${path} cannot be read (${code}). Let this user read it.`)
+  if (!path.startsWith(within) && !ofWriting.has(code)) {
+    return new Error(`${path} cannot be read (${code}). Let this ` +
+    'user read it.')
+  }
   return new Error(`${target} cannot be written: ${reasons[code] ?? 'the system refuses it'} (${code}). ${advice}`)
 }
 

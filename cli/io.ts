@@ -67,7 +67,8 @@ export const piped = async ({ stdin }: Io): Promise<string> => await text(stdin)
 /** Asks the user at the terminal. @param isSecret hides the input */
 export async function ask ({ stdin, stderr }: Io, question: string, isSecret: boolean): Promise<string> {
   let isMuted = false
-  const output = new Writable({ write: (chunk, _encoding, done) => { if (!isMuted) stderr.write(String(chunk)); done() } })
+  const output =
+    new Writable({ write: (chunk, _encoding, done) => { if (!isMuted) stderr.write(String(chunk)); done() } })
   const readline = createInterface({ input: stdin, output, terminal: true })
   try {
     const answer = readline.question(`${question}: `)

@@ -1,5 +1,6 @@
-// `npm run market:check`: asks npm's registry whether the npm packages of assets/market/servers.json exist, and writes the date
-// of each hit into that file. `npm run market:check -- fetch git` checks single entries. Other entries are only counted.
+// `npm run market:check`: asks npm's registry whether the npm packages of assets/market/servers.json exist, and writes
+// the date of each hit into that file. `npm run market:check -- fetch git` checks single entries. Other entries are
+// only counted.
 import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'

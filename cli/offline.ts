@@ -16,14 +16,18 @@ import { processIo, type Io } from './io.ts'
 import { packageVersion } from '../package.ts'
 
 /**
- * The management API within this process, which does not listen and connects to no server. The gateway must be down, since
- * one process at a time uses a settings file. The settings must exist, so that a mistyped path or DB_URL creates none.
+ * The management API within this process, which does not listen and connects to no server. The gateway must be down,
+ * since one process at a time uses a settings file. The settings must exist, so that a mistyped path or DB_URL creates
+ * none.
  * @throws CommandError
  */
-export async function offlineApi (env: Env, places: Places, io: Pick<Io, 'env' | 'stderr'> = processIo()): Promise<ManagementApi> {
+export async function offlineApi (
+  env: Env, places: Places, io: Pick<Io, 'env' | 'stderr'> = processIo()
+): Promise<ManagementApi> {
   if (env.DB_URL === undefined && !existsSync(places.settings)) {
     throw new CommandError(
-      `There is no settings file ${places.settings}, and none was made. Name another one with --config (SETTINGS_PATH); ` +
+      `There is no settings file ${places.settings}, and none was made. Name another one with --config ` +
+      '(SETTINGS_PATH); ' +
       'a first start of the gateway (tool-hub serve) makes it.',
       exits.unreachable
     )
@@ -62,7 +66,9 @@ export async function offlineApi (env: Env, places: Places, io: Pick<Io, 'env' |
       const { statusCode, payload } = await app.inject({
         method: method as 'GET',
         url: `${base}${path}`,
-        headers: { authorization: `Bearer ${localToken}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+        headers: {
+          authorization: `Bearer ${localToken}`, ...(body === undefined ? {} : { 'content-type': 'application/json' })
+        },
         payload: body
       })
       return { status: statusCode, text: payload }
@@ -75,7 +81,9 @@ export async function offlineApi (env: Env, places: Places, io: Pick<Io, 'env' |
   }
 }
 
-/** The message when a process without a credential in DATA_DIR holds the settings: it starts, or has another DATA_DIR. */
+/**
+ * The message when a process without a credential in DATA_DIR holds the settings: it starts, or has another DATA_DIR.
+ */
 const busy = ({ pid }: LockHeldError, env: Env, { settings, dataDir }: Places): string =>
   `Process ${pid ?? '(unknown)'} works on ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}, and ` +
   `${join(dataDir, 'command-line.json')} is not its: a gateway seems to be starting. Try again in a moment. If it has ` +

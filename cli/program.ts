@@ -68,9 +68,14 @@ function programOf (run: Run, env: Record<string, string | undefined>): Command 
     // An unknown command is parsed as an argument of the default command.
     .allowExcessArguments()
     .action(async ({ port, host }: ServeOptions, { args: [word] }: Command) => {
-      if (word !== undefined) throw new CommandError(unknownCommand(word, program.commands.map((command) => command.name())), exits.usage)
+      if (word !== undefined) {
+        throw new CommandError(unknownCommand(word, program.commands.map((command) => command.name())), exits.usage)
+      }
       const problem = port === undefined ? undefined : problemOfOption('PORT', port)
-      if (problem !== undefined) throw new CommandError(`--port cannot be ${JSON.stringify(port)}: ${problem}`, exits.usage)
+      if (problem !== undefined) {
+        throw new CommandError(`--port cannot be ${JSON.stringify(port)}: ` +
+        `${problem}`, exits.usage)
+      }
       if (port !== undefined) env.PORT = port
       if (host !== undefined) env.HOST = host
       await run.serve(env)
@@ -88,7 +93,8 @@ function programOf (run: Run, env: Record<string, string | undefined>): Command 
   addCompletion(program, run)
   return program.addHelpText(
     'after',
-    '\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no gateway answers, 4 not allowed, 5 the tool answered with an error.'
+    '\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no gateway answers, 4 not allowed, 5 the tool answered with an ' +
+    'error.'
   )
 }
 

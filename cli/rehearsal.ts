@@ -1,5 +1,5 @@
-// Runs the steps of a start (`serve`) and collects their errors and warnings. Settings are read-only; no server is connected,
-// no database is opened, and no request is served.
+// Runs the steps of a start (`serve`) and collects their errors and warnings. Settings are read-only; no server is
+// connected, no database is opened, and no request is served.
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -46,7 +46,8 @@ export async function rehearse (
       return undefined
     }
   }
-  const keys = await attempt(async () => await openKeyRing({ dataDir: places.dataDir, encryptionKey: env.ENCRYPTION_KEY }))
+  const keys =
+    await attempt(async () => await openKeyRing({ dataDir: places.dataDir, encryptionKey: env.ENCRYPTION_KEY }))
   const { DB_URL: dbUrl } = env
   if (dbUrl !== undefined) await attempt(async () => { await assertUrl(dbUrl) })
   await attempt(async () => { await listenBriefly(env) })

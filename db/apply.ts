@@ -41,12 +41,16 @@ class Members {
   /** The changed section; undefined: it did not change. */
   result (): unknown {
     const names = Object.keys(this.#former)
-    const same = names.length === this.#entries.size && names.every((name) => this.#entries.get(name) === this.#former[name])
+    const same =
+      names.length === this.#entries.size && names.every((name) => this.#entries.get(name) === this.#former[name])
     return same ? undefined : orderedObject([...this.#entries])
   }
 }
 
-/** A section that is a list, while changes are applied. Of several entries with one key, a write changes the first, a removal takes all. */
+/**
+ * A section that is a list, while changes are applied. Of several entries with one key, a write changes the first, a
+ * removal takes all.
+ */
 class List {
   readonly #former: readonly unknown[]
   readonly #keyMember: string
@@ -84,7 +88,10 @@ class List {
   /** The changed section; undefined: it did not change. */
   result (): unknown {
     const entries = this.#entries.filter((entry) => entry !== undefined)
-    return entries.length === this.#former.length && entries.every((entry, at) => entry === this.#former[at]) ? undefined : entries
+    return entries.length === this.#former.length &&
+      entries.every((entry, at) => entry === this.#former[at])
+      ? undefined
+      : entries
   }
 
   #addIndex (key: unknown, at: number): void {
@@ -114,8 +121,8 @@ function renameAllowed (key: Record<string, unknown>, from: string, to: string):
 }
 
 /**
- * Applies changes to a document. Unchanged parts stay the same objects, and so does the document if nothing changes. A server is also
- * renamed in groups and in the scopes of keys.
+ * Applies changes to a document. Unchanged parts stay the same objects, and so does the document if nothing changes. A
+ * server is also renamed in groups and in the scopes of keys.
  * @throws Invalid when a change contradicts the document, or a section is not of the expected type
  */
 export function apply (document: Document, changes: readonly Change[]): Document {
@@ -123,7 +130,8 @@ export function apply (document: Document, changes: readonly Change[]): Document
   let system: unknown = document.systemConfig
   const servers = (): Members => {
     const former = document.mcpServers
-    const section = sections.get('mcpServers') ?? new Members(isObject(former) ? former : emptySection(document, 'mcpServers', {}))
+    const section =
+      sections.get('mcpServers') ?? new Members(isObject(former) ? former : emptySection(document, 'mcpServers', {}))
     sections.set('mcpServers', section)
     return section as Members
   }
@@ -141,7 +149,9 @@ export function apply (document: Document, changes: readonly Change[]): Document
       servers().put(change)
       const { key, value, rename } = change
       if (value === undefined || rename === undefined || rename === key) continue
-      if (Array.isArray(document.groups) || sections.has('groups')) list('groups').map((group) => renameMember(group, key, rename))
+      if (Array.isArray(document.groups) || sections.has('groups')) {
+        list('groups').map((group) => renameMember(group, key, rename))
+      }
       if (Array.isArray(document.bearerKeys) || sections.has('bearerKeys')) {
         list('bearerKeys').map((entry) => renameAllowed(entry, key, rename))
       }

@@ -5,7 +5,9 @@ const furtherEntities = [
 ] as const
 /** What the audit log has entries of. */
 export type AuditedEntity = EntityNoun | typeof furtherEntities[number]
-export const auditedEntities: readonly AuditedEntity[] = [...entityNames.map((name) => entities[name].noun), ...furtherEntities]
+export const auditedEntities: readonly AuditedEntity[] = [
+  ...entityNames.map((name) => entities[name].noun), ...furtherEntities
+]
 
 /** One change of one entity, as it is kept: without secrets, and `before` and `after` as JSON text. */
 export interface AuditEntry {
@@ -22,7 +24,9 @@ export interface AuditEntry {
   readonly name: string
   readonly before?: string
   readonly after?: string
-  /** `before`, `after` and the bearer key are stored, and cannot be opened: the key that sealed them is not available. */
+  /**
+   * `before`, `after` and the bearer key are stored, and cannot be opened: the key that sealed them is not available.
+   */
   readonly locked?: true
 }
 

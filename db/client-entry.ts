@@ -5,7 +5,10 @@ import type { OAuthClient } from './ports.ts'
 /** The name of the section of clients. */
 export const clientSection = 'oauthClients'
 
-/** A client as an entry of the settings. Its grants and scopes stand under the names that MCPHub gives them; unknown members are kept. */
+/**
+ * A client as an entry of the settings. Its grants and scopes stand under the names that MCPHub gives them; unknown
+ * members are kept.
+ */
 export type ClientEntry = Readonly<Record<string, unknown>>
 
 /** The members that are the same in a client and in its entry, and hold a text. */
@@ -44,7 +47,10 @@ const defaultScope = 'mcp profile'
 
 const clients = new WeakMap<object, OAuthClient>()
 
-/** Reads an entry; the result is cached, since entries are immutable. @returns undefined: it is no client, and is kept as it is */
+/**
+ * Reads an entry; the result is cached, since entries are immutable.
+ * @returns undefined: it is no client, and is kept as it is
+ */
 export function readClient (entry: unknown): OAuthClient | undefined {
   if (!isObject(entry)) return undefined
   const known = clients.get(entry)
@@ -113,7 +119,10 @@ function hashOf ({ clientSecret, secretHash }: ClientEntry): string | undefined 
   return isText(secretHash) ? secretHash : undefined
 }
 
-/** Translates an entry that MCPHub wrote: its metadata has the names of RFC 7591, and its owner says that it registered itself. */
+/**
+ * Translates an entry that MCPHub wrote: its metadata has the names of RFC 7591, and its owner says that it registered
+ * itself.
+ */
 function withMetadata (entry: ClientEntry): ClientEntry {
   const metadata = isObject(entry.metadata) ? entry.metadata : {}
   const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())

@@ -7,7 +7,10 @@ const entryDepth = 1
 /** How deep large values are taken apart. */
 const mostDepth = 8
 
-/** A large entry of a section, in the place of its text. Entries are never changed in place, so that what is made of one can be kept. */
+/**
+ * A large entry of a section, in the place of its text. Entries are never changed in place, so that what is made of one
+ * can be kept.
+ */
 interface LargeEntry { readonly entry: object, readonly pieces: Iterable<DocumentPiece> }
 export type DocumentPiece = string | LargeEntry
 
@@ -32,7 +35,10 @@ export function * documentPieces (document: Readonly<object>): Generator<Documen
   yield '\n'
 }
 
-/** The lines of a value, taken apart, without the indentation of the first. @param depth how many levels of the document are around it */
+/**
+ * The lines of a value, taken apart, without the indentation of the first.
+ * @param depth how many levels of the document are around it
+ */
 function * piecesOf (value: unknown, depth: number): Generator<DocumentPiece> {
   if (typeof value !== 'object' || value === null) {
     yield JSON.stringify(value)
@@ -63,7 +69,10 @@ const membersOf = (value: object): Member[] => Array.isArray(value)
   ? value.map((element: unknown) => ['', element])
   : orderedEntries(value as Record<string, unknown>).filter(([, member]) => member !== undefined)
 
-/** The lines of the members of a value, without the indentation of the first. JSON itself indents them, in as many lists. */
+/**
+ * The lines of the members of a value, without the indentation of the first. JSON itself indents them, in as many
+ * lists.
+ */
 function linesOf (value: object, depth: number): string {
   let wrapped = value
   for (let level = 0; level < depth; level++) wrapped = [wrapped]
@@ -76,8 +85,8 @@ function linesOf (value: object, depth: number): string {
 interface Batch { readonly members: readonly Member[], readonly isLarge: boolean }
 
 /**
- * Small members together; each large one alone, and each whose name JavaScript would put before others. Sections of the document count as
- * large: the order of the servers is not that of their object.
+ * Small members together; each large one alone, and each whose name JavaScript would put before others. Sections of the
+ * document count as large: the order of the servers is not that of their object.
  */
 function * batchesOf (members: readonly Member[], depth: number): Generator<Batch> {
   let batch: Member[] = []

@@ -15,8 +15,8 @@ import { bounded, warningsOfDocument, warningsOfEntry, warningsOfSystem } from '
 import type { ItemOf, Server, Snapshot, StoredGroup } from './store.ts'
 
 /**
- * The items of a section of the document; `raw`: the section they were read from, `problems`: messages about unusable entries,
- * `warnings`: about members without effect.
+ * The items of a section of the document; `raw`: the section they were read from, `problems`: messages about unusable
+ * entries, `warnings`: about members without effect.
  */
 interface Section<Item> {
   readonly raw: unknown
@@ -25,7 +25,9 @@ interface Section<Item> {
   readonly warnings: readonly string[]
 }
 
-const emptySection = (raw: unknown, ...problems: string[]) => ({ raw, items: new Map<string, never>(), problems, warnings: [] })
+const emptySection = (
+  raw: unknown, ...problems: string[]
+) => ({ raw, items: new Map<string, never>(), problems, warnings: [] })
 
 type Sections = { readonly [Name in Entity]: Section<ItemOf<Name>> }
 
@@ -39,21 +41,27 @@ export interface Reading {
 }
 
 /**
- * Makes a validator for a schema, which returns the first problem of a value as a clause. The schema is compiled once; the slow validation
- * runs only for the message.
+ * Makes a validator for a schema, which returns the first problem of a value as a clause. The schema is compiled once;
+ * the slow validation runs only for the message.
  */
 function validatorOf (schema: TSchema): (value: unknown) => string | undefined {
   const compiled = TypeCompiler.Compile(schema)
   return (value) => {
     if (compiled.Check(value)) return undefined
     const problem = problemOf(schema, value)
-    return problem && problem.path !== '' ? `"${problem.path}": ${problem.message}` : problem?.message ?? 'it cannot be used'
+    return problem &&
+      problem.path !== ''
+      ? `"${problem.path}": ${problem.message}`
+      : problem?.message ?? 'it cannot be used'
   }
 }
 
 const locked = new WeakMap<object, string>()
 
-/** Marks an entry whose secrets cannot be opened, with the reason as a message. The entry is kept unchanged, and not used. */
+/**
+ * Marks an entry whose secrets cannot be opened, with the reason as a message. The entry is kept unchanged, and not
+ * used.
+ */
 export const lock = (entry: object, reason: string): void => { locked.set(entry, reason) }
 
 /** The reason why an entry is locked; undefined: it is not locked. */
@@ -70,7 +78,9 @@ function listReader (name: ListName): (document: Document, former: Section<unkno
     if (before) return before
     const problem = lockOf(entry) ?? validate(entry)
     const warnings = problem === undefined && isObject(entry) ? warningsOfEntry(name, schema, entry) : []
-    const result = problem === undefined ? { item: name === 'groups' ? withMembers(entry as Group) : entry, warnings } : { problem }
+    const result = problem === undefined
+      ? { item: name === 'groups' ? withMembers(entry as Group) : entry, warnings }
+      : { problem }
     if (isObject(entry)) known.set(entry, result)
     return result
   }
@@ -86,8 +96,10 @@ function listReader (name: ListName): (document: Document, former: Section<unkno
       const result = readEntry(entry)
       const key = String(entry?.[keyMember])
       if ('problem' in result) problems.push(`"${name}" entry ${at + 1} is ignored: ${result.problem}`)
-      else if (items.has(key)) problems.push(`"${name}" entry ${at + 1} is ignored: an earlier one has the same "${keyMember}"`)
-      else {
+      else if (items.has(key)) {
+        problems.push(`"${name}" entry ${at + 1} is ignored: an earlier one has the same ` +
+        `"${keyMember}"`)
+      } else {
         items.set(key, result.item)
         warnings.push(...result.warnings)
       }
@@ -106,12 +118,17 @@ const readers = new Map(listNames.map((name) => [name, listReader(name)]))
 const validateServer = validatorOf(ServerConfig)
 const knownServers = new WeakMap<object, { readonly server: Server, readonly separator: string }>()
 
-/** Configs of other programs are read in this gateway's members (`adopt`), and keep their own until they are written. */
+/**
+ * Configs of other programs are read in this gateway's members (`adopt`), and keep their own until they are written.
+ */
 function readServer (name: string, raw: unknown, separator: string): Server {
   const before = isObject(raw) ? knownServers.get(raw) : undefined
   if (before?.server.name === name && before.separator === separator) return before.server
   const locked = lockOf(raw)
-  const { config, warnings: adopted } = isObject(raw) && locked === undefined ? adopt(raw) : { config: raw, warnings: [] }
+  const { config, warnings: adopted } = isObject(raw) &&
+    locked === undefined
+    ? adopt(raw)
+    : { config: raw, warnings: [] }
   const problem = nameProblem(name) ?? locked ?? validateServer(config) ?? incomplete(config as ServerConfig)
   const masked = isObject(config) && locked === undefined ? maskIn(config) : undefined
   const warnings = masked === undefined
@@ -132,7 +149,9 @@ const separators = new WeakMap<Section<Server>, string>()
 
 function readServers (document: Document, former: Section<Server> | undefined): Section<Server> {
   const raw = document.mcpServers
-  const { nameSeparator: separator = '-' } = isObject(document.systemConfig) ? document.systemConfig as SystemConfig : {}
+  const { nameSeparator: separator = '-' } = isObject(document.systemConfig)
+    ? document.systemConfig as SystemConfig
+    : {}
   if (former && former.raw === raw && separators.get(former) === separator) return former
   if (raw === undefined || raw === null) return emptySection(raw)
   if (!isObject(raw)) return emptySection(raw, '"mcpServers" is not an object; it is ignored')
@@ -142,11 +161,15 @@ function readServers (document: Document, former: Section<Server> | undefined): 
   for (const [name, config] of orderedEntries(raw)) {
     const server = readServer(name, config, separator)
     items.set(name, server)
-    if (server.problem !== undefined) problems.push(`server ${JSON.stringify(name)} is not connected: ${server.problem}`)
+    if (server.problem !== undefined) {
+      problems.push(`server ${JSON.stringify(name)} is not connected: ` +
+      `${server.problem}`)
+    }
     for (const warning of server.warnings ?? []) warnings.push(`server ${JSON.stringify(name)}: ${warning}`)
   }
   for (const name of repeatedIn(raw)) {
-    warnings.push(`server ${JSON.stringify(name)} is written more than once: the last entry is in force, the others are lost`)
+    warnings.push(`server ${JSON.stringify(name)} is written more than once: the last entry is in force, the others ` +
+      'are lost')
   }
   const section = { raw, items, problems, warnings }
   separators.set(section, separator)
@@ -157,7 +180,8 @@ function readServers (document: Document, former: Section<Server> | undefined): 
 const lists = [...listNames, 'oauthClients', 'oauthConsents', 'oauthTokens']
 
 /**
- * Refuses an edit that changes the type of a section: it would be ignored as an empty one, and all its entries would be gone.
+ * Refuses an edit that changes the type of a section: it would be ignored as an empty one, and all its entries would be
+ * gone.
  * @throws Error with a clause as its message
  */
 export function checkKinds (former: Document, next: Document): void {
@@ -178,8 +202,9 @@ function problemsOfSystem ({ systemConfig }: Document): string[] {
 }
 
 /**
- * Reads a settings document into a snapshot. Unusable entries are left out (servers: marked) and reported; they are never fatal. Parts
- * that are the same objects as in the former reading are not read again, and stay the same objects in the snapshot.
+ * Reads a settings document into a snapshot. Unusable entries are left out (servers: marked) and reported; they are
+ * never fatal. Parts that are the same objects as in the former reading are not read again, and stay the same objects
+ * in the snapshot.
  * @throws Error when the system configuration is invalid: guessing who has access would be worse than not starting
  */
 export function read (document: Document, version: number, former?: Reading): Reading {

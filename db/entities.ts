@@ -1,4 +1,5 @@
-// The entities of the settings. Whatever lists entities reads this table: stores, snapshots, audit log, export, warnings.
+// The entities of the settings. Whatever lists entities reads this table: stores, snapshots, audit log, export,
+// warnings.
 import type { Static, TSchema } from '@sinclair/typebox'
 import { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
 import { ServerConfig } from '../schemas/server.ts'
@@ -38,7 +39,15 @@ export const entities = {
     table: 'groups',
     alias: 'name'
   },
-  users: { schema: User, key: 'username', member: 'users', noun: 'user', label: 'username', table: 'users', credentials: ['password'] },
+  users: {
+    schema: User,
+    key: 'username',
+    member: 'users',
+    noun: 'user',
+    label: 'username',
+    table: 'users',
+    credentials: ['password']
+  },
   bearerKeys: {
     schema: BearerKey,
     key: 'id',

@@ -3,7 +3,10 @@ import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errorCode } from './error-code.ts'
 
-/** The process that holds a lock. `started` tells it from a later process with the same pid; `id` is unique per lock object. */
+/**
+ * The process that holds a lock. `started` tells it from a later process with the same pid; `id` is unique per lock
+ * object.
+ */
 interface Holder { readonly pid: number, readonly started?: string, readonly id: string }
 
 /** Another process holds the lock. */
@@ -25,7 +28,8 @@ export class LockHeldError extends Error {
 function startTimeOf (pid: number): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The process name in brackets may hold any character. After it come the state and, 19 fields later, the start in ticks since boot.
+    // The process name in brackets may hold any character. After it come the state and, 19 fields later, the start in
+    // ticks since boot.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     if (fields[0] === 'Z' || fields[0] === 'X') return 'dead'
     return `${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()}/${fields[19]}`
@@ -45,8 +49,8 @@ function isAlive ({ pid, started }: Holder): boolean {
 }
 
 /**
- * A lock on a file or folder for the life of this process: the file `<path>.lock`. The lock of a process that has ended is taken over.
- * It protects against other processes of the same machine and container only.
+ * A lock on a file or folder for the life of this process: the file `<path>.lock`. The lock of a process that has ended
+ * is taken over. It protects against other processes of the same machine and container only.
  */
 export class FileLock {
   readonly #path: string
@@ -69,8 +73,9 @@ export class FileLock {
       try {
         linkSync(temp, this.#path)
       } catch {
-        // The lock file exists, or the file system has no links. Reading and renaming happen in one synchronous step here. If another
-        // process does the same at the same time, the last rename wins, and only that process finds its own id afterwards.
+        // The lock file exists, or the file system has no links. Reading and renaming happen in one synchronous step
+        // here. If another process does the same at the same time, the last rename wins, and only that process finds
+        // its own id afterwards.
         const holder = this.#read()
         if (holder && isAlive(holder)) throw new LockHeldError(holder.pid)
         renameSync(temp, this.#path)
@@ -95,7 +100,9 @@ export class FileLock {
     try {
       const value = JSON.parse(readFileSync(this.#path, 'utf8')) as Partial<Holder> | null
       if (typeof value?.pid !== 'number' || !Number.isInteger(value.pid) || value.pid <= 0) return undefined
-      return { pid: value.pid, started: typeof value.started === 'string' ? value.started : undefined, id: String(value.id) }
+      return {
+        pid: value.pid, started: typeof value.started === 'string' ? value.started : undefined, id: String(value.id)
+      }
     } catch {
       return undefined
     }

@@ -17,7 +17,10 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: 'its path has links in a circle'
 }
 
-/** A folder cannot be made, or nothing in it. The message says why, and which variable to change; `code` is the system's. */
+/**
+ * A folder cannot be made, or nothing in it. The message says why, and which variable to change; `code` is the
+ * system's.
+ */
 export class FolderError extends Error {
   override readonly name = 'FolderError'
   readonly code: string
@@ -34,8 +37,8 @@ export class FolderError extends Error {
 }
 
 /**
- * Makes a folder and those around it that are missing, for their owner only. Unlike Node's `recursive`, it ends where the system has a
- * folder and takes no new one in it, as in /proc: Node tries there for ever.
+ * Makes a folder and those around it that are missing, for their owner only. Unlike Node's `recursive`, it ends where
+ * the system has a folder and takes no new one in it, as in /proc: Node tries there for ever.
  * @param variable the environment variable that the path comes from, for the message
  * @returns the outermost folder that was made; undefined: there was nothing to make
  * @throws FolderError

@@ -3,7 +3,9 @@ import { SystemConfig } from '../schemas/settings.ts'
 import { entities } from './entities.ts'
 import { Invalid, type Change, type Snapshot } from './store.ts'
 
-/** Folds a username for comparison, by NFKC and case folding: `ß` becomes `ss`, U+212A (the Kelvin sign) becomes `k`. */
+/**
+ * Folds a username for comparison, by NFKC and case folding: `ß` becomes `ss`, U+212A (the Kelvin sign) becomes `k`.
+ */
 export const foldName = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
 
 /**
@@ -22,15 +24,17 @@ export function checkValues (changes: readonly Change[]): void {
     const problem = problemOf(schema, change.value)
     if (problem) {
       throw new Invalid(
-        `This cannot be stored under "${change.entity}": ${problem.path === '' ? '' : `"${problem.path}": `}${problem.message}.`
+        `This cannot be stored under "${change.entity}": ` +
+        `${problem.path === '' ? '' : `"${problem.path}": `}${problem.message}.`
       )
     }
   }
 }
 
 /**
- * Checks the invariants of the snapshot that a commit would make. Only violations by the commit itself count: a violation in the former
- * snapshot does not prevent other changes. The ids of keys and groups need no check, since they are keys of a Map.
+ * Checks the invariants of the snapshot that a commit would make. Only violations by the commit itself count: a
+ * violation in the former snapshot does not prevent other changes. The ids of keys and groups need no check, since they
+ * are keys of a Map.
  * @throws Invalid
  */
 export function checkInvariants (former: Snapshot, next: Snapshot): void {

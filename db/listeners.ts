@@ -21,7 +21,8 @@ export class Listeners {
       try {
         listener(snapshot)
       } catch (error) {
-        this.#warn(`A change of the settings could not be applied everywhere: ${error instanceof Error ? error.message : String(error)}`)
+        this.#warn('A change of the settings could not be applied everywhere: ' +
+          `${error instanceof Error ? error.message : String(error)}`)
       }
     }
   }

@@ -13,7 +13,10 @@ const members = ['env', 'headers', 'args', 'url', 'proxy', 'oauth', 'openapi']
 export function maskIn (config: Record<string, unknown>): string | undefined {
   for (const name of members) {
     // A description of an API is no place for secrets, and may be large.
-    const value = name === 'openapi' && isObject(config.openapi) ? { ...config.openapi, schema: undefined } : config[name]
+    const value = name === 'openapi' &&
+      isObject(config.openapi)
+      ? { ...config.openapi, schema: undefined }
+      : config[name]
     const path = pathOf(value, name)
     if (path !== undefined) return path
   }

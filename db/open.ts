@@ -21,7 +21,10 @@ interface StorageOptions {
   startupTimeout: number
   /** Seals secrets in the database. The settings file has them in plain text, since people edit it. */
   vault: Vault
-  /** Receives warnings about events between calls, such as an invalid edit of the file, or a database that became unavailable. */
+  /**
+   * Receives warnings about events between calls, such as an invalid edit of the file, or a database that became
+   * unavailable.
+   */
   warn: (message: string) => void
   /** Receives a message when the start must wait for the database. */
   info: (message: string) => void
@@ -30,7 +33,8 @@ interface StorageOptions {
 }
 
 /**
- * Opens the configured storage, without loading its store. This is the only place that knows that there are several adapters.
+ * Opens the configured storage, without loading its store. This is the only place that knows that there are several
+ * adapters.
  * @throws Error with one sentence when it cannot be opened
  */
 export async function openStorage (options: StorageOptions): Promise<Storage> {
@@ -71,7 +75,9 @@ export function storageOn (file: Store & SectionFile, vault: Vault, now = () => 
 }
 
 /** Completes what an adapter implements: by the memory of this process, and by what records are used for. */
-function toStorage ({ records, counters = new MemoryCounters(), vectors = new MemoryVectors(), ...others }: Adapter): Storage {
+function toStorage (
+  { records, counters = new MemoryCounters(), vectors = new MemoryVectors(), ...others }: Adapter
+): Storage {
   return {
     ...others,
     counters,

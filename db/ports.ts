@@ -1,11 +1,12 @@
-// The ports for data that is no part of the settings. Every method throws StorageError when the storage cannot be used now; whether a write
-// was made is then unknown. Times are in ms since 1970.
+// The ports for data that is no part of the settings. Every method throws StorageError when the storage cannot be used
+// now; whether a write was made is then unknown. Times are in ms since 1970.
 
 /** The bounds of data that is not in collections of records. */
 export const maxRecords = {
   /**
-   * Clients in a database that registered themselves; beyond, one is removed with its tokens and consents: the oldest of those that were
-   * never used, if they are more than a quarter, else the one that was unused longest. So registrations alone push out no client in use.
+   * Clients in a database that registered themselves; beyond, one is removed with its tokens and consents: the oldest
+   * of those that were never used, if they are more than a quarter, else the one that was unused longest. So
+   * registrations alone push out no client in use.
    */
   registeredClients: 10_000,
   /** The same in a settings file. */
@@ -14,23 +15,28 @@ export const maxRecords = {
   vectorNumbers: 32 * 1024 * 1024
 } as const
 
-/** How long a client that registered itself may be unused, in ms; beyond, it is removed, with its tokens and consents. */
+/**
+ * How long a client that registered itself may be unused, in ms; beyond, it is removed, with its tokens and consents.
+ */
 export const maxClientIdle = 90 * 24 * 60 * 60_000
 /** Min time between two writes of when a client was last used, in ms. */
 export const touchInterval = 60 * 60_000
 
 /** The result of taking a grant. The first caller gets the value; all others learn that it was taken. */
 export type Taken =
-  { readonly first: true, readonly family: string, readonly value: unknown } | { readonly first: false, readonly family: string }
+  { readonly first: true, readonly family: string, readonly value: unknown } | {
+    readonly first: false, readonly family: string
+  }
 
 /**
- * Values that can be taken once, such as authorization codes and states of a login. They are stored under the SHA-256 of the secret that
- * was issued; a database stores the value sealed.
+ * Values that can be taken once, such as authorization codes and states of a login. They are stored under the SHA-256
+ * of the secret that was issued; a database stores the value sealed.
  */
 export interface Grants {
   /**
    * @param hash SHA-256, in hex, of at least 128 random bits
-   * @param family of all tokens issued for the grant: if it is taken a second time, the caller learns the family and revokes them
+   * @param family of all tokens issued for the grant: if it is taken a second time, the caller learns the family and
+   *   revokes them
    * @param value plain JSON
    */
   put: (hash: string, family: string, value: unknown, expiresAt: number) => Promise<void>
@@ -77,8 +83,9 @@ export type Revocation =
   | { readonly clientId: string, readonly username: string }
 
 /**
- * Access and refresh tokens of the authorization server. A revocation by client or user is for the tokens that exist then: a caller that
- * puts tokens checks afterwards whether client and user are still there, and revokes the family if not.
+ * Access and refresh tokens of the authorization server. A revocation by client or user is for the tokens that exist
+ * then: a caller that puts tokens checks afterwards whether client and user are still there, and revokes the family if
+ * not.
  */
 export interface Tokens {
   /** Adds tokens to a family. If the family was revoked within the last hour, they are invalid. */
@@ -88,8 +95,8 @@ export interface Tokens {
   /** Lists the families that were revoked within the last `time`, in ms, on any replica. */
   revokedWithin: (time: number) => Promise<string[]>
   /**
-   * Exchanges a refresh token for new tokens of the same family, and marks it as used. Of all callers on all replicas, one succeeds; for
-   * the others the token is `reused`, and the family is revoked.
+   * Exchanges a refresh token for new tokens of the same family, and marks it as used. Of all callers on all replicas,
+   * one succeeds; for the others the token is `reused`, and the family is revoked.
    * @returns `unknown`: there is no such refresh token, or it has expired or was revoked
    */
   swap: (hash: string, issued: readonly IssuedToken[]) => Promise<'swapped' | 'reused' | 'unknown'>
@@ -138,8 +145,9 @@ export const isIdle = ({ origin, createdAt, lastUsedAt = createdAt }: OAuthClien
 export interface Range { readonly offset: number, readonly limit: number }
 
 /**
- * Clients of the authorization server. A client that is removed, by `remove` or by a bound, takes its tokens and consents with it, in the
- * same transaction. An edit of the settings file adds, changes and removes clients as well, and leaves their tokens and consents.
+ * Clients of the authorization server. A client that is removed, by `remove` or by a bound, takes its tokens and
+ * consents with it, in the same transaction. An edit of the settings file adds, changes and removes clients as well,
+ * and leaves their tokens and consents.
  */
 export interface Clients {
   /** Finds a client. @returns undefined: it is unknown, or registered itself and was unused for too long */
@@ -150,8 +158,10 @@ export interface Clients {
   /** Adds a client. Of all callers on all replicas that add the same id, one succeeds. @returns false: the id exists */
   create: (client: OAuthClient) => Promise<boolean>
   /**
-   * Replaces a client by what a function makes of it. Nobody else changes the client meanwhile, on any replica, so no change is lost.
-   * @param change is synchronous, and may be called more than once; when it throws, nothing is changed, and its error is thrown
+   * Replaces a client by what a function makes of it. Nobody else changes the client meanwhile, on any replica, so no
+   * change is lost.
+   * @param change is synchronous, and may be called more than once; when it throws, nothing is changed, and its error
+   *   is thrown
    * @returns the new client; undefined: there is none with this id
    */
   replace: (clientId: string, change: (client: OAuthClient) => OAuthClient) => Promise<OAuthClient | undefined>
@@ -175,9 +185,10 @@ export interface Consent {
 }
 
 /**
- * Remembered consents, one per user and client. They go with their client (`Clients.remove`). When a user is removed, the caller removes
- * the user's consents, login sessions and tokens: the user is a part of the settings, which no transaction of a port includes. It does
- * the same when a user is created, for a removal of a former user of that name may have been interrupted.
+ * Remembered consents, one per user and client. They go with their client (`Clients.remove`). When a user is removed,
+ * the caller removes the user's consents, login sessions and tokens: the user is a part of the settings, which no
+ * transaction of a port includes. It does the same when a user is created, for a removal of a former user of that name
+ * may have been interrupted.
  */
 export interface Consents {
   /** Stores a consent in place of the former one of this user to this client. */
@@ -192,8 +203,9 @@ export interface Consents {
 }
 
 /**
- * The state of a browser at the authorization server: a session in which somebody may have logged in, or an interaction, which is an
- * authorization request that waits for its user. `upstream-login`: the beginning of a login at an upstream server.
+ * The state of a browser at the authorization server: a session in which somebody may have logged in, or an
+ * interaction, which is an authorization request that waits for its user. `upstream-login`: the beginning of a login at
+ * an upstream server.
  */
 export interface LoginState {
   readonly kind: 'session' | 'interaction' | 'upstream-login'
@@ -251,7 +263,10 @@ export interface SocialIdentity {
 export interface SocialLogins {
   /** The `database` option of better-auth. Its library is loaded by the first call. */
   adapter: () => Promise<object>
-  /** The key that signs session cookies, the same on all replicas: made once, and again when it cannot be opened any more. */
+  /**
+   * The key that signs session cookies, the same on all replicas: made once, and again when it cannot be opened any
+   * more.
+   */
   secret: () => Promise<string>
   find: (hash: string) => Promise<SocialIdentity | undefined>
   /** Stores an identity in place of the former one with this hash. */
@@ -274,13 +289,14 @@ export interface StoredLogin { readonly version: string, readonly value: unknown
 export interface LoginChange { readonly server: string, readonly holder: string, readonly version: string | undefined }
 
 /**
- * What the gateway holds as a client of the authorization servers of upstreams: tokens, and its registrations. Values are plain JSON, and
- * stored sealed. Each is one holder's at one server; the caller chooses the names of holders.
+ * What the gateway holds as a client of the authorization servers of upstreams: tokens, and its registrations. Values
+ * are plain JSON, and stored sealed. Each is one holder's at one server; the caller chooses the names of holders.
  */
 export interface UpstreamTokens {
   find: (server: string, holder: string) => Promise<StoredLogin | undefined>
   /**
-   * Stores a value if the stored one is still that version. Of all callers on all replicas that name the same version, one succeeds.
+   * Stores a value if the stored one is still that version. Of all callers on all replicas that name the same version,
+   * one succeeds.
    * @param replaces undefined: nothing is stored, or a value that cannot be opened; `any`: whatever is stored
    * @returns the new version; undefined: another value is stored meanwhile
    */
@@ -291,7 +307,8 @@ export interface UpstreamTokens {
     value: unknown
   ) => Promise<string | undefined>
   /**
-   * Claims the right to replace a version. Of all callers on all replicas one has it, until the value changes, or for a time in ms.
+   * Claims the right to replace a version. Of all callers on all replicas one has it, until the value changes, or for a
+   * time in ms.
    * @returns false: somebody else has it, or another value is stored meanwhile
    */
   claim: (server: string, holder: string, version: string, time: number) => Promise<boolean>
@@ -352,11 +369,13 @@ export interface ActivityPage { readonly activities: Activity[], readonly total:
 
 /** The record of calls. Available with a database only. */
 export interface Activities {
-  /** Adds a batch. Activities that exist already, by id, are skipped: after an error the same batch may be added again. */
+  /**
+   * Adds a batch. Activities that exist already, by id, are skipped: after an error the same batch may be added again.
+   */
   append: (batch: readonly Activity[]) => Promise<void>
   /**
-   * Lists a page. `total` is exact to 10,000, and an estimate beyond. A page holds payloads (`input` and `output`) up to
-   * 8 MiB; activities further down on it come without theirs, which `find` has.
+   * Lists a page. `total` is exact to 10,000, and an estimate beyond. A page holds payloads (`input` and `output`) up
+   * to 8 MiB; activities further down on it come without theirs, which `find` has.
    * @param page from 1 @param limit entries per page
    */
   list: (filter: ActivityFilter, page: number, limit: number) => Promise<ActivityPage>
@@ -367,7 +386,10 @@ export interface Activities {
   stats: (filter: ActivityFilter) => Promise<{ total: number, errors: number, duration: number }>
   /** Removes the activities before a time, in small steps. @returns the number of removed ones */
   cleanup: (before: number) => Promise<number>
-  /** Removes some of the activities before a time. @returns their number; 0 also when another replica removes some at this moment */
+  /**
+   * Removes some of the activities before a time.
+   * @returns their number; 0 also when another replica removes some at this moment
+   */
   expire: (before: number) => Promise<number>
 }
 
@@ -384,7 +406,8 @@ export interface Vectors {
   /** The hashes of the stored vectors. A text whose hash differs or is missing must be embedded again. */
   hashes: (collection: string, ids: readonly string[]) => Promise<Map<string, string>>
   /**
-   * Finds the vectors among `ids` that are most similar to an embedding, best first. Vectors of another length are ignored.
+   * Finds the vectors among `ids` that are most similar to an embedding, best first. Vectors of another length are
+   * ignored.
    * @returns `score`: the cosine, from -1 to 1
    */
   nearest: (

@@ -1,10 +1,14 @@
-// The contract for short-lived data beside the settings: entries by keys, in collections. Every method throws StorageError when the storage
-// cannot be used now; whether a write was made is then unknown. Times are in ms since 1970.
+// The contract for short-lived data beside the settings: entries by keys, in collections. Every method throws
+// StorageError when the storage cannot be used now; whether a write was made is then unknown. Times are in ms since
+// 1970.
 
 /** A kind of entry, with its bounds. */
 export interface Collection {
   readonly name: string
-  /** Without a database, it is a section of the settings file. Other collections are then in memory, and a restart ends them. */
+  /**
+   * Without a database, it is a section of the settings file. Other collections are then in memory, and a restart ends
+   * them.
+   */
   readonly isInFile?: true
   /** A database, and the settings file, store the values sealed. */
   readonly isSealed?: true
@@ -60,11 +64,12 @@ export interface Records {
   put: (collection: Collection, entries: readonly Entry[]) => Promise<void>
   find: (collection: Collection, key: string) => Promise<StoredEntry | undefined>
   /**
-   * Stores an entry if the stored one still has this version, and others in the same transaction. Of all callers on all replicas that name
-   * the same version, one succeeds.
+   * Stores an entry if the stored one still has this version, and others in the same transaction. Of all callers on all
+   * replicas that name the same version, one succeeds.
    * @param version undefined: nothing is stored under the key
    */
-  swap: (collection: Collection, version: string | undefined, entry: Entry, added?: readonly Entry[]) => Promise<boolean>
+  swap: (collection: Collection, version: string | undefined, entry: Entry, added?: readonly Entry[]) =>
+  Promise<boolean>
   /** Lists entries by `at`, the newest first. @param isBrief leaves the values out */
   list: (collection: Collection, which: Selection, isBrief?: boolean) => Promise<StoredEntry[]>
   /** @returns how many were removed */

@@ -7,7 +7,10 @@ const repeated = new WeakMap<object, readonly string[]>()
 /** The names of servers that the text of the settings has more than once: the last entry of each is in force. */
 export const repeatedIn = (servers: object): readonly string[] => repeated.get(servers) ?? []
 
-/** Notes the names of servers that a settings text repeats, which are gone once it is parsed. @param document parsed from the text */
+/**
+ * Notes the names of servers that a settings text repeats, which are gone once it is parsed.
+ * @param document parsed from the text
+ */
 export function noteRepeated (text: string, document: Document): void {
   const { mcpServers: servers } = document
   if (!isObject(servers)) return

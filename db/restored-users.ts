@@ -2,13 +2,16 @@
 export type Marked = Readonly<Record<string, unknown>>
 
 /**
- * Makes a function that prepares an account of a backup. An account that is not the present one of its name, with the same password, gets
- * another `restoredAt`, which is a part of its mark (`identity/users/mark.ts`): tokens and logins that were issued for it do not become
- * valid again with its former password.
+ * Makes a function that prepares an account of a backup. An account that is not the present one of its name, with the
+ * same password, gets another `restoredAt`, which is a part of its mark (`identity/users/mark.ts`): tokens and logins
+ * that were issued for it do not become valid again with its former password.
  * @param present the accounts that there are now
- * @param keepsTokens there are none, and the operator says that no password was changed since: accounts stay as they are in the backup
+ * @param keepsTokens there are none, and the operator says that no password was changed since: accounts stay as they
+ *   are in the backup
  */
-export function withMarks (present: readonly Marked[], keepsTokens: boolean): (user: Marked, isUnknown?: boolean) => Marked {
+export function withMarks (
+  present: readonly Marked[], keepsTokens: boolean
+): (user: Marked, isUnknown?: boolean) => Marked {
   const restoredAt = new Date().toISOString()
   const known = new Map(present.map((user) => [user.username, user]))
   return (user, isUnknown = false) => {

@@ -40,8 +40,8 @@ async function readFileOf (path: string): Promise<Reading | undefined> {
 export interface Seed { readonly document: Document, readonly messages: readonly string[] }
 
 /**
- * Returns the first content of an empty database: the settings file with all servers private. The messages list the servers that were
- * public, and say how entries that are ignored are corrected.
+ * Returns the first content of an empty database: the settings file with all servers private. The messages list the
+ * servers that were public, and say how entries that are ignored are corrected.
  */
 export async function seed (path: string): Promise<Seed> {
   const reading = await readFileOf(path)
@@ -50,13 +50,16 @@ export async function seed (path: string): Promise<Seed> {
   const { document, sections } = reading
   const counted = countEntries(document)
   if (counted !== '') {
-    messages.push(`The database was empty, and takes what is in the settings file ${path}: ${counted}. The file is not read any more.`)
+    messages.push(`The database was empty, and takes what is in the settings file ${path}: ${counted}. The file is ` +
+      'not read any more.')
   }
-  // Servers that cannot be used are shown with their problems, and the API corrects them; of other entries it knows nothing.
+  // Servers that cannot be used are shown with their problems, and the API corrects them; of other entries it knows
+  // nothing.
   const { mcpServers: _, ...others } = sections
   if (Object.values(others).some(({ problems }) => problems.length > 0)) {
     messages.push(
-      'Entries of the settings file that are ignored went into the database as they are, where only the whole settings can correct ' +
+      'Entries of the settings file that are ignored went into the database as they are, where only the whole ' +
+      'settings can correct ' +
       'them: `npm run db:export <file>`, correct the file, `npm run db:import <file> -- --replace`.'
     )
   }
@@ -67,7 +70,8 @@ export async function seed (path: string): Promise<Seed> {
     .map(([name]) => JSON.stringify(name))
   if (publicServers.length > 0) {
     messages.push(
-      `${publicServers.length} public server${publicServers.length === 1 ? '' : 's'} of the settings file became private in the ` +
+      `${publicServers.length} public server${publicServers.length === 1 ? '' : 's'} of the settings file became ` +
+      'private in the ' +
       'database: ' +
       `${publicServers.slice(0, 20).join(', ')}${publicServers.length > 20 ? ' …' : ''}. ` +
       'Set the visibility to "public" again if you want that.'

@@ -8,10 +8,10 @@ import type {
 import type { Records } from './records.ts'
 
 /**
- * A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used. `unprefixed` is for
- * registered providers: their items have no prefix on merged routes, stand after those of all servers, and keep their names.
- * `separator`: it has overrides, some of which may be written under names of merged routes, as MCPHub writes them. `warnings`: what of
- * the config has no effect, in sentences.
+ * A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used.
+ * `unprefixed` is for registered providers: their items have no prefix on merged routes, stand after those of all
+ * servers, and keep their names. `separator`: it has overrides, some of which may be written under names of merged
+ * routes, as MCPHub writes them. `warnings`: what of the config has no effect, in sentences.
  */
 export interface Server {
   readonly name: string
@@ -29,7 +29,8 @@ export const isUsable = ({ config, problem }: Server): boolean => config.enabled
 export interface StoredGroup extends Omit<Group, 'servers'> { readonly members: readonly GroupMember[] }
 
 /** An entry as a snapshot holds it. */
-export type ItemOf<Name extends Entity> = Name extends 'mcpServers' ? Server : Name extends 'groups' ? StoredGroup : EntryOf<Name>
+export type ItemOf<Name extends Entity> =
+  Name extends 'mcpServers' ? Server : Name extends 'groups' ? StoredGroup : EntryOf<Name>
 
 /** The entries of each entity by their keys, in the order of configuration. */
 type Items = { readonly [Name in Entity as MemberOf<Name>]: ReadonlyMap<string, ItemOf<Name>> }
@@ -44,14 +45,16 @@ export interface Snapshot extends Items {
   readonly warnings?: readonly string[]
 }
 
-/** A change of one entity. Without a value it is removed; `rename` (servers only) gives it a new key in the same place. */
+/**
+ * A change of one entity. Without a value it is removed; `rename` (servers only) gives it a new key in the same place.
+ */
 export type Change =
   | { [Name in Entity]: { entity: Name, key: string, value: EntryOf<Name> | undefined, rename?: string } }[Entity]
   | { entity: 'systemConfig', value: SystemConfig }
 
 /**
- * The storage of the settings. One test suite checks this contract for every adapter: a commit that resolved is completely on stable
- * storage; one that rejected has changed nothing; a reader never sees a part of one.
+ * The storage of the settings. One test suite checks this contract for every adapter: a commit that resolved is
+ * completely on stable storage; one that rejected has changed nothing; a reader never sees a part of one.
  */
 export interface Store {
   /** True: other replicas change it; otherwise people do, by an editor. */
@@ -64,9 +67,15 @@ export interface Store {
    * @throws Conflict when a newer snapshot exists · Invalid when an invariant would be violated · StorageError
    */
   commit: (changes: readonly Change[], baseVersion: number) => Promise<Snapshot>
-  /** Listens for snapshots made outside this process, by an edit on disk or another replica. Returns a function that stops it. */
+  /**
+   * Listens for snapshots made outside this process, by an edit on disk or another replica. Returns a function that
+   * stops it.
+   */
   onChange: (listener: (snapshot: Snapshot) => void) => () => void
-  /** Looks for snapshots made outside this process now, and passes them to the listeners. Absent where there can be no other replica. */
+  /**
+   * Looks for snapshots made outside this process now, and passes them to the listeners. Absent where there can be no
+   * other replica.
+   */
   refresh?: () => Promise<void>
   /** The reason why the store cannot be read and written now (`readonly`: cannot be read); undefined: it can. */
   health: (readonly?: boolean) => string | undefined
@@ -75,7 +84,10 @@ export interface Store {
   close: () => Promise<void>
 }
 
-/** The settings were changed by somebody else: the changes must be worked out again from the new snapshot. `edited`: by an edit on disk. */
+/**
+ * The settings were changed by somebody else: the changes must be worked out again from the new snapshot. `edited`: by
+ * an edit on disk.
+ */
 export class Conflict extends Error {
   readonly edited: boolean
   constructor (message: string, edited: boolean) {
@@ -103,8 +115,8 @@ export class StorageError extends Error {
 }
 
 /**
- * A cache of the last known catalogues, and of when items were first listed: one text per server. Losing it costs time, never data;
- * which of two servers of one rank has a name is then decided by their order alone.
+ * A cache of the last known catalogues, and of when items were first listed: one text per server. Losing it costs time,
+ * never data; which of two servers of one rank has a name is then decided by their order alone.
  */
 export interface CatalogueCache {
   /** The text in pieces, so that a large one is never in memory as a whole; none where nothing is cached. */
@@ -131,21 +143,31 @@ export interface Counters {
   reset: (key: string) => Promise<void>
 }
 
-/** Seals secrets for a database: a table stores values with masks in place of their secrets, and one sealed text beside each value. */
+/**
+ * Seals secrets for a database: a table stores values with masks in place of their secrets, and one sealed text beside
+ * each value.
+ */
 export interface Vault {
   /**
    * Separates a value from its secrets.
    * @param value to store, plain JSON
-   * @param place where it is stored, such as `systemConfig` or `mcpServers/<name>`: a sealed text can be opened for that place only
-   * @param plain members, such as `options` or `openapi.schema`, in which a value is a secret only if it is never shown to people. In all
-   * other members every text and number is a secret, and so is every address with more than a location. Without this parameter, the first
-   * rule holds for all members.
+   * @param place where it is stored, such as `systemConfig` or `mcpServers/<name>`: a sealed text can be opened for
+   *   that place only
+   * @param plain members, such as `options` or `openapi.schema`, in which a value is a secret only if it is never shown
+   *   to people. In all other members every text and number is a secret, and so is every address with more than a
+   *   location. Without this parameter, the first rule holds for all members.
    * @returns the value with masks in place of its secrets, and the sealed secrets; null: it has none
    */
   hide: <Value>(value: Value, place: string, plain?: ReadonlySet<string>) => { value: Value, sealed: string | null }
-  /** Reverses `hide`. @throws Error when the key that sealed the text is not available, or the text was sealed for another place */
+  /**
+   * Reverses `hide`.
+   * @throws Error when the key that sealed the text is not available, or the text was sealed for another place
+   */
   reveal: <Value>(value: Value, sealed: string | null, place: string) => Value
-  /** The paths of masks in a value, such as `headers.Authorization`. If they were stored, they would be taken for secrets. */
+  /**
+   * The paths of masks in a value, such as `headers.Authorization`. If they were stored, they would be taken for
+   * secrets.
+   */
   masks: (value: unknown) => string[]
   /** Whether a text was sealed with a former key, and should be sealed again with the newest. */
   outdated: (sealed: string) => boolean
@@ -165,8 +187,8 @@ export interface SealedCounts {
 export interface Resealing {
   count: () => Promise<SealedCounts>
   /**
-   * Goes through all texts once, in small steps. What somebody else changes at that moment is left out, and what was interrupted is left as
-   * it is.
+   * Goes through all texts once, in small steps. What somebody else changes at that moment is left out, and what was
+   * interrupted is left as it is.
    * @returns the number of texts that were sealed anew, and of those that do not open though their key is there
    */
   run: (signal: AbortSignal) => Promise<{ readonly anew: number, readonly broken: number }>

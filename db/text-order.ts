@@ -12,7 +12,8 @@ interface Level {
 }
 
 /**
- * Notes in which order a JSON text has the members of objects, for `orderedEntries`. Costs next to nothing where JavaScript has moved none.
+ * Notes in which order a JSON text has the members of objects, for `orderedEntries`. Costs next to nothing where
+ * JavaScript has moved none.
  * @param value made of the text, as `JSON.parse` makes it
  * @param levels how many levels of objects are looked at; those in arrays never are
  * @returns the value itself
@@ -36,13 +37,17 @@ export function * textOrderSteps (text: string, value: unknown, levels: number):
         end = at + 1
         break
       case '{': case '[':
-        if (depth++ < levels) open.push({ object: text[at] === '{' ? objectAt(open.at(-1), value) : undefined, names: [] })
+        if (depth++ < levels) {
+          open.push({ object: text[at] === '{' ? objectAt(open.at(-1), value) : undefined, names: [] })
+        }
         break
       case '}': case ']':
         if (depth-- <= levels) close(open.pop())
         break
       case ':':
-        if (depth <= levels && open.at(-1)?.object) open.at(-1)?.names.push(JSON.parse(text.slice(start, end)) as string)
+        if (depth <= levels && open.at(-1)?.object) {
+          open.at(-1)?.names.push(JSON.parse(text.slice(start, end)) as string)
+        }
     }
     if (at - read > stepSize) {
       read = at
@@ -51,7 +56,9 @@ export function * textOrderSteps (text: string, value: unknown, levels: number):
   }
 }
 
-/** Whether an object, or one within it, has names that JavaScript puts before others: it is enough to look at the first. */
+/**
+ * Whether an object, or one within it, has names that JavaScript puts before others: it is enough to look at the first.
+ */
 function * isMovedIn (value: unknown, levels: number): Generator<undefined, boolean> {
   let objects = [value].filter(isObject)
   for (let level = 1; level <= levels && objects.length > 0; level++) {
@@ -76,10 +83,15 @@ export function endOfString (text: string, start: number): number {
   }
 }
 
-/** The object that begins after the last name of the level around it. Of members of one name, it is that of the last, which is in force. */
+/**
+ * The object that begins after the last name of the level around it. Of members of one name, it is that of the last,
+ * which is in force.
+ */
 function objectAt (around: Level | undefined, outermost: unknown): Record<string, unknown> | undefined {
   const name = around?.names.at(-1) ?? ''
-  const value = !around ? outermost : around.object && Object.hasOwn(around.object, name) ? around.object[name] : undefined
+  const value = !around
+    ? outermost
+    : around.object && Object.hasOwn(around.object, name) ? around.object[name] : undefined
   return isObject(value) ? value : undefined
 }
 

@@ -18,13 +18,15 @@ const ofMcpHub = (path: string): string => `${quoteName(path)} is MCPHub's: it i
 /** The members under which clients write their servers: VS Code, opencode, Zed, Amp, Codex. */
 const ofClients: readonly string[] = ['servers', 'mcp', 'context_servers', 'amp.mcpServers', 'mcp_servers']
 const ofClient = (name: string): string =>
-  `${quoteName(name)} is another program's name for servers, and has no effect here: tool-hub import <file> adds them; in this file they ` +
+  `${quoteName(name)} is another program's name for servers, and has no effect here: tool-hub import <file> adds ` +
+  'them; in this file they ' +
   'stand under "mcpServers"'
 
 const { mcpRouter: _, ...sections } = SystemSections.properties
 
 /** The members of the system configuration that have an effect, in all depths. */
-const SystemMembers = Type.Object({ ...SystemConfig.properties, ...sections, auth: Type.Object({ betterAuth: SocialConfig }) })
+const SystemMembers =
+  Type.Object({ ...SystemConfig.properties, ...sections, auth: Type.Object({ betterAuth: SocialConfig }) })
 
 /** The sections of a document. */
 const known: readonly string[] = [
@@ -35,11 +37,15 @@ const isNothing = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 
 /** At most 20 warnings, and how many more there are. @param place what they are about */
-export const bounded = (warnings: readonly string[], place: string): readonly string[] => warnings.length <= mostWarnings
-  ? warnings
-  : [...warnings.slice(0, mostWarnings), `${place}: ${warnings.length - mostWarnings} more warnings`]
+export const bounded = (warnings: readonly string[], place: string): readonly string[] =>
+  warnings.length <= mostWarnings
+    ? warnings
+    : [...warnings.slice(0, mostWarnings), `${place}: ${warnings.length - mostWarnings} more warnings`]
 
-/** Warnings about the members of one entry of a list that are not known or cannot be used, in the form of those about servers. */
+/**
+ * Warnings about the members of one entry of a list that are not known or cannot be used, in the form of those about
+ * servers.
+ */
 export function warningsOfEntry (name: ListName, schema: TSchema, entry: Readonly<Record<string, unknown>>): string[] {
   const { noun, label } = entities[name]
   const called = entry[label]
@@ -47,11 +53,15 @@ export function warningsOfEntry (name: ListName, schema: TSchema, entry: Readonl
   return sentences.map((sentence) => `${noun} ${quoteName(typeof called === 'string' ? called : '')}: ${sentence}`)
 }
 
-/** A sentence about a password that is no hash, as a person may write one. Without a password at all, others identify the user. */
+/**
+ * A sentence about a password that is no hash, as a person may write one. Without a password at all, others identify
+ * the user.
+ */
 const unusablePassword = ({ password }: Readonly<Record<string, unknown>>): string[] =>
   typeof password !== 'string' || isUsableHash(password)
     ? []
-    : ['"password" is not a usable hash, so that no login with it succeeds: tool-hub user reset-password <username> sets another one']
+    : ['"password" is not a usable hash, so that no login with it succeeds: tool-hub user reset-password <username> ' +
+      'sets another one']
 
 /** Warnings about members of the system configuration that have no effect. They are kept. */
 export function warningsOfSystem (system: unknown): readonly string[] {

@@ -1,5 +1,5 @@
-// The table of environment variables, from the schema that reads them: `node --import tsx docs/env-table.ts` prints it, and `--write`
-// writes it into configuration.md.
+// The table of environment variables, from the schema that reads them: `node --import tsx docs/env-table.ts` prints it,
+// and `--write` writes it into configuration.md.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { TSchema } from '@sinclair/typebox'
@@ -16,7 +16,8 @@ const cell = (text: string): string => text.replaceAll('|', '\\|')
 /** The table with one row for each variable, in the order of the schema. */
 export function envTable (): string {
   const rows = Object.entries<TSchema>(Env.properties).map(([name, schema]) => {
-    const description = `${schema.description ?? ''}${schema.secret === true ? `. Or \`${name}_FILE\`: the file that holds it` : ''}`
+    const description =
+      `${schema.description ?? ''}${schema.secret === true ? `. Or \`${name}_FILE\`: the file that holds it` : ''}`
     return `| \`${name}\` | ${cell(shown(schema.default))} | ${cell(description)} |`
   })
   return ['| variable | default | what it is |', '| --- | --- | --- |', ...rows].join('\n')

@@ -1,5 +1,5 @@
-// The tables of docs/limits.md, from the limits.ts of each wing: `node --import tsx docs/limits-page.ts` prints the page,
-// with `--write` it goes into the file.
+// The tables of docs/limits.md, from the limits.ts of each wing: `node --import tsx docs/limits-page.ts` prints the
+// page, with `--write` it goes into the file.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
@@ -56,7 +56,8 @@ function tables (): string {
         return object && ts.isObjectLiteralExpression(object) ? rowsOf(object, source) : []
       })
     })
-    return `## ${title}\n\n| bound | default | meaning, and what happens beyond |\n| --- | --- | --- |\n${rows.join('\n')}\n`
+    return `## ${title}\n\n| bound | default | meaning, and what happens beyond |\n| --- | --- | --- ` +
+      `|\n${rows.join('\n')}\n`
   })
   return parts.join('\n')
 }

@@ -17,7 +17,13 @@ export function cachingOf (result: string): Caching | undefined {
   const ttlMs = smallMemberOf(result, 'ttlMs')
   const scope = smallMemberOf(result, 'cacheScope')
   if (ttlMs === undefined && scope === undefined) return undefined
-  return { ttlMs: typeof ttlMs === 'number' && ttlMs > 0 && Number.isFinite(ttlMs) ? Math.trunc(ttlMs) : 0, isPublic: scope === 'public' }
+  return {
+    ttlMs: typeof ttlMs === 'number' && ttlMs > 0 &&
+    Number.isFinite(ttlMs)
+      ? Math.trunc(ttlMs)
+      : 0,
+    isPublic: scope === 'public'
+  }
 }
 
 /** How what was made of two results may be kept. */

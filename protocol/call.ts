@@ -51,7 +51,9 @@ export interface CallOptions {
 }
 
 /** A question that waits for an exchange. */
-interface ParkedQuestion { readonly resolve: (exchange: Exchange) => void, readonly reject: (error: UpstreamError) => void }
+interface ParkedQuestion {
+  readonly resolve: (exchange: Exchange) => void, readonly reject: (error: UpstreamError) => void
+}
 
 const nothing: readonly ParkedQuestion[] = []
 
@@ -85,7 +87,9 @@ export class Call {
   #over = false
 
   /** Sends the request at once, unless its exchange is cancelled already. */
-  constructor (peer: Peer, exchange: Exchange, { changes, deadlines, headers, over, style, paramsOf = outgoingParams }: CallOptions) {
+  constructor (
+    peer: Peer, exchange: Exchange, { changes, deadlines, headers, over, style, paramsOf = outgoingParams }: CallOptions
+  ) {
     this.#peer = peer
     this.#paramsOf = paramsOf
     this.#style = style
@@ -136,7 +140,10 @@ export class Call {
     this.#arm()
     return await this.#send(exchange, { ...changes, ...more }, this.#id).catch((error: unknown) => {
       // An earlier request of the call may have had an effect, so the call must not be repeated.
-      throw error instanceof UpstreamError && error.didNotRun ? new UpstreamError('broken', error.messageForClients) : error
+      throw error instanceof UpstreamError &&
+        error.didNotRun
+        ? new UpstreamError('broken', error.messageForClients)
+        : error
     })
   }
 
@@ -231,7 +238,9 @@ export class Call {
     if (this.#over) throw isOver()
     return await new Promise((resolve, reject) => {
       (this.#parked ??= []).push({ resolve, reject })
-      signal.addEventListener('abort', () => { reject(new UpstreamError('closed', String(signal.reason))) }, { once: true })
+      signal.addEventListener(
+        'abort', () => { reject(new UpstreamError('closed', String(signal.reason))) }, { once: true }
+      )
     })
   }
 

@@ -86,10 +86,13 @@ export function shareable (client: ClientCapabilities): ClientCapabilities {
   for (const [name, members] of known) {
     const own = client[name]
     if (isObject(own)) {
-      result[name] = Object.fromEntries(members.flatMap((member) => (own[member] === undefined ? [] : [[member, own[member]]])))
+      result[name] =
+        Object.fromEntries(members.flatMap((member) => (own[member] === undefined ? [] : [[member, own[member]]])))
     }
   }
-  if (isObject(client.extensions) && client.extensions[apps] !== undefined) result.extensions = { [apps]: client.extensions[apps] }
+  if (isObject(client.extensions) && client.extensions[apps] !== undefined) {
+    result.extensions = { [apps]: client.extensions[apps] }
+  }
   return result
 }
 
@@ -133,7 +136,9 @@ const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' |
  * any route that shows the server.
  * @returns `problems`: a sentence for each that is left out
  */
-export function validCapabilities (server: ServerCapabilities): { capabilities: ServerCapabilities, problems: string[] } {
+export function validCapabilities (server: ServerCapabilities): {
+  capabilities: ServerCapabilities, problems: string[]
+} {
   const problems: string[] = []
   const check = (isValid: boolean, path: string, type: string): boolean => {
     if (!isValid) problems.push(`capabilities: ${JSON.stringify(truncate(path, 100))} is not ${type} and is left out`)
@@ -183,7 +188,8 @@ export function union (servers: ServerCapabilities[]): ServerCapabilities {
       if (isObject(own)) result[name] = { ...(isObject(result[name]) ? result[name] : {}), ...own }
     }
   }
-  if (servers.some((server) => isObject(server.resources) && server.resources.subscribe === true) && isObject(result.resources)) {
+  if (servers.some((server) => isObject(server.resources) && server.resources.subscribe === true) &&
+      isObject(result.resources)) {
     result.resources = { ...result.resources, subscribe: true }
   }
   return routeCapabilities(result)

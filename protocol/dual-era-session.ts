@@ -107,15 +107,23 @@ export class DualEraSession implements UpstreamSession {
     }
   }
 
-  call (exchange: Exchange, options: Omit<CallOptions, 'over'>): Promise<Response> { return this.#opened.call(exchange, options) }
+  call (exchange: Exchange, options: Omit<CallOptions, 'over'>): Promise<Response> {
+    return this.#opened.call(exchange, options)
+  }
 
   async request (method: string, paramsText?: string, timeout?: number): Promise<string> {
     return await this.#opened.request(method, paramsText, timeout)
   }
 
   notify (method: string, paramsText?: string): void { this.#session?.notify(method, paramsText) }
-  async subscribe (uri: string, paramsText?: string): Promise<string> { return await this.#opened.subscribe(uri, paramsText) }
-  async unsubscribe (uri: string, paramsText?: string): Promise<string> { return await this.#opened.unsubscribe(uri, paramsText) }
+  async subscribe (uri: string, paramsText?: string): Promise<string> {
+    return await this.#opened.subscribe(uri, paramsText)
+  }
+
+  async unsubscribe (uri: string, paramsText?: string): Promise<string> {
+    return await this.#opened.unsubscribe(uri, paramsText)
+  }
+
   async setLevel (level: Level): Promise<void> { await this.#opened.setLevel(level) }
   async ping (timeout: number): Promise<void> { await this.#opened.ping(timeout) }
 
@@ -188,13 +196,19 @@ export class DualEraSession implements UpstreamSession {
     if ('error' in discovered) {
       const begun = await beginning
       if (!('error' in begun)) this.#useLegacy(session, false)
-      else if (discovered.error instanceof NotModern && session.closed) throw new WrongBeginning('legacy', discovered.error.message)
-      else throw begun.error
+      else if (discovered.error instanceof NotModern && session.closed) {
+        throw new WrongBeginning(
+          'legacy', discovered.error.message
+        )
+      } else throw begun.error
       return
     }
     const begun = await within(regretTime, beginning)
     // It speaks both eras, and has taken the one that it was offered last.
-    if (begun && !('error' in begun)) throw new WrongBeginning('modern', 'the server has begun in an earlier revision than it can speak')
+    if (begun && !('error' in begun)) {
+      throw new WrongBeginning('modern', 'the server has begun in an earlier ' +
+      'revision than it can speak')
+    }
     await this.#useModern(discovered.value)
   }
 
@@ -218,7 +232,8 @@ export class DualEraSession implements UpstreamSession {
   }
 
   async #useModern (discovered: DiscoveredServer): Promise<void> {
-    const session = new ModernUpstreamSession(this.#peer, this.#transport, this.#client, this.#handlers, discovered, this.#options)
+    const session =
+      new ModernUpstreamSession(this.#peer, this.#transport, this.#client, this.#handlers, discovered, this.#options)
     this.#session = session
     this.#beginning.found('modern', false)
     await session.open()
@@ -228,4 +243,5 @@ export class DualEraSession implements UpstreamSession {
 /** An answer to `initialize` that a server of another era may give. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof RpcError ||
-  (error instanceof UpstreamError && (error.fault === 'refused' || error.fault === 'expired' || error.fault === 'broken'))
+  (error instanceof UpstreamError &&
+    (error.fault === 'refused' || error.fault === 'expired' || error.fault === 'broken'))

@@ -29,7 +29,8 @@ export const messageOf = (error: unknown): string => error instanceof Error ? er
  * fault in the gateway
  */
 export type Reason =
-  'request' | 'unknown-tool' | 'unknown-prompt' | 'unknown-resource' | 'not-connected' | 'timeout' | 'no-answer' | 'upstream' |
+  'request' | 'unknown-tool'
+    | 'unknown-prompt' | 'unknown-resource' | 'not-connected' | 'timeout' | 'no-answer' | 'upstream' |
   'cancelled' | 'limit' | 'share' | 'internal'
 
 /** An error that is sent to the peer as JSON-RPC `error`. */
@@ -60,7 +61,8 @@ export class RpcError extends Error {
  * passed · `closed` the gateway ended the link · `no-room` the gateway has no memory left for the answer · `share-used`
  * the caller has used up its share of it
  */
-export type UpstreamFault = 'unreachable' | 'expired' | 'unauthorized' | 'refused' | 'broken' | 'timeout' | 'closed' | 'no-room' |
+export type UpstreamFault =
+  'unreachable' | 'expired' | 'unauthorized' | 'refused' | 'broken' | 'timeout' | 'closed' | 'no-room' |
   'share-used'
 
 /** The messages for clients where the message of the error is for operators only. */

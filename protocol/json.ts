@@ -218,14 +218,16 @@ function depthOf (text: string): number {
   for (let at = 0; at < text.length;) {
     const code = text.charCodeAt(at)
     if (code === QUOTE) { at = skipString(text, at); continue }
-    if (code === 0x7b || code === 0x5b) { if (++depth > deepest) deepest = depth } else if (code === 0x7d || code === 0x5d) depth--
+    if (code === 0x7b ||
+        code === 0x5b) { if (++depth > deepest) deepest = depth } else if (code === 0x7d || code === 0x5d) depth--
     at++
   }
   return deepest
 }
 
 /** The same JSON on one line: line breaks occur between tokens only, where a space is equivalent. */
-export const oneLine = (text: string): string => text.includes('\n') || text.includes('\r') ? text.replace(/[\r\n]/g, ' ') : text
+export const oneLine = (text: string): string =>
+  text.includes('\n') || text.includes('\r') ? text.replace(/[\r\n]/g, ' ') : text
 
 /** True for a JSON object: neither null nor an array. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -7,7 +7,8 @@ export type Level = typeof levels[number]
 export const isLevel = (value: unknown): value is Level => levels.some((level) => level === value)
 
 /** True when a message of this level passes a filter for `wanted` and above. Unknown levels pass. */
-export const reaches = (level: unknown, wanted: Level): boolean => !isLevel(level) || levels.indexOf(level) >= levels.indexOf(wanted)
+export const reaches = (level: unknown, wanted: Level): boolean =>
+  !isLevel(level) || levels.indexOf(level) >= levels.indexOf(wanted)
 
 /** The lower of two levels; undefined: no level is set. */
 export const lower = (a: Level | undefined, b: Level | undefined): Level | undefined => {

@@ -49,7 +49,9 @@ export class MemberNames {
   strip (text: string): string {
     const members = membersOf(text)
     const kept = members.filter(({ key }) => !this.isLookalike(key))
-    return kept.length === members.length ? text : `{${kept.map(({ keyStart, end }) => text.slice(keyStart, end)).join()}}`
+    return kept.length === members.length
+      ? text
+      : `{${kept.map(({ keyStart, end }) => text.slice(keyStart, end)).join()}}`
   }
 
   /** Removes lookalikes from an object. @returns whether there were any */
@@ -92,19 +94,25 @@ export const checkedNames = (method: string): MemberNames =>
  * @param isOutermost whether params themselves have any: they are removed from the text then
  * @returns the text, with all other members as they were
  */
-export function withoutLookalikes (method: string, params: Record<string, unknown>, paramsText: string, isOutermost: boolean): string {
+export function withoutLookalikes (
+  method: string, params: Record<string, unknown>, paramsText: string, isOutermost: boolean
+): string {
   let text = isOutermost ? checkedNames(method).strip(paramsText) : paramsText
   for (const [name, names] of within) {
     const member = params[name]
-    if (isObject(member) && names.remove(member)) text = withMembers(text, { [name]: names.strip(memberOf(text, name) ?? '{}') })
+    if (isObject(member) && names.remove(member)) {
+      text = withMembers(text, { [name]: names.strip(memberOf(text, name) ?? '{}') })
+    }
   }
   return text
 }
 
 /** The methods of all revisions of MCP. */
 const methods: ReadonlySet<string> = new Set([
-  'initialize', 'ping', 'server/discover', 'subscriptions/listen', 'tools/list', 'tools/call', 'prompts/list', 'prompts/get',
-  'resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe', 'resources/unsubscribe', 'completion/complete',
+  'initialize', 'ping', 'server/discover', 'subscriptions/listen', 'tools/list', 'tools/call', 'prompts/list',
+  'prompts/get',
+  'resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe', 'resources/unsubscribe',
+  'completion/complete',
   'logging/setLevel', 'tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel',
   'sampling/createMessage', 'elicitation/create', 'roots/list',
   'notifications/initialized', 'notifications/cancelled', 'notifications/progress', 'notifications/message',

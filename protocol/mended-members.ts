@@ -9,7 +9,9 @@ import { truncate } from './text.ts'
 const value: Shape = {}
 /** An object whose members MCP does not define. */
 const opaque: Shape = { isObject: true }
-const object = (members: Readonly<Record<string, Shape>>, more: Shape = {}): Shape => ({ isObject: true, members, ...more })
+const object = (
+  members: Readonly<Record<string, Shape>>, more: Shape = {}
+): Shape => ({ isObject: true, members, ...more })
 const list = (element: Shape): Shape => ({ element })
 const names = (...keys: string[]): Record<string, Shape> => Object.fromEntries(keys.map((key) => [key, value]))
 const required = (shape: Shape, fallback: string): Shape => ({ ...shape, fallback })
@@ -36,10 +38,14 @@ const checkedList = (element: Shape, single: (text: string) => string | undefine
  * Keywords that take no null, nor anything else to look into. `default`, `const` and `example` are the author's values.
  */
 const plainKeywords = names(
-  '$id', '$schema', '$ref', '$anchor', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor', '$vocabulary', '$comment',
-  'id', 'type', 'enum', 'enumNames', 'title', 'description', 'examples', 'deprecated', 'readOnly', 'writeOnly', 'format', 'pattern',
-  'multipleOf', 'maximum', 'exclusiveMaximum', 'minimum', 'exclusiveMinimum', 'maxLength', 'minLength', 'maxItems', 'minItems',
-  'uniqueItems', 'x-mcp-header', 'maxContains', 'minContains', 'maxProperties', 'minProperties', 'contentEncoding', 'contentMediaType'
+  '$id', '$schema', '$ref', '$anchor', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor',
+  '$vocabulary', '$comment',
+  'id', 'type', 'enum', 'enumNames', 'title', 'description', 'examples', 'deprecated', 'readOnly', 'writeOnly',
+  'format', 'pattern',
+  'multipleOf', 'maximum', 'exclusiveMaximum', 'minimum', 'exclusiveMinimum', 'maxLength', 'minLength', 'maxItems',
+  'minItems',
+  'uniqueItems', 'x-mcp-header', 'maxContains', 'minContains', 'maxProperties', 'minProperties', 'contentEncoding',
+  'contentMediaType'
 )
 
 /** @param hasTuples `items` may be a list of schemas, as before 2020-12 */
@@ -119,7 +125,8 @@ const contents: Shape = { ...contentsOf('""'), fallback: '{"uri":"","text":""}' 
 
 /** A text block. @param text as JSON: a string, or what is no block */
 const asBlock = (text: string): string => `{"type":"text","text":${text.startsWith('"') ? text : JSON.stringify(text)}}`
-const isOf = (...types: string[]) => (textOf: (key: string) => string | undefined): boolean => types.includes(textOf('type') ?? '"text"')
+const isOf = (...types: string[]) =>
+  (textOf: (key: string) => string | undefined): boolean => types.includes(textOf('type') ?? '"text"')
 /**
  * A block of content of any type: text, image, audio, a resource or a link to one, a use of a tool. `input` has a
  * call's arguments.
@@ -135,7 +142,12 @@ const blockMembers: Readonly<Record<string, Shape>> = {
   resource: { ...contents, isNeeded: isOf('"resource"') },
   size: number,
   annotations: object({ audience: checkedList(string), priority: number, lastModified: string }, { type: 'object' }),
-  icons: { type: 'list', element: object({ ...strings('src', 'mimeType', 'theme'), sizes: checkedList(string) }, { needs: 'src' }) },
+  icons: {
+    type: 'list',
+    element: object(
+      { ...strings('src', 'mimeType', 'theme'), sizes: checkedList(string) }, { needs: 'src' }
+    )
+  },
   ...meta
 }
 const block: Shape = {
@@ -166,7 +178,8 @@ const promptMessage: Shape = {
   members: { role: { values: ['"user"', '"assistant"'], fallback: '"user"' }, content: promptContent },
   required: ['role', 'content']
 }
-const promptMessages = checkedList(promptMessage, (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
+const promptMessages =
+  checkedList(promptMessage, (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
 
 /** A task of 2025-11-25. Its `ttl` may be null. */
 const taskMembers = names('statusMessage', 'createdAt', 'lastUpdatedAt', 'pollInterval')
@@ -177,7 +190,9 @@ export const serverInfo: Shape = object({
   icons: checkedList({
     type: 'object',
     isObject: true,
-    members: { ...strings('src', 'mimeType'), sizes: { type: 'list', element: string }, theme: { values: ['"light"', '"dark"'] } },
+    members: {
+      ...strings('src', 'mimeType'), sizes: { type: 'list', element: string }, theme: { values: ['"light"', '"dark"'] }
+    },
     needs: 'src'
   })
 }, { type: 'object', fallback: '{}' })
@@ -213,7 +228,9 @@ const questions: Readonly<Record<string, Shape>> = {
 }
 /** Questions that stand in an answer (2026-07-28). */
 const inputRequest: Shape = {
-  members: { params: object({ ...questions['sampling/createMessage']?.members, ...questions['elicitation/create']?.members }) }
+  members: {
+    params: object({ ...questions['sampling/createMessage']?.members, ...questions['elicitation/create']?.members })
+  }
 }
 const asking = { inputRequests: { isObject: true, each: inputRequest }, requestState: value }
 /** The result of a method that has one: without any it is no answer. */
@@ -254,7 +271,10 @@ const results: Readonly<Record<string, Shape>> = {
 }
 /** The result of `resources/read`. @param uri of the resource that was asked for, as JSON text */
 const readResult = (uri: string): Shape => resultWith('contents', {
-  contents: neededList(checkedList(contentsOf(uri), (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)), ...asking
+  contents: neededList(
+    checkedList(contentsOf(uri), (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
+  ),
+  ...asking
 })
 /** Before 2026-07-28, what a tool returns beside its content is an object. */
 const legacyResults: Readonly<Record<string, Shape>> = Object.fromEntries(['tools/call', 'tasks/result'].map((method) =>
@@ -289,17 +309,22 @@ const otherBlock = /"type"\s*:\s*"(?:image|audio|resource)/
  * they are many.
  */
 export function isToBeChecked (method: string, text: string): boolean {
-  if (method !== 'tools/call' && method !== 'tasks/result') return Object.hasOwn(results, method) || method === 'resources/read'
+  if (method !== 'tools/call' && method !== 'tasks/result') {
+    return Object.hasOwn(results, method) || method === 'resources/read'
+  }
   return !text.includes('"content"') || oddCall.test(text) || otherBlock.test(text)
 }
 
 /** The `error` of an answer, whose `data` may be anything. */
 export const errorShape: Shape = {
   ...object({
-    code: { ...number, fallback: '-32603', coerce: (text) => /^"-?\d{1,9}"$/.test(text) ? text.slice(1, -1) : undefined },
+    code: {
+      ...number, fallback: '-32603', coerce: (text) => /^"-?\d{1,9}"$/.test(text) ? text.slice(1, -1) : undefined
+    },
     message: {
       ...words,
-      fallback: (textOf) => JSON.stringify(`The server gave no message with this error (${truncate(textOf('code') ?? 'no code', 30)})`)
+      fallback: (textOf) => JSON.stringify('The server gave no message with this error ' +
+        `(${truncate(textOf('code') ?? 'no code', 30)})`)
     }
   }),
   required: ['code', 'message']

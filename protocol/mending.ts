@@ -324,7 +324,9 @@ class Run {
   /** The index behind the last part that stays. */
   #kept: number | undefined
 
-  next (start: number, end: number, isRemoved: boolean, edit: (start: number, end: number, text: string) => void): void {
+  next (
+    start: number, end: number, isRemoved: boolean, edit: (start: number, end: number, text: string) => void
+  ): void {
     if (isRemoved) {
       this.#start ??= start
       this.#end = end

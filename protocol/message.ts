@@ -19,9 +19,13 @@ export interface Request extends Common {
   params: Record<string, unknown>
   paramsText: string
 }
-export interface Notification extends Common { kind: 'notification', method: string, params: Record<string, unknown>, paramsText: string }
+export interface Notification extends Common {
+  kind: 'notification', method: string, params: Record<string, unknown>, paramsText: string
+}
 /** An answer. It has exactly one of the two texts; `errorText` is the `error` object as received. */
-export interface Response extends Common { kind: 'response', id: RequestId | null, resultText?: string, errorText?: string }
+export interface Response extends Common {
+  kind: 'response', id: RequestId | null, resultText?: string, errorText?: string
+}
 export type Message = Request | Notification | Response
 
 /** An element of a batch that is not a valid message: the error to answer, and the id to answer it under. */
@@ -35,10 +39,12 @@ export const requestText = (id: RequestId, method: string, paramsText?: string):
 export const notificationText = (method: string, paramsText?: string): string =>
   `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${paramsMember(paramsText)}}`
 
-const paramsMember = (paramsText: string | undefined): string => paramsText === undefined ? '' : `,"params":${paramsText}`
+const paramsMember = (paramsText: string | undefined): string =>
+  paramsText === undefined ? '' : `,"params":${paramsText}`
 
 /** The text of a successful answer; `idText` is the id as the requester wrote it. */
-export const resultText = (idText: string, result: string): string => `{"jsonrpc":"2.0","id":${idText},"result":${result}}`
+export const resultText = (idText: string, result: string): string =>
+  `{"jsonrpc":"2.0","id":${idText},"result":${result}}`
 
 /** The text of an error answer; `error` is the text of its `error` member, `idText` may be `null`. */
 export const errorText = (idText: string, error: string): string => `{"jsonrpc":"2.0","id":${idText},"error":${error}}`
@@ -56,4 +62,5 @@ export function toRpcError (text: string): RpcError {
 }
 
 /** Whether the text of a result says that its tool failed. */
-export const saysError = (output: string): boolean => output.includes('"isError"') && memberOf(output, 'isError') === 'true'
+export const saysError = (output: string): boolean =>
+  output.includes('"isError"') && memberOf(output, 'isError') === 'true'

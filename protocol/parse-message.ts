@@ -1,5 +1,7 @@
 import { code, RpcError } from './errors.ts'
-import { countMembers, elementsOf, isDeeperThan, isObject, memberOf, membersOf, withMembers, withoutRepeats, type Member } from './json.ts'
+import {
+  countMembers, elementsOf, isDeeperThan, isObject, memberOf, membersOf, withMembers, withoutRepeats, type Member
+} from './json.ts'
 import { scanJson, TooDeep } from './json-scanner.ts'
 import { checkedNames, withoutLookalikes } from './lookalikes.ts'
 import type { Malformed, Message, RequestId } from './message.ts'
@@ -39,7 +41,9 @@ export function parseMessage (
   return parse(text, maxDepth, maxBatch, sender)
 }
 
-function parseSmall (text: string, maxDepth: number, maxBatch: number, sender: Sender): Message | Array<Message | Malformed> {
+function parseSmall (
+  text: string, maxDepth: number, maxBatch: number, sender: Sender
+): Message | Array<Message | Malformed> {
   // Checked before parsing: this is linear, and a parser takes long for deep JSON.
   if (isDeeperThan(text, maxDepth)) throw tooDeep(maxDepth)
   let value: unknown
@@ -58,7 +62,9 @@ function parseSmall (text: string, maxDepth: number, maxBatch: number, sender: S
 }
 
 /** Makes values of those members only that the gateway reads: those of a large text may take fifty times its memory. */
-function parseLarge (text: string, maxDepth: number, maxBatch: number, sender: Sender): Message | Array<Message | Malformed> {
+function parseLarge (
+  text: string, maxDepth: number, maxBatch: number, sender: Sender
+): Message | Array<Message | Malformed> {
   const scan = scanned(text, maxDepth, (key) => messageMembers.has(key), maxBatch)
   if (scan.kind !== 'array') {
     const message = toMessage(readLarge(text, scan, maxDepth), sender)
@@ -77,7 +83,9 @@ function parseLarge (text: string, maxDepth: number, maxBatch: number, sender: S
   })
 }
 
-function scanned (text: string, maxDepth: number, isWanted: (key: string) => boolean, maxElements = 0): ReturnType<typeof scanJson> {
+function scanned (
+  text: string, maxDepth: number, isWanted: (key: string) => boolean, maxElements = 0
+): ReturnType<typeof scanJson> {
   try {
     return scanJson(text, { maxDepth, isWanted, maxElements })
   } catch (error) {
@@ -94,7 +102,9 @@ function messageOrError (read: () => Message, valueOf: () => unknown, text: stri
   } catch (error) {
     if (!(error instanceof RpcError)) throw error
     const value = valueOf()
-    return { kind: 'malformed', idText: isObject(value) && isId(value.id) ? memberOf(text, 'id') ?? 'null' : 'null', error }
+    return {
+      kind: 'malformed', idText: isObject(value) && isId(value.id) ? memberOf(text, 'id') ?? 'null' : 'null', error
+    }
   }
 }
 
@@ -106,7 +116,10 @@ const notObject = (): RpcError => new RpcError(code.invalidRequest, 'Invalid req
 /** @throws RpcError */
 function checkBatch (size: number, maxBatch: number): void {
   if (size === 0) throw new RpcError(code.invalidRequest, 'Invalid request: the batch is empty')
-  if (size > maxBatch) throw new RpcError(code.invalidRequest, `Invalid request: the batch has more than ${maxBatch} elements`)
+  if (size > maxBatch) {
+    throw new RpcError(code.invalidRequest, `Invalid request: the batch has more than ${maxBatch} ` +
+    'elements')
+  }
 }
 
 const textIn = (text: string, members: readonly Member[]) => (key: string): string | undefined => {
@@ -122,8 +135,10 @@ function readSmall (value: unknown, text: string): ReadObject {
 const messageMembers = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
 /** The members of params that the gateway reads. */
 const paramsMembers = new Set([
-  'name', 'uri', 'arguments', '_meta', 'cursor', 'task', 'taskId', 'level', 'progressToken', 'requestId', 'reason', 'elicitationId', 'ref',
-  'protocolVersion', 'capabilities', 'clientInfo', 'url', 'mode', 'tools', 'requestState', 'inputResponses', 'notifications'
+  'name', 'uri', 'arguments', '_meta', 'cursor', 'task', 'taskId', 'level', 'progressToken', 'requestId', 'reason',
+  'elicitationId', 'ref',
+  'protocolVersion', 'capabilities', 'clientInfo', 'url', 'mode', 'tools', 'requestState', 'inputResponses',
+  'notifications'
 ])
 /** Max length of a member's text that is parsed at once, in characters; a longer one is parsed when it is read. */
 const smallMember = 16 * 1024
@@ -182,7 +197,9 @@ function toMessage ({ value, textOf, countParams }: ReadObject, sender: Sender):
     const known = paramsOf(params, isServers)
     const text = known === params ? textOf('params') ?? '{}' : '{}'
     const paramsText = readOnce(method, known, text, countParams(text))
-    if (value.id === undefined || (isServers && value.id === null)) return { kind: 'notification', method, params: known, paramsText }
+    if (value.id === undefined || (isServers && value.id === null)) {
+      return { kind: 'notification', method, params: known, paramsText }
+    }
     if (!isId(value.id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or a number')
     return { kind: 'request', id: value.id, idText: textOf('id') ?? 'null', method, params: known, paramsText }
   }
@@ -191,7 +208,9 @@ function toMessage ({ value, textOf, countParams }: ReadObject, sender: Sender):
   }
   const id = isId(value.id) ? value.id : null
   const hasError = isObject(error) || (isServers && id !== null && error !== undefined && error !== null)
-  if (result !== undefined && !(result === null && hasError)) return { kind: 'response', id, resultText: textOf('result') ?? 'null' }
+  if (result !== undefined && !(result === null && hasError)) {
+    return { kind: 'response', id, resultText: textOf('result') ?? 'null' }
+  }
   if (isObject(error)) return { kind: 'response', id, errorText: textOf('error') ?? '{}' }
   if (hasError) return { kind: 'response', id, errorText: errorFrom(textOf('error') ?? 'null') }
   throw new RpcError(code.invalidRequest, 'Invalid request: a message has a "method", a "result" or an "error"')
@@ -216,7 +235,8 @@ const lacksVersion = ({ jsonrpc, id, method }: Readonly<Record<string, unknown>>
 /** The params of a message; null is none. @throws RpcError -32600 */
 function paramsOf (params: unknown, isServers: boolean): Record<string, unknown> {
   if (isObject(params)) return params
-  const isAbsent = params === undefined || params === null || (isServers && Array.isArray(params) && params.length === 0)
+  const isAbsent =
+    params === undefined || params === null || (isServers && Array.isArray(params) && params.length === 0)
   if (!isAbsent) throw new RpcError(code.invalidRequest, 'Invalid request: "params" must be an object')
   return {}
 }
@@ -232,5 +252,7 @@ function readOnce (method: string, params: Record<string, unknown>, paramsText: 
   const { ref } = params
   if (!isObject(ref)) return text
   const refText = memberOf(text, 'ref') ?? '{}'
-  return membersOf(refText).length > Object.keys(ref).length ? withMembers(text, { ref: withoutRepeats(refText) }) : text
+  return membersOf(refText).length > Object.keys(ref).length
+    ? withMembers(text, { ref: withoutRepeats(refText) })
+    : text
 }

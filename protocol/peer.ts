@@ -104,15 +104,21 @@ export class Peer implements Receiver {
     })
   }
 
-  notify (method: string, paramsText?: string, headers?: SendOptions['headers'], protocol?: SendOptions['protocol']): void {
-    if (!this.#over) this.#transport.send(notificationText(method, paramsText), (headers ?? protocol) && { headers, protocol })
+  notify (
+    method: string, paramsText?: string, headers?: SendOptions['headers'], protocol?: SendOptions['protocol']
+  ): void {
+    if (!this.#over) {
+      this.#transport.send(notificationText(method, paramsText), (headers ?? protocol) && { headers, protocol })
+    }
   }
 
   /** Answers a request of the other side, under the id as it was written. */
   answer (idText: string, response: Response): void {
     if (this.#over) return
     this.#transport.send(
-      response.errorText === undefined ? resultText(idText, response.resultText ?? '{}') : errorText(idText, response.errorText)
+      response.errorText === undefined
+        ? resultText(idText, response.resultText ?? '{}')
+        : errorText(idText, response.errorText)
     )
   }
 
@@ -156,7 +162,9 @@ export class Peer implements Receiver {
     if (message.hasGaps === false || !mayHaveGaps(paramsText)) return message
     const text = this.#mended(paramsText, paramsShape(method), method)
     if (text === paramsText) return message
-    if (text.length <= largeText) return { ...message, params: JSON.parse(text) as Record<string, unknown>, paramsText: text }
+    if (text.length <= largeText) {
+      return { ...message, params: JSON.parse(text) as Record<string, unknown>, paramsText: text }
+    }
     // The large members of `params` are parsed when they are read.
     const left = new Set(membersOf(text).map(({ key }) => key))
     for (const key of Object.keys(params)) if (!left.has(key)) Reflect.deleteProperty(params, key)

@@ -42,11 +42,14 @@ export function outgoingParams (
 /** The params of a request without its token: for a request of our own that is made on the sender's behalf. */
 export function withoutProgressToken (paramsText: string): string {
   const token = memberOf(memberOf(paramsText, '_meta') ?? '{}', 'progressToken')
-  return token === undefined ? paramsText : withMembers(paramsText, { _meta: metaWith(memberOf(paramsText, '_meta'), undefined) })
+  return token === undefined
+    ? paramsText
+    : withMembers(paramsText, { _meta: metaWith(memberOf(paramsText, '_meta'), undefined) })
 }
 
 /**
  * The params of `notifications/progress` with the token of the hop that it is passed on to.
  * @param token as JSON text
  */
-export const restoredProgress = (paramsText: string, token: string): string => withMembers(paramsText, { progressToken: token })
+export const restoredProgress = (paramsText: string, token: string): string =>
+  withMembers(paramsText, { progressToken: token })

@@ -4,8 +4,8 @@ import type { FastifyInstance } from 'fastify'
 const exposed = 'www-authenticate, retry-after, etag'
 
 /**
- * Lets pages of any origin read the answers of this instance's routes (CORS), and answers the preflights of some of its paths. For answers
- * that depend on nothing which a browser adds by itself: no cookies are read there.
+ * Lets pages of any origin read the answers of this instance's routes (CORS), and answers the preflights of some of its
+ * paths. For answers that depend on nothing which a browser adds by itself: no cookies are read there.
  * @param paths with the methods that pages may use
  */
 export function forAnyOrigin (app: FastifyInstance, paths: Readonly<Record<string, string>>): void {

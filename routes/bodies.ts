@@ -36,13 +36,17 @@ function countChange ({ server, principal, routeOptions }: FastifyRequest, size:
   if (principal && routeOptions.config.effect === 'change') server.settings.countLarge(principal, size)
 }
 
-/** Counts the memory of forms that the calling scope and its children read by themselves. @param max size of one, in bytes */
+/**
+ * Counts the memory of forms that the calling scope and its children read by themselves.
+ * @param max size of one, in bytes
+ */
 export function countForms (app: FastifyInstance, max: number): void {
   app.addHook('preParsing', holdBody({ limit: () => max, ownerOf: senderOf, isCounted: false }))
 }
 
 /**
- * Takes bodies of the calling scope and its children as unparsed JSON text of bounded size. With a callback: every call comes this way.
+ * Takes bodies of the calling scope and its children as unparsed JSON text of bounded size. With a callback: every call
+ * comes this way.
  * @param isCounted the values of large ones are counted before they are made
  */
 export function textBodies (app: FastifyInstance, isCounted = false): void {

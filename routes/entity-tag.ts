@@ -2,11 +2,13 @@ import { createHash } from 'node:crypto'
 import type { FastifyRequest, onSendHookHandler } from 'fastify'
 
 /**
- * Sends an entity tag with what GET reads, and 304 without a body to who has it already. A stream has none, unless the route sends one.
+ * Sends an entity tag with what GET reads, and 304 without a body to who has it already. A stream has none, unless the
+ * route sends one.
  * @param cacheControl sent with both
  */
 export const tagEntity = (cacheControl: string): onSendHookHandler<unknown> => (request, reply, payload, done) => {
-  const isRead = (request.method === 'GET' || request.method === 'HEAD') && request.routeOptions.config.effect === 'read'
+  const isRead =
+    (request.method === 'GET' || request.method === 'HEAD') && request.routeOptions.config.effect === 'read'
   if (!isRead || reply.statusCode !== 200 || !(typeof payload === 'string' || Buffer.isBuffer(payload))) {
     done(null, payload)
     return

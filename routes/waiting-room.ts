@@ -11,8 +11,8 @@ const problem = 'waiting for the database'
 interface WaitingRoomOptions { readonly logger: { level: string, stream: LogOutput }, readonly env: Env }
 
 /**
- * Answers the health checks of orchestrators while the gateway waits for its database, and logs that it waits. Every other request gets
- * 503.
+ * Answers the health checks of orchestrators while the gateway waits for its database, and logs that it waits. Every
+ * other request gets 503.
  */
 export class WaitingRoom {
   readonly #options: WaitingRoomOptions
@@ -54,7 +54,8 @@ export class WaitingRoom {
     })
     app.log.info(message)
     // Errors are ignored here: the gateway reports them when it listens on the same port.
-    await app.listen({ host, port, listenTextResolver: (at) => `${at} answers health checks meanwhile` }).catch(() => {})
+    await app.listen({ host, port, listenTextResolver: (at) => `${at} answers health checks meanwhile` })
+      .catch(() => {})
     return app
   }
 }

@@ -3,13 +3,19 @@ import { StringEnum } from './string-enum.ts'
 
 const Criteria = {
   server: Type.Optional(Type.String()),
-  tool: Type.Optional(Type.String({ description: 'The tool by its own name; of other calls `prompts/get` or `resources/read`' })),
+  tool: Type.Optional(Type.String({
+    description: 'The tool by its own name; of other calls `prompts/get` or ' +
+    '`resources/read`'
+  })),
   status: Type.Optional(StringEnum(['success', 'error'])),
   group: Type.Optional(Type.String()),
   username: Type.Optional(Type.String()),
   keyId: Type.Optional(Type.String()),
   keyName: Type.Optional(Type.String()),
-  startDate: Type.Optional(Type.String({ description: 'ISO 8601: a date (`2026-11-23`, in UTC), or a date with time; inclusive' })),
+  startDate: Type.Optional(Type.String({
+    description: 'ISO 8601: a date (`2026-11-23`, in UTC), or a date with time; ' +
+    'inclusive'
+  })),
   endDate: Type.Optional(Type.String({ description: 'The same; a date includes its whole day' }))
 }
 export const ActivityCriteria = Type.Object(Criteria)
@@ -19,7 +25,8 @@ export const ActivityPageQuery = Type.Object({
   ...Criteria
 })
 export const ActivityId = Type.Object({ id: Type.String() })
-export const CleanupQuery = Type.Object({ daysOld: Type.Optional(Type.Integer({ minimum: 0, maximum: 36_500, default: 30 })) })
+export const CleanupQuery =
+  Type.Object({ daysOld: Type.Optional(Type.Integer({ minimum: 0, maximum: 36_500, default: 30 })) })
 
 export const ActivityRecord = Type.Object(
   {
@@ -30,7 +37,10 @@ export const ActivityRecord = Type.Object(
     duration: Type.Number({ description: 'In ms' }),
     status: StringEnum(['success', 'error']),
     input: Type.Optional(Type.String({ description: 'The arguments as JSON text, cut at 100 KiB' })),
-    output: Type.Optional(Type.String({ description: 'The result as the server gave it, as JSON text, cut at 100 KiB' })),
+    output: Type.Optional(Type.String({
+      description: 'The result as the server gave it, as JSON text, cut at ' +
+      '100 KiB'
+    })),
     group: Type.Optional(Type.String({ description: 'The group through which it was called' })),
     username: Type.Optional(Type.String()),
     keyId: Type.Optional(Type.String()),
@@ -86,7 +96,11 @@ export const ActivityStats = Type.Object(
 const Names = Type.Array(Type.String())
 export const ActivityFilters = Type.Object(
   { servers: Names, tools: Names, groups: Names, usernames: Names, keyNames: Names },
-  { examples: [{ servers: ['issues'], tools: ['search'], groups: ['daily'], usernames: ['ada'], keyNames: ['laptop'] }] }
+  {
+    examples: [
+      { servers: ['issues'], tools: ['search'], groups: ['daily'], usernames: ['ada'], keyNames: ['laptop'] }
+    ]
+  }
 )
 export const ActivityAvailable = Type.Object({ available: Type.Boolean() }, { examples: [{ available: true }] })
 export const Deleted = Type.Object({ deletedCount: Type.Integer() }, { examples: [{ deletedCount: 120 }] })

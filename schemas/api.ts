@@ -15,7 +15,8 @@ export const SuccessWithWarnings = <Data extends TSchema>(data: Data) => Type.Ob
   data,
   message: Type.Optional(Type.String()),
   warnings: Type.Optional(Type.Array(Type.String(), {
-    description: 'What was stored and has no effect, or another one than it seems to have: a sentence each. Absent: nothing'
+    description: 'What was stored and has no effect, or another one than it seems to have: a sentence each. Absent: ' +
+      'nothing'
   }))
 })
 /** The same without data. */
@@ -28,7 +29,9 @@ export const Failure = Type.Object({
   success: Type.Literal(false),
   message: Type.String({ description: 'What is wrong, and what to change' }),
   code: Type.Optional(Type.String()),
-  errors: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Object({ path: Type.String(), message: Type.String() })])))
+  errors: Type.Optional(
+    Type.Array(Type.Union([Type.String(), Type.Object({ path: Type.String(), message: Type.String() })]))
+  )
 })
 
 const Permissions = Type.Object({
@@ -39,7 +42,9 @@ const Permissions = Type.Object({
 })
 
 export const Account = Type.Object({ username: Type.String(), isAdmin: Type.Boolean(), permissions: Permissions }, {
-  examples: [{ username: 'ada', isAdmin: false, permissions: { admin: false, servers: 'visible', users: false, system: false } }]
+  examples: [
+    { username: 'ada', isAdmin: false, permissions: { admin: false, servers: 'visible', users: false, system: false } }
+  ]
 })
 
 export const Credentials = Type.Object(
@@ -72,10 +77,14 @@ const Item = Type.Object(
   }
 )
 
-/** Items are written as the JSON text in which the upstream sent them: routes serialize their records with `writeRecords`. */
+/**
+ * Items are written as the JSON text in which the upstream sent them: routes serialize their records with
+ * `writeRecords`.
+ */
 const Items = Type.Unsafe<object>(Type.Array(Item))
 
-const EraOfServer = Type.Optional(StringEnum(['legacy', 'modern'], { description: '`modern`: since 2026-07-28, without sessions' }))
+const EraOfServer =
+  Type.Optional(StringEnum(['legacy', 'modern'], { description: '`modern`: since 2026-07-28, without sessions' }))
 
 export const ServerRecord = Type.Object(
   {
@@ -83,17 +92,26 @@ export const ServerRecord = Type.Object(
     enabled: Type.Boolean(),
     status: StringEnum(['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled']),
     error: Type.Union([Type.String(), Type.Null()], { description: 'What to do when it is not connected' }),
-    warnings: Type.Optional(Type.Array(Type.String(), { description: 'Problems that do not keep the server from working' })),
+    warnings: Type.Optional(Type.Array(Type.String(), {
+      description: 'Problems that do not keep the server from ' +
+      'working'
+    })),
     tools: Items,
     prompts: Items,
     resources: Items,
     config: Type.Object({}, { additionalProperties: true, description: 'Secrets are masked' }),
     createdAt: Type.Optional(Type.String()),
     connectedAt: Type.Optional(Type.String()),
-    protocolVersion: Type.Optional(Type.String({ description: 'The MCP revision that it is spoken to in, while it is connected' })),
+    protocolVersion: Type.Optional(Type.String({
+      description: 'The MCP revision that it is spoken to in, while it is ' +
+      'connected'
+    })),
     era: EraOfServer,
     oauth: Type.Optional(
-      Type.Object({ authorizationUrl: Type.String() }, { description: 'The address to open, to log in at the server; good for an hour' })
+      Type.Object({ authorizationUrl: Type.String() }, {
+        description: 'The address to open, to log in at the server; ' +
+        'good for an hour'
+      })
     )
   },
   {
@@ -132,7 +150,10 @@ export const PageQuery = Type.Object({
 export const PageOf = <Item extends TSchema>(item: Item) => Type.Object({
   success: Type.Literal(true),
   data: Type.Array(item),
-  nextCursor: Type.Optional(Type.String({ description: 'Send it as `cursor` for the next page; absent on the last one' }))
+  nextCursor: Type.Optional(Type.String({
+    description: 'Send it as `cursor` for the next page; absent on the ' +
+    'last one'
+  }))
 })
 
 /** Not described further here: the gateway checks configs itself, with clearer messages. */
@@ -141,7 +162,12 @@ export const NewServer = Type.Object(
   { name: Type.String(), config: Config },
   {
     examples: [
-      { name: 'files', config: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] } },
+      {
+        name: 'files',
+        config: {
+          command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files']
+        }
+      },
       { name: 'issues', config: { url: 'https://mcp.example.com/mcp', headers: { Authorization: 'Bearer …' } } }
     ]
   }
@@ -154,7 +180,8 @@ export const Toggle = Type.Object({ enabled: Type.Boolean() }, { examples: [{ en
 export const ServerName = Type.Object({ name: Type.String() })
 
 /** Servers by their names, as other programs write them down. */
-const ByName = (description: string) => Type.Object({}, { additionalProperties: true, maxProperties: 1_000, description })
+const ByName = (description: string) =>
+  Type.Object({}, { additionalProperties: true, maxProperties: 1_000, description })
 /** Each entry is checked alone: an invalid one is reported in the results, and the others are stored. */
 export const NewServers = Type.Object(
   {
@@ -170,11 +197,20 @@ export const NewServers = Type.Object(
     examples: [
       {
         servers: [
-          { name: 'files', config: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] } },
+          {
+            name: 'files',
+            config: {
+              command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files']
+            }
+          },
           { name: 'issues', config: { url: 'https://mcp.example.com/mcp' } }
         ]
       },
-      { mcpServers: { files: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] } } }
+      {
+        mcpServers: {
+          files: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] }
+        }
+      }
     ]
   }
 )
@@ -294,21 +330,33 @@ export const GroupUpdate = Closed(Type.Partial(Type.Object({ ...NewGroup.propert
 }))
 export const GroupId = Type.Object({ id: Type.String() })
 
-/** What a record has beside the members that a route takes: it may be sent as it was answered, and has no effect there. */
-const Beside = (...names: readonly string[]) => Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())]))
+/**
+ * What a record has beside the members that a route takes: it may be sent as it was answered, and has no effect there.
+ */
+const Beside = (...names: readonly string[]) =>
+  Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())]))
 export const GroupMembers = Closed(Type.Object(
   { servers: SentMembers, ...Beside('id', 'name', 'description', 'owner') },
   { examples: [{ servers: ['issues', { name: 'files', tools: ['read_file'] }] }] }
 ))
-export const NewGroupMember = Closed(Type.Object({ serverName: Type.String({ minLength: 1 }) }, { examples: [{ serverName: 'files' }] }))
+export const NewGroupMember =
+  Closed(Type.Object({ serverName: Type.String({ minLength: 1 }) }, { examples: [{ serverName: 'files' }] }))
 export const GroupMemberName = Type.Object({ id: Type.String(), serverName: Type.String() })
-const Selection = Type.Union([Type.Literal('all'), Type.Array(Type.String())], { description: '`all`, or own names (resources: URIs)' })
+const Selection =
+  Type.Union([Type.Literal('all'), Type.Array(Type.String())], { description: '`all`, or own names (resources: URIs)' })
 export const ToolSelection = Closed(Type.Object(
   { tools: Selection, ...Beside('name', 'prompts', 'resources', 'alias') },
   { examples: [{ tools: ['read_file', 'list_directory'] }] }
 ))
 export const GroupMemberConfig = Type.Object(
-  { name: Type.String(), tools: Selection, prompts: Selection, resources: Selection, alias: Type.Optional(Type.String()) },
+  {
+    name: Type.String(),
+    tools: Selection,
+    prompts: Selection,
+    resources: Selection,
+    alias: Type
+      .Optional(Type.String())
+  },
   { examples: [{ name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }] }
 )
 
@@ -355,7 +403,8 @@ export const NewKey = Closed(Type.Object({
   })),
   owner: Type.Optional(Type.String()),
   accessType: Type.Optional(StringEnum(['all', 'groups', 'servers', 'custom'], {
-    description: 'What a system key opens. `all`: everything, the management API included; it has to be asked for by its name'
+    description: 'What a system key opens. `all`: everything, the management API included; it has to be asked for by ' +
+      'its name'
   })),
   allowedGroups: Type.Optional(Type.Array(Type.String())),
   allowedServers: Type.Optional(Type.Array(Type.String())),
@@ -363,7 +412,8 @@ export const NewKey = Closed(Type.Object({
   expiresAt: Type.Optional(Type.Union([Type.String(), Type.Null()], {
     description: 'A date and time with its zone (ISO 8601), from which on the key counts as disabled; null: never'
   }))
-}, { examples: [{ name: 'laptop' }, { name: 'agents of the web team', accessType: 'groups', allowedGroups: ['daily'] }] }))
+},
+{ examples: [{ name: 'laptop' }, { name: 'agents of the web team', accessType: 'groups', allowedGroups: ['daily'] }] }))
 const unchangedOfKey = {
   id: Unchanged,
   token: Unchanged,

@@ -17,7 +17,8 @@ export const auditRecord = <Name extends string>(entities: readonly Name[]) => T
     after: Type.Optional(Open),
     locked: Type.Optional(
       Type.Literal(true, {
-        description: '`before`, `after` and the bearer key cannot be opened: they are sealed with a key that is not in ENCRYPTION_KEY'
+        description: '`before`, `after` and the bearer key cannot be opened: they are sealed with a key that is not ' +
+          'in ENCRYPTION_KEY'
       })
     )
   },

@@ -22,7 +22,9 @@ export const BuiltInPrompt = Type.Object({
 })
 export type BuiltInPrompt = Static<typeof BuiltInPrompt>
 
-/** A built-in resource as it is stored. Unknown members are kept unchanged. Without a name, it is listed under its URI. */
+/**
+ * A built-in resource as it is stored. Unknown members are kept unchanged. Without a name, it is listed under its URI.
+ */
 export const BuiltInResource = Type.Object({
   id: Type.String({ minLength: 1 }),
   uri: Type.String({ minLength: 1 }),
@@ -92,7 +94,15 @@ const Arguments = Type.Optional(Type.Array(PromptArgument))
 const Enabled = Type.Optional(Type.Boolean())
 
 export const NewPrompt = Type.Object(
-  { name: Type.String(), title: Removable(), description: Removable(), template: Type.String(), arguments: Arguments, enabled: Enabled },
+  {
+    name: Type.String(),
+    title: Removable(),
+    description: Removable(),
+    template: Type
+      .String(),
+    arguments: Arguments,
+    enabled: Enabled
+  },
   {
     examples: [
       {
@@ -124,4 +134,5 @@ export type NewResource = Static<typeof NewResource>
 export const ResourceUpdate = Type.Partial(NewResource, { examples: [{ content: '# Other rules' }] })
 
 export const BuiltInId = Type.Object({ id: Type.String() })
-export const ReadResource = Type.Object({ uri: Type.String({ minLength: 1 }) }, { examples: [{ uri: 'note://house/rules' }] })
+export const ReadResource =
+  Type.Object({ uri: Type.String({ minLength: 1 }) }, { examples: [{ uri: 'note://house/rules' }] })

@@ -63,7 +63,10 @@ export const UploadedBundle = Type.Object(
     config: Type.Object({}, { additionalProperties: true, description: 'The config of a server that runs the bundle' }),
     manifest: Type.Object({}, { additionalProperties: true }),
     required: Type.Array(RequiredOption),
-    usedBy: Type.Array(Type.String(), { description: 'Servers that run the bundle already, and its new version once they are reloaded' }),
+    usedBy: Type.Array(Type.String(), {
+      description: 'Servers that run the bundle already, and its new version once ' +
+      'they are reloaded'
+    }),
     warnings: Type.Array(Type.String())
   },
   {

@@ -8,7 +8,10 @@ const placeholder = (name: string): string => `\${${name}}`
 
 /** A value that a person fills in: it stands in the config as `${key}`. */
 export const Field = Type.Object({
-  key: Type.String({ description: `In the config as ${placeholder('key')}: replace it there, or set this variable in the environment` }),
+  key: Type.String({
+    description: `In the config as ${placeholder('key')}: replace it there, or set this variable in ` +
+    'the environment'
+  }),
   title: Type.Optional(Type.String({ description: 'The name of the variable, header or argument' })),
   description: Type.Optional(Type.String()),
   sensitive: Type.Boolean(),
@@ -48,7 +51,9 @@ export const MarketEntry = Type.Object({
   license: Type.String(),
   categories: Type.Array(Type.String()),
   tags: Type.Array(Type.String()),
-  examples: Type.Array(Type.Object({ title: Type.String(), description: Type.String(), prompt: Type.Optional(Type.String()) })),
+  examples: Type.Array(
+    Type.Object({ title: Type.String(), description: Type.String(), prompt: Type.Optional(Type.String()) })
+  ),
   installations: Type.Record(Type.String(), Installation),
   arguments: Type.Record(
     Type.String(),
@@ -145,7 +150,10 @@ export type CloudTool = Static<typeof CloudTool>
 
 /** One package or remote of an entry, as a body of `POST /servers`; or the reason why it cannot be one. */
 export const Ready = Type.Object({
-  from: Type.String({ description: '`npm`, `pypi`, `oci`, another type of package, `remote`, or `entry` for the entry as a whole' }),
+  from: Type.String({
+    description: '`npm`, `pypi`, `oci`, another type of package, `remote`, or `entry` for the ' +
+    'entry as a whole'
+  }),
   identifier: Type.Optional(Type.String({ description: 'The package, or the URL of the remote' })),
   name: Type.Optional(Type.String()),
   config: Type.Optional(Config),

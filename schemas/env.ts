@@ -54,22 +54,26 @@ export const Env = Type.Object({
       pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$',
       expected: 'an address as "https://hub.example.com"',
       description:
-        'Public address, for configurations that are printed, callbacks and metadata. It may end with `BASE_PATH`, which is not added ' +
+        'Public address, for configurations that are printed, callbacks and metadata. It may end with `BASE_PATH`, ' +
+        'which is not added ' +
         'twice. Default: the setting `install.baseUrl`, else the address to listen on'
     })
   ),
   SETTINGS_PATH: Type.String({ default: 'mcp_settings.json', description: 'The settings file' }),
   DATA_DIR: Type.Optional(
     Type.String({
-      description: 'Folder of the catalogue cache, bundles, and the keys that are made here. Default: `.tool-hub` beside the settings file'
+      description: 'Folder of the catalogue cache, bundles, and the keys that are made here. Default: `.tool-hub` ' +
+        'beside the settings file'
     })
   ),
   DB_URL: Type.Optional(
     Type.String({
       secret: true,
       description:
-        'A database instead of the settings file: `postgres://<user>:<password>@<host>:<port>/<database>`, or `pglite://<folder>` for an ' +
-        'embedded PostgreSQL, which needs no server. An empty database is initialized with the content of the settings file'
+        'A database instead of the settings file: `postgres://<user>:<password>@<host>:<port>/<database>`, or ' +
+        '`pglite://<folder>` for an ' +
+        'embedded PostgreSQL, which needs no server. An empty database is initialized with the content of the ' +
+        'settings file'
     })
   ),
   DB_STARTUP_TIMEOUT: Duration('60s', 'How long to wait for the database at the start'),
@@ -77,42 +81,54 @@ export const Env = Type.Object({
     Type.String({
       secret: true,
       description:
-        'Encrypts secrets in the database: 32 bytes in hex (`openssl rand -hex 32`) or base64, or a passphrase of 16 characters or more. ' +
-        'Of several, comma-separated, the first encrypts and all decrypt. Unset: `encryption.key` in `DATA_DIR`, generated once. ' +
+        'Encrypts secrets in the database: 32 bytes in hex (`openssl rand -hex 32`) or base64, or a passphrase of 16 ' +
+        'characters or more. ' +
+        'Of several, comma-separated, the first encrypts and all decrypt. Unset: `encryption.key` in `DATA_DIR`, ' +
+        'generated once. ' +
         'All replicas need the same value'
     })
   ),
   ALLOWED_ORIGINS: Type.String({
     default: '',
-    description: 'Origins that may call the MCP endpoints from a browser, besides the same origin and that of `BASE_URL`; comma-separated'
+    description: 'Origins that may call the MCP endpoints from a browser, besides the same origin and that of ' +
+      '`BASE_URL`; comma-separated'
   }),
   ALLOWED_HOSTS: Type.String({
     default: '',
     description:
-      'Accepted values of `Host`; comma-separated. Checked when set, and when listening on loopback; not checked for `/health` and below'
+      'Accepted values of `Host`; comma-separated. Checked when set, and when listening on loopback; not checked for ' +
+      '`/health` and below'
   }),
   MEMORY_BUDGET: Type.Integer({
     default: 256 * 1024 * 1024,
     minimum: 64 * 1024 * 1024,
     expected: 'a whole number of bytes, at least 67108864 (64 MiB)',
     description:
-      'Max memory of answers, unread replies and request bodies in flight, in bytes. Beyond it the slowest reader is cut, and large ' +
+      'Max memory of answers, unread replies and request bodies in flight, in bytes. Beyond it the slowest reader is ' +
+      'cut, and large ' +
       'requests get 429 or 503'
   }),
   TRUST_PROXY: Type.String({
     default: '',
     description:
-      'Proxies whose `X-Forwarded-*` headers are trusted: `true` for all, a number of proxies, or their addresses (comma-separated)'
+      'Proxies whose `X-Forwarded-*` headers are trusted: `true` for all, a number of proxies, or their addresses ' +
+      '(comma-separated)'
   }),
-  READONLY: Type.Boolean({ default: false, description: 'Refuses all changes; logging in, MCP and running tools still work' }),
+  READONLY: Type.Boolean({
+    default: false,
+    description: 'Refuses all changes; logging in, MCP and running tools ' +
+    'still work'
+  }),
   PUBLIC_TOOLS: StringEnum(['public', 'all', 'off'], {
     default: 'public',
     description:
-      'Servers that callers without credentials can use; on MCP, while bearer auth is off. `public`: those whose visibility is public; ' +
+      'Servers that callers without credentials can use; on MCP, while bearer auth is off. `public`: those whose ' +
+      'visibility is public; ' +
       '`all`: all; `off`: as `public`, and the open tool routes are closed'
   }),
   JWT_SECRET: Secret(
-    'Signs login tokens, at least 32 random bytes. Unset: `login.key` in `DATA_DIR`, generated once. All replicas need the same value'
+    'Signs login tokens, at least 32 random bytes. Unset: `login.key` in `DATA_DIR`, generated once. All replicas ' +
+    'need the same value'
   ),
   JWT_EXPIRES_IN: Type.String({
     default: '24h',
@@ -121,31 +137,41 @@ export const Env = Type.Object({
     description: 'How long a login lasts'
   }),
   ADMIN_PASSWORD: Secret(
-    'Password of the user `admin`, created when there are no users. Unset: a random one, shown once: on the terminal, else in ' +
+    'Password of the user `admin`, created when there are no users. Unset: a random one, shown once: on the ' +
+    'terminal, else in ' +
     '`first-start.txt` in `DATA_DIR`, which the log names'
   ),
   ALLOW_REGISTRATION: Type.Boolean({
     default: false,
-    description: 'Lets anybody create an account without admin rights by `POST /api/auth/register`; otherwise only admins can'
+    description: 'Lets anybody create an account without admin rights by `POST /api/auth/register`; otherwise only ' +
+      'admins can'
   }),
-  ALLOW_USER_STDIO: Type.Boolean({ default: false, description: 'Lets users without admin rights store servers that run commands' }),
+  ALLOW_USER_STDIO: Type.Boolean({
+    default: false,
+    description: 'Lets users without admin rights store servers that ' +
+    'run commands'
+  }),
   CHILD_USER: Type.Optional(
     Type.String({
       pattern: '^([A-Za-z_][A-Za-z0-9_.-]*\\$?|[0-9]+(:[0-9]+)?)$',
       expected: 'the name of a user, or its number, as "mcp", "1000", "1000:1000"',
       description:
-        'The user that servers which are commands run as, where the gateway is started by root: a name, `uid` or `uid:gid`. Their files ' +
-        'and the `npx` cache are then that user\'s, and they can read neither the gateway\'s environment nor its settings'
+        'The user that servers which are commands run as, where the gateway is started by root: a name, `uid` or ' +
+        '`uid:gid`. Their files ' +
+        'and the `npx` cache are then that user\'s, and they can read neither the gateway\'s environment nor its ' +
+        'settings'
     })
   ),
   SOCIAL_AUTH_ENABLED: Switch(
-    'Social login as a whole (docs/social-login.md), which needs `DB_URL`. Default: on where a provider has its credentials'
+    'Social login as a whole (docs/social-login.md), which needs `DB_URL`. Default: on where a provider has its ' +
+    'credentials'
   ),
   SOCIAL_AUTH_URL: Type.Optional(
     Type.String({
       pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$',
       expected: 'an address as "https://hub.example.com"',
-      description: 'Public address for the redirect URIs of social login, with or without `BASE_PATH`. Default: `BASE_URL`'
+      description: 'Public address for the redirect URIs of social login, with or without `BASE_PATH`. Default: ' +
+        '`BASE_URL`'
     })
   ),
   SOCIAL_AUTH_BASE_PATH: Type.Optional(
@@ -158,7 +184,8 @@ export const Env = Type.Object({
   SOCIAL_AUTH_TRUSTED_ORIGINS: Type.Optional(
     Type.String({
       description:
-        'Origins whose pages may use the cookie of a social login, besides the same origin: separated by commas or spaces, or a JSON ' +
+        'Origins whose pages may use the cookie of a social login, besides the same origin: separated by commas or ' +
+        'spaces, or a JSON ' +
         'array. Default: those of `SOCIAL_AUTH_URL` and `BASE_URL`'
     })
   ),
@@ -168,7 +195,8 @@ export const Env = Type.Object({
   SOCIAL_AUTH_IDP_ENABLED: Switch('Login by Google. Default: on where it has its credentials'),
   IDP_CLIENT_ID: Text('Client id at Google'),
   IDP_CLIENT_SECRET: Secret('Client secret at Google'),
-  SOCIAL_AUTH_OIDC_ENABLED: Switch('Login by an OpenID provider. Default: on where it has its credentials and a discovery URL'),
+  SOCIAL_AUTH_OIDC_ENABLED: Switch('Login by an OpenID provider. Default: on where it has its credentials and a ' +
+    'discovery URL'),
   SOCIAL_AUTH_OIDC_PROVIDER_ID: Type.Optional(
     Type.String({
       pattern: '^[A-Za-z0-9_-]{1,64}$',
@@ -186,7 +214,8 @@ export const Env = Type.Object({
   METRICS: StringEnum(['admin', 'public', 'off'], {
     default: 'admin',
     description:
-      'The access to `/metrics`. `admin`: an admin\'s credential in `Authorization`, or `METRICS_TOKEN`; `public`: every caller, with ' +
+      'The access to `/metrics`. `admin`: an admin\'s credential in `Authorization`, or `METRICS_TOKEN`; `public`: ' +
+      'every caller, with ' +
       'the names of those servers only that the caller may see; `off`: none (404)'
   }),
   METRICS_TOKEN: Secret(
@@ -195,8 +224,10 @@ export const Env = Type.Object({
   OUTBOUND_ALLOW: Type.String({
     default: '',
     description:
-      'Exceptions from the rules for outbound connections: servers stored by users without admin rights may connect to public addresses ' +
-      'only, and no server to link-local and cloud metadata addresses. Comma-separated addresses and ranges (`10.0.0.0/8`), which are ' +
+      'Exceptions from the rules for outbound connections: servers stored by users without admin rights may connect ' +
+      'to public addresses ' +
+      'only, and no server to link-local and cloud metadata addresses. Comma-separated addresses and ranges ' +
+      '(`10.0.0.0/8`), which are ' +
       'allowed as such, and hosts (`mcp.lan`, `*.lan`), which may then resolve to private and loopback addresses'
   }),
   REGISTRY_URL: Type.String({
@@ -208,11 +239,15 @@ export const Env = Type.Object({
   OTEL_EXPORTER_OTLP_ENDPOINT: Type.Optional(
     Type.String({
       description:
-        'Collector that traces of calls are sent to, for example `http://127.0.0.1:4318`. OpenTelemetry\'s other variables count as well: ' +
+        'Collector that traces of calls are sent to, for example `http://127.0.0.1:4318`. OpenTelemetry\'s other ' +
+        'variables count as well: ' +
         'see `docs/tracing.md`'
     })
   ),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: Type.Optional(Type.String({ description: 'The same for traces alone, with its path' })),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: Type.Optional(Type.String({
+    description: 'The same for traces alone, with ' +
+    'its path'
+  })),
   OTEL_EXPORTER_OTLP_PROTOCOL: StringEnum(['http/protobuf', 'http/json'], {
     default: 'http/protobuf',
     description: 'How traces are sent'
@@ -221,20 +256,29 @@ export const Env = Type.Object({
     StringEnum(['http/protobuf', 'http/json'], { description: 'The same for traces alone' })
   ),
   OTEL_TRACES_EXPORTER: Type.Optional(
-    StringEnum(['otlp', 'console', 'none'], { description: 'Where traces go to. Unset: `otlp` where an endpoint is set, else nowhere' })
+    StringEnum(['otlp', 'console', 'none'], {
+      description: 'Where traces go to. Unset: `otlp` where an endpoint is ' +
+      'set, else nowhere'
+    })
   ),
   OTEL_SDK_DISABLED: Type.Boolean({ default: false, description: 'Switches tracing off, whatever else is set' }),
   EMBEDDING_DIMENSIONS_API_PASSTHROUGH: Switch(
-    'Sends `smartRouting.embeddingDimensions` to every embeddings model, also to one that may not accept it. Default: the setting ' +
+    'Sends `smartRouting.embeddingDimensions` to every embeddings model, also to one that may not accept it. ' +
+    'Default: the setting ' +
     '`smartRouting.embeddingDimensionsApiPassthrough`'
   ),
   ACTIVITY_RETENTION: Duration('30d', 'How long calls are kept in the database. `0`: none are recorded'),
-  ACTIVITY_PAYLOADS: Type.Boolean({ default: true, description: 'Keeps the inputs and outputs of calls, up to 100 KiB of each' }),
+  ACTIVITY_PAYLOADS: Type.Boolean({
+    default: true,
+    description: 'Keeps the inputs and outputs of calls, up to 100 ' +
+    'KiB of each'
+  }),
   TOOL_HUB_URL: Type.Optional(
     Type.String({
       pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$',
       expected: 'an address as "https://hub.example.com"',
-      description: 'For the command line: the gateway to work with. Unset: the one that runs on this machine over these settings'
+      description: 'For the command line: the gateway to work with. Unset: the one that runs on this machine over ' +
+        'these settings'
     })
   ),
   TOOL_HUB_KEY: Secret('For the command line: a system key with `accessType: "all"`, for `TOOL_HUB_URL`'),
@@ -244,13 +288,15 @@ export const Env = Type.Object({
   }),
   INIT_TIMEOUT: PositiveDuration(
     '60s',
-    'How long an upstream may take to answer `initialize`. The log names one that has not answered after 10 s, with what it printed last'
+    'How long an upstream may take to answer `initialize`. The log names one that has not answered after 10 s, with ' +
+    'what it printed last'
   ),
   REQUEST_TIMEOUT: PositiveDuration(
     '60s',
     "How long an upstream may be silent during a call, unless the server's `options.timeout` is set"
   ),
-  DRAIN_TIMEOUT: Duration('5s', 'How long calls in flight may take after SIGTERM, at most `9s`: the gateway ends within 10 s')
+  DRAIN_TIMEOUT: Duration('5s', 'How long calls in flight may take after SIGTERM, at most `9s`: the gateway ends ' +
+    'within 10 s')
 })
 export type Env = Static<typeof Env>
 
@@ -294,7 +340,8 @@ function withinBounds (env: Env): Env {
   const { DRAIN_TIMEOUT: text } = env
   if (span(text) <= longestDrain) return env
   throw new Error(
-    `The environment variable DRAIN_TIMEOUT cannot be ${JSON.stringify(text)}: the gateway ends within 10 s of SIGTERM, whatever still ` +
+    `The environment variable DRAIN_TIMEOUT cannot be ${JSON.stringify(text)}: the gateway ends within 10 s of ` +
+    'SIGTERM, whatever still ' +
     'runs. Set it to 9s or less.'
   )
 }
@@ -319,7 +366,8 @@ export const doubtsOf = (environment: Readonly<Record<string, string | undefined
   Object.entries<TSchema>(Env.properties).flatMap(([name, { isDuration }]) => {
     const text = environment[name] ?? ''
     if (isDuration !== true || !/^[0-9]+$/.test(text) || Number(text) === 0 || Number(text) >= 1_000) return []
-    return [`${name}=${text} is ${Number(text)} ms. Write ${Number(text)}s for seconds, or ${Number(text)}ms if that is what you mean`]
+    return [`${name}=${text} is ${Number(text)} ms. Write ${Number(text)}s for seconds, or ${Number(text)}ms if that ` +
+      'is what you mean']
   })
 
 /** How many edits make a name of the environment a mistyped one of ours. Short names are near to too many others. */
@@ -346,7 +394,10 @@ export function misspeltIn (environment: Readonly<Record<string, string | undefi
     // npm gives each of its settings to the programs that it runs.
     if (ours.has(name) || !isSet(name) || /^npm_/i.test(name)) return []
     const meant = nearName(name, unset, typosIn)
-    return meant === undefined ? [] : [`The environment variable ${name} is not known and has no effect: did you mean ${meant}?`]
+    return meant === undefined
+      ? []
+      : [`The environment variable ${name} is not known and has no effect: did you ` +
+      `mean ${meant}?`]
   }).slice(0, mostTypos)
 }
 

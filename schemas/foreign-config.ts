@@ -8,7 +8,10 @@ import { UpstreamOAuth } from './upstream-oauth.ts'
 
 type Json = Record<string, unknown>
 
-/** A config in the gateway's own members. `warnings`: a sentence, without values, for each member that has no or another effect. */
+/**
+ * A config in the gateway's own members. `warnings`: a sentence, without values, for each member that has no or another
+ * effect.
+ */
 interface Adopted { readonly config: Json, readonly warnings: readonly string[] }
 
 /** Max warnings about one config; beyond: they are counted. */
@@ -26,7 +29,9 @@ const ofClients: Readonly<Record<string, string>> = {
   headersHelper: 'no program is run for headers; write them into "headers"'
 }
 
-/** A timeout up to this is taken for seconds: Cline and Roo Code count in them, up to an hour. The others count in ms. */
+/**
+ * A timeout up to this is taken for seconds: Cline and Roo Code count in them, up to an hour. The others count in ms.
+ */
 const longestSeconds = 3_600
 
 /** One config while it is adopted: members are taken out one after the other, and what is left is not known. */
@@ -70,9 +75,9 @@ class Adoption {
 }
 
 /**
- * A server's config as another program writes it, in the gateway's own members (Claude Desktop, Claude Code, Cursor, VS Code, Cline,
- * Windsurf, Gemini CLI, GitHub Copilot, opencode, Zed, mcp-hub, MCPHub). What has no counterpart is kept and named in a warning. A config
- * of the gateway's own comes back as the same object.
+ * A server's config as another program writes it, in the gateway's own members (Claude Desktop, Claude Code, Cursor, VS
+ * Code, Cline, Windsurf, Gemini CLI, GitHub Copilot, opencode, Zed, mcp-hub, MCPHub). What has no counterpart is kept
+ * and named in a warning. A config of the gateway's own comes back as the same object.
  * @param variables values of variables that editors fill in; without them they are named in a warning
  */
 export function adopt (raw: Json, variables: EditorVariables = {}): Adopted {
@@ -117,7 +122,9 @@ function readCommand (adoption: Adoption): void {
   if (!isObject(command) || typeof command.path !== 'string') return
   adoption.put('command', command.path)
   if (Array.isArray(command.args)) adoption.put('args', [...command.args as unknown[], ...args])
-  if (isObject(command.env)) adoption.put('env', { ...command.env, ...(isObject(adoption.config.env) ? adoption.config.env : {}) })
+  if (isObject(command.env)) {
+    adoption.put('env', { ...command.env, ...(isObject(adoption.config.env) ? adoption.config.env : {}) })
+  }
 }
 
 function readTransport (adoption: Adoption): void {
@@ -141,7 +148,10 @@ function readSwitches (adoption: Adoption): void {
   if (typeof disabled === 'boolean') {
     adoption.take('disabled')
     // Where the two contradict each other, off is the safe reading.
-    if (typeof enabled === 'boolean' && enabled === disabled) adoption.warn('"enabled" and "disabled" contradict each other: it is off')
+    if (typeof enabled === 'boolean' && enabled === disabled) {
+      adoption.warn('"enabled" and "disabled" contradict ' +
+      'each other: it is off')
+    }
     adoption.put('enabled', !disabled && enabled !== false)
   }
   if (typeof adoption.config.perSessionClient === 'boolean') {
@@ -162,13 +172,22 @@ function readTimeout (adoption: Adoption): void {
   }
   adoption.take('timeout')
   const isSeconds = timeout <= longestSeconds
-  adoption.put('options', { ...options, timeout: Math.min(Math.ceil(isSeconds ? timeout * 1_000 : timeout), 2 ** 31 - 1) })
-  if (isSeconds) adoption.warn(`"timeout" is taken as ${timeout} seconds; write "options.timeout" in ms if that is wrong`)
+  adoption.put(
+    'options', { ...options, timeout: Math.min(Math.ceil(isSeconds ? timeout * 1_000 : timeout), 2 ** 31 - 1) }
+  )
+  if (isSeconds) {
+    adoption.warn('"timeout" is taken as ' +
+    `${timeout} seconds; write "options.timeout" in ms if that is wrong`)
+  }
 }
 
-const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every((each) => typeof each === 'string')
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((each) => typeof each === 'string')
 
-/** Lists of the only tools that are on become overrides: GitHub Copilot's `tools`, where `*` stands for all, and what others call it. */
+/**
+ * Lists of the only tools that are on become overrides: GitHub Copilot's `tools`, where `*` stands for all, and what
+ * others call it.
+ */
 function readEnabledItems (adoption: Adoption): void {
   for (const from of ['tools', 'includeTools', 'enabledTools', 'enabled_tools']) {
     const names = adoption.config[from]
@@ -177,7 +196,8 @@ function readEnabledItems (adoption: Adoption): void {
     adoption.take(from)
     if (names.includes(allItems)) continue
     if (names.length === 0) adoption.warn(`"${from}" is an empty list: all tools are off`)
-    const on = names.map((name) => [name, { enabled: true, ...(isObject(section[name]) ? section[name] : {}) }] as const)
+    const on = names.map((name) =>
+      [name, { enabled: true, ...(isObject(section[name]) ? section[name] : {}) }] as const)
     adoption.put('tools', Object.fromEntries([[allItems, { enabled: false }], ...Object.entries(section), ...on]))
   }
 }
@@ -185,7 +205,11 @@ function readEnabledItems (adoption: Adoption): void {
 /** Lists of items that are off become overrides. */
 function readDisabledItems (adoption: Adoption): void {
   const lists = {
-    disabledTools: 'tools', disabled_tools: 'tools', excludeTools: 'tools', disabled_prompts: 'prompts', disabled_resources: 'resources'
+    disabledTools: 'tools',
+    disabled_tools: 'tools',
+    excludeTools: 'tools',
+    disabled_prompts: 'prompts',
+    disabled_resources: 'resources'
   }
   for (const [from, to] of [...Object.entries(lists), ['disabled_resourceTemplates', 'resources'] as const]) {
     const names = adoption.config[from]
@@ -193,7 +217,8 @@ function readDisabledItems (adoption: Adoption): void {
     if (!isTexts(names) || !isObject(section)) continue
     adoption.take(from)
     if (names.length === 0) continue
-    const off = names.map((name) => [name, { ...(isObject(section[name]) ? section[name] : {}), enabled: false }] as const)
+    const off = names.map((name) =>
+      [name, { ...(isObject(section[name]) ? section[name] : {}), enabled: false }] as const)
     adoption.put(to, Object.fromEntries([...Object.entries(section), ...off]))
   }
 }
@@ -204,7 +229,10 @@ function readValues (adoption: Adoption): void {
     const values = adoption.config[map]
     if (!isObject(values) || !Object.values(values).some((value) => value === null || isPlain(value))) continue
     adoption.put(map, Object.fromEntries(Object.entries(values).map(([name, value]) => {
-      if (value === null) adoption.warn(`${quoteName(`${map}.${name}`)} is null: it is taken from the gateway's environment`)
+      if (value === null) {
+        adoption.warn(`${quoteName(`${map}.${name}`)} is null: it is taken from the gateway's ` +
+        'environment')
+      }
       return [name, value === null ? `\${${name}}` : isPlain(value) ? String(value) : value]
     })))
   }
@@ -232,21 +260,30 @@ function readVariables (adoption: Adoption, variables: EditorVariables): void {
 /** Gemini CLI expands `$NAME`; here it is a text, since secrets may have a dollar sign in them. */
 function warnOfBareVariables (adoption: Adoption, place: string, value: unknown): void {
   for (const [name, text] of isObject(value) ? Object.entries(value) : []) {
-    const [written, variable] = typeof text === 'string' ? /(?<![\\$])\$(?!COPILOT_MCP_)([A-Z][A-Z0-9_]+)\b/.exec(text) ?? [] : []
+    const [written, variable] = typeof text === 'string'
+      ? /(?<![\\$])\$(?!COPILOT_MCP_)([A-Z][A-Z0-9_]+)\b/.exec(text) ?? []
+      : []
     if (written === undefined) continue
     adoption.warn(`"${place}.${name}" has ${written}, which is taken literally: write $\{${variable}} for the variable`)
   }
 }
 
-/** Cursor: `auth: {CLIENT_ID, CLIENT_SECRET, scopes}`. Claude Code and opencode: scopes as one text; opencode: `oauth: false`. */
+/**
+ * Cursor: `auth: {CLIENT_ID, CLIENT_SECRET, scopes}`. Claude Code and opencode: scopes as one text; opencode: `oauth:
+ * false`.
+ */
 function readOAuth (adoption: Adoption): void {
   const { auth, oauth } = adoption.config
   if (typeof oauth === 'boolean') adoption.take('oauth')
   else if (isObject(oauth) && [oauth.scopes, oauth.scope].some((each) => typeof each === 'string')) {
     const { scope, scopes = scope, ...rest } = oauth
-    adoption.put('oauth', { ...rest, scopes: typeof scopes === 'string' ? scopes.split(/[\s,]+/).filter((each) => each !== '') : scopes })
+    adoption.put('oauth', {
+      ...rest, scopes: typeof scopes === 'string' ? scopes.split(/[\s,]+/).filter((each) => each !== '') : scopes
+    })
   }
-  if (!isObject(auth) || adoption.has('oauth') || (auth.CLIENT_ID === undefined && auth.CLIENT_SECRET === undefined)) return
+  if (!isObject(auth) || adoption.has('oauth') || (auth.CLIENT_ID === undefined && auth.CLIENT_SECRET === undefined)) {
+    return
+  }
   const { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, scopes, ...more } = auth
   adoption.take('auth')
   adoption.put('oauth', {
@@ -259,7 +296,9 @@ function readOAuth (adoption: Adoption): void {
 
 /** The gateway's own members that have no effect on a server, by what locates it. */
 const inert = {
-  command: { reason: 'the server is a command', members: ['url', 'headers', 'passthroughHeaders', 'oauth', 'proxy', 'openapi'] },
+  command: {
+    reason: 'the server is a command', members: ['url', 'headers', 'passthroughHeaders', 'oauth', 'proxy', 'openapi']
+  },
   address: {
     reason: 'the server is reached by its address',
     members: ['command', 'args', 'env', 'cwd', 'startOnDemand', 'idleTimeoutMs', 'openapi']
@@ -280,7 +319,10 @@ function warnOfOtherKinds ({ config, warnings }: Adoption): void {
   }
 }
 
-/** Members within a member, for which a warning is due as well. `openapi.security` differs by its type, and is checked elsewhere. */
+/**
+ * Members within a member, for which a warning is due as well. `openapi.security` differs by its type, and is checked
+ * elsewhere.
+ */
 const nested: Readonly<Record<string, TObject>> = { oauth: UpstreamOAuth, openapi: OpenApiConfig }
 const within: Readonly<Record<string, readonly string[]>> = {
   options: ['timeout', 'resetTimeoutOnProgress', 'maxTotalTimeout'],
@@ -298,7 +340,9 @@ function warnOfOthers ({ config, warnings, named }: Adoption): void {
     if (Object.hasOwn(within, name) && isObject(value)) {
       const known = within[name] ?? []
       for (const member of Object.keys(value)) {
-        if (!known.includes(member) && !isComment(member)) warnings.push(unknownSentence(`${name}.${member}`, member, known))
+        if (!known.includes(member) && !isComment(member)) {
+          warnings.push(unknownSentence(`${name}.${member}`, member, known))
+        }
       }
     }
     if (overrides.includes(name)) warnings.push(...unknownMembers(Overrides, value, `${name}.`))

@@ -8,7 +8,9 @@ type MembersOf = (object: Readonly<Json>) => Array<[name: string, value: unknown
 export interface ForeignServer { readonly name: string, readonly config: unknown }
 
 /** An input that VS Code asks its user for. */
-export interface EditorInput { readonly id: string, readonly description?: string, readonly isSecret: boolean, readonly fallback?: string }
+export interface EditorInput {
+  readonly id: string, readonly description?: string, readonly isSecret: boolean, readonly fallback?: string
+}
 
 /** The servers of a document. `members`: the other members that hold something, which are not servers. */
 export interface ForeignDocument {
@@ -18,9 +20,9 @@ export interface ForeignDocument {
 }
 
 /**
- * The servers of a configuration file: `mcpServers` (most clients), `servers` (VS Code; a list: this gateway's batch), `mcp.servers` (VS
- * Code's settings.json, opencode), `mcp` (opencode, Crush), `context_servers` (Zed), `amp.mcpServers` (Amp), or
- * `projects.<folder>.mcpServers` (Claude Code).
+ * The servers of a configuration file: `mcpServers` (most clients), `servers` (VS Code; a list: this gateway's batch),
+ * `mcp.servers` (VS Code's settings.json, opencode), `mcp` (opencode, Crush), `context_servers` (Zed), `amp.mcpServers`
+ * (Amp), or `projects.<folder>.mcpServers` (Claude Code).
  * @param membersOf the members of an object, in the order of the text that it was parsed from
  * @param project the folder whose servers of `projects` are read as well
  * @returns undefined: it holds no servers in any of these places
@@ -30,24 +32,31 @@ export function readForeign (document: unknown, membersOf: MembersOf, project?: 
   const { mcp, projects } = document
   const inner = isObject(mcp) && (isObject(mcp.servers) || isObject(mcp.mcpServers)) ? mcp : undefined
   const direct = isObject(mcp) && !inner && Object.values(mcp).some(looksLikeServer) ? mcp : undefined
-  const ofProject = isObject(projects) && project !== undefined && isObject(projects[project]) ? projects[project].mcpServers : undefined
+  const ofProject = isObject(projects) && project !== undefined &&
+    isObject(projects[project])
+    ? projects[project].mcpServers
+    : undefined
   const sections = [
-    document.mcpServers, document.servers, inner?.servers, inner?.mcpServers, direct, document.context_servers, document['amp.mcpServers'],
+    document.mcpServers, document.servers, inner?.servers, inner?.mcpServers, direct, document.context_servers,
+    document['amp.mcpServers'],
     ofProject
   ].filter((section) => Array.isArray(section) || isObject(section))
   if (sections.length === 0) return undefined
-  const servers = sections.flatMap((section) => entriesOf(section, membersOf)).map((server) => switchedOff(server, document))
+  const servers =
+    sections.flatMap((section) => entriesOf(section, membersOf)).map((server) => switchedOff(server, document))
   const asked = [document.inputs, inner?.inputs].flatMap((list) => Array.isArray(list) ? list as unknown[] : [])
   const known = new Set([
-    'mcpServers', 'servers', 'context_servers', 'amp.mcpServers', 'inputs', '$schema', ...(inner ?? direct ? ['mcp'] : [])
+    'mcpServers', 'servers', 'context_servers', 'amp.mcpServers', 'inputs', '$schema',
+    ...(inner ?? direct ? ['mcp'] : [])
   ])
-  const members = Object.entries(document).filter(([name, value]) => !known.has(name) && !isNothing(value)).map(([name]) => name)
+  const members =
+    Object.entries(document).filter(([name, value]) => !known.has(name) && !isNothing(value)).map(([name]) => name)
   return { servers, inputs: asked.flatMap(inputOf), members }
 }
 
 /**
- * A server that the document switches off outside of its own entry: Gemini CLI by `mcp.excluded` and `mcp.allowed`, opencode by
- * `tools: {"<server>_*": false}`.
+ * A server that the document switches off outside of its own entry: Gemini CLI by `mcp.excluded` and `mcp.allowed`,
+ * opencode by `tools: {"<server>_*": false}`.
  */
 function switchedOff (server: ForeignServer, { mcp, tools }: Json): ForeignServer {
   const { name, config } = server
@@ -69,7 +78,9 @@ const looksLikeServer = (value: unknown): value is Json =>
 function entryOf (each: unknown): ForeignServer {
   if (!isObject(each)) return { name: '', config: each }
   const { name, config, ...rest } = each
-  return { name: typeof name === 'string' ? name : '', config: config === undefined && looksLikeServer(rest) ? rest : config }
+  return {
+    name: typeof name === 'string' ? name : '', config: config === undefined && looksLikeServer(rest) ? rest : config
+  }
 }
 
 const isNothing = (value: unknown): boolean =>

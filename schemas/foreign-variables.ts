@@ -7,7 +7,8 @@ export interface EditorVariables {
 }
 
 const editorNames = new Set([
-  'userHome', 'workspaceFolder', 'workspaceFolderBasename', 'workspaceRoot', 'pathSeparator', '/', 'cwd', 'CLAUDE_PLUGIN_ROOT'
+  'userHome', 'workspaceFolder', 'workspaceFolderBasename', 'workspaceRoot', 'pathSeparator', '/', 'cwd',
+  'CLAUDE_PLUGIN_ROOT'
 ])
 
 /** The name of an environment variable for an input of VS Code: `api-key` is `API_KEY`. */
@@ -20,11 +21,14 @@ export const anyVariable = /\$\{([^{}]*)\}/g
 const mostRounds = 4
 
 /**
- * A text with the variables of other programs in the gateway's notation, `${NAME}` for a variable of its environment. Read again, the
- * result is the same, so that a text that is sent back as it was shown does not change. One that needs more rounds stays as written.
+ * A text with the variables of other programs in the gateway's notation, `${NAME}` for a variable of its environment.
+ * Read again, the result is the same, so that a text that is sent back as it was shown does not change. One that needs
+ * more rounds stays as written.
  * @param place the member that the text stands in, for warnings
  */
-export function fillText (text: string, place: string, variables: EditorVariables, warn: (sentence: string) => void): string {
+export function fillText (
+  text: string, place: string, variables: EditorVariables, warn: (sentence: string) => void
+): string {
   const warnings = new Set<string>()
   let filled = ofCopilot(ofOpencode(text, place, warn), place)
   for (let round = 0; round < mostRounds; round++) {
@@ -47,20 +51,26 @@ const ofOpencode = (text: string, place: string, warn: (sentence: string) => voi
     return written
   })
 
-/** GitHub Copilot's coding agent: `$COPILOT_MCP_NAME`, in `env` also without the dollar sign, are secrets of the repository. */
+/**
+ * GitHub Copilot's coding agent: `$COPILOT_MCP_NAME`, in `env` also without the dollar sign, are secrets of the
+ * repository.
+ */
 const ofCopilot = (text: string, place: string): string =>
   place.startsWith('env.') && /^COPILOT_MCP_\w+$/.test(text)
     ? `\${${text}}`
     : text.replace(/\$(COPILOT_MCP_\w+)/g, (_, name: string) => `\${${name}}`)
 
-function fillOnce (text: string, place: string, { inputs = {}, editor = {} }: EditorVariables, warn: (sentence: string) => void): string {
+function fillOnce (
+  text: string, place: string, { inputs = {}, editor = {} }: EditorVariables, warn: (sentence: string) => void
+): string {
   return text.replace(anyVariable, (written, inner: string) => {
     const [, kind, name = ''] = /^(env|input|cmd|command|config):\s*(.*)$/s.exec(inner) ?? []
     if (kind === 'env') return plain(name, place, warn) ?? `\${${name}}`
     if (kind === 'input') {
       if (Object.hasOwn(inputs, name)) return inputs[name] ?? ''
       const variable = inputVariable(name)
-      warn(`"${place}" asks for the input ${JSON.stringify(name)}: it is taken from ${variable} in the gateway's environment`)
+      warn(`"${place}" asks for the input ${JSON.stringify(name)}: it is taken from ${variable} in the gateway's ` +
+        'environment')
       return `\${${variable}}`
     }
     if (kind !== undefined) {

@@ -26,7 +26,9 @@ const reserved = new Set([
   'resources'
 ])
 
-/** A letter, mark or digit. Characters that are not displayed are excluded, even if Unicode classifies them as letters. */
+/**
+ * A letter, mark or digit. Characters that are not displayed are excluded, even if Unicode classifies them as letters.
+ */
 const letter = '(?!\\p{Default_Ignorable_Code_Point})[\\p{L}\\p{M}\\p{N}]'
 /** Starts with a letter, a digit or a hyphen, not with a combining mark; ends without a space. */
 const grammar = new RegExp(`^(?!\\p{M})(?:${letter}|-)(?:(?:${letter}|[._ -])*(?:${letter}|[._-]))?$`, 'u')
@@ -34,7 +36,10 @@ const grammar = new RegExp(`^(?!\\p{M})(?:${letter}|-)(?:(?:${letter}|[._ -])*(?
 function wordProblem (name: string): string | undefined {
   const length = [...name].length
   if (length < 1 || length > 128) return 'the name must have 1 to 128 characters'
-  if (!grammar.test(name)) return 'the name may have letters, digits, ".", "_", "-" and inner spaces, and must not start with "." or "_"'
+  if (!grammar.test(name)) {
+    return 'the name may have letters, digits, ".", "_", "-" and inner spaces, and must not ' +
+    'start with "." or "_"'
+  }
   return undefined
 }
 
@@ -43,9 +48,9 @@ const composedProblem = (name: string): string | undefined =>
   name === name.normalize('NFC') ? undefined : 'the name must be written with composed letters (Unicode NFC)'
 
 /**
- * The reason why a server or group must not have this name, as a clause; undefined: it may.
- * Valid names have 1 to 128 code points: letters and digits of any script, `.`, `_`, `-` and inner spaces. They do not start with `.`, `$`
- * or `_`.
+ * The reason why a server or group must not have this name, as a clause; undefined: it may. Valid names have 1 to 128
+ * code points: letters and digits of any script, `.`, `_`, `-` and inner spaces. They do not start with `.`, `$` or
+ * `_`.
  */
 export const nameProblem = (name: string): string | undefined =>
   wordProblem(name) ?? (reserved.has(name) ? `the name ${JSON.stringify(name)} is reserved` : undefined)
@@ -54,14 +59,18 @@ export const nameProblem = (name: string): string | undefined =>
 export const newNameProblem = (name: string): string | undefined => nameProblem(name) ?? composedProblem(name)
 
 /**
- * The same for a new alias of a group member. It replaces the server's name in names of tools, but is in no route: parts of routes are not
- * reserved.
+ * The same for a new alias of a group member. It replaces the server's name in names of tools, but is in no route:
+ * parts of routes are not reserved.
  */
 export const aliasProblem = (name: string): string | undefined =>
-  wordProblem(name) ?? (inheritedNames.includes(name) ? `the name ${JSON.stringify(name)} is reserved` : composedProblem(name))
+  wordProblem(name) ?? (inheritedNames.includes(name)
+    ? `the name ${JSON.stringify(name)} is ` +
+    'reserved'
+    : composedProblem(name))
 
 /** Whether a new name has the form of a UUID: routes and scopes that take a name or an id would lead elsewhere. */
-export const looksLikeId = (name: string): boolean => /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(name)
+export const looksLikeId = (name: string): boolean =>
+  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(name)
 
 /** Max length of a name in agents' model APIs. */
 export const longestModelName = 64
@@ -70,15 +79,20 @@ export const longestModelName = 64
 export const isModelName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(name)
 
 /** A name separator as it stands in names, with their characters only. */
-export const toModelSeparator = (separator: string): string => isModelName(separator) ? separator : toModelCharacters(separator)
+export const toModelSeparator = (separator: string): string =>
+  isModelName(separator) ? separator : toModelCharacters(separator)
 
 /** A sentence about a name separator that does not stand in names as it is written; undefined: it does. */
 export const separatorWarning = (separator: unknown): string | undefined =>
   typeof separator !== 'string' || !/^[!-~]{1,8}$/.test(separator) || isModelName(separator)
     ? undefined
-    : `"nameSeparator": ${JSON.stringify(separator)} stands as ${JSON.stringify(toModelSeparator(separator))} in names, since agents' ` +
+    : `"nameSeparator": ${JSON.stringify(separator)} stands as ${JSON.stringify(toModelSeparator(separator))} in ` +
+      'names, since agents\' ' +
       'model APIs take letters, digits, "_" and "-" only; calls take names with both'
 
-/** A text with the characters of such names only: letters without their marks, and `_` in the place of others. Its end may be cut. */
+/**
+ * A text with the characters of such names only: letters without their marks, and `_` in the place of others. Its end
+ * may be cut.
+ */
 export const toModelCharacters = (text: string): string =>
   text.slice(0, 4 * longestModelName).normalize('NFKD').replace(/\p{M}+/gu, '').replace(/[^A-Za-z0-9_-]+/g, '_')

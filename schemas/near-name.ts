@@ -5,8 +5,8 @@ const longest = 60
 const plain = (name: string): string => name.toLowerCase().replace(/[-_ ]/g, '')
 
 /**
- * The edits between two texts: a character put in, left out, replaced, or swapped with the next one (optimal string alignment).
- * Both are short.
+ * The edits between two texts: a character put in, left out, replaced, or swapped with the next one (optimal string
+ * alignment). Both are short.
  */
 function edits (one: string, other: string): number {
   let beforeLast: number[] = []
@@ -16,7 +16,9 @@ function edits (one: string, other: string): number {
     for (let j = 1; j <= other.length; j++) {
       const replaced = (last[j - 1] ?? 0) + (one[i - 1] === other[j - 1] ? 0 : 1)
       const isSwap = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1]
-      row.push(Math.min(replaced, (last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, isSwap ? (beforeLast[j - 2] ?? 0) + 1 : Infinity))
+      row.push(
+        Math.min(replaced, (last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, isSwap ? (beforeLast[j - 2] ?? 0) + 1 : Infinity)
+      )
     }
     [beforeLast, last] = [last, row]
   }

@@ -110,4 +110,8 @@ export const ConsentRecord = Type.Object({
   scopes: Type.Array(Type.String()),
   resource: Type.Optional(Type.String()),
   grantedAt: Type.String()
-}, { examples: [{ clientId: example.clientId, clientName: example.name, scopes: example.scopes, grantedAt: '2026-11-22T12:00:00.000Z' }] })
+}, {
+  examples: [{
+    clientId: example.clientId, clientName: example.name, scopes: example.scopes, grantedAt: '2026-11-22T12:00:00.000Z'
+  }]
+})

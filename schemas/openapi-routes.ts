@@ -34,14 +34,17 @@ export const ToolStats = Type.Object(
     data: Type.Object({
       totalServers: Type.Integer(),
       totalTools: Type.Integer(),
-      serverBreakdown: Type.Array(Type.Object({ name: Type.String(), toolCount: Type.Integer(), status: Type.String() }))
+      serverBreakdown: Type
+        .Array(Type.Object({ name: Type.String(), toolCount: Type.Integer(), status: Type.String() }))
     })
   },
   {
     examples: [
       {
         success: true,
-        data: { totalServers: 1, totalTools: 12, serverBreakdown: [{ name: 'issues', toolCount: 12, status: 'connected' }] }
+        data: {
+          totalServers: 1, totalTools: 12, serverBreakdown: [{ name: 'issues', toolCount: 12, status: 'connected' }]
+        }
       }
     ]
   }
@@ -64,7 +67,10 @@ export const ToolResult = AsText('The MCP result as the tool gave it: `content`,
 export const CalledTool = Type.Object({
   toolName: Type.String(),
   arguments: Type.Object({}, { additionalProperties: true, description: 'As they were given' }),
-  content: Type.Optional(Type.Unknown({ description: 'As the tool gave it: blocks of text, images, audio and resources' })),
+  content: Type.Optional(Type.Unknown({
+    description: 'As the tool gave it: blocks of text, images, audio and ' +
+    'resources'
+  })),
   structuredContent: Type.Optional(Type.Unknown({ description: 'As the tool gave it' })),
   isError: Type.Optional(Type.Unknown({ description: 'As the tool gave it: true where it failed' }))
 }, { additionalProperties: true })

@@ -2,8 +2,8 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
 /**
- * Max entries of each map and list of a server's config: environment variables, headers, arguments, overrides. Beyond: 400, and a config
- * that is stored already is kept and not connected.
+ * Max entries of each map and list of a server's config: environment variables, headers, arguments, overrides. Beyond:
+ * 400, and a config that is stored already is kept and not connected.
  */
 export const maxConfigEntries = 400
 
@@ -30,7 +30,10 @@ const members = {
 }
 const Members = Type.Object(members)
 
-/** The credentials of an API's calls. The members are beside `type`, or in an object with the name of the type, as MCPHub has them. */
+/**
+ * The credentials of an API's calls. The members are beside `type`, or in an object with the name of the type, as
+ * MCPHub has them.
+ */
 export const OpenApiSecurity = Type.Object({
   type: StringEnum(['none', 'apiKey', 'http', 'oauth2', 'openIdConnect']),
   ...members,
@@ -44,7 +47,10 @@ export type OpenApiSecurity = Static<typeof OpenApiSecurity>
 /** The settings of a server of type `openapi` beside its `url`. */
 export const OpenApiConfig = Type.Object({
   url: Text('Address of the description, JSON or YAML'),
-  schema: Type.Optional(Type.Union([Type.Object({}), Type.String()], { description: 'The description itself: an object, or its text' })),
+  schema: Type.Optional(Type.Union([Type.Object({}), Type.String()], {
+    description: 'The description itself: an ' +
+    'object, or its text'
+  })),
   security: Type.Optional(OpenApiSecurity),
   passthroughHeaders: Type.Optional(Type.Array(Type.String(), { maxItems: maxConfigEntries }))
 })
@@ -79,6 +85,9 @@ export function securityProblem (security: OpenApiSecurity | undefined): string 
       return username !== undefined && password !== undefined
         ? undefined
         : lacks('a "token", or "username" and "password", or "credentials"')
-    default: return token || (clientId && clientSecret) ? undefined : lacks('"clientId" and "clientSecret", or a "token"')
+    default: return token || (clientId && clientSecret)
+      ? undefined
+      : lacks('"clientId" and "clientSecret", or a ' +
+      '"token"')
   }
 }

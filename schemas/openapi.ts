@@ -12,14 +12,25 @@ export const describeApi = (version: string, basePath: string) => ({
     description:
       'Log in with `POST /api/auth/login` and send the token in `x-auth-token`, or send a system bearer key. ' +
       'Answers are `{success, data?, message?}`; failures `{success: false, message, code?, errors?}`. ' +
-      'The MCP endpoints `/mcp`, `/mcp/{groupOrServer}` and `/{user}/mcp` are for MCP clients, and are not described here.',
+      'The MCP endpoints `/mcp`, `/mcp/{groupOrServer}` and `/{user}/mcp` are for MCP clients, and are not ' +
+      'described here.',
     license: { name: 'MIT', identifier: 'MIT' }
   },
   servers: [{ url: basePath === '' ? '/' : basePath }],
   components: {
     securitySchemes: {
-      login: { type: 'apiKey' as const, in: 'header' as const, name: 'x-auth-token', description: 'The token of POST /api/auth/login' },
-      bearerKey: { type: 'http' as const, scheme: 'bearer', description: 'A bearer key of kind `system` with access type `all`' }
+      login: {
+        type: 'apiKey' as const,
+        in: 'header' as const,
+        name: 'x-auth-token',
+        description: 'The token of POST /api/auth/login'
+      },
+      bearerKey: {
+        type: 'http' as const,
+        scheme: 'bearer',
+        description: 'A bearer key of kind `system` with access ' +
+        'type `all`'
+      }
     }
   },
   security: [{ login: [] }, { bearerKey: [] }] as Array<Record<string, string[]>>
@@ -63,7 +74,10 @@ function exampleOf ({ examples, enum: choices, properties, required = [], items,
   const members = Object.entries(properties ?? {})
     .map(([key, member]): [string, unknown] => [key, exampleOf(member)])
     .filter(([, member]) => member !== undefined)
-  return members.length > 0 && required.every((key) => members.some(([name]) => name === key)) ? Object.fromEntries(members) : undefined
+  return members.length > 0 &&
+    required.every((key) => members.some(([name]) => name === key))
+    ? Object.fromEntries(members)
+    : undefined
 }
 
 /** Adds an example to a response, if one can be composed from its schema. */
@@ -81,11 +95,12 @@ const withExample = ({ content = {}, ...response }: Response): Response => ({
 const resettable = (schema: Schema): Schema => ({
   ...schema,
   ...(schema.properties && {
-    properties: Object.fromEntries(Object.entries(schema.properties).map(([key, { default: usual, description, ...member }]) => [key, {
-      ...(usual !== undefined && { default: usual }),
-      ...(description !== undefined && { description }),
-      anyOf: [resettable(member), { type: 'null' }]
-    }]))
+    properties: Object.fromEntries(Object.entries(schema.properties)
+      .map(([key, { default: usual, description, ...member }]) => [key, {
+        ...(usual !== undefined && { default: usual }),
+        ...(description !== undefined && { description }),
+        anyOf: [resettable(member), { type: 'null' }]
+      }]))
   })
 })
 
@@ -94,7 +109,8 @@ const failures: Record<string, string> = {
   401: 'The credential is missing or not accepted',
   403: 'Authenticated, but not allowed; or the gateway is read-only',
   404: 'It does not exist, or is not visible to you',
-  409: 'The settings were changed meanwhile: read them again, and repeat the request; or there are secrets that cannot be opened',
+  409: 'The settings were changed meanwhile: read them again, and repeat the request; or there are secrets that ' +
+    'cannot be opened',
   413: 'Larger than `routing.jsonBodyLimit`',
   415: 'Not JSON',
   429: 'Too many requests; `Retry-After` says when to try again',
@@ -125,12 +141,17 @@ const otherFailures: Record<string, number[]> = {
   '/api/registry/servers/{serverName}/versions/{version}': [429, 502]
 }
 
-/** The statuses of an operation's failures, as they follow from its shape: its method, credentials, parameters and body. */
+/**
+ * The statuses of an operation's failures, as they follow from its shape: its method, credentials, parameters and body.
+ */
 function failuresOf (method: string, path: string, { security, parameters = [], requestBody }: Operation): number[] {
   const open = security?.length === 0
   const runs = requestBody !== undefined && /^\/api\/(tools\/call|mcp)\//.test(path)
   return [
-    ...(requestBody || parameters.some((parameter) => parameter.in === 'query' || parameter.in === 'path') ? [400] : []),
+    ...(requestBody ||
+      parameters.some((parameter) => parameter.in === 'query' || parameter.in === 'path')
+      ? [400]
+      : []),
     ...(method === 'get' ? [] : [413, 415]),
     ...(open ? requestBody ? [401, 403, 429] : [] : [401, 403]),
     ...(parameters.some((parameter) => parameter.in === 'path') ? [404] : []),
@@ -182,8 +203,8 @@ const withConfigs = (value: unknown): unknown => {
 }
 
 /**
- * Adds to the document what the routes do not declare: operationIds, failures, and schemas of the bodies that the gateway checks itself.
- * Routes without a summary are left out: these are the MCP endpoints.
+ * Adds to the document what the routes do not declare: operationIds, failures, and schemas of the bodies that the
+ * gateway checks itself. Routes without a summary are left out: these are the MCP endpoints.
  */
 export function completeApi (given: object): object {
   const document = withConfigs(given) as Document

@@ -4,7 +4,10 @@ export interface ScryptCost { readonly N: number, readonly r: number, readonly p
 /** Max memory of one scrypt hash, in bytes: one whose cost exceeds it is not checked. */
 export const maxScryptMemory = 128 * 1024 * 1024
 
-/** The parts of a hash of the form `scrypt$N$r$p$salt$key`, salt and key in base64; undefined for any other text, and beyond the memory. */
+/**
+ * The parts of a hash of the form `scrypt$N$r$p$salt$key`, salt and key in base64; undefined for any other text, and
+ * beyond the memory.
+ */
 export function scryptParts (stored: string | undefined): { cost: ScryptCost, salt: string, key: string } | undefined {
   const [, N, r, p, salt = '', key = ''] =
     /^scrypt\$(\d{1,7})\$(\d{1,2})\$(\d{1,2})\$([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]{22,})$/.exec(stored ?? '') ?? []

@@ -13,7 +13,10 @@ function messageOf ({ schema, type, message }: ValueError): string {
   if (Array.isArray(choices)) return `expected one of ${choices.join(', ')}`
   if (schema.description !== undefined) {
     if (type === ValueErrorType.StringPattern) return `expected ${asClause(schema.description)}`
-    if (type === ValueErrorType.ObjectRequiredProperty) return `expected required property: ${asClause(schema.description)}`
+    if (type === ValueErrorType.ObjectRequiredProperty) {
+      return 'expected required property: ' +
+      `${asClause(schema.description)}`
+    }
   }
   return asClause(message)
 }

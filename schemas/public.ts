@@ -1,11 +1,18 @@
 import { Type } from '@sinclair/typebox'
 
 export const Health = Type.Object({
-  status: Type.String({ description: '`ok` for as long as the process serves; `starting` while it waits for its database' }),
+  status: Type.String({
+    description: '`ok` for as long as the process serves; `starting` while it waits for its ' +
+    'database'
+  }),
   timestamp: Type.String({ description: 'ISO 8601' }),
   uptime: Type.Number({ description: 'Seconds' }),
   servers: Type.Object({ total: Type.Integer(), connected: Type.Integer() })
-}, { examples: [{ status: 'ok', timestamp: '2026-11-20T09:00:00.000Z', uptime: 86_400.5, servers: { total: 4, connected: 3 } }] })
+}, {
+  examples: [
+    { status: 'ok', timestamp: '2026-11-20T09:00:00.000Z', uptime: 86_400.5, servers: { total: 4, connected: 3 } }
+  ]
+})
 
 export const Config = Type.Object({
   success: Type.Literal(true),
@@ -18,14 +25,18 @@ export const PublicConfig = Type.Object(
     data: Type.Object({
       skipAuth: Type.Boolean(),
       permissions: Type.Object({}, { additionalProperties: true, description: "The guest's, when skipAuth is on" }),
-      socialAuth: Type.Object({ enabled: Type.Boolean(), basePath: Type.String(), providers: Type.Array(Type.String()) })
+      socialAuth: Type.Object(
+        { enabled: Type.Boolean(), basePath: Type.String(), providers: Type.Array(Type.String()) }
+      )
     })
   },
   {
     examples: [
       {
         success: true,
-        data: { skipAuth: false, permissions: {}, socialAuth: { enabled: false, basePath: '/api/auth/better', providers: [] } }
+        data: {
+          skipAuth: false, permissions: {}, socialAuth: { enabled: false, basePath: '/api/auth/better', providers: [] }
+        }
       }
     ]
   }

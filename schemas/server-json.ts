@@ -1,7 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 
-// The entries of an MCP registry (`server.json`, and the answers of the registry API v0.1), as far as they are used here. They are
-// strangers' data: each text, list and map has a bound, which is wider than the API's own. Members that are not listed are dropped.
+// The entries of an MCP registry (`server.json`, and the answers of the registry API v0.1), as far as they are used
+// here. They are strangers' data: each text, list and map has a bound, which is wider than the API's own. Members that
+// are not listed are dropped.
 
 const Text = (maxLength = 4_096) => Type.String({ maxLength })
 const name = '[A-Za-z_][A-Za-z0-9_.-]{0,127}'
@@ -21,7 +22,9 @@ export const Input = Type.Object(input)
 export type Input = Static<typeof Input>
 
 const variables = Type.Optional(
-  Type.Record(Type.String({ pattern: `^(?!__proto__$)${name}$` }), Input, { additionalProperties: false, maxProperties: 100 })
+  Type.Record(
+    Type.String({ pattern: `^(?!__proto__$)${name}$` }), Input, { additionalProperties: false, maxProperties: 100 }
+  )
 )
 /** An input whose `value` may hold names in braces, each of which is an input of its own. */
 export const InputWithVariables = Type.Object({ ...input, variables })

@@ -23,7 +23,8 @@ const Milliseconds = (minimum = 1) => Type.Integer({ minimum, maximum: 2 ** 31 -
 export const ServerConfig = Type.Object({
   type: Type.Optional(
     StringEnum<TransportType[]>(transportTypes, {
-      description: 'Transport to the server; without it, `command` means stdio, and `url` streamable-http with fall-back to sse'
+      description: 'Transport to the server; without it, `command` means stdio, and `url` streamable-http with ' +
+        'fall-back to sse'
     })
   ),
   command: Type.Optional(Type.String({ description: 'Executable, for stdio' })),
@@ -54,7 +55,10 @@ export const ServerConfig = Type.Object({
   proxy: Type.Optional(
     Type.Object({
       url: Type.Optional(Type.String({ description: 'An http or https proxy for connections to a remote server' })),
-      noProxy: Type.Optional(Type.String({ description: 'Hosts that are connected to without it: names, `.suffix`, `*`; comma-separated' }))
+      noProxy: Type.Optional(Type.String({
+        description: 'Hosts that are connected to without it: names, `.suffix`, ' +
+        '`*`; comma-separated'
+      }))
     })
   ),
   openapi: Type.Optional(OpenApiConfig),
@@ -71,8 +75,13 @@ export const ServerConfig = Type.Object({
 })
 export type ServerConfig = Static<typeof ServerConfig>
 
-/** The type of a server, also where the config does not say it: with a `url` only, the one that is tried first. Undefined: it has none. */
-export const typeOf = ({ type, command, url }: Pick<ServerConfig, 'type' | 'command' | 'url'>): TransportType | undefined =>
+/**
+ * The type of a server, also where the config does not say it: with a `url` only, the one that is tried first.
+ * Undefined: it has none.
+ */
+export const typeOf = (
+  { type, command, url }: Pick<ServerConfig, 'type' | 'command' | 'url'>
+): TransportType | undefined =>
   type ?? (command !== undefined ? 'stdio' : url !== undefined ? 'streamable-http' : undefined)
 
 /** A message about what a config of its type lacks; undefined: it is complete. */
@@ -89,13 +98,17 @@ export function incomplete (config: ServerConfig): string | undefined {
   if (isDescription && openapi?.url !== undefined && !isWebAddress(openapi.url)) {
     return '"openapi.url" must be an absolute http or https address'
   }
-  if (proxy?.url !== undefined && !isWebAddress(proxy.url)) return '"proxy.url" must be an absolute http or https address'
+  if (proxy?.url !== undefined && !isWebAddress(proxy.url)) {
+    return '"proxy.url" must be an absolute http or https ' +
+    'address'
+  }
   return isDescription ? securityProblem(openapi?.security) : oauthProblem(oauth)
 }
 
 /** An address with a variable (`${NAME}`) passes here, and is checked once the variable is replaced. */
 const isWebAddress = (text: string): boolean =>
-  /\$\{[A-Za-z_]\w*\}/.test(text) || (!/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
+  /\$\{[A-Za-z_]\w*\}/.test(text) ||
+    (!/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
 
 /** The names of clients' headers that a config passes on to its server, as they are written. */
 export const passthroughNames = ({ passthroughHeaders = [], openapi }: ServerConfig): string[] =>

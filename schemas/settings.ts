@@ -25,7 +25,10 @@ export const Group = Type.Object({
 })
 export type Group = Static<typeof Group>
 
-/** A credential for the MCP endpoints. It has a `token` if a person wrote it into the settings file, else a `tokenHash` (SHA-256, hex). */
+/**
+ * A credential for the MCP endpoints. It has a `token` if a person wrote it into the settings file, else a `tokenHash`
+ * (SHA-256, hex).
+ */
 export const BearerKey = Type.Object({
   id: Id,
   name: Type.String(),
@@ -82,7 +85,8 @@ export const NameSeparator = Type.Optional(
   Type.String({
     default: '-',
     pattern: '^[!-~]{1,8}$',
-    description: '1 to 8 printable ASCII characters, without spaces, that stand between a server and its item; those that model APIs ' +
+    description: '1 to 8 printable ASCII characters, without spaces, that stand between a server and its item; those ' +
+      'that model APIs ' +
       'do not take stand as `_`'
   })
 )
@@ -90,7 +94,10 @@ export const NameSeparator = Type.Optional(
 export const SystemConfig = Type.Object({
   routing: Type.Optional(Routing),
   bearerAuthKeyMigrated: Type.Optional(
-    Type.Boolean({ description: 'Set by the gateway once `routing.bearerAuthKey` was migrated to a key, which happens only once' })
+    Type.Boolean({
+      description: 'Set by the gateway once `routing.bearerAuthKey` was migrated to a key, which ' +
+      'happens only once'
+    })
   ),
   install: Type.Optional(
     Type.Object({

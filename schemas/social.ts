@@ -56,7 +56,10 @@ export type SocialConfig = Static<typeof SocialConfig>
 export const SignInQuery = Type.Object({
   provider: Type.String({ description: 'As `/public-config` lists them' }),
   callbackURL: Type.Optional(
-    Type.String({ description: 'Where the browser goes afterwards: a path of this gateway, or an address of a trusted origin' })
+    Type.String({
+      description: 'Where the browser goes afterwards: a path of this gateway, or an address of a ' +
+      'trusted origin'
+    })
   )
 })
 
@@ -77,7 +80,9 @@ export const SignInStarted = Type.Object({
 export const SocialSession = Type.Union([
   Type.Null(),
   Type.Object({
-    session: Type.Object({ id: Type.String(), userId: Type.String(), createdAt: Type.String(), expiresAt: Type.String() }),
+    session: Type.Object(
+      { id: Type.String(), userId: Type.String(), createdAt: Type.String(), expiresAt: Type.String() }
+    ),
     user: Type.Object({ id: Type.String(), name: Type.String(), username: Type.String(), isAdmin: Type.Boolean() })
   })
 ])

@@ -1,12 +1,13 @@
 import { Type, type Static } from '@sinclair/typebox'
 
 /**
- * The values of a config that a user without admin rights wrote, as JSON Pointers (`/url`, `/headers/x-api-key`, `/args/0`); true: all.
- * The gateway sets it. Such a value is not expanded, and such an address must be public.
+ * The values of a config that a user without admin rights wrote, as JSON Pointers (`/url`, `/headers/x-api-key`,
+ * `/args/0`); true: all. The gateway sets it. Such a value is not expanded, and such an address must be public.
  */
 export const StoredByUser = Type.Optional(
   Type.Union([Type.Boolean(), Type.Array(Type.String())], {
-    description: 'Set by the gateway: the values that a user without admin rights wrote (JSON Pointers; true: all), with fewer rights'
+    description: 'Set by the gateway: the values that a user without admin rights wrote (JSON Pointers; true: all), ' +
+      'with fewer rights'
   })
 )
 export type StoredByUser = Static<typeof StoredByUser> | undefined

@@ -2,7 +2,8 @@ import { Kind, Type, TypeRegistry } from '@sinclair/typebox'
 
 interface Options<Value> { default?: Value, description?: string }
 
-TypeRegistry.Set<{ enum: string[] }>('StringEnum', (schema, value) => typeof value === 'string' && schema.enum.includes(value))
+TypeRegistry.Set<{ enum: string[] }>('StringEnum', (schema, value) =>
+  typeof value === 'string' && schema.enum.includes(value))
 
 /** A schema for one of several strings. Unlike a union of literals, it gives readable errors. */
 export const StringEnum = <const Values extends string[]>(values: Values, options: Options<Values[number]> = {}) =>

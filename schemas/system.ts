@@ -6,7 +6,10 @@ import { StringEnum } from './string-enum.ts'
 const Switch = (value: boolean, description?: string) => Type.Optional(Type.Boolean({ default: value, description }))
 const Text = (description?: string) => Type.Optional(Type.String({ maxLength: 4_096, description }))
 
-/** The system configuration as the API accepts and shows it. Other stored members are kept, and may only be sent back unchanged. */
+/**
+ * The system configuration as the API accepts and shows it. Other stored members are kept, and may only be sent back
+ * unchanged.
+ */
 export const SystemSections = Type.Object(
   {
     routing: Type.Optional(Routing),

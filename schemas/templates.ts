@@ -9,7 +9,9 @@ const example = {
   version: '1.0',
   name: 'daily',
   createdAt: '2026-11-20T09:00:00.000Z',
-  servers: { issues: { url: 'https://mcp.example.com/mcp', headers: { Authorization: 'Bearer ${ISSUES_AUTHORIZATION}' } } },
+  servers: {
+    issues: { url: 'https://mcp.example.com/mcp', headers: { Authorization: 'Bearer ${ISSUES_AUTHORIZATION}' } }
+  },
   groups: [{ name: 'everyone', servers: ['issues'] }],
   requiredEnvVars: ['ISSUES_AUTHORIZATION']
 }
@@ -31,7 +33,10 @@ export const Template = Type.Object(
     createdAt: Type.Optional(Type.String()),
     servers: Type.Record(Type.String(), Config, { description: 'Configs by name' }),
     groups: Type.Array(TemplateGroup),
-    requiredEnvVars: Type.Array(Type.String(), { description: 'Environment variables of the gateway that the servers need' })
+    requiredEnvVars: Type.Array(Type.String(), {
+      description: 'Environment variables of the gateway that the ' +
+      'servers need'
+    })
   },
   { examples: [example] }
 )
@@ -43,20 +48,30 @@ export const NewTemplate = Type.Object(
   {
     name: TemplateName,
     description: Type.Optional(Type.String({ maxLength: 16 * 1024 })),
-    groupIds: Type.Optional(Type.Array(Type.String(), { maxItems: 1_000, description: 'Groups by id or name; their servers come along' })),
+    groupIds: Type.Optional(Type.Array(Type.String(), {
+      maxItems: 1_000,
+      description: 'Groups by id or name; their ' +
+      'servers come along'
+    })),
     serverNames: Type.Optional(Type.Array(Type.String(), { maxItems: 1_000 }))
   },
   { examples: [{ name: 'daily' }, { name: 'daily', groupIds: ['everyone'], serverNames: ['issues'] }] }
 )
 export type NewTemplate = Static<typeof NewTemplate>
 
-/** A template as it is imported. Each server and group is checked alone: one that is malformed does not keep the others from it. */
+/**
+ * A template as it is imported. Each server and group is checked alone: one that is malformed does not keep the others
+ * from it.
+ */
 export const SentTemplate = Type.Object(
   {
     version: Type.String(),
     name: Type.Optional(Type.String()),
     servers: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Configs by name' })),
-    groups: Type.Optional(Type.Array(Type.Unknown(), { description: 'As they are exported: `{name, description?, servers}`' }))
+    groups: Type.Optional(Type.Array(Type.Unknown(), {
+      description: 'As they are exported: `{name, description?, ' +
+      'servers}`'
+    }))
   },
   { examples: [example] }
 )
@@ -87,7 +102,9 @@ export const Imported = Type.Object(
         serversSkipped: 0,
         groupsCreated: 1,
         groupsSkipped: 0,
-        details: [{ type: 'server', name: 'issues', action: 'created' }, { type: 'group', name: 'everyone', action: 'created' }]
+        details: [
+          { type: 'server', name: 'issues', action: 'created' }, { type: 'group', name: 'everyone', action: 'created' }
+        ]
       }
     ]
   }

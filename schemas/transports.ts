@@ -2,7 +2,10 @@
 interface TransportTraits {
   /** Only admins may store such servers, unless ALLOW_USER_STDIO is set. */
   readonly isRestricted: boolean
-  /** The member of the config that says what to connect to: `command`, `url`, or `openapi` (a description of an HTTP API). */
+  /**
+   * The member of the config that says what to connect to: `command`, `url`, or `openapi` (a description of an HTTP
+   * API).
+   */
   readonly locatedBy: 'command' | 'address' | 'description'
   /** Each request has its own stream, whose end cancels it, and its own headers. */
   readonly hasStreams: boolean

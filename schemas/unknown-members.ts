@@ -27,12 +27,13 @@ export const meantBy = (name: string, known: Iterable<string>): string | undefin
  */
 export function unknownSentence (path: string, name: string, known: Iterable<string>): string {
   const meant = meantBy(name, known)
-  return `${quoteName(path)} is not known and has no effect${meant === undefined ? '' : `: did you mean ${quoteName(meant)}?`}`
+  return `${quoteName(path)} is not known and has no ` +
+    `effect${meant === undefined ? '' : `: did you mean ${quoteName(meant)}?`}`
 }
 
 /**
- * Names the members of a value that its schema does not have, in all depths that the schema describes. Comments are no members. The value
- * need not be valid.
+ * Names the members of a value that its schema does not have, in all depths that the schema describes. Comments are no
+ * members. The value need not be valid.
  * @param path put before each member
  * @returns a sentence for each, at most 20
  */
@@ -46,7 +47,9 @@ function collect (schema: TSchema, value: unknown, path: string, found: string[]
   if (found.length >= mostNamed) return
   if (Array.isArray(value)) {
     const items = alternatives(schema).find(({ type }) => type === 'array')?.items as TSchema | undefined
-    if (items) for (const [at, each] of value.slice(0, mostEntries).entries()) collect(items, each, `${path}${at}.`, found)
+    if (items) {
+      for (const [at, each] of value.slice(0, mostEntries).entries()) collect(items, each, `${path}${at}.`, found)
+    }
     return
   }
   if (!isObject(value)) return
@@ -61,7 +64,9 @@ function collectIn (schema: TSchema, value: Json, path: string, found: string[])
     if (found.length >= mostNamed) return
     const own = properties && Object.hasOwn(properties, name) ? properties[name] : ofMap
     if (own) collect(own, each, `${path}${name}.`, found)
-    else if (properties && !isComment(name)) found.push(unknownSentence(`${path}${name}`, name, Object.keys(properties)))
+    else if (properties && !isComment(name)) {
+      found.push(unknownSentence(`${path}${name}`, name, Object.keys(properties)))
+    }
   }
 }
 

@@ -3,7 +3,10 @@ import { StringEnum } from './string-enum.ts'
 
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 2_000, description }))
 
-/** How the gateway logs in at a remote server whose authorization server it is a client of. Unknown members are kept unchanged. */
+/**
+ * How the gateway logs in at a remote server whose authorization server it is a client of. Unknown members are kept
+ * unchanged.
+ */
 export const UpstreamOAuth = Type.Object({
   grantType: Type.Optional(
     StringEnum(['authorization_code', 'client_credentials'], {
@@ -13,7 +16,11 @@ export const UpstreamOAuth = Type.Object({
   clientId: text('The client that was registered by hand; without it, the gateway registers itself'),
   clientSecret: text('The secret of that client'),
   privateKey: Type.Optional(
-    Type.String({ maxLength: 20_000, description: 'Its private key for private_key_jwt: PKCS #8 as PEM, or a JWK as JSON' })
+    Type.String({
+      maxLength: 20_000,
+      description: 'Its private key for private_key_jwt: PKCS #8 as PEM, or a JWK ' +
+      'as JSON'
+    })
   ),
   signingAlgorithm: Type.Optional(
     StringEnum(['ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'EdDSA'], {
@@ -38,7 +45,12 @@ export const UpstreamOAuth = Type.Object({
   authorizationEndpoint: text('With `tokenEndpoint`: no discovery takes place'),
   tokenEndpoint: text('With client_credentials it is enough alone'),
   dynamicRegistration: Type.Optional(
-    Type.Object({ enabled: Type.Optional(Type.Boolean({ description: 'false: the gateway does not register itself (RFC 7591)' })) })
+    Type.Object({
+      enabled: Type.Optional(Type.Boolean({
+        description: 'false: the gateway does not register itself ' +
+      '(RFC 7591)'
+      }))
+    })
   )
 })
 export type UpstreamOAuth = Static<typeof UpstreamOAuth>
@@ -48,7 +60,8 @@ export function oauthProblem (oauth: UpstreamOAuth | undefined): string | undefi
   if (oauth === undefined) return undefined
   for (const key of ['authorizationEndpoint', 'tokenEndpoint', 'redirectUri', 'issuer', 'resource'] as const) {
     const value = oauth[key]
-    const isAddress = value === undefined || (URL.canParse(value) && (key === 'resource' || /^https?:$/.test(new URL(value).protocol)))
+    const isAddress =
+      value === undefined || (URL.canParse(value) && (key === 'resource' || /^https?:$/.test(new URL(value).protocol)))
     if (!isAddress) return `"oauth.${key}" must be an absolute ${key === 'resource' ? '' : 'http or https '}address`
   }
   const { grantType, clientId, clientSecret, privateKey } = oauth

@@ -13,7 +13,10 @@ const Username = Type.String({ description: '1 to 128 letters and digits of any 
 /** The schema does not check passwords: the gateway does, with a message for each missing criterion. */
 export const NewUser = Closed(Type.Object({
   username: Username,
-  password: Type.String({ description: 'At least 8 characters with a letter, a digit and a special character; at most 256 bytes' }),
+  password: Type.String({
+    description: 'At least 8 characters with a letter, a digit and a special character; at ' +
+    'most 256 bytes'
+  }),
   isAdmin: Type.Optional(Type.Boolean({ default: false }))
 }, { examples: [{ username: 'ada', password: 'Analytical-1', isAdmin: false }] }))
 

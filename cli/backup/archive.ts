@@ -11,7 +11,10 @@ import {
 } from '../../plugins/management/index.ts'
 import { problemOf } from '../../schemas/problem.ts'
 
-/** The names of the files in a backup, which is a zip archive; a bundle is `bundles/<name>.zip`, a table `database/<name>.jsonl`. */
+/**
+ * The names of the files in a backup, which is a zip archive; a bundle is `bundles/<name>.zip`, a table
+ * `database/<name>.jsonl`.
+ */
 export const files = {
   description: 'backup.json',
   settings: 'settings.json',
@@ -40,7 +43,16 @@ export type BackupDescription = Static<typeof BackupDescription>
 const huge = 4 * 1024 ** 3 - 1
 /** The bounds of the archive format, since the operator trusts the backup. */
 const bounds: ArchiveBounds =
-  { entries: 65_534, file: huge, total: 64 * 1024 ** 3, ratio: 2_000, ratioFrom: 1024 ** 3, depth: 128, name: 255, path: 4_096 }
+  {
+    entries: 65_534,
+    file: huge,
+    total: 64 * 1024 ** 3,
+    ratio: 2_000,
+    ratioFrom: 1024 ** 3,
+    depth: 128,
+    name: 255,
+    path: 4_096
+  }
 
 /** Unpacks an archive into a folder that does not exist. @throws ArchiveError */
 async function unpackAll (archive: string, folder: string): Promise<void> {
@@ -62,7 +74,9 @@ export async function checksumOf (path: string): Promise<string> {
 
 /** The lines of a text file that are not empty. */
 export async function * linesOf (path: string): AsyncGenerator<string> {
-  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) if (line !== '') yield line
+  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
+    if (line !== '') yield line
+  }
 }
 
 /**
@@ -71,19 +85,27 @@ export async function * linesOf (path: string): AsyncGenerator<string> {
  * @returns its description, and the names of its bundles
  * @throws Error if any part is damaged
  */
-export async function openBackup (path: string, folder: string): Promise<{ description: BackupDescription, bundles: string[] }> {
+export async function openBackup (path: string, folder: string): Promise<{
+  description: BackupDescription, bundles: string[]
+}> {
   try {
     await access(path).catch(() => { throw new ArchiveError('there is no such file, or it may not be read') })
     await unpackAll(path, folder)
     const description: unknown = JSON.parse(await readFile(join(folder, files.description), 'utf8').catch(() => 'null'))
     const problem = problemOf(BackupDescription, description)
-    if (problem) throw new ArchiveError(`its ${files.description} is not that of a backup: "${problem.path}": ${problem.message}`)
+    if (problem) {
+      throw new ArchiveError(`its ${files.description} is not that of a backup: "${problem.path}": ` +
+      `${problem.message}`)
+    }
     const valid = description as BackupDescription
     const bundles: string[] = []
     for (const [name, checksum] of Object.entries(valid.checksums)) {
       if (name.split('/').includes('..')) throw new ArchiveError(`the path ${JSON.stringify(name)} leads out of it`)
       const found = await checksumOf(join(folder, name)).catch(() => undefined)
-      if (found !== checksum) throw new ArchiveError(`its part ${name} is ${found === undefined ? 'missing' : 'damaged'}`)
+      if (found !== checksum) {
+        throw new ArchiveError(`its part ${name} is ` +
+        `${found === undefined ? 'missing' : 'damaged'}`)
+      }
       const bundle = /^bundles\/(.+)\.zip$/.exec(name)?.[1]
       if (bundle === undefined) continue
       const reason = bundleNameProblem(bundle)

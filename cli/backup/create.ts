@@ -96,14 +96,17 @@ async function putTables (env: Env, dbUrl: string, put: (name: string) => string
 }
 
 /** Packs the current version of each bundle into a separate archive. */
-async function putBundles ({ bundles }: Places, work: string, put: (name: string) => string, { print }: Report): Promise<void> {
+async function putBundles (
+  { bundles }: Places, work: string, put: (name: string) => string, { print }: Report
+): Promise<void> {
   for (const name of await readdir(bundles).catch(() => [])) {
     const folder = join(bundles, name, current)
     if (name.startsWith('.') || !existsSync(folder)) continue
     const { paths, others } = await filesOf(folder)
     await pack(put(`${files.bundles}/${name}.zip`), paths)
     if (others.length > 0) {
-      print(`The bundle ${name} has ${others.length} links, which the backup leaves out: ${others.slice(0, 3).join(', ')}`)
+      print(`The bundle ${name} has ${others.length} links, which the backup leaves out: ` +
+        `${others.slice(0, 3).join(', ')}`)
     }
   }
 }
@@ -119,11 +122,16 @@ function tellOfKeys (
   const sealed = Object.entries(sealedWith)
   if (hasKey) print('It holds the key file, which opens all secrets in it: keep it as you keep the key.')
   else if (isAsked) print('There is no key file in DATA_DIR to put into it.')
-  if (env.ENCRYPTION_KEY !== undefined) print('ENCRYPTION_KEY is not in it: keep it where the environment of the gateway is kept.')
+  if (env.ENCRYPTION_KEY !== undefined) {
+    print('ENCRYPTION_KEY is not in it: keep it where the environment of the ' +
+    'gateway is kept.')
+  }
   if (sealed.length === 0 || hasKey) return
   print(
-    `Without the key, these secrets in it cannot be opened: ${sealed.map(([id, count]) => `${count} of key ${id}`).join(', ')}. They are ` +
-    'credentials of servers (env, headers, args, addresses), secrets of the system configuration, and what is kept encrypted. ' +
+    'Without the key, these secrets in it cannot be opened: ' +
+    `${sealed.map(([id, count]) => `${count} of key ${id}`).join(', ')}. They are ` +
+    'credentials of servers (env, headers, args, addresses), secrets of the system configuration, and what is kept ' +
+    'encrypted. ' +
     'Passwords, keys and tokens are hashes, which need no key.'
   )
 }

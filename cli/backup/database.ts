@@ -77,11 +77,15 @@ async function exportFrom (
 ): Promise<void> {
   const path = file === '-' ? '-' : resolve(io.cwd, file ?? env.SETTINGS_PATH)
   const exported = await exportDocument(driver, await vaultOf(env, io.cwd))
-  if (exported === undefined) throw new Error(`The database at ${driver.location} is empty: nothing was ever stored there.`)
+  if (exported === undefined) {
+    throw new Error('The database at ' +
+    `${driver.location} is empty: nothing was ever stored there.`)
+  }
   const { document, locked } = exported
   if (locked.length > 0 && !masked) {
     throw new Error(
-      `${locked.join('\n')}\nNothing was written. With --masked, all is written, with masks (••••) in place of these secrets.`
+      `${locked.join('\n')}\nNothing was written. With --masked, all is written, with masks (••••) in place of these ` +
+      'secrets.'
     )
   }
   for (const each of locked) report.print(each)
@@ -91,17 +95,18 @@ async function exportFrom (
     io.stdout.write(text)
     return
   }
-  await (force ? replaceFile(path, Buffer.from(text)) : writeFile(path, text, { flag: 'wx', mode: 0o600, flush: true })).catch(
-    async (error: unknown) => {
-      if (errorCode(error) === 'EEXIST') {
-        throw new Error(`${path} exists already, and was left as it is. Name another file, or use --force.`)
+  await (force ? replaceFile(path, Buffer.from(text)) : writeFile(path, text, { flag: 'wx', mode: 0o600, flush: true }))
+    .catch(
+      async (error: unknown) => {
+        if (errorCode(error) === 'EEXIST') {
+          throw new Error(`${path} exists already, and was left as it is. Name another file, or use --force.`)
+        }
+        // An incomplete export would prevent the next one.
+        if (!force) await rm(path, { force: true }).catch(() => {})
+        const advice = 'Name a file in a folder that is there, that this user may write to, and that has room.'
+        throw explain(error, { target: path, within: dirname(path), advice })
       }
-      // An incomplete export would prevent the next one.
-      if (!force) await rm(path, { force: true }).catch(() => {})
-      const advice = 'Name a file in a folder that is there, that this user may write to, and that has room.'
-      throw explain(error, { target: path, within: dirname(path), advice })
-    }
-  )
+    )
   const secrets = locked.length === 0
     ? 'holds secrets in plain text'
     : 'holds masks (••••) in place of the secrets that cannot be opened, and others in plain text'

@@ -42,7 +42,8 @@ export async function restoreBackup (
     } finally {
       await target.close()
     }
-    report.print('Keys and users that were removed since are back: look at them. Who was logged in has to log in again.')
+    report.print('Keys and users that were removed since are back: look at them. Who was logged in has to log in ' +
+      'again.')
     report.result(
       { location: target.location, createdAt: description.createdAt, kind: description.kind, bundles },
       `${basename(file)} of ${description.createdAt} is restored to ${target.location}, with ${bundles.length} bundles.`
@@ -64,10 +65,13 @@ export async function restoreBackup (
  * Refuses DB_URL_FILE beside an empty DB_URL: the empty variable counts as unset, but may mean the settings file.
  * @throws CommandError
  */
-function checkPlace ({ DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Record<string, string | undefined>>): void {
+function checkPlace (
+  { DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Record<string, string | undefined>>
+): void {
   if (dbUrl !== '' || dbUrlFile === '') return
   throw new CommandError(
-    'DB_URL is empty, and DB_URL_FILE names a database. Set DB_URL_FILE= as well to restore to the settings file, or unset DB_URL to ' +
+    'DB_URL is empty, and DB_URL_FILE names a database. Set DB_URL_FILE= as well to restore to the settings file, or ' +
+    'unset DB_URL to ' +
     'restore to that database. Nothing was changed.',
     exits.usage
   )
@@ -76,14 +80,16 @@ function checkPlace ({ DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Re
 /** Refuses to restore the backup of a database to a settings file. @throws Error */
 function checkKind ({ kind }: BackupDescription, { DB_URL: dbUrl }: Env): void {
   if (kind === 'file' || dbUrl !== undefined) return
-  throw new Error('This is the backup of a database. Set DB_URL to restore it into one; tool-hub db export makes a settings file of that.')
+  throw new Error('This is the backup of a database. Set DB_URL to restore it into one; tool-hub db export makes a ' +
+    'settings file of that.')
 }
 
 /** Checks the bundle folder, whose path in the sealed configs of a database cannot be changed. @throws Error */
 function checkFolder ({ kind, bundlesFolder }: BackupDescription, bundles: readonly string[], places: Places): void {
   if (kind === 'file' || bundles.length === 0 || bundlesFolder === places.bundles) return
   throw new Error(
-    `This backup holds bundles of the folder ${bundlesFolder}, which configs of servers in it may name, encrypted. Set DATA_DIR to ` +
+    `This backup holds bundles of the folder ${bundlesFolder}, which configs of servers in it may name, encrypted. ` +
+    'Set DATA_DIR to ' +
     `${dirname(bundlesFolder)}, in a container for example, to restore it. Nothing was changed.`
   )
 }
@@ -130,9 +136,11 @@ export async function checkKeys (
   const key = join(work, files.key)
   if (existsSync(key)) {
     await chmod(key, 0o600)
-    const isOther = existsSync(places.key) && (await readFile(places.key, 'utf8')).trim() !== (await readFile(key, 'utf8')).trim()
+    const isOther =
+      existsSync(places.key) && (await readFile(places.key, 'utf8')).trim() !== (await readFile(key, 'utf8')).trim()
     if (isOther) {
-      throw new Error(`${places.key} is another key than that of the backup. Move it to a safe place first. Nothing was changed.`)
+      throw new Error(`${places.key} is another key than that of the backup. Move it to a safe place first. Nothing ` +
+        'was changed.')
     }
   }
   const rings = [await openKeyRing({ dataDir: places.dataDir, encryptionKey }), await openKeyRing({ dataDir: work })]
@@ -144,7 +152,8 @@ export async function checkKeys (
       ? 'Set ENCRYPTION_KEY to their key'
       : 'ENCRYPTION_KEY does not match what was stored: set it to their key, or add that one behind a comma'
     throw new Error(
-      `These secrets cannot be opened here: ${what}. ${advice}, put the key file at ${places.key}, or use --without-key. ` +
+      `These secrets cannot be opened here: ${what}. ${advice}, put the key file at ${places.key}, or use ` +
+      '--without-key. ' +
       'Nothing was changed.'
     )
   }

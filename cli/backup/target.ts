@@ -30,7 +30,9 @@ export interface RestoreTarget {
   readonly close: () => Promise<void>
 }
 
-interface TargetOptions { readonly replace: boolean, readonly keepTokens: boolean, readonly print: (message: string) => void }
+interface TargetOptions {
+  readonly replace: boolean, readonly keepTokens: boolean, readonly print: (message: string) => void
+}
 
 /** Opens the target. @throws Error if a gateway uses it, or it holds settings that must not be replaced */
 export async function openTarget (
@@ -54,12 +56,16 @@ async function openFileTarget (
   const lock = new FileLock(path)
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   await lock.acquire().catch((error: unknown) => {
-    throw error instanceof LockHeldError ? new Error(`The settings file ${path} is ${error.message}. Stop the gateway first.`) : error
+    throw error instanceof LockHeldError
+      ? new Error(`The settings file ${path} is ${error.message}. Stop the ` +
+      'gateway first.')
+      : error
   })
   const close = async (): Promise<void> => { lock.release() }
   try {
     if (existsSync(path) && !mayReplace) {
-      throw new Error(`The settings file ${path} exists, and was left as it is. Use --replace to replace it by the backup.`)
+      throw new Error(`The settings file ${path} exists, and was left as it is. Use --replace to replace it by the ` +
+        'backup.')
     }
     const document = moved(await documentOf(work), bundlesFolder, bundles)
     // An unreadable file has no valid tokens.
@@ -80,7 +86,8 @@ async function openDatabaseTarget (
   dbUrl: string,
   { replace: mayReplace, keepTokens, print }: TargetOptions
 ): Promise<RestoreTarget> {
-  const driver = await openDatabase({ dbUrl, startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT), info: print, warn: print })
+  const driver =
+    await openDatabase({ dbUrl, startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT), info: print, warn: print })
   const close = async (): Promise<void> => { await driver.end() }
   try {
     const running = await driver.db.transaction(async (tx) => await selectRows<{ pid: number }>(
@@ -88,7 +95,8 @@ async function openDatabaseTarget (
       sql`select pid from pg_stat_activity where datname = current_database() and application_name = 'tool-hub listener'`
     ))
     if (running.length > 0) {
-      throw new Error(`${running.length} gateways use the database at ${driver.location}. Stop them first. Nothing was changed.`)
+      throw new Error(`${running.length} gateways use the database at ${driver.location}. Stop them first. Nothing ` +
+        'was changed.')
     }
     const commit = async (): Promise<void> => {
       if (kind === 'database') {
@@ -126,7 +134,9 @@ function toText (document: Document, present: Document | undefined, keepTokens: 
   const spent = keeps
     ? {}
     : Object.fromEntries([collections.tokens, collections.consents].map(({ name }) => [name, present?.[name]]))
-  return documentText({ ...(keeps ? document : withoutRecords(document)), ...usersOf(document, users, keeps), ...spent })
+  return documentText(
+    { ...(keeps ? document : withoutRecords(document)), ...usersOf(document, users, keeps), ...spent }
+  )
 }
 
 const usersOf = ({ users }: Document, present: ReadonlyArray<Record<string, unknown>>, keeps: boolean): Document => {
@@ -142,7 +152,11 @@ function moved (document: Document, from: string, to: string): Document {
   const change = (value: unknown): unknown => {
     if (typeof value === 'string') return value.replaceAll(`${from}/`, `${to}/`)
     if (Array.isArray(value)) return value.map(change)
-    return isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, change(each)])) : value
+    return isObject(value)
+      ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, change(each)]))
+      : value
   }
-  return { ...document, mcpServers: orderedObject(orderedEntries(mcpServers).map(([name, config]) => [name, change(config)])) }
+  return {
+    ...document, mcpServers: orderedObject(orderedEntries(mcpServers).map(([name, config]) => [name, change(config)]))
+  }
 }

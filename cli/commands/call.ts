@@ -6,7 +6,9 @@ import { exits, CommandError } from '../errors.ts'
 import { jsonOf } from './server-config.ts'
 import { serverPath, type ServerRow } from './servers.ts'
 
-interface Content { type: string, text?: string, mimeType?: string, uri?: string, resource?: { uri?: string, text?: string } }
+interface Content {
+  type: string, text?: string, mimeType?: string, uri?: string, resource?: { uri?: string, text?: string }
+}
 interface Result { content?: Content[], isError?: boolean, structuredContent?: unknown }
 interface Tool { name?: string, inputSchema?: { properties?: Record<string, { type?: string | string[] }> } }
 
@@ -42,7 +44,9 @@ export function addCallCommand (program: Command, run: Run): void {
 /** The text of a content block. At a terminal, control characters are replaced. */
 function textOf ({ stdout }: Run, { type, text, mimeType, uri, resource }: Content): string {
   const shown = text ?? resource?.text
-  if (shown === undefined) return `[${[type, mimeType, uri ?? resource?.uri].filter((part) => part !== undefined).join(' ')}]`
+  if (shown === undefined) {
+    return `[${[type, mimeType, uri ?? resource?.uri].filter((part) => part !== undefined).join(' ')}]`
+  }
   return stdout.isTTY === true ? shown.replace(/(?![\t\n])[\p{Cc}]/gu, '�') : shown
 }
 

@@ -29,7 +29,10 @@ export function addCheckCommand (program: Command, run: Run): void {
     })
 }
 
-/** The problems of environment and settings, errors before warnings. @param cwd the folder that relative paths start from */
+/**
+ * The problems of environment and settings, errors before warnings.
+ * @param cwd the folder that relative paths start from
+ */
 export async function findProblems (environment: Environment, cwd = '.'): Promise<Finding[]> {
   const findings: Finding[] = []
   const add: Add = (level, place, error) => {
@@ -57,7 +60,10 @@ type Add = (level: Finding['level'], place: string, error: unknown) => void
 
 /** Reads the settings file and adds its problems. @returns undefined without a usable file */
 async function settingsOf (path: string, env: Env, environment: Environment, add: Add): Promise<Document | undefined> {
-  if (env.DB_URL !== undefined) add('warning', 'database', 'its settings are checked by the gateway when it reads them; the log tells')
+  if (env.DB_URL !== undefined) {
+    add('warning', 'database', 'its settings are checked by the gateway when it reads ' +
+    'them; the log tells')
+  }
   try {
     const document = await readSettings(path)
     if (document === undefined) {

@@ -18,7 +18,9 @@ export function addCompletion (program: Command, { stdout }: Run): void {
 }
 
 function nodesOf (command: Command, path: readonly string[]): Node[] {
-  const words = [...command.commands.map((each) => each.name()), ...command.options.flatMap(({ long }) => long ?? []), '--help']
+  const words = [
+    ...command.commands.map((each) => each.name()), ...command.options.flatMap(({ long }) => long ?? []), '--help'
+  ]
   return [{ path: path.join(' '), words }, ...command.commands.flatMap((each) => nodesOf(each, [...path, each.name()]))]
 }
 

@@ -12,7 +12,9 @@ import { collectOption, jsonOf, pairs } from './server-config.ts'
 import { serverPath, type ServerRow } from './servers.ts'
 
 type Config = Record<string, unknown>
-interface EditOptions { env: string[], header: string[], description?: string, visibility?: string, name?: string, configJson?: string }
+interface EditOptions {
+  env: string[], header: string[], description?: string, visibility?: string, name?: string, configJson?: string
+}
 
 export function addEditCommands (program: Command, run: Run): void {
   for (const [verb, enabled] of [['enable', true], ['disable', false]] as const) {
@@ -36,12 +38,14 @@ export function addEditCommands (program: Command, run: Run): void {
     .option('--description <text>')
     .option('--visibility <visibility>', 'private or public')
     .option('--name <new name>', 'give it another name, in groups and keys too')
-    .option('--config-json <json>', 'the whole config as JSON; - reads it from stdin. A mask (••••) keeps the secret that is stored')
+    .option('--config-json <json>',
+      'the whole config as JSON; - reads it from stdin. A mask (••••) keeps the secret that is stored')
     .action(async (name: string, options: EditOptions, command: Command) => {
       const given = await configIn(run, options)
       const isByOptions = given !== undefined || hasChanges(options)
       if (!isByOptions && !isAttended(run)) {
-        throw new CommandError('Say what to change: edit --help lists the options. An editor needs a terminal.', exits.usage)
+        throw new CommandError('Say what to change: edit --help lists the options. An editor needs a ' +
+          'terminal.', exits.usage)
       }
       await withApi(run, command, async ({ api, out }) => {
         const { config: stored } = await api.get<{ config: Config }>(serverPath(name))
@@ -51,7 +55,8 @@ export function addEditCommands (program: Command, run: Run): void {
           return
         }
         const body = { config, ...(options.name === undefined ? {} : { newName: options.name }) }
-        const { data, warnings = [] } = await api.whole<{ data: ServerRow, warnings?: string[] }>('PUT', serverPath(name), body)
+        const { data, warnings = [] } =
+          await api.whole<{ data: ServerRow, warnings?: string[] }>('PUT', serverPath(name), body)
         out.resultWithWarnings(data, warnings, `The server ${JSON.stringify(data.name)} was changed`)
       })
     })
@@ -94,7 +99,8 @@ async function edited ({ env }: Run, name: string, config: Config): Promise<Conf
   await writeFile(file, before, { mode: 0o600 })
   // A shell runs the editor, since the variable may contain arguments.
   const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit', env: { ...env } })
-  const code = await new Promise<number | null>((resolve, reject) => { child.once('error', reject).once('exit', resolve) })
+  const code =
+    await new Promise<number | null>((resolve, reject) => { child.once('error', reject).once('exit', resolve) })
   if (code !== 0) {
     await rm(folder, { recursive: true, force: true })
     throw new CommandError(`The editor (${editor}) failed, so ${JSON.stringify(name)} was not changed`)

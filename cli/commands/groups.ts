@@ -19,8 +19,9 @@ export function addGroupCommands (program: Command, run: Run): void {
         const groups = await api.get<Group[]>('/api/groups')
         out.result(groups, () => groups.length === 0
           ? 'There are no groups yet: tool-hub group create <name> <server> …'
-          : out.table(['NAME', 'SERVERS', 'OWNER', 'DESCRIPTION'], groups.map(({ name, servers, owner = '', description = '' }) =>
-            [name, servers.map(nameOf).join(', '), owner, description])))
+          : out.table(['NAME', 'SERVERS', 'OWNER', 'DESCRIPTION'], groups
+            .map(({ name, servers, owner = '', description = '' }) =>
+              [name, servers.map(nameOf).join(', '), owner, description])))
       })
     })
 
@@ -30,7 +31,9 @@ export function addGroupCommands (program: Command, run: Run): void {
     .argument('[servers...]', 'servers that belong to it, with all that they list')
     .option('--description <text>')
     .action(async (name: string, servers: string[], { description }: { description?: string }, command: Command) => {
-      await change(run, command, 'POST', '/api/groups', { name, servers, ...(description === undefined ? {} : { description }) })
+      await change(
+        run, command, 'POST', '/api/groups', { name, servers, ...(description === undefined ? {} : { description }) }
+      )
     })
 
   group.command('add')

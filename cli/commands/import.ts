@@ -24,7 +24,8 @@ interface Result {
 
 export function addImportCommand (program: Command, run: Run): void {
   program.command('import')
-    .description('add the servers of a file of Claude, Cursor, VS Code, Copilot, Cline, Windsurf, Gemini, opencode, Zed, mcp-hub, MCPHub')
+    .description('add the servers of a file of Claude, Cursor, VS Code, Copilot, Cline, Windsurf, Gemini, opencode, ' +
+      'Zed, mcp-hub, MCPHub')
     .argument('<file>', 'the file; - reads it from stdin')
     .option('--dry-run', 'show what would be stored, with its secrets, and store nothing')
     .option('--replace', 'replace servers and groups that are there already, and differ')
@@ -38,7 +39,8 @@ export function addImportCommand (program: Command, run: Run): void {
         if (at < 1) throw new CommandError('--input: expected id=value', exits.usage)
         return [text.slice(0, at), text.slice(at + 1)] as const
       }))
-      const answer = async (input: EditorInput): Promise<string | undefined> => given.get(input.id) ?? await asked(run, input, path)
+      const answer = async (input: EditorInput): Promise<string | undefined> =>
+        given.get(input.id) ?? await asked(run, input, path)
       const file = chosen(await readClientFile(path, answer, options.project, run), options)
       for (const warning of file.warnings) out.warn(warning)
       for (const { name, warnings } of file.servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)
@@ -61,10 +63,14 @@ function chosen (file: ClientFile, { only = [] }: ImportOptions): ClientFile {
   return { ...file, servers: file.servers.filter(({ name }) => only.includes(name)), groups: [] }
 }
 
-async function store (api: ManagementApi, out: Output, { servers, groups, warnings }: ClientFile, replace: boolean): Promise<void> {
+async function store (
+  api: ManagementApi, out: Output, { servers, groups, warnings }: ClientFile, replace: boolean
+): Promise<void> {
   const entries = servers.map(({ name, config }) => ({ name, config }))
   const results: Result[] = await batch(api, entries)
-  const known = results.every(({ success }) => success) ? [] : await api.get<Array<{ name: string }>>('/api/servers?fields=name')
+  const known = results.every(({ success }) => success)
+    ? []
+    : await api.get<Array<{ name: string }>>('/api/servers?fields=name')
   const there = new Set(known.map(({ name }) => name))
   for (const [at, { name, success }] of results.entries()) {
     const config = servers[at]?.config
@@ -72,7 +78,9 @@ async function store (api: ManagementApi, out: Output, { servers, groups, warnin
     results[at] = replace ? await replaced(api, name, config) : { name, success, message: differs }
   }
   const ofFile = new Map(servers.map((server) => [server.name, server.warnings]))
-  for (const result of results) result.warnings = [...new Set([...ofFile.get(result.name) ?? [], ...result.warnings ?? []])]
+  for (const result of results) {
+    result.warnings = [...new Set([...ofFile.get(result.name) ?? [], ...result.warnings ?? []])]
+  }
   const groupResults: Result[] = []
   for (const group of groups) groupResults.push(await addGroup(api, group, replace))
   const all = [...results, ...groupResults]
@@ -80,7 +88,11 @@ async function store (api: ManagementApi, out: Output, { servers, groups, warnin
     ...results.map((result) => [result.name, said(result), result.success ? '' : result.message ?? '']),
     ...groupResults.map((result) => [`${result.name} (group)`, said(result), result.message ?? ''])
   ], (cell, column) => column === 1 ? out.style(cell === 'refused' ? 'red' : 'green', cell) : cell))
-  if (!out.json) for (const { name, warnings: found = [] } of groupResults) for (const each of found) out.warn(`${name} (group): ${each}`)
+  if (!out.json) {
+    for (const { name, warnings: found = [] } of groupResults) {
+      for (const each of found) out.warn(`${name} (group): ${each}`)
+    }
+  }
   const failed = all.filter(({ success }) => !success).length
   if (failed > 0) throw new CommandError(`${failed} of ${all.length} could not be added`)
 }
@@ -122,7 +134,11 @@ async function groupNamed (api: ManagementApi, name: string): Promise<Record<str
 function groupForm ({ servers, description }: { servers?: unknown, description?: unknown }): unknown {
   const members = Array.isArray(servers) ? servers as unknown[] : []
   const all = { tools: 'all', prompts: 'all', resources: 'all' }
-  return { description: description ?? '', servers: members.map((each) => ({ ...all, ...(isObject(each) ? each : { name: each }) })) }
+  return {
+    description: description ??
+    '',
+    servers: members.map((each) => ({ ...all, ...(isObject(each) ? each : { name: each }) }))
+  }
 }
 
 /** Adds or replaces a group. If the owner of a new group is unknown, the group belongs to the caller. */
@@ -134,7 +150,8 @@ async function addGroup (api: ManagementApi, group: ImportedGroup, replace: bool
   try {
     if (former) {
       const { owner: _, ...changes } = group
-      const { warnings } = await api.whole<{ warnings?: string[] }>('PUT', `/api/groups/${segment(String(former.id))}`, changes)
+      const { warnings } =
+        await api.whole<{ warnings?: string[] }>('PUT', `/api/groups/${segment(String(former.id))}`, changes)
       return { name, success: true, replaced: true, ...(warnings && { warnings }) }
     }
     const { warnings } = await api.whole<{ warnings?: string[] }>('POST', '/api/groups', group)
@@ -142,14 +159,22 @@ async function addGroup (api: ManagementApi, group: ImportedGroup, replace: bool
   } catch (error) {
     if (!(error instanceof CommandError) || error.exit !== exits.failed) throw error
     const { owner, ...unowned } = group
-    if (owner === undefined || !error.message.includes('"owner"')) return { name: group.name, success: false, message: error.message }
+    if (owner === undefined || !error.message.includes('"owner"')) {
+      return { name: group.name, success: false, message: error.message }
+    }
     const result = await addGroup(api, unowned, replace)
-    return { ...result, warnings: [...result.warnings ?? [], `there is no user named ${JSON.stringify(owner)}, so it is yours`] }
+    return {
+      ...result,
+      warnings: [...result.warnings ?? [], `there is no user named ${JSON.stringify(owner)}, so it ` +
+      'is yours']
+    }
   }
 }
 
 /** Asks the user for the value of an input; undefined without a terminal. */
-async function asked (run: Run, { id, description, isSecret, fallback }: EditorInput, path: string): Promise<string | undefined> {
+async function asked (
+  run: Run, { id, description, isSecret, fallback }: EditorInput, path: string
+): Promise<string | undefined> {
   if (path === '-' || !isAttended(run)) return undefined
   const value = await ask(run, `${description ?? id}${fallback === undefined ? '' : ` (${fallback})`}`, isSecret)
   return value === '' ? fallback : value

@@ -25,13 +25,16 @@ export function addKeyCommands (program: Command, run: Run): void {
   key.command('create')
     .description('create a key, and show it once')
     .argument('<name>')
-    .option('--kind <kind>', 'user: what its owner sees, by MCP only; system: everything, and the management API, too', 'user')
+    .option('--kind <kind>', 'user: what its owner sees, by MCP only; system: everything, and the management ' +
+      'API, too', 'user')
     .option('--owner <username>', 'the owner; a system key counts while it is an admin', 'admin')
     .option('--group <name>', 'only the routes of this group (repeatable)', collectOption, [])
     .option('--server <name>', 'only the routes of this server (repeatable)', collectOption, [])
     .option('--expires <when>', 'a time from now, as 12h, 30d, or a date, as 2027-01-31')
     .action(async (name: string, { kind, owner, group, server, expires }: CreateOptions, command: Command) => {
-      const accessType = server.length === 0 ? (group.length === 0 ? 'all' : 'groups') : group.length === 0 ? 'servers' : 'custom'
+      const accessType = server.length === 0
+        ? (group.length === 0 ? 'all' : 'groups')
+        : group.length === 0 ? 'servers' : 'custom'
       const body = {
         name,
         kind,
@@ -42,7 +45,8 @@ export function addKeyCommands (program: Command, run: Run): void {
         ...(expires === undefined ? {} : { expiresAt: parseExpiry(expires) })
       }
       await withApi(run, command, async ({ api, out }) => {
-        const { data, warnings = [] } = await api.whole<{ data: Key, warnings?: string[] }>('POST', '/api/auth/keys', body)
+        const { data, warnings = [] } =
+          await api.whole<{ data: Key, warnings?: string[] }>('POST', '/api/auth/keys', body)
         // Only the token goes to stdout, so that a script can read it.
         out.resultWithWarnings(data, warnings, data.token)
         const expiry = data.expiresAt === undefined ? '' : ` It expires at ${data.expiresAt}.`
@@ -57,10 +61,11 @@ export function addKeyCommands (program: Command, run: Run): void {
         const keys = await api.get<Key[]>('/api/auth/keys')
         out.result(keys, () => keys.length === 0
           ? 'There are no keys yet: tool-hub key create'
-          : out.table(['ID', 'NAME', 'TOKEN', 'KIND', 'OWNER', 'OPENS', 'STATE', 'EXPIRES', 'LAST USED'], keys.map((each) => [
-            ...[each.id, each.name, each.token, each.kind, each.owner ?? '', opens(each), stateOf(each)],
-            ...[each.expiresAt ?? '', each.lastUsedAt ?? '']
-          ])))
+          : out.table(['ID', 'NAME', 'TOKEN', 'KIND', 'OWNER', 'OPENS', 'STATE', 'EXPIRES', 'LAST USED'], keys
+            .map((each) => [
+              ...[each.id, each.name, each.token, each.kind, each.owner ?? '', opens(each), stateOf(each)],
+              ...[each.expiresAt ?? '', each.lastUsedAt ?? '']
+            ])))
       })
     })
 
@@ -104,7 +109,8 @@ export function parseExpiry (text: string): string {
   const [, number, unit = ''] = /^([1-9][0-9]{0,5})([smhdw])$/.exec(text) ?? []
   const time = number === undefined ? Date.parse(text) : Date.now() + Number(number) * (units[unit] ?? 0)
   if (Number.isNaN(time) || (number === undefined && !isDay(text))) {
-    throw new CommandError('--expires: expected a time from now, as 90s, 12h, 30d, or a date of the calendar, as 2027-01-31', exits.usage)
+    throw new CommandError('--expires: expected a time from now, as 90s, 12h, 30d, or a date of the calendar, as ' +
+      '2027-01-31', exits.usage)
   }
   if (time <= Date.now()) throw new CommandError('--expires: this time is over', exits.usage)
   return new Date(time).toISOString()

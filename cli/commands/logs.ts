@@ -13,14 +13,22 @@ export function addLogsCommand (program: Command, run: Run): void {
     .option('--level <level>', `this level and above: ${levels.join(', ')}`, 'trace')
     .option('--server <name>', 'what this server prints')
     .action(async (options: LogOptions, command: Command) => {
-      if (!levels.includes(options.level)) throw new CommandError(`--level: expected one of ${levels.join(', ')}`, exits.usage)
-      if (!/^\d{1,5}$/.test(options.lines)) throw new CommandError(`${linesOption(run.argv)}: expected a number`, exits.usage)
-      await withApi(run, command, async (context) => { await (options.follow ? follow(context, options) : last(context, options)) }, true)
+      if (!levels.includes(options.level)) {
+        throw new CommandError('--level: expected one of ' +
+        `${levels.join(', ')}`, exits.usage)
+      }
+      if (!/^\d{1,5}$/.test(options.lines)) {
+        throw new CommandError(`${linesOption(run.argv)}: expected a number`, exits.usage)
+      }
+      await withApi(run, command, async (context) => {
+        await (options.follow ? follow(context, options) : last(context, options))
+      }, true)
     })
 }
 
 /** The name of the option that the user gave. */
-const linesOption = (argv: readonly string[]): string => argv.some((each) => /^--lines(=|$)/.test(each)) ? '--lines' : '-n'
+const linesOption = (argv: readonly string[]): string =>
+  argv.some((each) => /^--lines(=|$)/.test(each)) ? '--lines' : '-n'
 
 interface LogOptions { follow?: true, lines: string, level: string, server?: string }
 
@@ -34,9 +42,12 @@ async function last ({ api, out }: Context, options: LogOptions): Promise<void> 
 }
 
 function textOf (out: Context['out'], { timestamp, level, processId, message }: Line): string {
-  const painted = level === 'warn' ? out.style('yellow', level) : level === 'error' || level === 'fatal' ? out.style('red', level) : level
+  const painted = level === 'warn'
+    ? out.style('yellow', level)
+    : level === 'error' || level === 'fatal' ? out.style('red', level) : level
   const shown = message.replace(/(?![\t\n])[\p{Cc}]/gu, '�')
-  return `${out.style('dim', new Date(timestamp).toISOString())} ${painted} ${processId === undefined ? '' : `[${processId}] `}${shown}`
+  return `${out.style('dim', new Date(timestamp).toISOString())} ${painted} ` +
+    `${processId === undefined ? '' : `[${processId}] `}${shown}`
 }
 
 /** Prints lines as the gateway writes them, with --json as one JSON text each, until the gateway or the reader ends. */
@@ -59,7 +70,9 @@ async function follow ({ api, out, run: { signal, stdout } }: Context, options: 
         if (data === undefined) continue
         const message = JSON.parse(data) as { type: string, logs?: Line[], log?: Line }
         const lines = (message.logs ?? (message.log ? [message.log] : [])).filter(isWanted(options))
-        const shown = message.type !== 'initial' ? lines : options.lines === '0' ? [] : lines.slice(-Number(options.lines))
+        const shown = message.type !== 'initial'
+          ? lines
+          : options.lines === '0' ? [] : lines.slice(-Number(options.lines))
         for (const line of shown) write(line)
       }
     }

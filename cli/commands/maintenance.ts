@@ -13,7 +13,8 @@ interface ExportOptions { force?: boolean, masked?: boolean }
  */
 export function addMaintenanceCommands (program: Command, run: Run): void {
   program.command('backup')
-    .description('write settings, tokens and bundles to one file; the gateway may run meanwhile, unless its database is pglite://')
+    .description('write settings, tokens and bundles to one file; the gateway may run meanwhile, unless its database ' +
+      'is pglite://')
     .argument('[file]', 'default: tool-hub-<time>.zip in this folder')
     .option('--with-key', 'also the key file of DATA_DIR, which opens all secrets')
     .option('--force', 'overwrite an existing file')
@@ -23,7 +24,8 @@ export function addMaintenanceCommands (program: Command, run: Run): void {
     })
 
   program.command('restore')
-    .description('put a backup back, all of it or nothing, into the settings file or the database; the gateway must not run')
+    .description('put a backup back, all of it or nothing, into the settings file or the database; the gateway must ' +
+      'not run')
     .argument('<file>')
     .option('--replace', 'replace existing settings')
     .option('--keep-tokens', 'into empty settings: tokens of the backup stay valid; no password was changed since')
@@ -31,7 +33,9 @@ export function addMaintenanceCommands (program: Command, run: Run): void {
     .action(async (file: string, options: RestoreOptions, command: Command) => {
       const { replace = false, keepTokens = false, withoutKey = false } = options
       const { restoreBackup } = await import('../backup/restore.ts')
-      await perform(run, command, async (task) => { await restoreBackup(task, { file, replace, keepTokens, withoutKey }) })
+      await perform(
+        run, command, async (task) => { await restoreBackup(task, { file, replace, keepTokens, withoutKey }) }
+      )
     })
 
   addDatabaseCommands(program, run)

@@ -41,7 +41,10 @@ export function configOf (
     if (!isObject(config)) throw new CommandError('--config-json: expected an object', exits.usage)
     return { ...config, ...more }
   }
-  if (first === undefined) throw new CommandError('Give an address, or a command after two dashes: add files -- npx -y …', exits.usage)
+  if (first === undefined) {
+    throw new CommandError('Give an address, or a command after two dashes: add files -- ' +
+    'npx -y …', exits.usage)
+  }
   const isUrl = isHttpAddress(first)
   if (isUrl && rest.length > 0) throw new CommandError('An address has no arguments', exits.usage)
   if (type !== 'stdio' && !isBehindDashes(target, argv) && isMistypedAddress(first, environment, cwd)) {
@@ -63,8 +66,14 @@ function isBehindDashes (target: readonly string[], argv: readonly string[]): bo
   return at >= 0 && argv.length - at - 1 >= target.length
 }
 
-/** Parses the values of a repeatable option into pairs. @param shape names the syntax in the error @throws CommandError */
-export function pairs (texts: readonly string[], pattern: RegExp, option: string, shape: string): Record<string, string> {
+/**
+ * Parses the values of a repeatable option into pairs.
+ * @param shape names the syntax in the error
+ * @throws CommandError
+ */
+export function pairs (
+  texts: readonly string[], pattern: RegExp, option: string, shape: string
+): Record<string, string> {
   return Object.fromEntries(texts.map((text) => {
     const [, name, value] = pattern.exec(text) ?? []
     if (name === undefined || value === undefined) throw new CommandError(`${option}: expected ${shape}`, exits.usage)
@@ -89,18 +98,20 @@ const hasScheme = (text: string): boolean => /^[a-z][a-z0-9+.-]+:\//i.test(text)
 
 /** Matches a host with a port, and `localhost`, an IP address or a dotted name before a path. */
 const hasHost = (text: string): boolean => {
-  const [, host = '', port, path] = /^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(:\d{1,5})?([/?#].*)?$/is.exec(text) ?? []
+  const [, host = '', port, path] =
+    /^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(:\d{1,5})?([/?#].*)?$/is.exec(text) ?? []
   return port !== undefined || (path !== undefined && /[.[]|^localhost$/i.test(host))
 }
 
 /** Whether the command is the path of a file, or the name of a file in a folder of PATH. */
 const isFound = (command: string, environment: Environment, cwd: string): boolean =>
-  existsSync(resolve(cwd, command)) || (!command.includes('/') && (environment.PATH ?? '').split(delimiter).some((folder) =>
-    folder !== '' && existsSync(resolve(cwd, folder, command))))
+  existsSync(resolve(cwd, command)) ||
+    (!command.includes('/') && (environment.PATH ?? '').split(delimiter).some((folder) =>
+      folder !== '' && existsSync(resolve(cwd, folder, command))))
 
 /**
- * Whether a text that is not an http or https address looks like an address rather than a command: it has another scheme,
- * or a host without a scheme, and no such command exists.
+ * Whether a text that is not an http or https address looks like an address rather than a command: it has another
+ * scheme, or a host without a scheme, and no such command exists.
  */
 export const isMistypedAddress = (text: string, environment: Environment, cwd = '.'): boolean =>
   !isHttpAddress(text) && (hasScheme(text) || hasHost(text)) && !isFound(text, environment, cwd)
@@ -111,5 +122,6 @@ export function mistypedAddress (name: string, text: string): string {
   const shown = text.replace(/:(\/+)[^/?#]*@/, ':$1…@').replace(/[?#].*$/s, '')
   const rest = shown.replace(/^[a-z][a-z0-9+.-]+:\/+/i, '')
   return `${JSON.stringify(shown)} looks like an address, and begins with neither http:// nor https://. ` +
-    `Write http://${rest} or https://${rest}; for a command of this name, put two dashes before it: add ${name} -- ${shown}`
+    `Write http://${rest} or https://${rest}; for a command of this name, put two dashes before it: add ${name} -- ` +
+    `${shown}`
 }

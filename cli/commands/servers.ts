@@ -36,7 +36,9 @@ export function addServerCommands (program: Command, run: Run): void {
     .description('the servers, or the items of one')
     .argument('[server]', 'a server, whose tools, prompts and resources are listed')
     .action(async (name: string | undefined, _options, command: Command) => {
-      await withApi(run, command, async (context) => { await (name === undefined ? listServers(context) : listItems(context, name)) })
+      await withApi(run, command, async (context) => {
+        await (name === undefined ? listServers(context) : listItems(context, name))
+      })
     })
 
   program.command('add')
@@ -92,7 +94,8 @@ function behindDashes (argv: readonly string[]): string {
 }
 
 async function status ({ api, out, run }: Context): Promise<void> {
-  const servers = await api.get<Array<Pick<ServerRow, 'name' | 'status' | 'error'>>>('/api/servers?fields=name,status,error')
+  const servers =
+    await api.get<Array<Pick<ServerRow, 'name' | 'status' | 'error'>>>('/api/servers?fields=name,status,error')
   const connected = servers.filter((server) => server.status === 'connected').length
   const uptime = api.url === undefined ? undefined : (await api.whole<{ uptime?: number }>('GET', '/health')).uptime
   out.result({ running: api.url !== undefined, url: api.url ?? null, uptime: uptime ?? null, servers }, () => [
@@ -105,7 +108,9 @@ async function status ({ api, out, run }: Context): Promise<void> {
   if (api.url === undefined) run.exitCode = exits.unreachable
 }
 
-const serverTable = (out: Output, api: ManagementApi, servers: ReadonlyArray<Pick<ServerRow, 'name' | 'status' | 'error'>>): string =>
+const serverTable = (
+  out: Output, api: ManagementApi, servers: ReadonlyArray<Pick<ServerRow, 'name' | 'status' | 'error'>>
+): string =>
   out.table(
     ['NAME', 'STATUS', 'ERROR'],
     servers.map((server) => [server.name, statusOf(api, server), server.error ?? '']),
@@ -118,7 +123,10 @@ const statusOf = (api: ManagementApi, server: { status: string }): string =>
 async function listServers ({ api, out }: Context): Promise<void> {
   const servers = await api.get<ServerRow[]>('/api/servers')
   out.result(servers, () => {
-    if (servers.length === 0) return 'There are no servers yet. Add one: tool-hub add <name> https://…, or tool-hub add <name> -- <command> …'
+    if (servers.length === 0) {
+      return 'There are no servers yet. Add one: tool-hub add <name> https://…, or tool-hub ' +
+      'add <name> -- <command> …'
+    }
     const rows = servers.map((server) => [
       server.name,
       statusOf(api, server),
@@ -126,7 +134,8 @@ async function listServers ({ api, out }: Context): Promise<void> {
       server.protocolVersion ?? '–',
       api.url === undefined ? '–' : String(server.tools.length)
     ])
-    return out.table(['NAME', 'STATUS', 'TARGET', 'MCP', 'TOOLS'], rows, (cell, column) => column === 1 ? out.status(cell) : cell)
+    return out.table(['NAME', 'STATUS', 'TARGET', 'MCP', 'TOOLS'], rows, (cell, column) =>
+      column === 1 ? out.status(cell) : cell)
   })
   for (const { name, warnings = [] } of servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)
 }
@@ -141,9 +150,12 @@ async function listItems ({ api, out }: Context, name: string): Promise<void> {
   out.result(server, () => itemTable(out, server) || `${name} lists nothing: it is ${statusOf(api, server)}`)
 }
 
-function itemTable (out: Output, { tools, prompts, resources }: Pick<ServerRow, 'tools' | 'prompts' | 'resources'>): string {
+function itemTable (
+  out: Output, { tools, prompts, resources }: Pick<ServerRow, 'tools' | 'prompts' | 'resources'>
+): string {
   const rows = Object.entries({ tool: tools, prompt: prompts, resource: resources }).flatMap(([kind, items]) =>
-    items.map(({ name, uri, description = '', enabled }) => [kind, uri ?? name ?? '', enabled ? 'on' : 'off', firstLine(description)]))
+    items.map(({ name, uri, description = '', enabled }) => [kind, uri ?? name ??
+      '', enabled ? 'on' : 'off', firstLine(description)]))
   return rows.length === 0 ? '' : out.table(['KIND', 'NAME', 'STATE', 'DESCRIPTION'], rows)
 }
 
@@ -160,25 +172,35 @@ function testedText (out: Output, tested: Tested): string {
     const spoken = tested.protocolVersion === undefined ? '' : `, and speaks MCP ${printable(tested.protocolVersion)}`
     return `${out.style('green', 'It connects')} in ${tested.duration} ms${spoken}.\n${itemTable(out, tested)}`
   }
-  const said = tested.status === 'oauth_required' ? out.style('yellow', 'It wants a login') : out.style('red', 'It does not connect')
+  const said = tested.status === 'oauth_required'
+    ? out.style('yellow', 'It wants a login')
+    : out.style('red', 'It does not connect')
   return `${said}: ${plainLines(tested.error ?? '')}`
 }
 
 /** Prints how to log in to a server that waits for a login. */
 function tellLogin (out: Output, { name, oauth }: ServerRow): void {
   if (oauth) out.remark(`Log in there, in a browser: ${printable(oauth.authorizationUrl)}`)
-  else out.remark(`The address to open stands in its record: tool-hub list ${printable(name)} --json, member oauth.authorizationUrl`)
+  else {
+    out.remark(`The address to open stands in its record: tool-hub list ${printable(name)} --json, member ` +
+    'oauth.authorizationUrl')
+  }
 }
 
 const withWarnings = (warnings: readonly string[]) => warnings.length > 0 ? { warnings } : {}
 
-async function add ({ api, out }: Context, name: string, config: Record<string, unknown>, options: AddOptions): Promise<void> {
+async function add (
+  { api, out }: Context, name: string, config: Record<string, unknown>, options: AddOptions
+): Promise<void> {
   let tested: Tested | undefined
   if (options.test) {
     tested = await test(api, { name, config })
     // A login is possible only once the server is stored.
     const isReached = tested.connected || tested.status === 'oauth_required'
-    if (!isReached) throw new CommandError(`${name} was not added. It does not connect: ${plainLines(tested.error ?? '')}`)
+    if (!isReached) {
+      throw new CommandError(`${name} was not added. It does not connect: ` +
+      `${plainLines(tested.error ?? '')}`)
+    }
   }
   const { data, warnings = [] } = await api.whole<Answer<ServerRow>>('POST', '/api/servers', { name, config })
   if (!out.json) for (const warning of warnings) out.warn(warning)
@@ -191,7 +213,10 @@ async function add ({ api, out }: Context, name: string, config: Record<string, 
     if (waits) tellLogin(out, waits)
     return
   }
-  if (api.url === undefined) throw new CommandError(`${name} was added. The gateway is down, so it is not connected.`, exits.unreachable)
+  if (api.url === undefined) {
+    throw new CommandError(`${name} was added. The gateway is down, so it is not ` +
+    'connected.', exits.unreachable)
+  }
   const ready = await waitFor(api, name)
   const text = `${printable(name)} is ${out.status(ready.status)}, with ${ready.tools.length} tools`
   out.result({ ...ready, ...withWarnings(warnings) }, text)
@@ -206,7 +231,10 @@ async function add ({ api, out }: Context, name: string, config: Record<string, 
 function addedText ({ url }: ManagementApi, { name, config }: ServerRow): string {
   const text = `The server ${JSON.stringify(name)} was added`
   if (config.enabled === false) return `${text}, disabled`
-  return url === undefined ? `${text}. The gateway is down: it connects when that is started` : `${text} and is connecting`
+  return url === undefined
+    ? `${text}. The gateway is down: it connects when that is ` +
+    'started'
+    : `${text} and is connecting`
 }
 
 async function waitFor (api: ManagementApi, name: string): Promise<ServerRow> {

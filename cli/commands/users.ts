@@ -15,7 +15,9 @@ export function addUserCommands (program: Command, run: Run): void {
         const users = await api.get<User[]>('/api/users')
         out.result(users, () => users.length === 0
           ? 'There are no users yet: tool-hub user create <username> --admin'
-          : out.table(['USERNAME', 'ROLE'], users.map(({ username, isAdmin }) => [username, isAdmin ? 'admin' : 'user'])))
+          : out.table(
+            ['USERNAME', 'ROLE'], users.map(({ username, isAdmin }) => [username, isAdmin ? 'admin' : 'user'])
+          ))
       })
     })
 
@@ -31,7 +33,10 @@ export function addUserCommands (program: Command, run: Run): void {
         // Only the password goes to stdout, so that a script can read it.
         const shown = passwordStdin ? undefined : password
         out.result({ ...data, password: shown }, shown ?? `The user ${JSON.stringify(data.username)} was added`)
-        if (!passwordStdin && !out.json) out.remark(`This is the password of ${JSON.stringify(data.username)}. It is shown only now.`)
+        if (!passwordStdin && !out.json) {
+          out.remark(`This is the password of ${JSON.stringify(data.username)}. It is ` +
+          'shown only now.')
+        }
       })
     })
 
@@ -45,7 +50,10 @@ export function addUserCommands (program: Command, run: Run): void {
         await api.whole('PUT', `/api/users/${segment(username)}`, { newPassword })
         const shown = passwordStdin ? undefined : newPassword
         out.result({ username, password: shown }, shown ?? 'The password was changed')
-        if (!passwordStdin && !out.json) out.remark(`This is the new password of ${JSON.stringify(username)}. It is shown only now.`)
+        if (!passwordStdin && !out.json) {
+          out.remark(`This is the new password of ${JSON.stringify(username)}. It is ` +
+          'shown only now.')
+        }
       })
     })
 }

@@ -59,7 +59,10 @@ export class CatalogueFiles implements CatalogueCache {
     await Promise.allSettled([...this.#writing.values()].map(async (limit) => { await limit(() => {}) }))
   }
 
-  /** Opens a new file. Its folder is made where it is not there: `text` can be read once, so this is known before any is written. */
+  /**
+   * Opens a new file. Its folder is made where it is not there: `text` can be read once, so this is known before any is
+   * written.
+   */
   async #create (path: string): Promise<FileHandle> {
     try {
       return await open(path, 'w', 0o600)

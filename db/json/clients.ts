@@ -16,8 +16,8 @@ interface FileClientsOptions {
 }
 
 /**
- * Clients in the settings file, which people may edit. A secret in plain text is read as its hash, and becomes the hash at the next write
- * of its entry.
+ * Clients in the settings file, which people may edit. A secret in plain text is read as its hash, and becomes the hash
+ * at the next write of its entry.
  */
 export class FileClients implements Clients {
   readonly #file: SectionFile
@@ -84,7 +84,10 @@ export class FileClients implements Clients {
     }
   }
 
-  /** Runs work on a copy of the entries, keeps the bound, and writes what changed, with the tokens and consents of removed clients. */
+  /**
+   * Runs work on a copy of the entries, keeps the bound, and writes what changed, with the tokens and consents of
+   * removed clients.
+   */
   async #change<Result> (work: (entries: Map<string, ClientEntry>) => Result): Promise<Result> {
     return await this.#file.updateSections((sections) => {
       const gone = new Set<string>()
@@ -122,11 +125,13 @@ function clientIn (entries: ReadonlyMap<string, ClientEntry>, clientId: string):
 }
 
 /** Compares clients by when they were created. */
-const byAge = (one: OAuthClient, other: OAuthClient): number => one.createdAt - other.createdAt || (one.clientId < other.clientId ? -1 : 1)
+const byAge = (one: OAuthClient, other: OAuthClient): number =>
+  one.createdAt - other.createdAt || (one.clientId < other.clientId ? -1 : 1)
 
 /** The clients that registered themselves and are too many. See `maxEntries.registeredClients`. */
 function excess (entries: ReadonlyMap<string, ClientEntry>, count: number): OAuthClient[] {
-  const registered = clientsOf(entries).filter(({ origin }) => origin === 'registered').sort((one, other) => lastUse(other) - lastUse(one))
+  const registered = clientsOf(entries).filter(({ origin }) => origin === 'registered').sort((one, other) =>
+    lastUse(other) - lastUse(one))
   if (registered.length <= count) return []
   const spare = new Set(registered.filter(({ lastUsedAt }) => lastUsedAt === undefined).slice(Math.floor(count / 4)))
   return [...registered.filter((client) => !spare.has(client)), ...spare].slice(count)

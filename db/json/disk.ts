@@ -12,13 +12,23 @@ const timestampResolution = 2_500
 /** Bytes of the file that are compared at once. */
 const comparedAtOnce = 256 * 1024
 
-/** Metadata that identifies a state of a file without reading it. Reliable only if `isSettled`: the last change is old enough. */
+/**
+ * Metadata that identifies a state of a file without reading it. Reliable only if `isSettled`: the last change is old
+ * enough.
+ */
 interface Stamp { readonly text: string, readonly isSettled: boolean }
 
 const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs, ctimeMs }: BigIntStats): Stamp =>
-  ({ text: [dev, ino, size, mtimeNs, ctimeNs].join(':'), isSettled: Date.now() - Number(ctimeMs) > timestampResolution })
+  ({
+    text: [dev, ino, size, mtimeNs, ctimeNs]
+      .join(':'),
+    isSettled: Date.now() - Number(ctimeMs) > timestampResolution
+  })
 
-/** The settings file on disk, compared with the bytes that were last read or written. Content decides; times only avoid reads. */
+/**
+ * The settings file on disk, compared with the bytes that were last read or written. Content decides; times only avoid
+ * reads.
+ */
 export class Disk {
   readonly #path: string
   /** The last known bytes and their stamp; undefined: no file. */
@@ -39,7 +49,8 @@ export class Disk {
 
   /**
    * Reads the file.
-   * @param known the expected content: if the file has exactly these bytes, this buffer is returned, and no second one is allocated
+   * @param known the expected content: if the file has exactly these bytes, this buffer is returned, and no second one
+   *   is allocated
    * @returns undefined when the file does not exist
    * @throws the system's error, or one with the code `ENOTFILE`
    */
@@ -47,7 +58,9 @@ export class Disk {
     const before = await stat(this.#path).catch(undefinedIfMissing)
     if (before === undefined) return undefined
     // Checked before opening, since opening a named pipe would wait for a writer.
-    if (!before.isFile()) throw Object.assign(new Error('not a file'), { code: before.isDirectory() ? 'EISDIR' : 'ENOTFILE' })
+    if (!before.isFile()) {
+      throw Object.assign(new Error('not a file'), { code: before.isDirectory() ? 'EISDIR' : 'ENOTFILE' })
+    }
     const handle = await open(this.#path, 'r')
     try {
       const stamp = stampOf(await handle.stat({ bigint: true }))
@@ -60,12 +73,15 @@ export class Disk {
 
   /**
    * Compares the file with the known bytes.
-   * @returns the new bytes if they differ; they become the known ones by `remember`. Without a file: `gone`, or `none` where none was known
+   * @returns the new bytes if they differ; they become the known ones by `remember`. Without a file: `gone`, or `none`
+   *   where none was known
    */
   async check (): Promise<'same' | 'gone' | 'none' | { bytes: Buffer, stamp: Stamp }> {
     const now = await stat(this.#path, { bigint: true }).catch(undefinedIfMissing)
     if (now === undefined) return this.#checkMissing()
-    if (this.#bytes !== undefined && this.#stamp?.isSettled === true && stampOf(now).text === this.#stamp.text) return 'same'
+    if (this.#bytes !== undefined && this.#stamp?.isSettled === true && stampOf(now).text === this.#stamp.text) {
+      return 'same'
+    }
     const found = await this.read(this.#bytes)
     if (found === undefined) return this.#checkMissing()
     if (found.bytes !== this.#bytes) return found
@@ -110,7 +126,10 @@ export class Disk {
     }
   }
 
-  /** Sets the mode of the file to 0600, and removes leftovers of interrupted writes. For a valid file whose lock this process holds. */
+  /**
+   * Sets the mode of the file to 0600, and removes leftovers of interrupted writes. For a valid file whose lock this
+   * process holds.
+   */
   async tidy (): Promise<void> {
     await this.closeToOthers()
     await tidy(await this.realPath())
@@ -171,11 +190,15 @@ export class Disk {
   #assertUnchanged (): void {
     const now = statSync(this.#path, { bigint: true, throwIfNoEntry: false })
     if ((now && stampOf(now).text) === this.#stamp?.text) return
-    const isKnown = now !== undefined && this.#bytes !== undefined && now.isFile() && readFileSync(this.#path).equals(this.#bytes)
+    const isKnown =
+      now !== undefined && this.#bytes !== undefined && now.isFile() && readFileSync(this.#path).equals(this.#bytes)
     if (!isKnown) throw new FileEdited()
   }
 
-  /** Writes the old bytes back if the write failed after the rename (at the fsync of the folder), when the new bytes are in place. */
+  /**
+   * Writes the old bytes back if the write failed after the rename (at the fsync of the folder), when the new bytes are
+   * in place.
+   */
   async #undo (path: string, bytes: Buffer, former: Buffer | undefined): Promise<void> {
     try {
       const found = await this.read()

@@ -30,13 +30,17 @@ const invalidEdit = 'The settings file was edited and cannot be used as it is; t
 const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
 /** Whether a change made an entry so large that others should not wait for all of the work on it at once. */
 const isLarge = ({ mcpServers }: Document, change: Change): boolean => {
-  const entry = change.entity === 'mcpServers' && isObject(mcpServers) ? mcpServers[change.rename ?? change.key] : undefined
+  const entry = change.entity === 'mcpServers' &&
+    isObject(mcpServers)
+    ? mcpServers[change.rename ?? change.key]
+    : undefined
   return isObject(entry) && jsonSize(entry) > largeEntry
 }
 
 /**
- * The settings in a JSON file that people may edit too. All reads and writes of the file run in one queue, so that memory and disk are
- * never compared in the middle of a change. A file that exists but cannot be used is never taken for an empty one, and never overwritten.
+ * The settings in a JSON file that people may edit too. All reads and writes of the file run in one queue, so that
+ * memory and disk are never compared in the middle of a change. A file that exists but cannot be used is never taken
+ * for an empty one, and never overwritten.
  */
 export class JsonFileStore implements Store, SectionFile {
   readonly #path: string
@@ -85,7 +89,8 @@ export class JsonFileStore implements Store, SectionFile {
           recover: async () => await this.#recover()
         })
         const reading = this.#read(document)
-        this.#reading = { ...reading, snapshot: { ...reading.snapshot, problems: [...problems, ...reading.snapshot.problems] } }
+        this.#reading =
+          { ...reading, snapshot: { ...reading.snapshot, problems: [...problems, ...reading.snapshot.problems] } }
         if (this.#writeFailure) this.#tellUnwritable(this.#writeFailure)
         this.#watcher = new Watcher(await this.#disk.realPath(), () => { this.#onPossibleChange() })
         return this.#reading.snapshot
@@ -99,7 +104,9 @@ export class JsonFileStore implements Store, SectionFile {
   async commit (changes: readonly Change[], baseVersion: number): Promise<Snapshot> {
     return await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)
-      if (baseVersion !== this.#loaded().snapshot.version) throw new Conflict('The settings were changed meanwhile.', false)
+      if (baseVersion !== this.#loaded().snapshot.version) {
+        throw new Conflict('The settings were changed meanwhile.', false)
+      }
       // Repeated if the file was edited during the write, and the edit did not change the settings.
       for (;;) {
         const found = await this.#checkFile()
@@ -173,7 +180,11 @@ export class JsonFileStore implements Store, SectionFile {
     return this.#reading
   }
 
-  /** Writes a document. @returns false: the file was edited since the last check, and nothing was written @throws StorageError */
+  /**
+   * Writes a document.
+   * @returns false: the file was edited since the last check, and nothing was written
+   * @throws StorageError
+   */
   async #write (document: Document): Promise<boolean> {
     try {
       await this.#acquireLock()
@@ -201,7 +212,8 @@ export class JsonFileStore implements Store, SectionFile {
     } catch (error) {
       if (error instanceof LockHeldError) {
         throw new Error(
-          `The settings file ${this.#path} is ${error.message}. Stop that process first, or give this one another SETTINGS_PATH.`,
+          `The settings file ${this.#path} is ${error.message}. Stop that process first, or give this one another ` +
+          'SETTINGS_PATH.',
           { cause: error }
         )
       }
@@ -216,7 +228,10 @@ export class JsonFileStore implements Store, SectionFile {
   /** Acquires the lock before a write, if it could not be acquired at the start. */
   async #acquireLock (): Promise<void> {
     await this.#lock?.acquire().catch((error: unknown) => {
-      throw error instanceof LockHeldError ? new StorageError(`The settings file is ${error.message}. Nothing was changed.`, false) : error
+      throw error instanceof LockHeldError
+        ? new StorageError(`The settings file is ${error.message}. Nothing was ` +
+        'changed.', false)
+        : error
     })
   }
 
@@ -230,7 +245,8 @@ export class JsonFileStore implements Store, SectionFile {
       if (former) checkKinds(former.document, document)
       return read(document, (former?.snapshot.version ?? 0) + 1, former)
     } catch (error) {
-      throw new Error(`The settings file ${this.#path} cannot be used: ${messageOf(error)}. It was left as it is: correct it.`)
+      throw new Error(`The settings file ${this.#path} cannot be used: ${messageOf(error)}. It was left as it is: ` +
+        'correct it.')
     }
   }
 
@@ -258,7 +274,8 @@ export class JsonFileStore implements Store, SectionFile {
       const next = document === former.document ? former : this.#read(document, former)
       this.#disk.remember(found)
       if (this.#lock?.isHeld === true && await this.#disk.closeToOthers()) {
-        this.#warn(`The settings file ${this.#path} was open to writes of other users; now only its owner may read and write it.`)
+        this.#warn(`The settings file ${this.#path} was open to writes of other users; now only its owner may read ` +
+          'and write it.')
       }
       this.#becomeValid()
       if (next === former) return 'same'
@@ -307,7 +324,8 @@ export class JsonFileStore implements Store, SectionFile {
 
   #tellGone (): void {
     this.#isToldInvalid = false
-    this.#warn(`The settings file ${this.#path} is gone. The last settings stay in force; the next change creates the file again.`)
+    this.#warn(`The settings file ${this.#path} is gone. The last settings stay in force; the next change creates ` +
+      'the file again.')
   }
 
   /** Told once, until it can be read again. */
@@ -334,7 +352,8 @@ export class JsonFileStore implements Store, SectionFile {
     if (!this.#invalid || this.#invalid.isReported || Date.now() - this.#invalid.since < reportInvalidAfter) return
     this.#invalid.isReported = true
     this.#isToldInvalid = true
-    this.#warn(`${this.#invalid.reason} The last valid settings stay in force, and nothing is written until the file is corrected.`)
+    this.#warn(`${this.#invalid.reason} The last valid settings stay in force, and nothing is written until the file ` +
+      'is corrected.')
   }
 
   /** Tries to write again after a failed write, so that `health` does not depend on the next change. */

@@ -13,23 +13,39 @@ const systemFailures: Readonly<Record<string, string>> = {
   EIO: 'the disk reports an error'
 }
 
-/** Adds the path and advice to the error of a read. @throws StorageError when the system failed, whatever the file holds; Error */
+/**
+ * Adds the path and advice to the error of a read.
+ * @throws StorageError when the system failed, whatever the file holds; Error
+ */
 export async function withReadError<Result> (reading: Promise<Result>, path: string): Promise<Result> {
   return await reading.catch((error: unknown) => { throw readError(error, path) })
 }
 
-/** How to mend it when too many files are open; empty for other failures of a read. @param reason the message of the StorageError */
+/**
+ * How to mend it when too many files are open; empty for other failures of a read.
+ * @param reason the message of the StorageError
+ */
 export const adviceFor = (reason: string): string =>
-  /E[MN]FILE/.test(reason) ? ' Raise the limit of open files (ulimit -n, LimitNOFILE of systemd; fs.file-max for all processes).' : ''
+  /E[MN]FILE/.test(reason)
+    ? ' Raise the limit of open files (ulimit -n, LimitNOFILE of systemd; fs.file-max for all ' +
+    'processes).'
+    : ''
 
-/** The error for a settings file that exists and cannot be read. That of a StorageError holds no path, since it may reach a client. */
+/**
+ * The error for a settings file that exists and cannot be read. That of a StorageError holds no path, since it may
+ * reach a client.
+ */
 export function readError (error: unknown, path: string): Error {
   const code = errorCode(error) ?? (error instanceof Error ? error.message : String(error))
   const failure = systemFailures[code]
-  if (failure !== undefined) return new StorageError(`The settings file cannot be read (${failure}, ${code}).`, false, code === 'EIO')
+  if (failure !== undefined) {
+    return new StorageError(`The settings file cannot be read (${failure}, ` +
+    `${code}).`, false, code === 'EIO')
+  }
   // The code is our own: a device, a named pipe or a socket.
   const reason = code === 'ENOTFILE' ? 'it is not a regular file' : code
-  return new Error(`The settings file ${path} cannot be read (${reason}). Check that it is a file and that this user may read it.`)
+  return new Error(`The settings file ${path} cannot be read (${reason}). Check that it is a file and that this user ` +
+    'may read it.')
 }
 
 interface LoadOptions {
@@ -46,7 +62,9 @@ interface LoadOptions {
  * @returns the document, empty if there is no file, and messages about a restored file
  * @throws Error when the file cannot be read or parsed
  */
-export async function loadDocument ({ disk, path, isLocked, recover }: LoadOptions): Promise<{ document: Document, problems: string[] }> {
+export async function loadDocument (
+  { disk, path, isLocked, recover }: LoadOptions
+): Promise<{ document: Document, problems: string[] }> {
   let found = await withReadError(disk.read(), path)
   if (found === undefined) return { document: {}, problems: [] }
   const problems: string[] = []
@@ -58,7 +76,8 @@ export async function loadDocument ({ disk, path, isLocked, recover }: LoadOptio
     found = await withReadError(disk.read(), path)
     if (found === undefined) throw error
     document = parseSettings(found.bytes, path)
-    problems.push(`A write of the settings file ${path} was interrupted; the file was restored from its .bak, as it was before that write.`)
+    problems.push(`A write of the settings file ${path} was interrupted; the file was restored from its .bak, as it ` +
+      'was before that write.')
   }
   disk.remember(found)
   if (isLocked) await disk.tidy()

@@ -12,7 +12,8 @@ const sectionLevels = 2
  */
 export function parseSettings (bytes: Buffer, path: string): Document {
   const invalid = (reason: string): Error =>
-    new Error(`The settings file ${path} ${reason}. It was left as it is: correct it, or move it away to start with an empty one.`)
+    new Error(`The settings file ${path} ${reason}. It was left as it is: correct it, or move it away to start with ` +
+      'an empty one.')
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -33,9 +34,10 @@ export function parseSettings (bytes: Buffer, path: string): Document {
 
 /** The message of JSON.parse without its excerpt of the text, and with line and column instead of the position. */
 function describeSyntaxError (message: string, text: string): string {
-  const plain = message.replace(/, (\.\.\.)?".*$/s, '').replace(/ in JSON at position ([0-9]+).*$/s, (_, position: string) => {
-    const before = text.slice(0, Number(position)).split('\n')
-    return `, line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`
-  })
+  const plain =
+    message.replace(/, (\.\.\.)?".*$/s, '').replace(/ in JSON at position ([0-9]+).*$/s, (_, position: string) => {
+      const before = text.slice(0, Number(position)).split('\n')
+      return `, line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`
+    })
   return plain.replace(/\s+/g, ' ').slice(0, 120)
 }

@@ -19,8 +19,9 @@ const keyIdOf = (sealed: string): string => sealed.split('.')[1] ?? ''
 const inFile = Object.values<Collection>(collections).filter(({ isInFile }) => isInFile)
 
 /**
- * Records in sections of the settings file, and in memory. Items of another shape in these sections are kept unchanged. While the process
- * runs, an edit of the file can remove entries but not add any: saving an older version from an editor would bring back used tokens.
+ * Records in sections of the settings file, and in memory. Items of another shape in these sections are kept unchanged.
+ * While the process runs, an edit of the file can remove entries but not add any: saving an older version from an
+ * editor would bring back used tokens.
  */
 export class FileRecords implements Records, Resealing {
   readonly outlivesProcess = false
@@ -49,7 +50,9 @@ export class FileRecords implements Records, Resealing {
     return found === undefined || isExpired(found, this.#now()) ? undefined : this.#open(collection, found)
   }
 
-  async swap (collection: Collection, version: string | undefined, entry: Entry, added: readonly Entry[] = []): Promise<boolean> {
+  async swap (
+    collection: Collection, version: string | undefined, entry: Entry, added: readonly Entry[] = []
+  ): Promise<boolean> {
     if (!collection.isInFile) return await this.#memory.swap(collection, version, entry, added)
     return await this.#list(collection).change((kept) => {
       const former = kept.get(entry.key)
@@ -103,7 +106,10 @@ export class FileRecords implements Records, Resealing {
     return { former, locked: [...locked].map(([key, count]) => ({ what: 'logins at servers', key, count })) }
   }
 
-  /** Seals anew what a former key has sealed, in steps, and writes it at once. An entry that was changed meanwhile stays as it is. */
+  /**
+   * Seals anew what a former key has sealed, in steps, and writes it at once. An entry that was changed meanwhile stays
+   * as it is.
+   */
   async run (signal: AbortSignal): Promise<{ anew: number, broken: number }> {
     const anew = new Map<FileEntry, FileEntry>()
     let broken = 0
@@ -127,7 +133,8 @@ export class FileRecords implements Records, Resealing {
 
   #list (collection: Collection): EntryList<FileEntry> {
     const { name } = collection
-    const list = this.#lists.get(name) ?? new EntryList(this.#file, { name, isEntry, keyOf: ({ key }) => key, isEditable: false })
+    const list =
+      this.#lists.get(name) ?? new EntryList(this.#file, { name, isEntry, keyOf: ({ key }) => key, isEditable: false })
     this.#lists.set(name, list)
     return list
   }
@@ -175,7 +182,8 @@ export class FileRecords implements Records, Resealing {
   #resealed (collection: Collection, entry: FileEntry): FileEntry | undefined {
     const place = placeOf(collection, entry.key)
     try {
-      const { value: data, sealed } = this.#vault.hide(this.#vault.reveal(entry.data, entry.sealed ?? null, place), place)
+      const { value: data, sealed } =
+        this.#vault.hide(this.#vault.reveal(entry.data, entry.sealed ?? null, place), place)
       return { ...entry, data, sealed }
     } catch {
       return undefined
@@ -184,7 +192,8 @@ export class FileRecords implements Records, Resealing {
 }
 
 /**
- * Removes the records from a document. A copy of it must not bring back what is used up, revoked or withdrawn after it was made.
+ * Removes the records from a document. A copy of it must not bring back what is used up, revoked or withdrawn after it
+ * was made.
  */
 export function withoutRecords (document: Document): Document {
   const changed = inFile.flatMap(({ name }) => {

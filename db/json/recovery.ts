@@ -7,16 +7,21 @@ const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 
 /** The path of the backup: the bytes that the process found at its start, or those before the last write in place. */
 export const backupOf = (path: string): string => `${path}.bak`
-/** The path of a marker that exists only during a write in place: the digest of the backup, in the format of `sha256sum`. */
+/**
+ * The path of a marker that exists only during a write in place: the digest of the backup, in the format of
+ * `sha256sum`.
+ */
 const markerOf = (path: string): string => `${path}.bak.sha256`
 
 /**
- * Writes a file in place, for one that cannot be replaced. The old bytes are saved in `.bak` first, and are written back when the write
- * fails. If that fails too, or the process dies, `recover` does it.
+ * Writes a file in place, for one that cannot be replaced. The old bytes are saved in `.bak` first, and are written
+ * back when the write fails. If that fails too, or the process dies, `recover` does it.
  * @param lastCheck as for `replace`
  * @throws the system's error
  */
-export async function writeInPlace (path: string, bytes: Uint8Array, former: Uint8Array, lastCheck?: () => void): Promise<void> {
+export async function writeInPlace (
+  path: string, bytes: Uint8Array, former: Uint8Array, lastCheck?: () => void
+): Promise<void> {
   await replace(backupOf(path), former)
   await replace(markerOf(path), Buffer.from(`${digest(former)}  ${basename(backupOf(path))}\n`))
   try {

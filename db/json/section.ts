@@ -46,7 +46,10 @@ interface EntryListOptions<Entry> {
   isEntry: (item: unknown) => item is Entry
   /** Of several entries with one key, the first counts. */
   keyOf: (entry: Entry) => string
-  /** Whether an edit of the file adds and changes entries. If not, it can only remove some: it must not bring back what was used up. */
+  /**
+   * Whether an edit of the file adds and changes entries. If not, it can only remove some: it must not bring back what
+   * was used up.
+   */
   isEditable: boolean
 }
 
@@ -77,12 +80,15 @@ export class EntryList<Entry extends object> {
     const { name } = this.#options
     const value = sections(name)
     if (!isMissing(value) && !Array.isArray(value)) {
-      throw new StorageError(`"${name}" in the settings is not of the expected type, and is kept as it is: correct it first.`, false)
+      throw new StorageError(`"${name}" in the settings is not of the expected type, and is kept as it is: correct ` +
+        'it first.', false)
     }
     const former = this.#read(value)
     const entries = new Map(former)
     const result = work(entries)
-    if (entries.size === former.size && [...entries].every(([key, entry]) => former.get(key) === entry)) return { changed: {}, result }
+    if (entries.size === former.size && [...entries].every(([key, entry]) => former.get(key) === entry)) {
+      return { changed: {}, result }
+    }
     const next = this.#replaced(value ?? [], entries)
     return { changed: { [name]: next }, result, onWritten: () => { this.#known = { value: next, entries } } }
   }
@@ -90,7 +96,8 @@ export class EntryList<Entry extends object> {
   #read (value: unknown): ReadonlyMap<string, Entry> {
     if (this.#known !== undefined && this.#known.value === value) return this.#known.entries
     const { isEntry, keyOf, isEditable } = this.#options
-    const found = new Map((Array.isArray(value) ? value : []).filter(isEntry).reverse().map((entry) => [keyOf(entry), entry]))
+    const found =
+      new Map((Array.isArray(value) ? value : []).filter(isEntry).reverse().map((entry) => [keyOf(entry), entry]))
     const entries = this.#known === undefined || isEditable
       ? new Map([...found].reverse())
       : new Map([...this.#known.entries].filter(([key]) => found.has(key)))

@@ -6,8 +6,8 @@ import { orderedEntries, orderedObject } from '../order.ts'
 const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
 /**
- * Replaces equal parts of a document that was read again by the objects of the former one: entries of sections, whole sections, or the
- * whole document. Identity then means equality: what is a different object has changed.
+ * Replaces equal parts of a document that was read again by the objects of the former one: entries of sections, whole
+ * sections, or the whole document. Identity then means equality: what is a different object has changed.
  */
 export function share (former: Document, next: Document): Document {
   const shared = Object.entries(next).map(([name, value]): [string, unknown] => {
@@ -32,7 +32,8 @@ function shareMembers (former: Record<string, unknown>, next: Record<string, unk
 /** Whether an object has exactly these members, in this order, with identical values. */
 function isSameObject (object: Readonly<Record<string, unknown>>, entries: ReadonlyArray<[string, unknown]>): boolean {
   const members = orderedEntries(object)
-  return members.length === entries.length && entries.every(([name, value], at) => name === members[at]?.[0] && value === members[at][1])
+  return members.length === entries.length &&
+    entries.every(([name, value], at) => name === members[at]?.[0] && value === members[at][1])
 }
 
 /** @param keyMember the member that identifies an entry of the list */
@@ -43,6 +44,7 @@ function shareList (former: readonly unknown[], next: readonly unknown[], keyMem
     const before = isObject(entry) ? byKey.get(entry[keyMember]) : undefined
     return before !== undefined && isSameJson(before, entry) ? before : entry
   })
-  const isSame = former.length === entries.length && entries.every((entry, at) => entry === former[at] || isSameJson(entry, former[at]))
+  const isSame = former.length === entries.length &&
+    entries.every((entry, at) => entry === former[at] || isSameJson(entry, former[at]))
   return isSame ? former : entries
 }

@@ -6,7 +6,10 @@ const step = 1
 /** Bytes that are copied at once: memory that is new is provided page by page while it is written. */
 const copiedAtOnce = 64 * 1024
 
-/** Lets others work within a long change. Not by setImmediate: after a callback of I/O, that runs before sockets are read. */
+/**
+ * Lets others work within a long change. Not by setImmediate: after a callback of I/O, that runs before sockets are
+ * read.
+ */
 export const pause = async (): Promise<void> => { await sleep(0) }
 
 /** Lets others work after each step. */
@@ -23,8 +26,10 @@ class Steps {
 }
 
 /**
- * The pieces of a document, as one buffer of UTF-8, without holding the event loop for longer than the largest of them takes.
- * @param kept the bytes of large entries, as parts of the buffer that was made last: those of an entry that stays are made once
+ * The pieces of a document, as one buffer of UTF-8, without holding the event loop for longer than the largest of them
+ * takes.
+ * @param kept the bytes of large entries, as parts of the buffer that was made last: those of an entry that stays are
+ *   made once
  */
 export async function bytesInSteps (pieces: Iterable<DocumentPiece>, kept: WeakMap<object, Buffer>): Promise<Buffer> {
   const steps = new Steps()

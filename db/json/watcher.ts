@@ -6,7 +6,10 @@ const pollInterval = 1_000
 /** Delay after an event of the system, in ms, so that a burst of events leads to one check. */
 const debounce = 50
 
-/** Calls back when a file may have changed: on events of the file system, and once a second anyway. Does not keep the process alive. */
+/**
+ * Calls back when a file may have changed: on events of the file system, and once a second anyway. Does not keep the
+ * process alive.
+ */
 export class Watcher {
   readonly #timer: NodeJS.Timeout
   readonly #watch: FSWatcher | undefined

@@ -34,7 +34,10 @@ export function fromWriteError (error: unknown): StorageError {
   )
 }
 
-/** Makes changed names in a folder durable by fsync. Some file systems do not support that for folders, and do not need it. */
+/**
+ * Makes changed names in a folder durable by fsync. Some file systems do not support that for folders, and do not need
+ * it.
+ */
 export async function syncFolder (folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
@@ -47,8 +50,8 @@ export async function syncFolder (folder: string): Promise<void> {
 }
 
 /**
- * Replaces a file atomically: a reader sees the old bytes or the new ones, whole. When the promise resolves, the new bytes are on stable
- * storage. The mode becomes 0600; the owner is kept, if this process may set it.
+ * Replaces a file atomically: a reader sees the old bytes or the new ones, whole. When the promise resolves, the new
+ * bytes are on stable storage. The mode becomes 0600; the owner is kept, if this process may set it.
  * @param lastCheck called right before the rename; if it throws, the old bytes stay
  * @throws the system's error; if it comes from before the rename, nothing has changed
  */
@@ -65,7 +68,8 @@ export async function replace (path: string, bytes: Uint8Array, lastCheck: () =>
     } finally {
       await handle.close()
     }
-    // Check and rename are synchronous, so that no edit can be lost between them. The disk has just responded, so this does not block long.
+    // Check and rename are synchronous, so that no edit can be lost between them. The disk has just responded, so this
+    // does not block long.
     lastCheck()
     renameSync(temp, path)
   } catch (error) {
@@ -77,7 +81,8 @@ export async function replace (path: string, bytes: Uint8Array, lastCheck: () =>
 
 /** Whether `replace` failed because this file cannot be renamed over, for example because it is a mount point. */
 export const cannotReplace = (error: unknown): boolean =>
-  error instanceof Error && 'syscall' in error && error.syscall === 'rename' && ['EBUSY', 'EXDEV', 'EPERM'].includes(errorCode(error) ?? '')
+  error instanceof Error && 'syscall' in error && error.syscall === 'rename' &&
+    ['EBUSY', 'EXDEV', 'EPERM'].includes(errorCode(error) ?? '')
 
 /** Overwrites a file in place. A crash leaves it incomplete: see `recover`. @param lastCheck as for `replace` */
 export async function overwrite (path: string, bytes: Uint8Array, lastCheck: () => void = () => {}): Promise<void> {

@@ -30,7 +30,9 @@ export const toStored = ({ value, owner, labels, version, changedAt, expiresAt }
   ({ value, owner, labels, version, expiresAt, age: now - changedAt })
 
 /** The entries that match, the newest first. */
-export function select (entries: ReadonlyMap<string, Kept>, { owner, labels, changedWithin }: Selection, now: number): Kept[] {
+export function select (
+  entries: ReadonlyMap<string, Kept>, { owner, labels, changedWithin }: Selection, now: number
+): Kept[] {
   // Of those with the same time, the newest was stored last.
   return [...entries.values()]
     .reverse()
@@ -43,11 +45,15 @@ export function select (entries: ReadonlyMap<string, Kept>, { owner, labels, cha
 }
 
 /** Removes entries that have expired, and those beyond the bounds. @param written the owners of new entries */
-export function trim (entries: Entries, collection: Collection, maxEntries: number, written: ReadonlySet<string>, now: number): void {
+export function trim (
+  entries: Entries, collection: Collection, maxEntries: number, written: ReadonlySet<string>, now: number
+): void {
   for (const [key, entry] of entries) if (isExpired(entry, now)) entries.delete(key)
   const { maxPerOwner = Infinity } = collection
   if (maxPerOwner < entries.size) {
-    for (const owner of written) for (const { key } of select(entries, { owner }, now).slice(maxPerOwner)) entries.delete(key)
+    for (const owner of written) {
+      for (const { key } of select(entries, { owner }, now).slice(maxPerOwner)) entries.delete(key)
+    }
   }
   if (entries.size <= maxEntries) return
   if (collection.evicts === 'largest owners') removeLargest(entries, maxEntries)
@@ -94,7 +100,9 @@ export class MemoryRecords implements Records {
     return found && toStored(found, this.#now())
   }
 
-  async swap (collection: Collection, version: string | undefined, entry: Entry, added: readonly Entry[] = []): Promise<boolean> {
+  async swap (
+    collection: Collection, version: string | undefined, entry: Entry, added: readonly Entry[] = []
+  ): Promise<boolean> {
     if (this.#find(collection, entry.key)?.version !== version) return false
     this.#write(collection, [entry, ...added])
     return true

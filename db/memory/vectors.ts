@@ -4,7 +4,10 @@ import { unitVector } from '../unit-vector.ts'
 /** `usedAt` in ms since 1970. */
 interface Kept { readonly hash: string, readonly unit: Float32Array, usedAt: number }
 
-/** Embeddings of this process alone; they are made again after a restart. When there are too many, the oldest are removed. */
+/**
+ * Embeddings of this process alone; they are made again after a restart. When there are too many, the oldest are
+ * removed.
+ */
 export class MemoryVectors implements Vectors {
   readonly #maxNumbers: number
   readonly #now: () => number
@@ -26,7 +29,8 @@ export class MemoryVectors implements Vectors {
     added.forEach(({ id, hash }, at) => {
       const own = units[at]
       if (own === undefined) return
-      // Inserted at the end of the collection, and the collection at the end of all, so that the first ones are the oldest.
+      // Inserted at the end of the collection, and the collection at the end of all, so that the first ones are the
+      // oldest.
       this.#remove(collection, id)
       const vectors = this.#collections.get(collection) ?? new Map()
       this.#collections.delete(collection)

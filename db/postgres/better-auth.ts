@@ -11,8 +11,8 @@ type Method = (...args: unknown[]) => Promise<unknown>
 const schema = { user: socialUsers, account: socialAccounts, session: socialSessions }
 
 /**
- * The `database` option of better-auth: its Drizzle adapter, each method of which runs as a query of ours: bounded, with a timeout, on the
- * current connections, and failing with StorageError.
+ * The `database` option of better-auth: its Drizzle adapter, each method of which runs as a query of ours: bounded,
+ * with a timeout, on the current connections, and failing with StorageError.
  */
 export function betterAuthDatabase (queries: QueryRunner): MakeAdapter {
   const made = new WeakMap<object, Adapter>()
@@ -20,7 +20,9 @@ export function betterAuthDatabase (queries: QueryRunner): MakeAdapter {
     /** The library's adapter on a connection, made once for each. */
     const on = (db: Db | Transaction): Adapter => {
       let adapter = made.get(db)
-      if (!adapter) made.set(db, adapter = drizzleAdapter(db as never, { provider: 'pg', schema, transaction: false })(options))
+      if (!adapter) {
+        made.set(db, adapter = drizzleAdapter(db as never, { provider: 'pg', schema, transaction: false })(options))
+      }
       return adapter
     }
     const methods: Partial<Record<keyof Adapter, unknown>> = {
@@ -35,7 +37,8 @@ export function betterAuthDatabase (queries: QueryRunner): MakeAdapter {
       get: (target, name: keyof Adapter) => {
         const own: unknown = target[name]
         if (typeof own !== 'function') return own
-        methods[name] ??= async (...args: unknown[]) => await queries.quick(async (db) => await (on(db)[name] as Method)(...args))
+        methods[name] ??= async (...args: unknown[]) =>
+          await queries.quick(async (db) => await (on(db)[name] as Method)(...args))
         return methods[name]
       }
     })

@@ -54,7 +54,9 @@ export function toEntry (stored: StoredClient, vault: Vault): ClientEntry {
 }
 
 const unknownOf = ({ key, unknown, sealed }: StoredClient, vault: Vault): Record<string, unknown> =>
-  unknown === null ? {} : JSON.parse(openText(vault, { data: unknown, sealed }, placeOf(key))) as Record<string, unknown>
+  unknown === null
+    ? {}
+    : JSON.parse(openText(vault, { data: unknown, sealed }, placeOf(key))) as Record<string, unknown>
 
 /** Seals the unknown members of a client with the newest key. @throws Error as `toEntry` */
 export function resealed (stored: StoredClient, vault: Vault): Pick<ClientRow, 'unknown' | 'sealed'> {

@@ -21,7 +21,8 @@ export async function openVectorDatabase (dbUrl: string): Promise<OpenedVectors>
     await driver.db.execute(table)
   } catch (error) {
     await driver.end()
-    throw new Error(`The database of smartRouting.dbUrl at ${driver.location} cannot be used: ${describeFailure(error)}.`)
+    throw new Error(`The database of smartRouting.dbUrl at ${driver.location} cannot be used: ` +
+      `${describeFailure(error)}.`)
   }
   const vectors = new PostgresVectors(createQueryRunner(driver, () => undefined))
   return { vectors, close: async () => { await driver.end() } }

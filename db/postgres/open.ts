@@ -34,7 +34,9 @@ export interface DatabaseOptions {
  * Opens a database and brings its tables up to date.
  * @throws Error with one sentence, without user and password, when that fails within the timeout
  */
-export async function openDatabase ({ dbUrl, startupTimeout, info, warn, isExisting = false }: DatabaseOptions): Promise<Driver> {
+export async function openDatabase (
+  { dbUrl, startupTimeout, info, warn, isExisting = false }: DatabaseOptions
+): Promise<Driver> {
   const driver = await openDriver(dbUrl, isExisting)
   const prepare = async (onWait: () => void): Promise<boolean> =>
     isExisting ? await assertTables(driver) : await driver.migrate(migrations, onWait)
@@ -42,7 +44,8 @@ export async function openDatabase ({ dbUrl, startupTimeout, info, warn, isExist
     if (await reached(driver, prepare, startupTimeout, info)) {
       warn(
         `A newer version of Tool-Hub has changed the tables in the database at ${driver.location}. ` +
-        'Each change by this version may lose data that the newer one keeps in them: use the newer version again, or an older backup.'
+        'Each change by this version may lose data that the newer one keeps in them: use the newer version again, or ' +
+        'an older backup.'
       )
     }
     return driver
@@ -55,7 +58,10 @@ export async function openDatabase ({ dbUrl, startupTimeout, info, warn, isExist
 /** A database that is there, and not as it is needed. Its message says so. */
 class Unfit extends Error {}
 
-/** @returns whether a newer version has changed the tables @throws Unfit when there are none, or those of an older version */
+/**
+ * @returns whether a newer version has changed the tables
+ * @throws Unfit when there are none, or those of an older version
+ */
 async function assertTables (driver: Driver): Promise<boolean> {
   const found = await tablesIn(driver.db, migrations)
   if (found === 'none') throw new Unfit(nothingAt(driver.location))
@@ -70,7 +76,8 @@ async function assertTables (driver: Driver): Promise<boolean> {
 
 /** What to do where there is no database of Tool-Hub. */
 export const nothingAt = (location: string): string =>
-  `There is no Tool-Hub database at ${location}, and none was made. Check DB_URL; a first start of the gateway (tool-hub serve) makes it.`
+  `There is no Tool-Hub database at ${location}, and none was made. Check DB_URL; a first start of the gateway ` +
+  '(tool-hub serve) makes it.'
 
 /**
  * Opens a database as it is.
@@ -97,7 +104,8 @@ function folderOf (dbUrl: string): string | undefined {
   if (folder === '') throw new Error('DB_URL names no folder for the embedded database: pglite://<folder>')
   if (folder !== undefined) return resolve(folder)
   if (/^postgres(ql)?:\/\//.test(dbUrl)) return undefined
-  throw new Error('DB_URL has an unknown scheme: use postgres://… for a server, or pglite://<folder> for an embedded database.')
+  throw new Error('DB_URL has an unknown scheme: use postgres://… for a server, or pglite://<folder> for an embedded ' +
+    'database.')
 }
 
 /**
@@ -113,7 +121,10 @@ async function reached (
   const end = Date.now() + startupTimeout
   let isReported = false
   const report = (reason: string): void => {
-    if (!isReported) info(`waiting for ${driver.isEmbedded ? 'the embedded database in' : 'PostgreSQL at'} ${driver.location} (${reason})`)
+    if (!isReported) {
+      info(`waiting for ${driver.isEmbedded ? 'the embedded database in' : 'PostgreSQL at'} ` +
+      `${driver.location} (${reason})`)
+    }
     isReported = true
   }
   for (let tries = 0; ; tries++) {
@@ -122,7 +133,10 @@ async function reached (
     // The last attempt gets a second even at the end of the time, since its failure is the one that is reported.
     const left = Math.max(end - Date.now(), 1_000)
     const reporting = setTimeout(() => {
-      report(waitsForReplica ? 'another replica is migrating the tables' : driver.isEmbedded ? preparing : 'no answer yet')
+      report(waitsForReplica
+        ? 'another replica is migrating the ' +
+        'tables'
+        : driver.isEmbedded ? preparing : 'no answer yet')
     }, reportAfter)
     const outcome = await Promise.race([
       prepare(() => { waitsForReplica = true }).then((isNewer) => ({ isNewer }), (error: unknown) => ({ error })),
@@ -133,9 +147,13 @@ async function reached (
     if ('isNewer' in outcome) return outcome.isNewer
     const { error } = outcome
     if (error instanceof Unfit) throw error
-    if (isPermanent(error)) throw new Error(`PostgreSQL at ${driver.location} cannot be used: ${describeFailure(error)}. Check DB_URL.`)
+    if (isPermanent(error)) {
+      throw new Error(`PostgreSQL at ${driver.location} cannot be used: ` +
+      `${describeFailure(error)}. Check DB_URL.`)
+    }
     if (!isUnavailable(error)) {
-      throw new Error(`The tables cannot be made in the database at ${driver.location}: ${describeMigrationFailure(error)}`)
+      throw new Error(`The tables cannot be made in the database at ${driver.location}: ` +
+        `${describeMigrationFailure(error)}`)
     }
     const pause = Math.min(2_000, 200 * 2 ** tries, end - Date.now())
     if (pause <= 0) throw timeoutError(driver, startupTimeout, waitsForReplica ? undefined : error)
@@ -150,7 +168,8 @@ function timeoutError ({ location, isEmbedded }: Driver, startupTimeout: number,
   if (isEmbedded) {
     return new Error(
       `The embedded database in ${location} was not ready within ${seconds} s ` +
-      `(${errorCodeOf(error) === 'ETIMEDOUT' ? preparing : describeFailure(error)}). DB_STARTUP_TIMEOUT says how long to wait.`
+      `(${errorCodeOf(error) === 'ETIMEDOUT' ? preparing : describeFailure(error)}). DB_STARTUP_TIMEOUT says how ` +
+      'long to wait.'
     )
   }
   return new Error(

@@ -16,10 +16,11 @@ const dimensions = () => ({
 })
 
 /**
- * The recorded calls; `timestamp` in ms since 1970. Each column that calls are filtered by has an index in the order of a page. Most calls
- * succeed, so an index of the failed ones serves both. The one of tools holds their servers too: a tool is mostly asked for with its
- * server, and two indexes that are combined lead to each call by itself. `data` and `sealed` hold `input`, `output` and `errorMessage`.
- * `sealedBy` is the id of the key, since the sealed texts are too long to be read for counting.
+ * The recorded calls; `timestamp` in ms since 1970. Each column that calls are filtered by has an index in the order of
+ * a page. Most calls succeed, so an index of the failed ones serves both. The one of tools holds their servers too: a
+ * tool is mostly asked for with its server, and two indexes that are combined lead to each call by itself. `data` and
+ * `sealed` hold `input`, `output` and `errorMessage`. `sealedBy` is the id of the key, since the sealed texts are too
+ * long to be read for counting.
  */
 export const activities = pgTable('activities', {
   id: uuid().primaryKey(),
@@ -50,8 +51,9 @@ export const activities = pgTable('activities', {
 ])
 
 /**
- * The recorded calls of each hour (counted from 1970) that are alike in what they are filtered by: their number, and the sum of their
- * durations in ms. `hash` is that of the other columns. Each row changes with the calls, in one statement.
+ * The recorded calls of each hour (counted from 1970) that are alike in what they are filtered by: their number, and
+ * the sum of their durations in ms. `hash` is that of the other columns. Each row changes with the calls, in one
+ * statement.
  */
 export const activityHours = pgTable('activity_hours', {
   hour: bigint({ mode: 'number' }).notNull(),
@@ -62,8 +64,8 @@ export const activityHours = pgTable('activity_hours', {
 }, ({ hour, hash }) => [primaryKey({ columns: [hour, hash] })])
 
 /**
- * The audit log; `timestamp` in ms since 1970. `data` and `sealed` hold `before`, `after` and the key: they are masked for people, and may
- * still name what only admins are to see.
+ * The audit log; `timestamp` in ms since 1970. `data` and `sealed` hold `before`, `after` and the key: they are masked
+ * for people, and may still name what only admins are to see.
  */
 export const auditEntries = pgTable('audit', {
   number: bigserial({ mode: 'number' }).primaryKey(),

@@ -17,4 +17,5 @@ export function resealText (vault: Vault, { data, sealed }: SealedText, place: s
 }
 
 /** Reverses `sealText`. @throws Error when the key is not available, or the text was sealed for another place */
-export const openText = (vault: Vault, { data, sealed }: SealedText, place: string): string => vault.reveal(data, sealed, place).secret
+export const openText = (vault: Vault, { data, sealed }: SealedText, place: string): string =>
+  vault.reveal(data, sealed, place).secret

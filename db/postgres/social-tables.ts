@@ -6,7 +6,10 @@ const times = {
   updatedAt: timestamp('updated_at', { withTimezone: true }).notNull()
 }
 
-/** Persons who logged in by a provider, as better-auth keeps them: one for each identity. `email` is made of the identity's hash. */
+/**
+ * Persons who logged in by a provider, as better-auth keeps them: one for each identity. `email` is made of the
+ * identity's hash.
+ */
 export const socialUsers = pgTable('social_users', {
   id: text().primaryKey(),
   name: text().notNull(),
@@ -33,8 +36,9 @@ export const socialAccounts = pgTable(
 )
 
 /**
- * Sessions of social logins. `token` is a half of the cookie: the other is a signature with the sealed key of `social_secret`, so that
- * a reader of this table can enter nowhere. `username` and `mark` are the local account at the login.
+ * Sessions of social logins. `token` is a half of the cookie: the other is a signature with the sealed key of
+ * `social_secret`, so that a reader of this table can enter nowhere. `username` and `mark` are the local account at the
+ * login.
  */
 export const socialSessions = pgTable(
   'social_sessions',
@@ -55,7 +59,10 @@ export const socialSessions = pgTable(
   ]
 )
 
-/** The local accounts that identities enter; `hash` is that of provider and subject, `subject` identifies the local account. */
+/**
+ * The local accounts that identities enter; `hash` is that of provider and subject, `subject` identifies the local
+ * account.
+ */
 export const socialIdentities = pgTable(
   'social_identities',
   {

@@ -21,10 +21,10 @@ export * from './record-tables.ts'
 export * from './social-tables.ts'
 
 /**
- * The columns that all tables of settings have. `position` is the entry's place in the order of configuration and never changes. `key`
- * is its name; null for an entry of a settings file without a valid name, or with the name of an earlier one: it is kept and not used.
- * `spelling` is the JSON text of `data` if JSONB does not preserve it, for example the order of members. `sealed` holds the encrypted
- * secrets, in whose places `data` has masks.
+ * The columns that all tables of settings have. `position` is the entry's place in the order of configuration and never
+ * changes. `key` is its name; null for an entry of a settings file without a valid name, or with the name of an earlier
+ * one: it is kept and not used. `spelling` is the JSON text of `data` if JSONB does not preserve it, for example the
+ * order of members. `sealed` holds the encrypted secrets, in whose places `data` has masks.
  */
 const entry = () => ({
   position: bigint({ mode: 'number' }).primaryKey(),
@@ -64,7 +64,10 @@ export const revision = pgTable('revision', {
   head: uuid().notNull()
 }, ({ id }) => [check('revision_is_one_row', sql`${id} = 1`)])
 
-/** The last commits, with the rows that each one touched, so that other replicas read only those. Null: too many rows to list. */
+/**
+ * The last commits, with the rows that each one touched, so that other replicas read only those. Null: too many rows to
+ * list.
+ */
 export const commits = pgTable('commits', {
   version: bigint({ mode: 'number' }).primaryKey(),
   id: uuid().notNull(),
@@ -79,9 +82,9 @@ export const counters = pgTable('counters', {
 }, ({ expires }) => [index('counters_expires').on(expires)])
 
 /**
- * The clients of the authorization server. `key` is the client's id, shortened if it is too long for an index; `data` is the JSON text of
- * its entry, without the members that are not known: `unknown` has a mask, and `sealed` those members. `idleSince` is `lastUsed`, else the
- * time of creation.
+ * The clients of the authorization server. `key` is the client's id, shortened if it is too long for an index; `data`
+ * is the JSON text of its entry, without the members that are not known: `unknown` has a mask, and `sealed` those
+ * members. `idleSince` is `lastUsed`, else the time of creation.
  */
 export const oauthClients = pgTable(
   'oauth_clients',
@@ -98,8 +101,8 @@ export const oauthClients = pgTable(
 )
 
 /**
- * The entries of all collections of `Records`; `id` is the collection's name and the key. A value is JSON text in `value`, or sealed in
- * `data` and `sealed`.
+ * The entries of all collections of `Records`; `id` is the collection's name and the key. A value is JSON text in
+ * `value`, or sealed in `data` and `sealed`.
  */
 export const records = pgTable(
   'records',

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
 
-/** Escapes what PostgreSQL cannot store in a text (NUL, unpaired surrogates), and U+E000 itself, as U+E000 and four hex digits. */
+/**
+ * Escapes what PostgreSQL cannot store in a text (NUL, unpaired surrogates), and U+E000 itself, as U+E000 and four hex
+ * digits.
+ */
 export const escape = (text: string): string =>
   text.replace(
     // eslint-disable-next-line no-control-regex

@@ -15,7 +15,9 @@ export class RecordedGrants implements Grants {
   }
 
   async put (hash: string, family: string, value: unknown, expiresAt: number): Promise<void> {
-    await this.#records.put(this.#grants, [{ key: hash, value: { family, value } satisfies Stored, owner: 'waiting', expiresAt }])
+    await this.#records.put(
+      this.#grants, [{ key: hash, value: { family, value } satisfies Stored, owner: 'waiting', expiresAt }]
+    )
   }
 
   async take (hash: string): Promise<Taken | undefined> {
@@ -25,7 +27,9 @@ export class RecordedGrants implements Grants {
       if (found.isLocked) throw new StorageError('A grant is sealed with a key that is not available.', false)
       const { family, value, isTaken } = found.value as Stored
       if (isTaken) return { first: false, family }
-      const taken = { key: hash, value: { family, isTaken: true } satisfies Stored, owner: 'taken', expiresIn: retention }
+      const taken = {
+        key: hash, value: { family, isTaken: true } satisfies Stored, owner: 'taken', expiresIn: retention
+      }
       if (await this.#records.swap(this.#grants, found.version, taken)) return { first: true, family, value }
     }
   }

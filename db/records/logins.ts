@@ -1,4 +1,5 @@
-// The states of people's browsers: consents, sessions at the authorization server, and states that clients brought back.
+// The states of people's browsers: consents, sessions at the authorization server, and states that clients brought
+// back.
 import type { Consent, Consents, LoginState, LoginStates, StateUse, UsedStates } from '../ports.ts'
 import { collections, type Collection, type Records } from '../records.ts'
 import { clientLabel } from './labels.ts'
@@ -92,7 +93,9 @@ export class RecordedUsedStates implements UsedStates {
   }
 
   async use (hash: string, answers: string, expiresAt: number): Promise<StateUse> {
-    if (await this.#records.swap(this.#states, undefined, { key: hash, value: answers, expiresAt })) return { answers, age: 0 }
+    if (await this.#records.swap(this.#states, undefined, { key: hash, value: answers, expiresAt })) {
+      return { answers, age: 0 }
+    }
     const first = await this.#records.find(this.#states, hash)
     return first === undefined ? { answers, age: 0 } : { answers: first.value as string, age: first.age }
   }

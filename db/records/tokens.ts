@@ -2,7 +2,10 @@ import type { IssuedToken, Revocation, StoredToken, TokenFamily, Tokens } from '
 import { clientLabel, userLabel } from './labels.ts'
 import { collections, retention, type Collection, type Entry, type Records } from '../records.ts'
 
-/** A refresh token that was swapped is kept as `used`, without labels: a revocation leaves it, so that its reuse is detected. */
+/**
+ * A refresh token that was swapped is kept as `used`, without labels: a revocation leaves it, so that its reuse is
+ * detected.
+ */
 type Stored = StoredToken & { readonly used?: true }
 
 /** Tokens, by their hashes. A revoked family is remembered, since tokens may be on their way to it. */
@@ -26,7 +29,8 @@ export class RecordedTokens implements Tokens {
   }
 
   async revokedWithin (time: number): Promise<string[]> {
-    return (await this.#records.list(collections.revokedFamilies, { changedWithin: time }, true)).flatMap(({ owner }) => owner ?? [])
+    return (await this.#records.list(collections.revokedFamilies, { changedWithin: time }, true)).flatMap(({ owner }) =>
+      owner ?? [])
   }
 
   async swap (hash: string, issued: readonly IssuedToken[]): Promise<'swapped' | 'reused' | 'unknown'> {
@@ -84,7 +88,9 @@ const labelsOf = ({ clientId, username, mark }: Partial<TokenFamily>): string[] 
   ...mark === undefined ? [] : [`mark:${mark}`]
 ]
 
-function toEntry ({ family, clientId, username, mark }: TokenFamily, { hash, kind, scope, resource, expiresAt }: IssuedToken): Entry {
+function toEntry (
+  { family, clientId, username, mark }: TokenFamily, { hash, kind, scope, resource, expiresAt }: IssuedToken
+): Entry {
   const value: StoredToken = {
     hash,
     kind,
@@ -96,5 +102,7 @@ function toEntry ({ family, clientId, username, mark }: TokenFamily, { hash, kin
     ...resource === undefined ? {} : { resource },
     expiresAt
   }
-  return { key: hash, value, owner: family, labels: [familyLabel(family), ...labelsOf({ clientId, username, mark })], expiresAt }
+  return {
+    key: hash, value, owner: family, labels: [familyLabel(family), ...labelsOf({ clientId, username, mark })], expiresAt
+  }
 }

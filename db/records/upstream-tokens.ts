@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { LoginChange, StoredLogin, UpstreamTokens } from '../ports.ts'
-import { collections, retention, type Collection, type Entry, type Records, type Selection, type StoredEntry } from '../records.ts'
+import {
+  collections, retention, type Collection, type Entry, type Records, type Selection, type StoredEntry
+} from '../records.ts'
 
 const keyOf = (server: string, holder: string): string => JSON.stringify([server, holder])
 const serverLabel = (server: string): string => `server:${server}`
@@ -28,7 +30,9 @@ export class RecordedUpstreamTokens implements UpstreamTokens {
     value: unknown
   ): Promise<string | undefined> {
     const version = randomUUID()
-    const entry: Entry = { key: keyOf(server, holder), value, version, labels: [serverLabel(server), holderLabel(holder)] }
+    const entry: Entry = {
+      key: keyOf(server, holder), value, version, labels: [serverLabel(server), holderLabel(holder)]
+    }
     if (replaces === 'any') {
       await this.#records.put(this.#logins, [entry])
       return version
@@ -62,16 +66,21 @@ export class RecordedUpstreamTokens implements UpstreamTokens {
   async changedWithin (time: number): Promise<LoginChange[]> {
     const removed = await this.#records.list(collections.removedLogins, { changedWithin: time }, true)
     const stored = await this.#records.list(this.#logins, { changedWithin: time }, true)
-    const changes = [...removed.map((entry) => toChange(entry, undefined)), ...stored.map((entry) => toChange(entry, entry.version))]
+    const changes = [
+      ...removed.map((entry) => toChange(entry, undefined)), ...stored.map((entry) => toChange(entry, entry.version))
+    ]
     return [...new Map(changes.map((change) => [keyOf(change.server, change.holder), change])).values()]
   }
 
   /** Notes that logins were removed, so that every replica hears of it. */
   async #note (removed: ReadonlyArray<Pick<StoredEntry, 'labels'>>): Promise<void> {
-    const entries = removed.map(({ labels }) => ({ key: JSON.stringify(labels), value: null, labels, expiresIn: retention }))
+    const entries =
+      removed.map(({ labels }) => ({ key: JSON.stringify(labels), value: null, labels, expiresIn: retention }))
     await this.#records.put(collections.removedLogins, entries)
   }
 }
 
-const toChange = ({ labels: [server = '', holder = ''] }: Pick<StoredEntry, 'labels'>, version: string | undefined): LoginChange =>
+const toChange = (
+  { labels: [server = '', holder = ''] }: Pick<StoredEntry, 'labels'>, version: string | undefined
+): LoginChange =>
   ({ server: server.slice(serverLabel('').length), holder: holder.slice(holderLabel('').length), version })

@@ -13,7 +13,10 @@ import { baseLimits } from './limits/index.ts'
 export interface ServerOptions {
   logger: FastifyServerOptions['logger']
   env: Pick<SharedEnv, 'BASE_PATH' | 'TRUST_PROXY'>
-  /** Replaces `baseLimits.slowSenders`: max time of headers and of a whole request, and how often connections are checked, in ms. */
+  /**
+   * Replaces `baseLimits.slowSenders`: max time of headers and of a whole request, and how often connections are
+   * checked, in ms.
+   */
   slowSenders?: { readonly headers: number, readonly request: number, readonly interval: number }
   /** Max open connections of clients, in place of the bound that comes from the limit of open files. */
   maxConnections?: number
@@ -52,8 +55,8 @@ export function createServer (options: ServerOptions): FastifyInstance {
 }
 
 /**
- * Replaces Fastify's content type parsers by one that does not read the body: Fastify would parse the body of a request before the 404
- * handler runs. Scopes with routes that take bodies register their parsers.
+ * Replaces Fastify's content type parsers by one that does not read the body: Fastify would parse the body of a request
+ * before the 404 handler runs. Scopes with routes that take bodies register their parsers.
  */
 function ignoreBodies (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
@@ -61,4 +64,5 @@ function ignoreBodies (app: FastifyInstance): void {
 }
 
 /** A URL with `$smart` as the router knows it: `encodeURIComponent` writes `%24smart`. */
-const withoutEscape = (url: string): string => url.replace(/^([^?]*\/)%24smart(?=[/?]|$)/, (_, before: string) => `${before}$smart`)
+const withoutEscape = (url: string): string =>
+  url.replace(/^([^?]*\/)%24smart(?=[/?]|$)/, (_, before: string) => `${before}$smart`)

@@ -38,7 +38,10 @@ class Downstream {
     this.streamableHttp = new StreamableHttp(legacy, this.modern)
     this.#endpoints = [legacy, this.modern]
     this.sessions.on('ended', (session) => {
-      gateway.forget(session).catch((error: unknown) => { logError(error, 'the links of a session could not be released') })
+      gateway.forget(session).catch((error: unknown) => {
+        logError(error, 'the links of a session could not be ' +
+        'released')
+      })
     })
   }
 

@@ -65,13 +65,16 @@ export type LogError = (error: unknown, sentence: string) => void
 /** The error to answer a request with. An unexpected error is logged, and answered as an internal one. */
 export function toAnswer (error: unknown, logError: LogError): RpcError {
   if (error instanceof RpcError) return error
-  if (error instanceof ShareError) return new RpcError(code.unavailable, error.message, error.isOwners ? 'share' : 'limit')
+  if (error instanceof ShareError) {
+    return new RpcError(code.unavailable, error.message, error.isOwners ? 'share' : 'limit')
+  }
   logError(error, 'a request failed unexpectedly')
   return new RpcError(code.internal, 'Internal error', 'internal')
 }
 
 /** The first value of a header. */
-export const single = (value: string | string[] | undefined): string | undefined => Array.isArray(value) ? value[0] : value
+export const single = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value[0] : value
 
 /**
  * The header with the caller's credential, in lower case. It is configurable for bearer keys, and `authorization` for

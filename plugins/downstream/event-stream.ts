@@ -19,7 +19,9 @@ export class EventStream {
   /** Sends the head with a first comment, since Node sends a head only with the first byte of the body. */
   constructor (raw: ServerResponse, headers: Record<string, string>) {
     this.#raw = raw
-    raw.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+    raw.writeHead(
+      200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' }
+    )
     raw.write(': ok\n\n')
     this.#unread = new Unread(raw, (listener) => { this.onClose(listener) })
     streams.add(this)
@@ -35,7 +37,8 @@ export class EventStream {
     // Unread bytes of earlier writes show a slow reader; one large write does not.
     const unread = this.#unread.count()
     if (unread <= downstreamLimits.streamBacklog) this.#behind = undefined
-    else if (unread > 4 * downstreamLimits.streamBacklog || Date.now() - (this.#behind ??= Date.now()) > downstreamLimits.streamBacklogTime) {
+    else if (unread > 4 * downstreamLimits.streamBacklog ||
+      Date.now() - (this.#behind ??= Date.now()) > downstreamLimits.streamBacklogTime) {
       this.#unread.drop()
       return
     }

@@ -65,14 +65,17 @@ export class ClientExchange implements Exchange<View> {
   }
 
   notify (method: string, paramsText: string): void {
-    if (!this.#over && wants(this.client.listener?.level, method, paramsText)) this.#reply.send(notificationText(method, paramsText))
+    if (!this.#over && wants(this.client.listener?.level, method, paramsText)) {
+      this.#reply.send(notificationText(method, paramsText))
+    }
   }
 
   async ask (question: Question): Promise<Response> {
     if (this.#over) throw new RpcError(code.internal, 'The request is over', 'internal')
     if (!this.#reply.canStream) return await this.client.ask(question)
     if (question.outlivesRequest) {
-      return await this.client.askOn((text) => { if (this.#over) this.client.send(text); else this.#reply.send(text) }, question)
+      return await this.client
+        .askOn((text) => { if (this.#over) this.client.send(text); else this.#reply.send(text) }, question)
     }
     const over = new AbortController()
     const questions = this.#questions ??= new Set()

@@ -94,8 +94,11 @@ export class HttpReply implements ReplyChannel {
     if (!first) {
       if (this.canStream) this.#raw.writeHead(200, { 'content-type': 'text/event-stream' }).end()
       else this.#raw.writeHead(202).end()
-    } else if (this.#options.batch) writeJson(this.#raw, ['[', ...answers.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']'])
-    else writeJson(this.#raw, first, status)
+    } else if (this.#options.batch) {
+      writeJson(
+        this.#raw, ['[', ...answers.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']']
+      )
+    } else writeJson(this.#raw, first, status)
   }
 
   #upgrade (): void {
@@ -138,7 +141,9 @@ export function writeJson (
   for (const part of parts) length += Buffer.byteLength(part)
   const retry = status === 200 ? undefined : retryAfter[status]
   if (retry !== undefined) raw.setHeader('retry-after', retry)
-  raw.writeHead(status, { 'content-type': 'application/json', 'content-length': length, 'x-content-type-options': 'nosniff', ...headers })
+  raw.writeHead(status, {
+    'content-type': 'application/json', 'content-length': length, 'x-content-type-options': 'nosniff', ...headers
+  })
   if (length > worthCounting && raw.socket) {
     writeLarge(raw, parts, length)
     return

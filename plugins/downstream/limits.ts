@@ -1,11 +1,15 @@
 /** Bounds of clients. docs/limits.md is generated from them. */
 export const downstreamLimits = {
-  /** Max MCP sessions, with a share for each owner; beyond: 429 or 503. The same number of connections of the SSE transport. */
+  /**
+   * Max MCP sessions, with a share for each owner; beyond: 429 or 503. The same number of connections of the SSE
+   * transport.
+   */
   sessions: 10_000,
 
   /**
-   * The capabilities that a client declares, which are kept for as long as it is. `text`: max size of their JSON, and `memory`: of that and
-   * their values as `valueCosts` has them, in bytes of memory; beyond: -32602. Kept values take less than half of what they count.
+   * The capabilities that a client declares, which are kept for as long as it is. `text`: max size of their JSON, and
+   * `memory`: of that and their values as `valueCosts` has them, in bytes of memory; beyond: -32602. Kept values take
+   * less than half of what they count.
    */
   capabilities: { text: 8 * 1024, memory: 16 * 1024 },
 
@@ -24,16 +28,22 @@ export const downstreamLimits = {
   /** Max messages buffered per session while it has no open stream; beyond: the oldest are dropped. */
   waitingMessages: 64,
 
-  /** Max size of those messages per session, in bytes of memory; beyond: the oldest are dropped. A larger one is not buffered at all. */
+  /**
+   * Max size of those messages per session, in bytes of memory; beyond: the oldest are dropped. A larger one is not
+   * buffered at all.
+   */
   waitingSize: 256 * 1024,
 
   /**
-   * Max size of buffered and replayable messages of all sessions together, in bytes of memory; beyond: the oldest of the owner that
-   * holds most are dropped.
+   * Max size of buffered and replayable messages of all sessions together, in bytes of memory; beyond: the oldest of
+   * the owner that holds most are dropped.
    */
   keptSize: 64 * 1024 * 1024,
 
-  /** Max unread bytes per stream for `streamBacklogTime`; beyond, or at once at four times as much: the connection is closed. */
+  /**
+   * Max unread bytes per stream for `streamBacklogTime`; beyond, or at once at four times as much: the connection is
+   * closed.
+   */
   streamBacklog: 8 * 1024 * 1024,
 
   /** In ms. */
@@ -54,36 +64,45 @@ export const downstreamLimits = {
   /** Max time for a client to resume a stream that broke, in ms; beyond: its call is cancelled. */
   resumeGrace: 5_000,
 
-  /** Max time for a client to resume a stream that the gateway closed for polling, in ms; beyond: its call is cancelled. */
+  /**
+   * Max time for a client to resume a stream that the gateway closed for polling, in ms; beyond: its call is cancelled.
+   */
   pollGrace: 60_000,
 
-  /** Max wait of a server's request outside of any call for its client to open a stream, in ms; beyond: the server gets an error. */
+  /**
+   * Max wait of a server's request outside of any call for its client to open a stream, in ms; beyond: the server gets
+   * an error.
+   */
   streamOpenTimeout: 5_000,
 
   /** Max open requests from servers per session; beyond: the server gets an error. */
   questionsPerSession: 256,
 
-  /** Max size of those requests per session, their values included, in bytes of memory; beyond: the server gets an error. */
+  /**
+   * Max size of those requests per session, their values included, in bytes of memory; beyond: the server gets an
+   * error.
+   */
   questionsSize: 32 * 1024 * 1024,
 
   /** The same of all sessions together, with a share for each owner; beyond: the server gets an error. */
   allQuestionsSize: 64 * 1024 * 1024,
 
   /**
-   * Calls of modern clients that wait for answers. `calls`: max number, with a share for each owner; `questions`: max per call; `size`:
-   * max size of what is held for all of them (requests, questions and answers, with the values of the first two), in bytes of memory, with
-   * a share for each owner; beyond: the server gets an error. `gather`: time for which questions are collected, `time`: max time until a
-   * client answers, in ms; beyond: the call is cancelled. `again`: how long an answer can be fetched once more, in ms; `answers`: max
-   * answers that are kept for that; beyond: the oldest are dropped.
+   * Calls of modern clients that wait for answers. `calls`: max number, with a share for each owner; `questions`: max
+   * per call; `size`: max size of what is held for all of them (requests, questions and answers, with the values of the
+   * first two), in bytes of memory, with a share for each owner; beyond: the server gets an error. `gather`: time for
+   * which questions are collected, `time`: max time until a client answers, in ms; beyond: the call is cancelled.
+   * `again`: how long an answer can be fetched once more, in ms; `answers`: max answers that are kept for that; beyond:
+   * the oldest are dropped.
    */
   parked: {
     calls: 10_000, questions: 256, size: 64 * 1024 * 1024, gather: 10, time: 10 * 60_000, again: 60_000, answers: 1_000
   },
 
   /**
-   * Clients of modern requests that no request holds now, on which links may hang. `idle`: max number, with a share for each owner;
-   * beyond: one ends with its request. `time`: max time without a request, in ms; beyond: it ends. `key`: max size of what
-   * identifies one, in bytes of memory; beyond: it is not kept.
+   * Clients of modern requests that no request holds now, on which links may hang. `idle`: max number, with a share for
+   * each owner; beyond: one ends with its request. `time`: max time without a request, in ms; beyond: it ends. `key`:
+   * max size of what identifies one, in bytes of memory; beyond: it is not kept.
    */
   leases: { idle: 1_000, time: 5 * 60_000, key: 4 * 1024 },
 
@@ -93,16 +112,19 @@ export const downstreamLimits = {
   /** Max session rebuilds per principal per minute; beyond: 404. */
   rebuildsPerMinute: 600,
 
-  /** Max sessions of REST callers (`x-session-id`), with a share for each owner; beyond: the least recently used one ends. */
+  /**
+   * Max sessions of REST callers (`x-session-id`), with a share for each owner; beyond: the least recently used one
+   * ends.
+   */
   restSessions: 1_000,
 
   /** Max time that such a session may go without a call, in ms; beyond: it ends. */
   restSessionIdle: 30 * 60_000,
 
   /**
-   * Large tools described in OpenAPI documents. `large`: min size of one that is translated in a worker thread, in characters; `time`: max
-   * time of that, in ms; beyond: it is described as taking any object. `stopped`: max tools of one server that may take too long; beyond:
-   * its other large ones are described so as well, without an attempt.
+   * Large tools described in OpenAPI documents. `large`: min size of one that is translated in a worker thread, in
+   * characters; `time`: max time of that, in ms; beyond: it is described as taking any object. `stopped`: max tools of
+   * one server that may take too long; beyond: its other large ones are described so as well, without an attempt.
    */
   translations: { large: 8_000, time: 1_000, stopped: 3 },
 
@@ -115,7 +137,10 @@ export const downstreamLimits = {
   /** Max size of one OpenAPI document, in bytes; beyond: 503, with the advice to ask for fewer servers. */
   documentSize: 32 * 1024 * 1024,
 
-  /** Max size of the tools that are kept as they stand in documents, in bytes of memory; beyond: all are dropped, and written again. */
+  /**
+   * Max size of the tools that are kept as they stand in documents, in bytes of memory; beyond: all are dropped, and
+   * written again.
+   */
   operationsSize: 16 * 1024 * 1024,
 
   /** Max OpenAPI documents queued to be built, with a share for each owner; beyond: 429 or 503. Owners take turns. */

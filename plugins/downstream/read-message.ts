@@ -9,7 +9,8 @@ import { downstreamLimits } from './limits.ts'
 export type Received = Message | Array<Message | Malformed>
 
 /** The message or batch in a client's body. @throws RpcError as `parseMessage` */
-export const readMessage = (text: string): Received => parseMessage(text, baseLimits.requestDepth, downstreamLimits.batch)
+export const readMessage = (text: string): Received =>
+  parseMessage(text, baseLimits.requestDepth, downstreamLimits.batch)
 
 /**
  * Checks the size of the capabilities that a client declares, which stay in memory until the client is gone.
@@ -21,10 +22,14 @@ export const readMessage = (text: string): Received => parseMessage(text, baseLi
 export function checkDeclared (text: string, name: string): number {
   const { text: most, memory } = downstreamLimits.capabilities
   if (memoryOf(text) > most) {
-    const sentence = `has more than ${most} characters, or half as many where any is beyond Latin-1; declare less, or shorter texts`
+    const sentence = `has more than ${most} characters, or half as many where any is beyond Latin-1; declare less, ` +
+      'or shorter texts'
     throw new RpcError(code.invalidParams, `Invalid params: "${name}" ${sentence}`)
   }
   const size = memoryOfJson(text)
-  if (size > memory) throw new RpcError(code.invalidParams, `Invalid params: "${name}" has too many members and values; declare less`)
+  if (size > memory) {
+    throw new RpcError(code.invalidParams, `Invalid params: "${name}" has too many members and ` +
+    'values; declare less')
+  }
   return size
 }

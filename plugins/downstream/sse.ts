@@ -106,7 +106,8 @@ class SseEndpoint implements Endpoint {
     const stream = new EventStream(raw, {})
     const connection = new SseConnection(id, view, stream)
     this.#connections.set(id, connection)
-    const timer = setTimeout(() => { if (!connection.session) connection.end() }, downstreamLimits.initializeTimeout).unref()
+    const timer =
+      setTimeout(() => { if (!connection.session) connection.end() }, downstreamLimits.initializeTimeout).unref()
     stream.onClose(() => {
       clearTimeout(timer)
       release()
@@ -142,7 +143,9 @@ class SseEndpoint implements Endpoint {
     return connection
   }
 
-  #receive (connection: SseConnection, { headers, address }: Pick<Inbound, 'headers' | 'address'>, message: Received): void {
+  #receive (
+    connection: SseConnection, { headers, address }: Pick<Inbound, 'headers' | 'address'>, message: Received
+  ): void {
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
       void this.#initialize(connection, message, address)
       return
@@ -153,7 +156,8 @@ class SseEndpoint implements Endpoint {
       throw new RpcError(code.invalidRequest, `Invalid request: batches are not part of MCP ${session.version}`)
     }
     const messages = Array.isArray(message) ? message : [message]
-    this.#deps.requests.receive(session, messages, { view: session.view, headers, address }, (answers) => connection.openReply(answers))
+    this.#deps.requests.receive(session, messages, { view: session.view, headers, address }, (answers) =>
+      connection.openReply(answers))
   }
 
   /** Drains the requests of all legacy sessions, then ends the streams. */
@@ -163,7 +167,9 @@ class SseEndpoint implements Endpoint {
   }
 
   revoke (stands: (view: View) => boolean): void {
-    for (const connection of this.#connections.values()) if (!connection.session && !stands(connection.view)) connection.end()
+    for (const connection of this.#connections.values()) {
+      if (!connection.session && !stands(connection.view)) connection.end()
+    }
   }
 
   async #initialize (connection: SseConnection, request: Request, address: string): Promise<void> {
@@ -195,7 +201,8 @@ declare module 'fastify' {
 /** `app.sse`: the SSE transport for clients of revision 2024-11-05, beside streamable HTTP. */
 export default fp(async (app) => {
   const { sessions, requests } = app.downstream
-  const endpoint = new SseEndpoint({ gateway: app.gateway, sessions, requests, messagesPath: `${app.config.basePath}/messages` })
+  const endpoint =
+    new SseEndpoint({ gateway: app.gateway, sessions, requests, messagesPath: `${app.config.basePath}/messages` })
   app.downstream.add(endpoint)
   app.decorate('sse', endpoint)
 }, { name: 'sse', dependencies: ['config', 'gateway', 'downstream'] })

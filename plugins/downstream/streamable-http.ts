@@ -43,6 +43,8 @@ export class StreamableHttp {
   #mustBeLegacy ({ headers, raw }: Inbound): void {
     if (!isModernVersion(headers[headerNames.version])) return
     raw.setHeader('allow', 'POST')
-    throw Object.assign(new errors.MethodNotAllowed('POST'), { message: `MCP ${latestModern} has requests by POST only` })
+    throw Object.assign(
+      new errors.MethodNotAllowed('POST'), { message: `MCP ${latestModern} has requests by POST only` }
+    )
   }
 }

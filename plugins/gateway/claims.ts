@@ -81,7 +81,9 @@ export class Claims implements ListingHistory {
         first.set(key, reading)
         lastReading = Math.max(lastReading, reading)
       }
-      for (const { lists } of catalogues) for (const { key } of lists[kind]) if (!first.has(key)) first.set(key, initial)
+      for (const { lists } of catalogues) {
+        for (const { key } of lists[kind]) if (!first.has(key)) first.set(key, initial)
+      }
     }
     for (const catalogue of catalogues) this.#noted.add(catalogue)
   }
@@ -118,7 +120,9 @@ export class Claims implements ListingHistory {
       }
     }
     // Items that were listed to single clients are in no stored catalogue, and have no other bound.
-    return former <= gatewayLimits.formerItems ? found : found.filter(([key]) => isListed(key) || former-- <= gatewayLimits.formerItems)
+    return former <= gatewayLimits.formerItems
+      ? found
+      : found.filter(([key]) => isListed(key) || former-- <= gatewayLimits.formerItems)
   }
 }
 

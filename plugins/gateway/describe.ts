@@ -41,7 +41,8 @@ export async function describe (
   const waits = view.scope.kind === 'server' && providers.get(view.scope.name)?.refusal?.(client) !== undefined
   if (!waits && !mayBeAway) resolver.mustBeKnown(view, surface, client)
   // A route without servers announces everything, since later servers may have any capability.
-  const hasServers = surfaces.visible(view).some(({ server }) => server.unprefixed !== true || view.scope.kind === 'server')
+  const hasServers =
+    surfaces.visible(view).some(({ server }) => server.unprefixed !== true || view.scope.kind === 'server')
   const isComplete = hasServers && surface.capabilities.size === surface.providers.length
   return {
     capabilities: isComplete ? surface.shown : { ...anything, ...surface.shown },

@@ -31,7 +31,9 @@ export class Forwarder {
    * @returns the text of its result, as `onResult` hooks left it
    * @throws RpcError the provider's error, relayed; ShareError; exceptions of hooks
    */
-  async send (exchange: Exchange<View>, provider: string, item: string | undefined, changes = unchanged): Promise<string> {
+  async send (
+    exchange: Exchange<View>, provider: string, item: string | undefined, changes = unchanged
+  ): Promise<string> {
     const release = this.#shares.take(exchange.client.owner ?? exchange.client.id)
     const call: GatewayCall = { exchange, provider, item, startedAt: performance.now(), trace: undefined }
     let output: string | undefined
@@ -50,7 +52,10 @@ export class Forwarder {
       }
       output = text
       let result = text
-      for (const hook of this.#hooks.onResult) { const next = hook(call, result); result = typeof next === 'string' ? next : await next }
+      for (const hook of this.#hooks.onResult) {
+        const next = hook(call, result); result =
+        typeof next === 'string' ? next : await next
+      }
       this.#done(call, output, undefined)
       return result
     } catch (error) {
@@ -66,7 +71,9 @@ export class Forwarder {
    * @param startedAt the time of its arrival, as `performance.now()`
    * @throws the error; exceptions of hooks
    */
-  async fail (exchange: Exchange<View>, provider: string, item: string, startedAt: number, error: RpcError): Promise<never> {
+  async fail (
+    exchange: Exchange<View>, provider: string, item: string, startedAt: number, error: RpcError
+  ): Promise<never> {
     const call: GatewayCall = { exchange, provider, item, startedAt, trace: undefined }
     let thrown: unknown = error
     try {
@@ -78,7 +85,9 @@ export class Forwarder {
     throw thrown
   }
 
-  readonly #observerFailed = (failure: unknown): void => { this.#logError(failure, 'a hook that observes calls failed') }
+  readonly #observerFailed = (failure: unknown): void => {
+    this.#logError(failure, 'a hook that observes calls failed')
+  }
 
   #done (call: GatewayCall, output: string | undefined, error: unknown, outcome = outcomeOf(error)): void {
     if (this.#hooks.onDone.length === 0) return
@@ -111,4 +120,5 @@ function outcomeOf (error: unknown): FinishedCall['outcome'] {
 }
 
 /** Reasons of errors for requests without an answer. */
-const failures: ReadonlySet<RpcError['reason']> = new Set(['not-connected', 'timeout', 'no-answer', 'cancelled', 'internal'])
+const failures: ReadonlySet<RpcError['reason']> =
+  new Set(['not-connected', 'timeout', 'no-answer', 'cancelled', 'internal'])

@@ -29,7 +29,8 @@ interface GatewayDeps {
 }
 
 /** The config by which a registered provider is visible, like that of a server. */
-export type ProviderEntry = Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | 'tools' | 'prompts' | 'resources'>
+export type ProviderEntry =
+  Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | 'tools' | 'prompts' | 'resources'>
 
 /** `unprefixed`: on merged routes its items have no prefix, stand after those of all servers, and keep their names. */
 interface ProviderOptions { readonly unprefixed?: boolean }
@@ -72,7 +73,9 @@ export class Gateway {
    * @param entry its visibility and overrides; by default it is visible to everybody
    * @returns a function to call when the lists of the provider have changed
    */
-  addProvider (provider: Provider, entry: ProviderEntry = { visibility: 'public' }, { unprefixed }: ProviderOptions = {}): () => void {
+  addProvider (
+    provider: Provider, entry: ProviderEntry = { visibility: 'public' }, { unprefixed }: ProviderOptions = {}
+  ): () => void {
     this.#access.register({ name: provider.name, config: entry, unprefixed })
     this.#parts.providers.add(provider)
     this.#host.changed()
@@ -108,7 +111,9 @@ export class Gateway {
   notify (view: View, client: Client, method: string, paramsText: string): void {
     const isForAll = method === 'notifications/roots/list_changed'
     if (!isNotification(method) || (!isForAll && view.scope.kind !== 'server')) return
-    for (const { provider } of this.#parts.surfaces.sections(view, client)) provider?.notify?.(client, method, paramsText)
+    for (const { provider } of this.#parts.surfaces.sections(view, client)) {
+      provider?.notify?.(client, method, paramsText)
+    }
   }
 
   /**
@@ -156,7 +161,9 @@ export class Gateway {
   sections (view: View, client: Client): Section[] { return this.#parts.surfaces.sections(view, client) }
 
   /** Which of these sections has a name, put together of label, separator and own name. */
-  precedence (sections: readonly Section[], separator: string): Precedence { return this.#parts.surfaces.precedence(sections, separator) }
+  precedence (sections: readonly Section[], separator: string): Precedence {
+    return this.#parts.surfaces.precedence(sections, separator)
+  }
 
   /** The target of a tool's or prompt's name, as far as it is known now. */
   lookUp (view: View, client: Client, kind: 'tools' | 'prompts', name: string): Target | undefined {
@@ -179,7 +186,9 @@ export class Gateway {
   /**
    * The name under which a view shows a provider's tool or prompt; undefined when it does not, as far as is known now.
    */
-  exposedName (view: View, client: Client, kind: 'tools' | 'prompts', provider: string, key: string): string | undefined {
+  exposedName (
+    view: View, client: Client, kind: 'tools' | 'prompts', provider: string, key: string
+  ): string | undefined {
     return this.#parts.resolver.exposed(view, this.surface(view, client), kind, provider, key)
   }
 
@@ -187,7 +196,9 @@ export class Gateway {
    * The provider from which a view reads the resource that an exchange names.
    * @throws RpcError -32002 when it shows no such resource
    */
-  async reader (exchange: Exchange<View>): Promise<string> { return (await this.#parts.resolver.reader(exchange)).provider }
+  async reader (exchange: Exchange<View>): Promise<string> {
+    return (await this.#parts.resolver.reader(exchange)).provider
+  }
 
   /**
    * The provider that `tools/call`, `prompts/get` or `resources/read` would use now.
@@ -200,14 +211,20 @@ export class Gateway {
    * @throws RpcError -32001 when it is unknown and cannot be read now: the call has failed then, as hooks see it
    */
   async learn (exchange: Exchange<View>, provider: string, item: string): Promise<void> {
-    await resolved(this.#parts, exchange, item, async () => { await this.#parts.resolver.learn(provider, exchange.client) })
+    await resolved(
+      this.#parts, exchange, item, async () => { await this.#parts.resolver.learn(provider, exchange.client) }
+    )
   }
 
   /** A provider's catalogue for clients without capabilities, under its own names; undefined when it is unknown. */
-  catalogue (provider: string): Catalogue | undefined { return this.#parts.providers.get(provider)?.catalogue(plainClient) }
+  catalogue (provider: string): Catalogue | undefined {
+    return this.#parts.providers.get(provider)?.catalogue(plainClient)
+  }
 
   /** A provider's catalogues for all classes of clients, as far as they are known. */
-  catalogues (provider: string): readonly Catalogue[] { return this.#parts.providers.get(provider)?.catalogues?.() ?? [] }
+  catalogues (provider: string): readonly Catalogue[] {
+    return this.#parts.providers.get(provider)?.catalogues?.() ?? []
+  }
 
   /** A text of a provider without the secrets of its configuration. */
   redact (provider: string, text: string): string {

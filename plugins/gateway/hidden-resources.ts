@@ -23,7 +23,9 @@ export function hiddenOf (sections: readonly Section[]): Hidden {
   const hide = (server: string, uri: string, byAdmin: boolean): void => {
     const spelling = spelled(uri)
     const file = asFile(spelling)
-    for (const [each, into] of file === spelling ? [[spelling, exact]] as const : [[spelling, exact], [file, files]] as const) {
+    for (const [each, into] of file === spelling
+      ? [[spelling, exact]] as const
+      : [[spelling, exact], [file, files]] as const) {
       into.keys.add(keyIn(server, each))
       if (byAdmin) into.byAdmins.add(each)
     }
@@ -70,7 +72,8 @@ export function unlistedIsOff (hidden: Hidden, uri: string): (server: string) =>
   const spelling = spelled(uri)
   // Of `/a//../b`, a server may resolve the dots before or after it joins the slashes.
   const spellings = new Set([spelling, asFile(spelling), asFile(spelled(asFile(uri)))])
-  return (server) => [...spellings].some((each) => isIn(hidden, hidden, server, each) || isIn(hidden, hidden.files, server, each))
+  return (server) =>
+    [...spellings].some((each) => isIn(hidden, hidden, server, each) || isIn(hidden, hidden.files, server, each))
 }
 
 export const hidesAny = ({ keys, byAdmins }: Hidden): boolean => keys.size > 0 || byAdmins.size > 0
@@ -79,8 +82,9 @@ const isIn = ({ users }: Hidden, { keys, byAdmins }: Hidden['files'], server: st
   keys.has(keyIn(server, spelling)) || (byAdmins.has(spelling) && users.has(server))
 
 /**
- * A URI with its host in lower case (RFC 3986 §6.2.2.1), without a user, and with its path as file systems read one: slashes in a row are
- * one, also escaped ones, and one at the end does not count. Servers that join the path to a folder accept all of these spellings.
+ * A URI with its host in lower case (RFC 3986 §6.2.2.1), without a user, and with its path as file systems read one:
+ * slashes in a row are one, also escaped ones, and one at the end does not count. Servers that join the path to a
+ * folder accept all of these spellings.
  */
 const asFile = (uri: string): string =>
   uri.replace(/^([a-z][a-z0-9+.-]*:)(\/\/[^/?#]*)?([^?#]*)/i, (_whole, scheme: string, host = '', path: string) =>

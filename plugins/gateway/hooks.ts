@@ -46,7 +46,8 @@ export interface FinishedCall extends GatewayCall {
  */
 export interface GatewayHooks {
   /** Called before a list is answered. @returns its entries, changed or not */
-  onList: (exchange: Exchange<View>, kind: ListKind, entries: readonly ListEntry[]) => readonly ListEntry[] | Promise<readonly ListEntry[]>
+  onList: (exchange: Exchange<View>, kind: ListKind, entries: readonly ListEntry[]) =>
+    readonly ListEntry[] | Promise<readonly ListEntry[]>
   /** Called before a request is sent to its provider. */
   onCall: (call: GatewayCall) => Promise<void> | void
   /** Called with the text of a result that ends its call. @returns it, or another text in its place */

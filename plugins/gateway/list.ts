@@ -63,8 +63,8 @@ export class List {
 
   /**
    * The page that a cursor leads to: this list where it has a single page.
-   * @param cursor the `nextCursor` of the page before; undefined, null or empty: the first page. It names the last item of that
-   * page, so it is good for as long as that is listed, on every replica
+   * @param cursor the `nextCursor` of the page before; undefined, null or empty: the first page. It names the last item
+   *   of that page, so it is good for as long as that is listed, on every replica
    * @throws RpcError for a cursor that leads nowhere
    */
   page (cursor: unknown): List {
@@ -75,7 +75,10 @@ export class List {
     if (known) return known
     const end = this.#endOfPage(at)
     const last = this.entries[end - 1]
-    const nextCursor = end < this.entries.length && last ? JSON.stringify(`${end}.${hashOf(this.#nameOf(last))}`) : undefined
+    const nextCursor = end < this.entries.length &&
+      last
+      ? JSON.stringify(`${end}.${hashOf(this.#nameOf(last))}`)
+      : undefined
     const page = new List(this.kind, this.entries.slice(at, end), withMembers(this.#extra, { nextCursor }))
     // Pages of forged cursors, or of a former list, are not kept.
     if (starts.includes(at)) this.#pages.set(at, page)

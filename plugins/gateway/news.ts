@@ -103,7 +103,8 @@ export class News {
     const level = isLog ? smallMemberOf(paramsText, 'level') : undefined
     const sees = this.#seenBy(provider)
     const listeners = [...this.#members].filter(([listener, { client }]) =>
-      !(isLog && listener.level !== undefined && !reaches(level, listener.level)) && sees(listener.view) && serves(client))
+      !(isLog && listener.level !== undefined && !reaches(level, listener.level)) && sees(listener.view) &&
+        serves(client))
     if (paramsText.length * listeners.length > gatewayLimits.broadcastSize) return
     for (const [listener] of listeners) listener.deliver(method, paramsText)
   }
@@ -145,7 +146,9 @@ export class News {
     for (const provider of this.#providers.usedBy(client)) {
       if (lost.has(provider.name)) continue
       for (const uri of provider.subscriptions?.(client) ?? []) {
-        if (!this.#resolver.mayRead(view, client, provider.name, uri)) provider.unsubscribe?.(client, uri).catch(() => {})
+        if (!this.#resolver.mayRead(view, client, provider.name, uri)) {
+          provider.unsubscribe?.(client, uri).catch(() => {})
+        }
       }
     }
   }

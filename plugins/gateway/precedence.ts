@@ -7,7 +7,9 @@ import { itemKindOf, type Section } from './section.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** A section of a merged route, the prefix of its items' names, and the claims of its server. */
-interface Claimant { readonly at: number, readonly section: Section, readonly prefix: string, readonly claims: ListingHistory }
+interface Claimant {
+  readonly at: number, readonly section: Section, readonly prefix: string, readonly claims: ListingHistory
+}
 
 /**
  * Decides which server a name, URI or template belongs to on a merged route:
@@ -36,7 +38,9 @@ export class Precedence {
    * @param claimsOf the claims of each section's server
    * @param asWritten true: for names with unchanged labels and separator, in place of those that model APIs accept
    */
-  constructor (sections: readonly Section[], separator: string, claimsOf: (section: Section) => ListingHistory, asWritten = false) {
+  constructor (
+    sections: readonly Section[], separator: string, claimsOf: (section: Section) => ListingHistory, asWritten = false
+  ) {
     this.#written = separator
     this.#separator = asWritten ? separator : toModelSeparator(separator)
     const prefixOfSection = asWritten ? writtenPrefixOf : prefixOf
@@ -87,7 +91,8 @@ export class Precedence {
         // Users' servers take no names from admins'.
         if (rival.section.ofAdmin || !own.section.ofAdmin) rivals++
         // The plain name must not be a name with a hash that a rival's item has.
-        if (isHashLike || rivals > gatewayLimits.nameRivals || !this.#nameStays(own, key, rival, name.slice(length), kind)) return 'lost'
+        if (isHashLike || rivals > gatewayLimits.nameRivals || !this
+          .#nameStays(own, key, rival, name.slice(length), kind)) return 'lost'
       }
     }
     return isContested ? 'won' : 'own'
@@ -109,7 +114,9 @@ export class Precedence {
   }
 
   /** The section that a resource belongs to, listed now or not; undefined: no server has ever listed it. */
-  ownerOf (uri: string): Section | undefined { return (this.#unprefixed.resources.get(uri) ?? this.#owner('resources', uri))?.section }
+  ownerOf (uri: string): Section | undefined {
+    return (this.#unprefixed.resources.get(uri) ?? this.#owner('resources', uri))?.section
+  }
 
   /**
    * The admin's server that shows a prompt under this plain name, or a resource, listed now or not; undefined: there is
@@ -129,7 +136,10 @@ export class Precedence {
   #owner (kind: 'resources' | 'resourceTemplates', key: string, also?: Claimant): Claimant | undefined {
     let owner: Claimant | undefined
     const known = [this.#claimantsOf(kind).get(key) ?? []].flat()
-    const all = also === undefined || known.includes(also) ? known : [...known, also].sort((one, other) => one.at - other.at)
+    const all = also === undefined ||
+      known.includes(also)
+      ? known
+      : [...known, also].sort((one, other) => one.at - other.at)
     for (const each of all) {
       if (each !== also && !showsKey(each.section, kind, key)) continue
       if (!owner || !takes(owner, key, each, key, kind)) owner = each

@@ -87,7 +87,9 @@ export class ItemResolver {
    * Looks a name up in the surface; an unknown one is looked up again once all catalogues are read.
    * @throws as `mustBeKnown`
    */
-  async find<Found> (exchange: Exchange<View>, look: (surface: Surface) => Found | undefined): Promise<Found | undefined> {
+  async find<Found> (
+    exchange: Exchange<View>, look: (surface: Surface) => Found | undefined
+  ): Promise<Found | undefined> {
     const surface = this.#surfaces.of(exchange.view, exchange.client)
     const found = look(surface)
     if (found !== undefined) return found
@@ -114,7 +116,8 @@ export class ItemResolver {
       prefixesOf(label, this.#surfaces.separator).find((prefix) => text.startsWith(prefix))
     const meant = this.#surfaces.sections(view, client).filter(({ provider, label, catalogue }) =>
       prefixIn(name, label) !== undefined && (catalogue !== undefined || provider?.status === 'connecting'))
-    const connecting = meant.flatMap(({ provider, catalogue, label }) => provider && !catalogue ? [{ name: provider.name, label }] : [])
+    const connecting =
+      meant.flatMap(({ provider, catalogue, label }) => provider && !catalogue ? [{ name: provider.name, label }] : [])
     if (meant.length === 0) return undefined
     await this.#providers.learn(meant.map(({ server }) => server.name), client, true)
     const target = look(this.#surfaces.of(view, client))
@@ -141,9 +144,13 @@ export class ItemResolver {
     if (!reading) return false
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<string>((resolve) => {
-      timer = setTimeout(() => { resolve('what it lists to clients like this one is still being read') }, deadline - Date.now())
+      timer = setTimeout(() => {
+        resolve('what it lists to clients like this one is still ' +
+        'being read')
+      }, deadline - Date.now())
     })
-    const problem = await Promise.race([late, reading.then(() => undefined, () => 'what it lists to clients like this one cannot be read')])
+    const problem = await Promise.race([late, reading.then(() => undefined, () => 'what it lists to clients like ' +
+      'this one cannot be read')])
     clearTimeout(timer)
     if (problem !== undefined) throw new NotConnected(name, this.#providers.get(name), client, undefined, problem)
     return true
@@ -152,14 +159,19 @@ export class ItemResolver {
   /** The provider of the resource that an exchange names, listed or not. @throws RpcError -32002 */
   async reader (exchange: Exchange<View>): Promise<Target> {
     const { view, client, params: { uri } } = exchange
-    if (typeof uri !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
+    if (typeof uri !== 'string') {
+      throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the ' +
+      'resource\'s URI')
+    }
     const own = this.#providers.ownerOf(uri)
     if (own !== undefined) return { provider: own.name, key: uri }
     const provider = await this.find(exchange, (surface) => this.#readerIn(view, surface, uri))
     if (provider !== undefined) return { provider, key: uri }
     // A single server may have resources that it does not list. Disabled ones stay unavailable.
     const { scope } = view
-    if (scope.kind === 'server' && !isHidden(this.#surfaces.of(view, client), scope.name, uri)) return { provider: scope.name, key: uri }
+    if (scope.kind === 'server' && !isHidden(this.#surfaces.of(view, client), scope.name, uri)) {
+      return { provider: scope.name, key: uri }
+    }
     const message = `Resource not found: ${uri}`
     const text = JSON.stringify({ code: code.resourceNotFound, message, data: { uri } })
     throw new RpcError(code.resourceNotFound, message, 'unknown-resource', text)
@@ -177,7 +189,9 @@ export class ItemResolver {
   mayRead (view: View, client: Client, provider: string, uri: string): boolean {
     const surface = this.#surfaces.of(view, client)
     if (!surface.capabilities.has(provider)) return true
-    return view.scope.kind === 'server' ? !isHidden(surface, provider, uri) : this.#readerIn(view, surface, uri) === provider
+    return view.scope.kind === 'server'
+      ? !isHidden(surface, provider, uri)
+      : this.#readerIn(view, surface, uri) === provider
   }
 
   /**

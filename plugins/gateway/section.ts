@@ -24,7 +24,9 @@ export interface Target {
 }
 
 /** One item as a section shows it. `description`: the admin's override, if there is one. */
-export interface SectionItem { readonly text: string, readonly description: string | undefined, readonly enabled: boolean }
+export interface SectionItem {
+  readonly text: string, readonly description: string | undefined, readonly enabled: boolean
+}
 
 /** Overrides and selections of resources also apply to resource templates. */
 export const itemKindOf = (kind: ListKind): ItemKind => kind === 'resourceTemplates' ? 'resources' : kind
@@ -34,7 +36,9 @@ export const itemKindOf = (kind: ListKind): ItemKind => kind === 'resourceTempla
  * Overrides, selections and MCP Apps are applied to items only here.
  * @param apps the client shows MCP Apps
  */
-export function showItem ({ server, member }: VisibleServer, kind: ListKind, item: Item, apps: boolean): SectionItem | undefined {
+export function showItem (
+  { server, member }: VisibleServer, kind: ListKind, item: Item, apps: boolean
+): SectionItem | undefined {
   const section = itemKindOf(kind)
   if (!selects(member, section, item.key)) return undefined
   const override = overrideOf(server, section, item.key)
@@ -47,7 +51,8 @@ export function showItem ({ server, member }: VisibleServer, kind: ListKind, ite
 const extension = 'io.modelcontextprotocol/ui'
 
 /** Whether a client shows MCP Apps. */
-export const showsApps = (client: ClientCapabilities): boolean => isObject(client.extensions) && client.extensions[extension] !== undefined
+export const showsApps = (client: ClientCapabilities): boolean =>
+  isObject(client.extensions) && client.extensions[extension] !== undefined
 
 /**
  * A tool for a client without MCP Apps, without the metadata of its view. Undefined for a tool that only an App may

@@ -38,10 +38,12 @@ export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate
     // Among several servers, a template that matches everything must not capture the others' resources.
     .filter(({ literals }) => /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
     // Among servers of one rank, a template never precedes one that was listed earlier.
-    .sort((one, other) => Number(other.ofAdmin) - Number(one.ofAdmin) || one.late - other.late || other.length - one.length)
+    .sort((one, other) =>
+      Number(other.ofAdmin) - Number(one.ofAdmin) || one.late - other.late || other.length - one.length)
 }
 
-const lateness = (first: ReturnType<ListingHistory['first']>): number => first === undefined || first.isInitial ? 0 : first.reading
+const lateness = (first: ReturnType<ListingHistory['first']>): number =>
+  first === undefined || first.isInitial ? 0 : first.reading
 
 /** The templates of admins' servers; none if all servers are admins'. */
 export function adminsTemplates (
@@ -59,7 +61,8 @@ export function reservedBy (templates: ReadonlyArray<ResourceTemplate<Target>>):
   return (uri) => {
     left -= templates.length
     const work = { left: gatewayLimits.templateWork }
-    return templates.length > 0 && (left < 0 || templates.some(({ literals }) => matchesTemplate(literals, uri, work)) || work.left < 0)
+    return templates.length > 0 &&
+      (left < 0 || templates.some(({ literals }) => matchesTemplate(literals, uri, work)) || work.left < 0)
   }
 }
 
@@ -67,11 +70,15 @@ export function reservedBy (templates: ReadonlyArray<ResourceTemplate<Target>>):
  * The server that a URI belongs to on a merged route.
  * @param admins the templates of admins' servers, which precede users' resources
  */
-export function ownerIn (precedence: Precedence, admins: ReadonlyArray<ResourceTemplate<Target>>): (uri: string) => string | undefined {
+export function ownerIn (
+  precedence: Precedence, admins: ReadonlyArray<ResourceTemplate<Target>>
+): (uri: string) => string | undefined {
   return (uri) => {
     const owner = precedence.ownerOf(uri)
     const work = { left: gatewayLimits.templateWork }
-    const template = owner?.ofAdmin === false ? admins.find(({ literals }) => matchesTemplate(literals, uri, work)) : undefined
+    const template = owner?.ofAdmin === false
+      ? admins.find(({ literals }) => matchesTemplate(literals, uri, work))
+      : undefined
     return template?.target.provider ?? owner?.server.name
   }
 }

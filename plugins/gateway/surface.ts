@@ -1,5 +1,7 @@
 import { union, routeCapabilities, type ServerCapabilities } from '../../protocol/capabilities.ts'
-import { isServerInfo, kinds, type Catalogue, type Item, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
+import {
+  isServerInfo, kinds, type Catalogue, type Item, type ListingHistory, type ListKind
+} from '../../protocol/lists.ts'
 import { isModernVersion } from '../../protocol/modern/envelope.ts'
 import { itemOtherName, nameAfter, prefixesOf, prefixOf, writtenPrefixOf } from '../settings/index.ts'
 import { List, type ListEntry } from './list.ts'
@@ -57,7 +59,8 @@ export interface SurfaceInput {
   apps: boolean
 }
 
-type Builder = Record<ListKind, { entries: ListEntry[], targets: Map<string, Target>, aliases: Map<string, Target>, extra: string }>
+type Builder =
+  Record<ListKind, { entries: ListEntry[], targets: Map<string, Target>, aliases: Map<string, Target>, extra: string }>
 
 /** Makes a view's surface of the catalogues of its providers. Pure. Equal lists of `before` are reused. */
 export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
@@ -77,14 +80,25 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     for (const kind of kinds) {
       if (input.raw) built[kind].extra = catalogue.extras[kind]
       if (!precedence) addRaw(kind, built, section, catalogue, input.apps)
-      else if (kind === 'tools' || kind === 'prompts') addNamed(kind, built, input, at, catalogue, precedence, written ?? precedence)
-      else addLocated(kind, built, section, at, catalogue, precedence, (uri) => isReserved(uri) || isOff(hidden, server.name, uri))
+      else if (kind === 'tools' || kind === 'prompts') {
+        addNamed(
+          kind, built, input, at, catalogue, precedence, written ?? precedence
+        )
+      } else {
+        addLocated(kind, built, section, at, catalogue, precedence, (uri) =>
+          isReserved(uri) || isOff(hidden, server.name, uri))
+      }
     }
   }
   const only = input.raw ? input.sections[0]?.catalogue : undefined
   const part = partsOf(built, before)
   return {
-    parts: { tools: part('tools'), prompts: part('prompts'), resources: part('resources'), resourceTemplates: part('resourceTemplates') },
+    parts: {
+      tools: part('tools'),
+      prompts: part('prompts'),
+      resources: part('resources'),
+      resourceTemplates: part('resourceTemplates')
+    },
     templates: templates ?? rawTemplates(built.resourceTemplates.targets),
     ownerOf: precedence ? ownerIn(precedence, admins) : none,
     adminsServer: precedence ? adminsServerIn(precedence) : none,
@@ -103,7 +117,8 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
 
 const none = (): undefined => undefined
 
-const adminsServerIn = (precedence: Precedence): Surface['adminsServer'] => (kind, name) => precedence.adminsServer(kind, name)
+const adminsServerIn = (precedence: Precedence): Surface['adminsServer'] =>
+  (kind, name) => precedence.adminsServer(kind, name)
 
 const partsOf = (built: Builder, before: Surface | undefined) => (kind: ListKind): Part => {
   const { entries, targets, aliases, extra } = built[kind]
@@ -177,10 +192,14 @@ function addLocated (
   }
 }
 
-function add (built: Builder[ListKind], section: Section, item: Item, name: string, { text, description }: SectionItem): void {
+function add (
+  built: Builder[ListKind], section: Section, item: Item, name: string, { text, description }: SectionItem
+): void {
   built.targets.set(name, { provider: section.server.name, key: item.key, item })
   const entry = toEntry(text, item.key, name === item.key ? undefined : name, description)
-  built.entries.push(isModernVersion(section.catalogue?.version) ? { ...entry, item, isModern: true } : { ...entry, item })
+  built.entries.push(
+    isModernVersion(section.catalogue?.version) ? { ...entry, item, isModern: true } : { ...entry, item }
+  )
 }
 
 /** An entry without unchanged members. */

@@ -32,11 +32,15 @@ export interface Presentation {
 /** Calls the tool that an exchange names, as `tools/call` does. */
 export type CallTool = (exchange: Exchange<View>) => Promise<string>
 
-interface KeptSurface { readonly generation: number, readonly snapshot: Snapshot, readonly surface: Surface, readonly items: number }
+interface KeptSurface {
+  readonly generation: number, readonly snapshot: Snapshot, readonly surface: Surface, readonly items: number
+}
 /** The last look-up, since one request looks up the same surface repeatedly. */
 interface LastSurface extends Omit<KeptSurface, 'items'> { readonly view: View, readonly client: Client }
 /** The surfaces of one generation and snapshot, by view and catalogues. */
-interface Folded { readonly generation: number, readonly snapshot: Snapshot, readonly surfaces: BoundedMap<string, WeakRef<Surface>> }
+interface Folded {
+  readonly generation: number, readonly snapshot: Snapshot, readonly surfaces: BoundedMap<string, WeakRef<Surface>>
+}
 
 /**
  * The surfaces of all views, each folded once per generation of catalogues and settings. Classes of clients to which
@@ -56,7 +60,9 @@ export class Surfaces {
     this.#providers = providers
   }
 
-  addPresentation (name: PresentationName, present: Presentation['present']): void { this.#presentations.set(name, present) }
+  addPresentation (name: PresentationName, present: Presentation['present']): void {
+    this.#presentations.set(name, present)
+  }
 
   /** The text between a server's name and its items' names on merged routes. */
   get separator (): string { return this.#access.snapshot.system.nameSeparator ?? '-' }
@@ -77,7 +83,9 @@ export class Surfaces {
     const { generation } = this.#providers
     const { snapshot } = this.#access
     const last = this.#last
-    if (last?.client === client && last.view === view && last.generation === generation && last.snapshot === snapshot) return last.surface
+    if (last?.client === client && last.view === view && last.generation === generation && last.snapshot === snapshot) {
+      return last.surface
+    }
     const surface = this.#of(view, client, generation, snapshot)
     this.#last = { view, client, generation, snapshot, surface }
     return surface

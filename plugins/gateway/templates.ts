@@ -19,7 +19,9 @@ export const literalsOf = (uriTemplate: string): string[] => uriTemplate.split(/
  * length of the URI is bounded.
  * @param work what all comparisons together may take; beyond: nothing matches
  */
-export function matchesTemplate (literals: readonly string[], uri: string, work: MatchWork = { left: Infinity }): boolean {
+export function matchesTemplate (
+  literals: readonly string[], uri: string, work: MatchWork = { left: Infinity }
+): boolean {
   if (uri.length > longestUri) return false
   const first = literals[0] ?? ''
   const last = literals.at(-1) ?? ''

@@ -12,24 +12,33 @@ const fresh = 2_000
 const usable = 4_000
 /** Interval at which ended authorizations are looked for, in ms. */
 const sweepInterval = 2_000
-/** Time for which an authorization whose access token has expired is remembered, in ms: as long as a session waits for its client. */
+/**
+ * Time for which an authorization whose access token has expired is remembered, in ms: as long as a session waits for
+ * its client.
+ */
 const remembered = identityLimits.sessionIdle
 /** How far back revocations of other replicas are looked for, in ms. */
 const lookBack = 30_000
 
-/** A token of the authorization server: 256 random bits in base64url, and its prefix, which earlier versions did not write. */
+/**
+ * A token of the authorization server: 256 random bits in base64url, and its prefix, which earlier versions did not
+ * write.
+ */
 const shape = new RegExp(`^(?:${credentialPrefixes.token})?[\\w-]{43}$`)
 
 /** A token that the storage knew, and when. */
-interface Known { readonly token: StoredToken, readonly at: number, reading: Promise<StoredToken | undefined> | undefined }
+interface Known {
+  readonly token: StoredToken, readonly at: number, reading: Promise<StoredToken | undefined> | undefined
+}
 
 /** The newest known token of an authorization. */
 interface Authorization { readonly token: StoredToken, isExpired: boolean }
 
 /**
- * Access tokens of the authorization server, from a cache. Emits `ended` with the family of tokens that were revoked: its sessions and
- * calls end. A revocation made here counts at once, one made on another replica within 5 s. Emits `expired` with a family whose access
- * token has expired: its client may have a refresh token, and most clients use that only when they are refused.
+ * Access tokens of the authorization server, from a cache. Emits `ended` with the family of tokens that were revoked:
+ * its sessions and calls end. A revocation made here counts at once, one made on another replica within 5 s. Emits
+ * `expired` with a family whose access token has expired: its client may have a refresh token, and most clients use
+ * that only when they are refused.
  */
 export class AccessTokens extends EventEmitter<{ ended: [family: string], expired: [family: string] }> {
   readonly #tokens: Tokens
@@ -117,7 +126,10 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     }
   }
 
-  /** A client that was removed by an edit of the settings file has left its tokens. One with an address for its id is stored nowhere. */
+  /**
+   * A client that was removed by an edit of the settings file has left its tokens. One with an address for its id is
+   * stored nowhere.
+   */
   async #read (hash: string): Promise<StoredToken | undefined> {
     const token = await this.#tokens.find(hash)
     if (token?.kind !== 'access') return undefined

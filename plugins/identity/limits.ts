@@ -9,7 +9,10 @@ export const identityLimits = {
   /** Max password checks in progress or queued per user and address; beyond: 429. */
   passwordChecksPerUser: 64,
 
-  /** Max logins, registrations and password changes in progress or queued, with a share for each address; beyond: 429 or 503. */
+  /**
+   * Max logins, registrations and password changes in progress or queued, with a share for each address; beyond: 429 or
+   * 503.
+   */
   passwordRequests: 128,
 
   /** Max registrations per address per `registrationWindow`; beyond: 429. */
@@ -18,22 +21,27 @@ export const identityLimits = {
   /** In ms. */
   registrationWindow: 5 * 60_000,
 
-  /** Max access tokens, and families of them, that are cached; beyond: the oldest is forgotten, and looked up again on demand. */
+  /**
+   * Max access tokens, and families of them, that are cached; beyond: the oldest is forgotten, and looked up again on
+   * demand.
+   */
   accessTokens: 20_000,
 
   /**
-   * Look-ups of access tokens. `places`: max at the same time, of known tokens and of unknown ones each; `waiting`: max of unknown ones
-   * that run or wait, of which each address has a share; beyond: 429 or 503.
+   * Look-ups of access tokens. `places`: max at the same time, of known tokens and of unknown ones each; `waiting`: max
+   * of unknown ones that run or wait, of which each address has a share; beyond: 429 or 503.
    */
   tokenLookUps: { places: 8 },
 
   /**
-   * The authorization server. `uri`: max length of an address that a client states, in characters, `redirectUris`: max of these; beyond:
-   * 400. `metadata`: max size of what a client that registers itself states, as it is stored, in bytes; beyond: 400. `registration`: max
-   * size of the body of a registration; beyond: 413. `name`: max length of a client's name; beyond: it is cut. Per address and `window` (in
-   * ms), beyond: 429: `registrations`: max clients that register or whose documents are fetched, `authorizations`: max authorization
-   * requests, `secrets`: max failed authentications of one client. `issuers`: max issuers, by forwarded hosts, that are served at the same
-   * time; beyond: the oldest starts anew. `document`: max size of a Client ID Metadata Document, in bytes; beyond: 400.
+   * The authorization server. `uri`: max length of an address that a client states, in characters, `redirectUris`: max
+   * of these; beyond:
+   * 400. `metadata`: max size of what a client that registers itself states, as it is stored, in bytes; beyond: 400.
+   *      `registration`: max size of the body of a registration; beyond: 413. `name`: max length of a client's name;
+   *      beyond: it is cut. Per address and `window` (in ms), beyond: 429: `registrations`: max clients that register
+   *      or whose documents are fetched, `authorizations`: max authorization requests, `secrets`: max failed
+   *      authentications of one client. `issuers`: max issuers, by forwarded hosts, that are served at the same time;
+   *      beyond: the oldest starts anew. `document`: max size of a Client ID Metadata Document, in bytes; beyond: 400.
    */
   oauth: {
     uri: 2_000,
@@ -50,11 +58,12 @@ export const identityLimits = {
   },
 
   /**
-   * Social login. `logins`: max logins begun or ended per address and `window` (in ms); beyond: 429. `requests`: max logins that wait for
-   * a provider at the same time; beyond: the others wait, and addresses take turns. `answer`: max size of an answer of a provider, in
-   * bytes, and `timeout`: max time for one, in ms; beyond: the login fails. `keysAge`: min age of a provider's keys before they are
-   * fetched again for one that is unknown, in ms. `sessions`: max sessions of one person; beyond: the oldest ends. `cookies`: max size of
-   * the cookies that are read, in characters; beyond: there is no session.
+   * Social login. `logins`: max logins begun or ended per address and `window` (in ms); beyond: 429. `requests`: max
+   * logins that wait for a provider at the same time; beyond: the others wait, and addresses take turns. `answer`: max
+   * size of an answer of a provider, in bytes, and `timeout`: max time for one, in ms; beyond: the login fails.
+   * `keysAge`: min age of a provider's keys before they are fetched again for one that is unknown, in ms. `sessions`:
+   * max sessions of one person; beyond: the oldest ends. `cookies`: max size of the cookies that are read, in
+   * characters; beyond: there is no session.
    */
   social: {
     logins: 300,
@@ -71,20 +80,23 @@ export const identityLimits = {
   users: 10_000,
 
   /**
-   * Refused credentials in the log: `linesPerMinute`: max lines; beyond, their number is told. `lockOuts`: max lock-outs remembered
-   * as told; beyond: one may be told again.
+   * Refused credentials in the log: `linesPerMinute`: max lines; beyond, their number is told. `lockOuts`: max
+   * lock-outs remembered as told; beyond: one may be told again.
    */
   refusals: { linesPerMinute: 20, lockOuts: 1_000 },
 
-  /** Bearer keys that are found without hashing their tokens, once used since keys changed; beyond: all are hashed again. */
+  /**
+   * Bearer keys that are found without hashing their tokens, once used since keys changed; beyond: all are hashed
+   * again.
+   */
   keysAtHand: 1_000,
 
   /** Max bearer keys per user who is not an admin; beyond: 503. */
   keysPerUser: 100,
 
   /**
-   * Templates. `requests`: max exports and imports per owner and `window` (in ms); beyond: 429. `entries`: max servers, and max groups, of
-   * one that is imported; beyond: 400.
+   * Templates. `requests`: max exports and imports per owner and `window` (in ms); beyond: 429. `entries`: max servers,
+   * and max groups, of one that is imported; beyond: 400.
    */
   templates: { requests: 200, window: 15 * 60_000, entries: 1_000 },
 

@@ -33,16 +33,20 @@ export function checkServerName (
     throw new errors.InvalidInput(`${sentence}; only an admin may add such a name`)
   }
   if (groupNamed(snapshot, name)) {
-    throw new errors.InvalidInput(`There is a group named ${JSON.stringify(name)}; only an admin may give a server its name`)
+    throw new errors.InvalidInput(`There is a group named ${JSON.stringify(name)}; only an admin may give a server ` +
+      'its name')
   }
 }
 
 /** The same for a group. @throws InvalidInput */
-export function checkGroupName (snapshot: Snapshot, principal: Principal, { id, name }: { id: string, name: string }): void {
+export function checkGroupName (
+  snapshot: Snapshot, principal: Principal, { id, name }: { id: string, name: string }
+): void {
   const other = groupNamed(snapshot, name) ?? snapshot.groups.get(name)
   checkName(name, 'name', 'group', other !== undefined && other.id !== id)
   if (snapshot.servers.has(name) && !principal.isAdmin) {
-    throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)}; only an admin may give a group its name`)
+    throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)}; only an admin may give a group ` +
+      'its name')
   }
 }
 
@@ -74,7 +78,9 @@ export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'se
  * @param added how many others the same request adds
  * @throws ShareUsed
  */
-export function checkCount ({ servers, groups }: Snapshot, { isAdmin, username }: Principal, noun: 'server' | 'group', added = 0): void {
+export function checkCount (
+  { servers, groups }: Snapshot, { isAdmin, username }: Principal, noun: 'server' | 'group', added = 0
+): void {
   if (isAdmin || (noun === 'server' && username === undefined)) return
   const owned = noun === 'server' ? [...servers.values()].map(({ config }) => config) : [...groups.values()]
   const max = noun === 'server' ? managementLimits.serversPerUser : managementLimits.groupsPerUser
@@ -83,14 +89,17 @@ export function checkCount ({ servers, groups }: Snapshot, { isAdmin, username }
 }
 
 /** Checks that a principal may store a config of this size beside those of its other servers. @throws ShareUsed */
-export function checkConfigRoom ({ servers }: Snapshot, { isAdmin, username }: Principal, name: string, config: object): void {
+export function checkConfigRoom (
+  { servers }: Snapshot, { isAdmin, username }: Principal, name: string, config: object
+): void {
   if (isAdmin || username === undefined) return
   let size = jsonSize(config)
   for (const other of servers.values()) {
     if (other.name !== name && other.config.owner === username) size += jsonSize(other.config)
   }
   if (size > managementLimits.configPerUser) {
-    const sentence = `The configs of your servers would be larger than ${managementLimits.configPerUser} characters together: remove one first`
+    const sentence = `The configs of your servers would be larger than ${managementLimits.configPerUser} characters ` +
+      'together: remove one first'
     throw new errors.ShareUsed(sentence)
   }
 }
@@ -110,12 +119,13 @@ export function managed (snapshot: Snapshot, principal: Principal, name: string)
 }
 
 /**
- * Checks that a principal may store or connect a server of this type: only admins may do so for servers that run a command, or are of type
- * `openapi`, unless ALLOW_USER_STDIO lifts this.
+ * Checks that a principal may store or connect a server of this type: only admins may do so for servers that run a
+ * command, or are of type `openapi`, unless ALLOW_USER_STDIO lifts this.
  * @param usersMayRun ALLOW_USER_STDIO
  * @throws Forbidden
  */
 export function checkMayRun (principal: Principal, config: ServerConfig, usersMayRun: boolean): void {
   if (principal.isAdmin || usersMayRun || !isRestricted(config)) return
-  throw new errors.Forbidden('Only an admin may store servers that run a command or are of type "openapi" (ALLOW_USER_STDIO lifts this)')
+  throw new errors.Forbidden('Only an admin may store servers that run a command or are of type "openapi" ' +
+    '(ALLOW_USER_STDIO lifts this)')
 }

@@ -42,12 +42,17 @@ export class Export {
   get (principal: Principal, secrets: boolean): Exported {
     if (secrets && !principal.isAdmin) throw new errors.Forbidden('Only an admin may export secrets')
     // With skipAuth anybody may act as an admin, and secrets are good elsewhere, and later, too.
-    if (secrets && principal.kind === 'guest') throw new errors.Forbidden('Log in to export secrets: a guest gets masks')
+    if (secrets && principal.kind === 'guest') {
+      throw new errors.Forbidden('Log in to export secrets: a guest ' +
+      'gets masks')
+    }
     const snapshot = this.#settings.current
     if (secrets) checkLocks(snapshot)
     const mask = (value: Readonly<Json>): Json => secrets ? { ...value } : maskConfig(value)
     // It is put into words in one piece.
-    this.#settings.countLarge(principal, managed(snapshot, principal).reduce((size, { config }) => size + jsonSize(config), 0))
+    this.#settings.countLarge(
+      principal, managed(snapshot, principal).reduce((size, { config }) => size + jsonSize(config), 0)
+    )
     const mcpServers = orderedObject(
       managed(snapshot, principal).map(({ name, config: { storedBy: _, ...config } }) => [name, mask(config)])
     )
@@ -61,21 +66,27 @@ export class Export {
         const { member, credentials } = factsOf(section)
         const items = [...snapshot[member as MemberOf<Entity>].values()] as Json[]
         if (section === 'groups' || (items.length === 0 && credentials === undefined)) return []
-        return [[section, secrets || credentials === undefined ? items : items.map((item) => without(item, credentials))]]
+        return [
+          [section, secrets || credentials === undefined ? items : items.map((item) => without(item, credentials))]
+        ]
       }))
     }
   }
 
-  /** An export as the text of a settings file. It keeps the order of the servers, also where their names are numbers. */
+  /**
+   * An export as the text of a settings file. It keeps the order of the servers, also where their names are numbers.
+   */
   text (exported: object): string { return documentText(exported) }
 }
 
 /**
- * Refuses settings that hold masks in place of secrets that cannot be decrypted: their export must not pass for a complete backup.
+ * Refuses settings that hold masks in place of secrets that cannot be decrypted: their export must not pass for a
+ * complete backup.
  * @throws SecretsLocked
  */
 function checkLocks ({ servers, system }: Snapshot): void {
-  const locked = [...servers.values()].flatMap(({ name, config }) => lockOf(config) === undefined ? [] : [JSON.stringify(name)])
+  const locked =
+    [...servers.values()].flatMap(({ name, config }) => lockOf(config) === undefined ? [] : [JSON.stringify(name)])
   if (lockOf(system) !== undefined) locked.push('"systemConfig"')
   if (locked.length === 0) return
   const ellipsis = locked.length > mostNamed ? ' …' : ''

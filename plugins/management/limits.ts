@@ -19,11 +19,13 @@ export const managementLimits = {
   groupValues: 20_000,
 
   /**
-   * Catalogues of other services. `answer`: max size of one answer, in bytes, `depth`: max nesting of it, `time`: max time for it, in ms;
-   * beyond: 502, or what the service said before. `requests`: max requests at the same time, with a share for each owner; beyond: 429 or
-   * 503. `answers`, `size`: max answers that are kept, and their size together, in bytes; beyond: the oldest is dropped. `fresh`: time
-   * until an answer is asked for again, `retry`: time until a service that failed is, in ms. `entries`: max entries of one answer;
-   * beyond: the rest is left out. `pages`: max pages of a list that is read as a whole; beyond: the same.
+   * Catalogues of other services. `answer`: max size of one answer, in bytes, `depth`: max nesting of it, `time`: max
+   * time for it, in ms; beyond: 502, or what the service said before. `requests`: max requests at the same time, with a
+   * share for each owner; beyond: 429 or
+   * 503. `answers`, `size`: max answers that are kept, and their size together, in bytes; beyond: the oldest is
+   *      dropped. `fresh`: time until an answer is asked for again, `retry`: time until a service that failed is, in
+   *      ms. `entries`: max entries of one answer; beyond: the rest is left out. `pages`: max pages of a list that is
+   *      read as a whole; beyond: the same.
    */
   catalogues: {
     answer: 4 * 1024 * 1024,
@@ -39,10 +41,10 @@ export const managementLimits = {
   },
 
   /**
-   * Uploads of bundles. `upload`: max size, in bytes; beyond: 413. `uploads`: max that are received or wait to be unpacked, which happens
-   * one at a time, with a share for each owner; beyond: 429 or 503. `idle`, `time`: max time without a byte, and of the whole upload, in
-   * ms; beyond: 408. `manifest`: max size of the manifest, in bytes. `archive`: the content, as `ArchiveBounds` says; beyond all of these:
-   * 400.
+   * Uploads of bundles. `upload`: max size, in bytes; beyond: 413. `uploads`: max that are received or wait to be
+   * unpacked, which happens one at a time, with a share for each owner; beyond: 429 or 503. `idle`, `time`: max time
+   * without a byte, and of the whole upload, in ms; beyond: 408. `manifest`: max size of the manifest, in bytes.
+   * `archive`: the content, as `ArchiveBounds` says; beyond all of these: 400.
    */
   bundles: {
     upload: 100 * 1024 * 1024,

@@ -16,7 +16,8 @@ export function statedAddress (
 }
 
 /**
- * The public base of an address: its origin and path, with the base path at the end once, whether or not the address ends with it.
+ * The public base of an address: its origin and path, with the base path at the end once, whether or not the address
+ * ends with it.
  * @returns without a slash at the end; undefined: it is no http address
  */
 export function withBasePath (address: string | undefined, basePath: string): string | undefined {

@@ -13,12 +13,15 @@ function entriesOf (entity: Entity, snapshot: Snapshot): Map<string, Entry> {
   const items = [...snapshot[member as MemberOf<Entity>] as ReadonlyMap<string, Record<string, unknown>>]
   return new Map(items.map(([id, item]): [string, Entry] => {
     const { [usage]: _, ...others } = item
-    return [id, { id, name: String(item[label]), value: entity === 'mcpServers' ? item.config : usage === '' ? item : others }]
+    return [
+      id, { id, name: String(item[label]), value: entity === 'mcpServers' ? item.config : usage === '' ? item : others }
+    ]
   }))
 }
 
 /**
- * What differs between two snapshots, as a clause for the log: `servers "a" (added), "b" (changed)`. It holds names only.
+ * What differs between two snapshots, as a clause for the log: `servers "a" (added), "b" (changed)`. It holds names
+ * only.
  * @returns undefined: nothing that counts
  */
 export function describeEdit (former: Snapshot, next: Snapshot): string | undefined {
@@ -28,13 +31,17 @@ export function describeEdit (former: Snapshot, next: Snapshot): string | undefi
     for (const [id, { name, value }] of after) {
       const known = before.get(id)
       if (known === undefined) found.push(`${JSON.stringify(name)} (added)`)
-      else if (known.value !== value && !isDeepStrictEqual(known.value, value)) found.push(`${JSON.stringify(name)} (changed)`)
+      else if (known.value !== value && !isDeepStrictEqual(known.value, value)) {
+        found.push(`${JSON.stringify(name)} (changed)`)
+      }
     }
     for (const [id, { name }] of before) if (!after.has(id)) found.push(`${JSON.stringify(name)} (removed)`)
     if (found.length === 0) return []
     const more = found.length > maxNames ? ` and ${found.length - maxNames} more` : ''
     return [`${entities[entity].member} ${found.slice(0, maxNames).join(', ')}${more}`]
   })
-  if (former.system !== next.system && !isDeepStrictEqual(former.system, next.system)) parts.push('the system configuration')
+  if (former.system !== next.system && !isDeepStrictEqual(former.system, next.system)) {
+    parts.push('the system configuration')
+  }
   return parts.length === 0 ? undefined : parts.join('; ')
 }

@@ -3,14 +3,19 @@ import { TokenBucket } from '../base/limits/index.ts'
 import { settingsLimits } from './limits.ts'
 
 /**
- * Looks for changes of other replicas on behalf of callers with unknown credentials. One look-up runs at a time, for all who asked before
- * it started, and few start per second: wrong credentials are no load for the database.
+ * Looks for changes of other replicas on behalf of callers with unknown credentials. One look-up runs at a time, for
+ * all who asked before it started, and few start per second: wrong credentials are no load for the database.
  */
 export class FreshLookUps {
   readonly #store: Pick<Store, 'refresh'>
-  readonly #rate = new TokenBucket({ burst: settingsLimits.freshLookUps.perSecond, perSecond: settingsLimits.freshLookUps.perSecond })
+  readonly #rate =
+    new TokenBucket({ burst: settingsLimits.freshLookUps.perSecond, perSecond: settingsLimits.freshLookUps.perSecond })
+
   #running: Promise<boolean> | undefined
-  /** The look-up that starts after the running one, which may have read the database before the caller's change was made. */
+  /**
+   * The look-up that starts after the running one, which may have read the database before the caller's change was
+   * made.
+   */
   #next: Promise<boolean> | undefined
 
   constructor (store: Pick<Store, 'refresh'>) {
@@ -18,8 +23,8 @@ export class FreshLookUps {
   }
 
   /**
-   * Resolves when the changes that were made before the call have arrived, with true; with false when the store has failed or is too slow.
-   * Undefined: nothing is looked up.
+   * Resolves when the changes that were made before the call have arrived, with true; with false when the store has
+   * failed or is too slow. Undefined: nothing is looked up.
    */
   request (): Promise<boolean> | undefined {
     if (!this.#store.refresh) return undefined

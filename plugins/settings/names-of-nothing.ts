@@ -5,7 +5,9 @@ export function namesOfNothing ({ servers, groups, keys }: Pick<Snapshot, 'serve
   const quoted = (name: string): string => JSON.stringify(name)
   const groupNames = new Set([...groups.values()].map(({ name }) => name))
   const isGroup = (name: string): boolean => groups.has(name) || groupNames.has(name)
-  const missing = (place: string, noun: string, names: readonly string[], isThere: (name: string) => boolean): string[] =>
+  const missing = (
+    place: string, noun: string, names: readonly string[], isThere: (name: string) => boolean
+  ): string[] =>
     names.filter((name) => !isThere(name)).map((name) => `${place} a ${noun} ${quoted(name)}, which is not there`)
   const ofGroups = [...groups.values()].flatMap(({ name, members }) =>
     missing(`group ${quoted(name)} has`, 'server', members.map((member) => member.name), (each) => servers.has(each)))

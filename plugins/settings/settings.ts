@@ -29,10 +29,10 @@ const healthInterval = 1_000
 const manyValues = 2_000
 
 /**
- * The settings: read from a snapshot in memory, changed by commits that are durable when they resolve.
- * Events: `changed` for every new snapshot, `committed` for each commit of this process, `edited` for what others have changed: an edit of
- * the settings file, or another replica; `outdated` when credentials begin to be refused, since the storage of several replicas has been
- * away for so long.
+ * The settings: read from a snapshot in memory, changed by commits that are durable when they resolve. Events:
+ * `changed` for every new snapshot, `committed` for each commit of this process, `edited` for what others have changed:
+ * an edit of the settings file, or another replica; `outdated` when credentials begin to be refused, since the storage
+ * of several replicas has been away for so long.
  */
 export class Settings extends EventEmitter<{
   changed: [next: Snapshot, former: Snapshot]
@@ -83,7 +83,10 @@ export class Settings extends EventEmitter<{
   /** The reason why the store cannot read or write now; undefined when it can. */
   get problem (): string | undefined { return this.#store.health(this.#readonly) }
 
-  /** The reason why the store has been away for so long (`settingsLimits.storageAway`) that the process is of no use; undefined: it has not. */
+  /**
+   * The reason why the store has been away for so long (`settingsLimits.storageAway`) that the process is of no use;
+   * undefined: it has not.
+   */
   get outage (): string | undefined {
     this.#lookAtStore()
     return this.#isTooLongAway ? this.problem : undefined
@@ -105,10 +108,11 @@ export class Settings extends EventEmitter<{
   }
 
   /**
-   * Looks once for a change by another replica, since something is unknown here that may have been stored there a moment ago. `current`
-   * is then another snapshot, or it stays.
+   * Looks once for a change by another replica, since something is unknown here that may have been stored there a
+   * moment ago. `current` is then another snapshot, or it stays.
    * @returns undefined: nothing is looked up
-   * @throws DataAway (as a rejection) while the storage of several replicas is away: what is unknown here may be stored there
+   * @throws DataAway (as a rejection) while the storage of several replicas is away: what is unknown here may be stored
+   *   there
    */
   lookUp (): Promise<void> | undefined {
     const looking = this.#isAway ? Promise.resolve(false) : this.#lookUps.request()
@@ -122,9 +126,10 @@ export class Settings extends EventEmitter<{
 
   /**
    * Changes the settings.
-   * @param work makes the changes from the newest snapshot, or throws why it cannot; it runs again after a conflict with another writer
-   * @param by the principal that asked for them, whose rights are checked against each snapshot that `work` gets; or the name of a user
-   * whose rights are known; undefined: the gateway itself
+   * @param work makes the changes from the newest snapshot, or throws why it cannot; it runs again after a conflict
+   *   with another writer
+   * @param by the principal that asked for them, whose rights are checked against each snapshot that `work` gets; or
+   *   the name of a user whose rights are known; undefined: the gateway itself
    * @returns the snapshot with the changes
    * @throws Unauthorized, Forbidden, EditedOnDisk, InvalidChange, StorageFull, DiskFailing, StorageAway, ShareError
    */
@@ -143,7 +148,8 @@ export class Settings extends EventEmitter<{
   }
 
   /**
-   * Counts the size of a change, if it is large: storing it holds everybody else for a moment. Those of admins are not counted.
+   * Counts the size of a change, if it is large: storing it holds everybody else for a moment. Those of admins are not
+   * counted.
    * @param size of what is sent or stored, in characters
    * @throws ShareError when the principal has made too many of them lately
    */
@@ -157,7 +163,10 @@ export class Settings extends EventEmitter<{
     throw new ShareError('You make more changes, or larger ones, than one user may; try again in a minute', true)
   }
 
-  /** Runs changes one after the other, so that conflicts are always with writers outside of this process. Owners take turns. */
+  /**
+   * Runs changes one after the other, so that conflicts are always with writers outside of this process. Owners take
+   * turns.
+   */
   async #inTurn (owner: string, work: () => Promise<Snapshot>): Promise<Snapshot> {
     const release = await this.#turns.take(owner)
     try {
@@ -167,7 +176,9 @@ export class Settings extends EventEmitter<{
     }
   }
 
-  async #change (work: (snapshot: Snapshot) => readonly Change[], by: Principal | string | undefined): Promise<Snapshot> {
+  async #change (
+    work: (snapshot: Snapshot) => readonly Change[], by: Principal | string | undefined
+  ): Promise<Snapshot> {
     const author = typeof by === 'string' ? { username: by } : by?.username === undefined ? undefined : toAuthor(by)
     for (let left = retries; ; left--) {
       const base = this.#current
@@ -232,8 +243,8 @@ export class Settings extends EventEmitter<{
 }
 
 /**
- * Lets others work between two steps of a change of many values, each of which looks at all of them. No `setImmediate`: after a callback of
- * I/O, that runs before the event loop looks at its sockets again.
+ * Lets others work between two steps of a change of many values, each of which looks at all of them. No `setImmediate`:
+ * after a callback of I/O, that runs before the event loop looks at its sockets again.
  */
 async function pauseAfter (changes: readonly Change[]): Promise<void> {
   if (valuesIn(changes, manyValues) > manyValues) await sleep(0)
@@ -252,7 +263,10 @@ function toHttpError (error: unknown): unknown {
   return error.full ? new errors.StorageFull(unchanged) : new errors.StorageAway(error.message)
 }
 
-/** Checks that a principal did not lose its credential or its rights while its request was in progress. @throws Unauthorized, Forbidden */
+/**
+ * Checks that a principal did not lose its credential or its rights while its request was in progress.
+ * @throws Unauthorized, Forbidden
+ */
 function mustStand (snapshot: Snapshot, { standing, isAdmin }: Principal): void {
   if (standing === undefined) return
   const now = standing(snapshot)
@@ -260,10 +274,16 @@ function mustStand (snapshot: Snapshot, { standing, isAdmin }: Principal): void 
   if (isAdmin && !now.isAdmin) throw new errors.Forbidden('You are not an admin any more, and nothing was changed')
 }
 
-/** The changes that replace plain tokens, which an edit of the settings file left, by hashes: made whenever something is written. */
+/**
+ * The changes that replace plain tokens, which an edit of the settings file left, by hashes: made whenever something is
+ * written.
+ */
 function hashTokens ({ keys }: Snapshot, asked: readonly Change[]): Change[] {
   const touched = new Set(asked.flatMap((change) => change.entity === 'bearerKeys' ? [change.key] : []))
   return [...keys.values()].flatMap((key): Change[] =>
-    key.token === undefined || touched.has(key.id) ? [] : [{ entity: 'bearerKeys', key: key.id, value: withoutToken(key) }]
+    key.token === undefined ||
+      touched.has(key.id)
+      ? []
+      : [{ entity: 'bearerKeys', key: key.id, value: withoutToken(key) }]
   )
 }

@@ -1,33 +1,40 @@
 /** Bounds of servers. docs/limits.md is generated from them. */
 export const upstreamLimits = {
   /**
-   * Logins at upstream servers. `holders`: max logins of one server in memory; beyond: the one that was used longest ago is dropped, and
-   * read again on demand. `flows`: max of them that wait for their user; beyond: the oldest address is of no use. `told`: max clients that
-   * are told of the end of one; beyond: the others try again by themselves. `flowTime`: how long an address is good for, in ms. `document`:
-   * max size of one answer of an authorization server, in bytes, `time`: max time for it, in ms; beyond: the login fails. `token`: max
-   * length of a token, in characters; beyond: the login fails.
+   * Logins at upstream servers. `holders`: max logins of one server in memory; beyond: the one that was used longest
+   * ago is dropped, and read again on demand. `flows`: max of them that wait for their user; beyond: the oldest address
+   * is of no use. `told`: max clients that are told of the end of one; beyond: the others try again by themselves.
+   * `flowTime`: how long an address is good for, in ms. `document`: max size of one answer of an authorization server,
+   * in bytes, `time`: max time for it, in ms; beyond: the login fails. `token`: max length of a token, in characters;
+   * beyond: the login fails.
    */
-  login: { holders: 1_000, flows: 1_000, told: 100, flowTime: 60 * 60_000, document: 256 * 1024, time: 15_000, token: 12 * 1024 },
+  login: {
+    holders: 1_000, flows: 1_000, told: 100, flowTime: 60 * 60_000, document: 256 * 1024, time: 15_000, token: 12 * 1024
+  },
 
   /**
-   * Tests of servers before they are stored. `places`: max at the same time, `perOwner`: of one owner; beyond: 429. `time`: max time of
-   * one, in ms; beyond: it ends without a connection.
+   * Tests of servers before they are stored. `places`: max at the same time, `perOwner`: of one owner; beyond: 429.
+   * `time`: max time of one, in ms; beyond: it ends without a connection.
    */
   serverTests: { places: 8, time: 60_000 },
 
   /**
-   * Questions of modern servers to clients of earlier revisions. `rounds`: max times that one call is answered with questions,
-   * `questions`: max of one such answer; beyond: the call fails. `pause`: time until a request is sent again that nothing was asked for, in
-   * ms, times the round. `headerPages`: max pages of tools that are read to learn the headers of one; beyond: it is called without.
+   * Questions of modern servers to clients of earlier revisions. `rounds`: max times that one call is answered with
+   * questions, `questions`: max of one such answer; beyond: the call fails. `pause`: time until a request is sent again
+   * that nothing was asked for, in ms, times the round. `headerPages`: max pages of tools that are read to learn the
+   * headers of one; beyond: it is called without.
    */
   inputRounds: { rounds: 32, questions: 32, pause: 100, headerPages: 100 },
 
-  /** Max sets of client capabilities whose catalogues are cached per server; beyond: the oldest is dropped, and read again on demand. */
+  /**
+   * Max sets of client capabilities whose catalogues are cached per server; beyond: the oldest is dropped, and read
+   * again on demand.
+   */
   classesPerServer: 32,
 
   /**
-   * Max tasks, and max URL elicitations, awaited per upstream connection; beyond: the oldest of the owner that has most is forgotten, a
-   * task that is over first, and its notifications are dropped.
+   * Max tasks, and max URL elicitations, awaited per upstream connection; beyond: the oldest of the owner that has most
+   * is forgotten, a task that is over first, and its notifications are dropped.
    */
   tasksPerConnection: 1_000,
 
@@ -35,14 +42,14 @@ export const upstreamLimits = {
   taskTime: 60 * 60_000,
 
   /**
-   * Max upstream connections per server, with a share for each owner; beyond: the oldest idle one is closed (of the owner, where the share
-   * is used up), or -32001 when none is idle and none is `leftUnanswered`.
+   * Max upstream connections per server, with a share for each owner; beyond: the oldest idle one is closed (of the
+   * owner, where the share is used up), or -32001 when none is idle and none is `leftUnanswered`.
    */
   linksPerServer: 64,
 
   /**
-   * Time after which a question counts as left unanswered, in ms: where an owner has had its share of connections, the one whose calls have
-   * all waited for answers for longest is closed then.
+   * Time after which a question counts as left unanswered, in ms: where an owner has had its share of connections, the
+   * one whose calls have all waited for answers for longest is closed then.
    */
   leftUnanswered: 10_000,
 
@@ -53,8 +60,8 @@ export const upstreamLimits = {
   allChildrenPerOwner: 16,
 
   /**
-   * How often one owner may cause a process of a stdio server to be started. `burst`: max starts at once; `interval`: time until there is
-   * one more, in ms; beyond: -32001.
+   * How often one owner may cause a process of a stdio server to be started. `burst`: max starts at once; `interval`:
+   * time until there is one more, in ms; beyond: -32001.
    */
   childStarts: { burst: 16, interval: 2_000 },
 
@@ -77,18 +84,22 @@ export const upstreamLimits = {
   instructions: 64 * 1024,
 
   /**
-   * Max size of all that the servers of one user who is not an admin list, in bytes of memory; beyond: the rest is left out, with a
-   * warning.
+   * Max size of all that the servers of one user who is not an admin list, in bytes of memory; beyond: the rest is left
+   * out, with a warning.
    */
   cataloguesPerUser: 16 * 1024 * 1024,
 
   /**
-   * Lists that are read again because they changed, or their server was connected anew, of all servers of one user, or of one server of an
-   * admin. `perSecond`: max size per second, in bytes of memory; `burst`: max size at once; beyond: they are read later.
+   * Lists that are read again because they changed, or their server was connected anew, of all servers of one user, or
+   * of one server of an admin. `perSecond`: max size per second, in bytes of memory; `burst`: max size at once; beyond:
+   * they are read later.
    */
   catalogueReads: { perSecond: 1024 * 1024, burst: 4 * 1024 * 1024 },
 
-  /** Max size of one item, and of the members of a list beside its items, in characters; beyond: left out, with a warning. */
+  /**
+   * Max size of one item, and of the members of a list beside its items, in characters; beyond: left out, with a
+   * warning.
+   */
   itemSize: 1024 * 1024,
 
   /** Max length of a description, in characters; beyond: it is cut. */
@@ -126,7 +137,10 @@ export const upstreamLimits = {
     operations: 10_000,
     /** Max size of what is kept of one operation to call it, in characters; beyond: it is left out, with a warning. */
     plan: 256 * 1024,
-    /** Max size of a description's tools, and of what is kept to call them, in characters; beyond: the rest is left out, with a warning. */
+    /**
+     * Max size of a description's tools, and of what is kept to call them, in characters; beyond: the rest is left out,
+     * with a warning.
+     */
     total: 24 * 1024 * 1024,
     /** Max size of one tool's input schema, in characters; beyond: it loses descriptions, then depth. */
     schema: 64 * 1024,
@@ -134,7 +148,10 @@ export const upstreamLimits = {
     instructions: 4 * 1024,
     /** Max warnings listed one by one per description; beyond: the others are counted. */
     warnings: 20,
-    /** Max size of one page of the list of tools, and of what is kept to call them, in characters; beyond: the next page begins. */
+    /**
+     * Max size of one page of the list of tools, and of what is kept to call them, in characters; beyond: the next page
+     * begins.
+     */
     page: 128 * 1024,
     /** Max size of an answer of the API, in bytes; beyond: the call fails. */
     answer: 16 * 1024 * 1024,

@@ -40,7 +40,9 @@ export class StatusLog {
     }
   }
 
-  /** Logs a remark, unless it was logged lately: a server decides how often its lists are read, and could fill the log. */
+  /**
+   * Logs a remark, unless it was logged lately: a server decides how often its lists are read, and could fill the log.
+   */
   readonly remark: Log = (level, sentence, more) => {
     if (level === 'warn') {
       const now = this.#now()

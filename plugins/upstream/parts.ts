@@ -66,9 +66,13 @@ class UpstreamHooks {
   }
 }
 
-/** `app.upstreams`: the running servers, as providers of the gateway. They connect once the app is ready, and never delay it. */
+/**
+ * `app.upstreams`: the running servers, as providers of the gateway. They connect once the app is ready, and never
+ * delay it.
+ */
 const upstream = fp<UpstreamOptions>(async (app, options) => {
-  const { catalogueCache: cache, initTimeout, requestTimeout, environment, childUser, childRecord, connects = true } = options
+  const { catalogueCache: cache, initTimeout, requestTimeout, environment, childUser, childRecord, connects = true } =
+    options
   const record = childRecord === undefined
     ? undefined
     : new ChildRecord(childRecord, (level, sentence) => { app.log[level](sentence) })
@@ -86,7 +90,9 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
         install: () => app.settings.current.system.install,
         isOurs
       },
-      dialling: new Semaphore({ places: upstreamLimits.concurrentSpawns, perOwner: upstreamLimits.concurrentSpawnsPerUser, reserved: 1 }),
+      dialling: new Semaphore(
+        { places: upstreamLimits.concurrentSpawns, perOwner: upstreamLimits.concurrentSpawnsPerUser, reserved: 1 }
+      ),
       initTimeout,
       requestTimeout
     },

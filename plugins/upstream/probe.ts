@@ -18,7 +18,9 @@ export interface Probe {
  * @param time max time to wait, in ms
  * @param signal aborted: the result is not needed
  */
-export async function probe (make: (statusChanged: () => void) => Upstream, time: number, signal: AbortSignal): Promise<Probe> {
+export async function probe (
+  make: (statusChanged: () => void) => Upstream, time: number, signal: AbortSignal
+): Promise<Probe> {
   const begun = Date.now()
   let settle = (): void => {}
   const settled = new Promise<void>((resolve) => { settle = resolve })

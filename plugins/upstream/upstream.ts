@@ -167,7 +167,8 @@ export class Upstream implements Provider {
   /** What of its config has no effect, and what of its lists and messages is left out or mended, for its managers. */
   get warnings (): readonly string[] {
     const { sharedApi } = this.#deps.connecting.transport
-    const leftOut = [...sharedApi.warnings, ...this.#catalogues.leftOut, ...this.#mended.sentences].map((sentence) => this.redact(sentence))
+    const leftOut = [...sharedApi.warnings, ...this.#catalogues.leftOut, ...this.#mended.sentences].map((sentence) =>
+      this.redact(sentence))
     return leftOut.length === 0 ? this.#ineffective : [...this.#ineffective, ...leftOut]
   }
 
@@ -257,7 +258,8 @@ export class Upstream implements Provider {
     // A request about a task goes to where the task runs.
     const taskSlot = method.startsWith('tasks/') ? this.#placement.ofTask(exchange.params.taskId, client) : undefined
     const slot = taskSlot ?? this.#placement.slotFor(client, passed)
-    const { timeout = this.#deps.connecting.requestTimeout, resetTimeoutOnProgress = true, maxTotalTimeout } = this.config.options ?? {}
+    const { timeout = this.#deps.connecting.requestTimeout, resetTimeoutOnProgress = true, maxTotalTimeout } =
+      this.config.options ?? {}
     const options = {
       changes: changesOf(exchange, changes),
       deadlines: { timeout, resetTimeoutOnProgress, maxTotalTimeout },

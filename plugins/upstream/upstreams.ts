@@ -77,7 +77,8 @@ export class Upstreams implements ProviderSource {
     const former = new Map<string, Upstream>()
     for (const [name, upstream] of this.#upstreams) {
       const server = servers.get(name)
-      if (server && isUsable(server) && (server.config === upstream.config || sameConnection(server.config, upstream.config))) continue
+      if (server && isUsable(server) && (server.config === upstream.config ||
+          sameConnection(server.config, upstream.config))) continue
       this.#upstreams.delete(name)
       this.#withOwnCatalogues.delete(upstream)
       former.set(name, upstream)
@@ -91,7 +92,9 @@ export class Upstreams implements ProviderSource {
     for (const upstream of former.values()) this.#end(upstream)
     for (const name of this.#configured) if (!servers.has(name)) this.#forget(name)
     this.#configured = [...servers.keys()]
-    await Promise.all(fresh.map(async (upstream) => { await upstream.restore(() => this.#deps.cache.read(upstream.name)) }))
+    await Promise.all(
+      fresh.map(async (upstream) => { await upstream.restore(() => this.#deps.cache.read(upstream.name)) })
+    )
     this.#host.changed()
     await Promise.all(fresh.map(async (upstream) => { await this.#connect(upstream) }))
   }
@@ -124,7 +127,9 @@ export class Upstreams implements ProviderSource {
   }
 
   counts (): Record<ProviderStatus, number> {
-    const counts: Record<ProviderStatus, number> = { connecting: 0, connected: 0, disconnected: 0, oauth_required: 0, disabled: 0 }
+    const counts: Record<ProviderStatus, number> = {
+      connecting: 0, connected: 0, disconnected: 0, oauth_required: 0, disabled: 0
+    }
     for (const { status } of this.#upstreams.values()) counts[status]++
     return counts
   }
@@ -136,11 +141,14 @@ export class Upstreams implements ProviderSource {
    * @param signal aborted: the result is not needed
    * @throws ShareError where lists of its user's servers were read often
    */
-  async probe (name: string, { enabled: _, startOnDemand: __, ...config }: Server['config'], signal: AbortSignal): Promise<Probe> {
+  async probe (
+    name: string, { enabled: _, startOnDemand: __, ...config }: Server['config'], signal: AbortSignal
+  ): Promise<Probe> {
     const { connecting, settings, logins, isOurs } = this.#deps
     const user = settings.userOf(config)
     if (user !== undefined && this.#shares.wait(name, user) > 0) {
-      throw new ShareError('Lists of your servers were read as often as those of one user may be; try again in some seconds', true)
+      throw new ShareError('Lists of your servers were read as often as those of one user may be; try again in some ' +
+        'seconds', true)
     }
     const make = (statusChanged: () => void): Upstream => new Upstream(name, config, {
       connecting: { ...connecting, transport: this.#transportFor(config, () => {}) },
@@ -159,7 +167,10 @@ export class Upstreams implements ProviderSource {
         log: () => {},
         listsChanged: () => {},
         statusChanged,
-        onQuestion: async () => { throw new RpcError(code.methodNotFound, 'nobody can be asked while a server is tested') },
+        onQuestion: async () => {
+          throw new RpcError(code.methodNotFound, 'nobody can be asked while a server is ' +
+          'tested')
+        },
         broadcast: () => {}
       }
     })
@@ -190,7 +201,10 @@ export class Upstreams implements ProviderSource {
 
   #forget (name: string): void {
     const { cache, log } = this.#deps
-    cache.remove(name).catch((error: unknown) => { log(name, 'warn', 'its catalogue could not be removed from disk', { error }) })
+    cache.remove(name).catch((error: unknown) => {
+      log(name, 'warn', 'its catalogue could not be removed ' +
+      'from disk', { error })
+    })
   }
 
   #end (upstream: Upstream): void {
@@ -222,7 +236,9 @@ export class Upstreams implements ProviderSource {
     const isFirst = !this.#isStarted
     const statusLog = new StatusLog((level, sentence, more) => { log(name, level, sentence, more) })
     const { lines, size } = upstreamLimits.stderrLines
-    const printed = new LineLimit({ burst: size, perSecond: size }, (omitted) => { print(name, `${omitted} more lines in this second`) })
+    const printed = new LineLimit(
+      { burst: size, perSecond: size }, (omitted) => { print(name, `${omitted} more lines in this second`) }
+    )
     // The text of a line is made only if it is printed.
     const onLine: TransportDeps['onLine'] = ({ length, text }) => {
       if (printed.allows(Math.max(length, size / lines))) print(name, text())
@@ -246,12 +262,16 @@ export class Upstreams implements ProviderSource {
         keep: (text) => {
           // What a removed server listed is removed with it, and never shown as that of another one of its name.
           if (!isCurrent()) return
-          cache.write(name, text).catch((error: unknown) => { log(name, 'warn', 'its catalogue could not be kept on disk', { error }) })
+          cache.write(name, text).catch((error: unknown) => {
+            log(name, 'warn', 'its catalogue could not be kept ' +
+            'on disk', { error })
+          })
         }
       },
       waiting: {
         isUsers: () => userOf(config) !== undefined,
-        // All clients wait for the servers that this process has started with, and owners for those that they add or reload.
+        // All clients wait for the servers that this process has started with, and owners for those that they add or
+        // reload.
         isWaitedFor: ({ user }) => isFirst || user === userOf(config)
       },
       listener: {
@@ -284,6 +304,8 @@ export class Upstreams implements ProviderSource {
     const [catalogue] = upstream.catalogues()
     if (catalogue === undefined || this.#remarked.has(upstream)) return
     this.#remarked.add(upstream)
-    for (const sentence of this.#deps.settings.remarks(upstream.name, catalogue)) this.#deps.log(upstream.name, 'warn', sentence)
+    for (const sentence of this.#deps.settings.remarks(upstream.name, catalogue)) {
+      this.#deps.log(upstream.name, 'warn', sentence)
+    }
   }
 }

@@ -21,5 +21,7 @@ export function legacyParams (exchange: Exchange, changes: Readonly<Record<strin
   const text = outgoingParams(exchange, changes, token)
   if (!hasLevel && !hasRounds) return text
   const own = hasLevel ? withMembers(memberOf(text, '_meta') ?? '{}', ofThatHop) : undefined
-  return withMembers(text, { ...(hasRounds && ofRounds), ...(own !== undefined && { _meta: own === '{}' ? undefined : own }) })
+  return withMembers(
+    text, { ...(hasRounds && ofRounds), ...(own !== undefined && { _meta: own === '{}' ? undefined : own }) }
+  )
 }

@@ -78,7 +78,8 @@ export class LegacyUpstreamSession implements UpstreamSession {
   }
 
   call (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'over'>): Promise<Response> {
-    const call = new Call(this.#peer, exchange, { changes, deadlines, headers, over: this.#over, paramsOf: legacyParams })
+    const call =
+      new Call(this.#peer, exchange, { changes, deadlines, headers, over: this.#over, paramsOf: legacyParams })
     if (!call.over) this.#calls.set(call.id, call)
     return call.answer
   }
@@ -97,7 +98,8 @@ export class LegacyUpstreamSession implements UpstreamSession {
   async request (method: string, paramsText = '{}', timeout = this.#client.initTimeout): Promise<string> {
     const id = this.#peer.nextId
     const timer = setTimeout(() => {
-      this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ${timeout / 1_000} s`, { isPublic: true }))
+      this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ` +
+        `${timeout / 1_000} s`, { isPublic: true }))
     }, timeout)
     try {
       const { resultText, errorText } = await this.#peer.request(method, paramsText)
@@ -160,7 +162,9 @@ export class LegacyUpstreamSession implements UpstreamSession {
       const answer = await this.#handlers.question(question, this.#originOf(origin))
       if (!controller.signal.aborted) this.#peer.answer(idText, answer)
     } catch (error) {
-      const failure = error instanceof RpcError ? error : new RpcError(code.internal, 'The question could not be answered', 'internal')
+      const failure = error instanceof RpcError
+        ? error
+        : new RpcError(code.internal, 'The question could not be answered', 'internal')
       if (!controller.signal.aborted) this.#peer.answer(idText, { kind: 'response', id, errorText: failure.toText() })
     } finally {
       this.#questions.delete(id)
@@ -192,10 +196,12 @@ function identityOf (result: string): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { protocolVersion: version, capabilities, instructions } = isObject(value) ? value : {}
   if (version === undefined || version === null) {
-    throw new UpstreamError('refused', 'the answer to initialize is not valid: its result has no protocolVersion', { isPublic: true })
+    throw new UpstreamError('refused', 'the answer to initialize is not valid: its result has no ' +
+      'protocolVersion', { isPublic: true })
   }
   if (!isLegacyVersion(version)) {
-    throw new UpstreamError('refused', `the server speaks MCP ${JSON.stringify(version)}, which Tool-Hub does not support`)
+    throw new UpstreamError('refused', `the server speaks MCP ${JSON.stringify(version)}, which Tool-Hub does not ` +
+      'support')
   }
   return {
     version,

@@ -4,7 +4,8 @@ export type LegacyVersion = typeof legacyVersions[number]
 
 export const latestLegacy: LegacyVersion = legacyVersions[0]
 
-export const isLegacyVersion = (value: unknown): value is LegacyVersion => legacyVersions.some((version) => version === value)
+export const isLegacyVersion = (value: unknown): value is LegacyVersion =>
+  legacyVersions.some((version) => version === value)
 
 /**
  * The version to answer `initialize` with: the requested one if it is supported, else the newest (Lifecycle, "Version

@@ -84,9 +84,12 @@ const notSupported = (versions: readonly unknown[]): UpstreamError =>
 function identityOf (result: string, version: ModernVersion): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { supportedVersions, capabilities, instructions } = isObject(value) ? value : {}
-  if (!Array.isArray(supportedVersions) || !supportedVersions.includes(version)) throw new NotModern('it offers no revision of this era')
+  if (!Array.isArray(supportedVersions) || !supportedVersions.includes(version)) {
+    throw new NotModern('it offers no revision of this era')
+  }
   // It stood beside the other members in drafts of the revision.
-  const info = memberOf(memberOf(result, '_meta') ?? '{}', metaKeys.serverInfo) ?? memberOf(result, 'serverInfo') ?? '{}'
+  const info =
+    memberOf(memberOf(result, '_meta') ?? '{}', metaKeys.serverInfo) ?? memberOf(result, 'serverInfo') ?? '{}'
   return {
     version,
     capabilities: isObject(capabilities) ? capabilities : {},

@@ -7,7 +7,8 @@ export type ModernVersion = typeof modernVersions[number]
 
 export const latestModern: ModernVersion = modernVersions[0]
 
-export const isModernVersion = (value: unknown): value is ModernVersion => modernVersions.some((version) => version === value)
+export const isModernVersion = (value: unknown): value is ModernVersion =>
+  modernVersions.some((version) => version === value)
 
 /** The members of `_meta` that MCP reserves for this era, beside `progressToken` and the trace context. */
 export const metaKeys = {
@@ -37,7 +38,8 @@ export const modernCode = {
   unsupportedVersion: -32022
 } as const
 
-export const isModernCode = (code: number): boolean => code <= modernCode.headerMismatch && code >= modernCode.unsupportedVersion
+export const isModernCode = (code: number): boolean =>
+  code <= modernCode.headerMismatch && code >= modernCode.unsupportedVersion
 
 /** HTTP headers that repeat members of the body, in lower case. */
 export const headerNames = {
@@ -56,7 +58,8 @@ const named: Readonly<Record<string, 'name' | 'uri' | undefined>> = {
 }
 
 /** The member of `params` that `Mcp-Name` repeats; undefined where the method has no such header. */
-export const nameMemberOf = (method: string): 'name' | 'uri' | undefined => Object.hasOwn(named, method) ? named[method] : undefined
+export const nameMemberOf = (method: string): 'name' | 'uri' | undefined =>
+  Object.hasOwn(named, method) ? named[method] : undefined
 
 /** The methods that may be answered with `input_required` (MCP 2026-07-28, "Multi Round-Trip Requests"). */
 export const maySuspend = (method: string): boolean => nameMemberOf(method) !== undefined

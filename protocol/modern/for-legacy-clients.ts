@@ -59,7 +59,9 @@ export function translated ({ code: number, message }: RpcError, errorText: stri
   const text = number === modernCode.missingCapability
     ? `The server needs a capability that was not declared to it: ${message}`
     : `The server refused how Tool-Hub sent the request: ${message}`
-  const error = JSON.stringify({ code: number === modernCode.missingCapability ? code.invalidRequest : code.internal, message: text })
+  const error = JSON.stringify(
+    { code: number === modernCode.missingCapability ? code.invalidRequest : code.internal, message: text }
+  )
   return data === undefined ? error : withMembers(error, { data })
 }
 
@@ -97,7 +99,8 @@ function objectSchema (text: string, isObject: boolean): string | undefined {
   const members = new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))
   const { type, required, properties } = Object.fromEntries(members)
   if (!text.startsWith('{') || (type === undefined ? !isObject : JSON.parse(type) !== 'object')) return undefined
-  if (required !== undefined && !(required.startsWith('[') && elementsOf(required).every((each) => each.startsWith('"')))) return undefined
+  if (required !== undefined && !(required.startsWith('[') &&
+      elementsOf(required).every((each) => each.startsWith('"')))) return undefined
   if (properties === undefined) return type === undefined ? withMembers(text, { type: '"object"' }) : text
   const own = objectProperties(properties)
   if (own === undefined) return undefined

@@ -61,8 +61,13 @@ export class InputRounds {
     const requests = asked === undefined
       ? []
       : membersOf(asked).map(({ key, start, end }) => ({ key, text: asked.slice(start, end) }))
-    if (requests.length > most.questions) throw refused(`it asks ${requests.length} questions at once, and ${most.questions} is the most`)
-    if (requests.length === 0) await new Promise((resolve) => { setTimeout(resolve, most.pause * state.rounds).unref() })
+    if (requests.length > most.questions) {
+      throw refused(`it asks ${requests.length} questions at once, and ` +
+      `${most.questions} is the most`)
+    }
+    if (requests.length === 0) {
+      await new Promise((resolve) => { setTimeout(resolve, most.pause * state.rounds).unref() })
+    }
     const answers = await Promise.all(requests.map(async ({ key, text }) => {
       const answer = await this.#answer(call, text, state.ends.signal)
       return `${JSON.stringify(key)}:${answer}`
@@ -82,7 +87,10 @@ export class InputRounds {
   /** The text of the client's answer to one question. */
   async #answer (call: Call, text: string, signal: AbortSignal): Promise<string> {
     const method = smallMemberOf(text, 'method')
-    if (typeof method !== 'string' || !questions.has(method)) throw refused(`it asks for ${JSON.stringify(method)}, which is not in MCP`)
+    if (typeof method !== 'string' || !questions.has(method)) {
+      throw refused(`it asks for ${JSON.stringify(method)}, ` +
+      'which is not in MCP')
+    }
     // It may be kept for minutes, without the result that it is a part of.
     const paramsText = copyOf(withElicitationId(memberOf(text, 'params') ?? '{}'))
     const value: unknown = JSON.parse(paramsText)
@@ -94,7 +102,8 @@ export class InputRounds {
       outlivesRequest: false,
       progress: () => {}
     }
-    const { resultText, errorText } = await this.#ask(question, call).catch((error: unknown) => { throw notAsked(error, question, call) })
+    const { resultText, errorText } =
+      await this.#ask(question, call).catch((error: unknown) => { throw notAsked(error, question, call) })
     if (errorText !== undefined) {
       const error = toRpcError(errorText)
       const message = `The server's question (${method}) was answered with an error: ${error.message}`
@@ -136,7 +145,8 @@ function canBeAskedThis (capabilities: ClientCapabilities, asked: AskedFor): boo
   }
 }
 
-const refused = (what: string): RpcError => new RpcError(code.internal, `The server cannot be served: ${what}`, 'upstream')
+const refused = (what: string): RpcError =>
+  new RpcError(code.internal, `The server cannot be served: ${what}`, 'upstream')
 
 /** The requests that an answer may contain (MCP 2026-07-28, "Multi Round-Trip Requests"). */
 export const questions: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
@@ -157,7 +167,9 @@ export function saysWhat (resultText: string): boolean {
 }
 
 /** The capabilities of a client that can be asked this; undefined: no client can. */
-export function requiredFor (method: string, params: Readonly<Record<string, unknown>>): ClientCapabilities | undefined {
+export function requiredFor (
+  method: string, params: Readonly<Record<string, unknown>>
+): ClientCapabilities | undefined {
   switch (method) {
     case 'elicitation/create': return { elicitation: params.mode === 'url' ? { url: {} } : { form: {} } }
     case 'sampling/createMessage': return { sampling: params.tools === undefined ? {} : { tools: {} } }

@@ -7,7 +7,8 @@ import { metaKeys } from './envelope.ts'
 import type { Outgoing } from './outgoing.ts'
 
 /** The lists whose changes a server can tell, by their capability, and the member of the filter that asks for them. */
-const listFilters = [['tools', 'toolsListChanged'], ['prompts', 'promptsListChanged'], ['resources', 'resourcesListChanged']] as const
+const listFilters =
+  [['tools', 'toolsListChanged'], ['prompts', 'promptsListChanged'], ['resources', 'resourcesListChanged']] as const
 
 /** Failures in a row that still lengthen the pause before a stream is opened again. */
 const maxFailures = 5
@@ -102,7 +103,10 @@ export class Listening {
     const { method, params, paramsText } = notification
     if (method === 'notifications/cancelled') {
       const stream = this.#find(params.requestId)
-      if (stream) this.#deps.peer.abandon(stream.id, new UpstreamError('broken', 'the server ended the subscription', { isPublic: true }))
+      if (stream) {
+        this.#deps.peer
+          .abandon(stream.id, new UpstreamError('broken', 'the server ended the subscription', { isPublic: true }))
+      }
       return true
     }
     const { _meta } = params
@@ -126,7 +130,9 @@ export class Listening {
 
   get #filter (): string | undefined {
     const wants = Object.keys(this.#lists).length > 0 || this.#uris.size > 0
-    return wants ? JSON.stringify({ ...this.#lists, ...(this.#uris.size > 0 && { resourceSubscriptions: [...this.#uris] }) }) : undefined
+    return wants
+      ? JSON.stringify({ ...this.#lists, ...(this.#uris.size > 0 && { resourceSubscriptions: [...this.#uris] }) })
+      : undefined
   }
 
   /**
@@ -136,7 +142,8 @@ export class Listening {
   async #open (): Promise<void> {
     while (!this.#closed && this.#stream?.filter !== this.#filter) {
       const filter = this.#filter
-      const opening = this.#opening ??= { filter, done: this.#replace(filter).finally(() => { this.#opening = undefined }) }
+      const opening =
+        this.#opening ??= { filter, done: this.#replace(filter).finally(() => { this.#opening = undefined }) }
       await opening.done
       if (opening.filter === this.#filter) return
     }
@@ -174,12 +181,15 @@ export class Listening {
       }
     })
     const timer = setTimeout(() => {
-      peer.abandon(id, new UpstreamError('timeout', `no answer to subscriptions/listen within ${timeout / 1_000} s`, { isPublic: true }))
+      peer.abandon(id, new UpstreamError('timeout', 'no answer to subscriptions/listen within ' +
+        `${timeout / 1_000} s`, { isPublic: true }))
     }, timeout)
     timer.unref()
     const stream: Stream = { id, filter, begun: Date.now(), acknowledged, acknowledge }
     const params = outgoing.ownParams(`{"notifications":${filter}}`)
-    peer.request('subscriptions/listen', params, undefined, undefined, undefined, outgoing.ownHeaders('subscriptions/listen'))
+    peer.request(
+      'subscriptions/listen', params, undefined, undefined, undefined, outgoing.ownHeaders('subscriptions/listen')
+    )
       .then((response) => ended(response), (error: unknown) => error)
       .then((error) => {
         refuse(error)
@@ -196,13 +206,16 @@ export class Listening {
     if (wasOpen) this.#stream = undefined
     // One that replaces another is opened for somebody who hears of the failure.
     else if (this.#next !== stream || this.#stream !== undefined) return
-    if (error instanceof UpstreamError && (error.fault === 'expired' || (error.fault === 'unreachable' && this.#failures > 0))) {
+    if (error instanceof UpstreamError &&
+        (error.fault === 'expired' || (error.fault === 'unreachable' && this.#failures > 0))) {
       this.#deps.lost(error)
       return
     }
     // A server that does not know the method has nothing to tell.
     if (error instanceof RpcError && error.code === code.methodNotFound) return
-    if (!(wasOpen && Date.now() - stream.begun > steadyAfter)) this.#failures = Math.min(this.#failures + 1, maxFailures)
+    if (!(wasOpen && Date.now() - stream.begun > steadyAfter)) {
+      this.#failures = Math.min(this.#failures + 1, maxFailures)
+    }
     const wait = Math.min(reconnect.delay * 2 ** Math.max(this.#failures - 1, 0), reconnect.longest)
     this.#timer = setTimeout(() => { void this.#reopen() }, wait)
     this.#timer.unref()
@@ -214,7 +227,9 @@ export class Listening {
     if (!this.#stream) return
     for (const [name, member] of listFilters) {
       if (this.#lists[member] === undefined) continue
-      this.#deps.heard({ kind: 'notification', method: `notifications/${name}/list_changed`, params: {}, paramsText: '{}' })
+      this.#deps.heard(
+        { kind: 'notification', method: `notifications/${name}/list_changed`, params: {}, paramsText: '{}' }
+      )
     }
   }
 
@@ -227,4 +242,6 @@ export class Listening {
 
 /** Why a stream ended that has its answer. */
 const ended = ({ errorText }: Response): Error =>
-  errorText === undefined ? new UpstreamError('broken', 'the server ended the subscription', { isPublic: true }) : toRpcError(errorText)
+  errorText === undefined
+    ? new UpstreamError('broken', 'the server ended the subscription', { isPublic: true })
+    : toRpcError(errorText)

@@ -33,7 +33,9 @@ export class Outgoing {
 
   /** The params of a request of the gateway's own. @param meta further members of `_meta`, as JSON text */
   ownParams (paramsText: string, meta?: Changes): string {
-    return withMembers(paramsText, { _meta: withMembers(memberOf(paramsText, '_meta') ?? '{}', { ...meta, ...this.#members }) })
+    return withMembers(
+      paramsText, { _meta: withMembers(memberOf(paramsText, '_meta') ?? '{}', { ...meta, ...this.#members }) }
+    )
   }
 
   /**
@@ -46,7 +48,8 @@ export class Outgoing {
     const { params: { _meta } } = exchange
     const paramsText = withoutAnswers(exchange)
     const level = hasLogs ? levelFor(exchange) : undefined
-    const own = changes._meta ?? (_meta !== undefined && mayHaveMeta.test(paramsText) ? memberOf(paramsText, '_meta') : undefined)
+    const own = changes._meta ??
+      (_meta !== undefined && mayHaveMeta.test(paramsText) ? memberOf(paramsText, '_meta') : undefined)
     if (own === undefined) {
       const text = Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
       return withLast(text, '_meta', this.#wholeMeta(level))
@@ -62,7 +65,9 @@ export class Outgoing {
   #wholeMeta (level: Level | undefined): string {
     const known = this.#whole.get(level)
     if (known !== undefined) return known
-    const made = withMembers('{}', level === undefined ? this.#members : { ...this.#members, [metaKeys.logLevel]: JSON.stringify(level) })
+    const made = withMembers(
+      '{}', level === undefined ? this.#members : { ...this.#members, [metaKeys.logLevel]: JSON.stringify(level) }
+    )
     this.#whole.set(level, made)
     return made
   }
@@ -106,8 +111,12 @@ const mayHaveMeta = /_meta|\\u/
 const ofRounds = { inputResponses: undefined, requestState: undefined }
 
 /** The text of a request's params, without a state or answers that nobody here has given the client or asked it for. */
-function withoutAnswers ({ canSuspend, method, params: { inputResponses, requestState }, paramsText }: Exchange): string {
-  if (canSuspend || (inputResponses === undefined && requestState === undefined) || !maySuspend(method)) return paramsText
+function withoutAnswers (
+  { canSuspend, method, params: { inputResponses, requestState }, paramsText }: Exchange
+): string {
+  if (canSuspend || (inputResponses === undefined && requestState === undefined) || !maySuspend(method)) {
+    return paramsText
+  }
   return withMembers(paramsText, ofRounds)
 }
 

@@ -53,7 +53,8 @@ function collect (schema: unknown, path: readonly string[] | undefined, found: P
     if (keyword === annotation || data.has(keyword)) return true
     if (!maps.has(keyword) || !isObject(value)) return collect(value, undefined, found, depth + 1)
     const isReachable = keyword === 'properties' && path !== undefined
-    return Object.entries(value).every(([key, each]) => collect(each, isReachable ? [...path, key] : undefined, found, depth + 1))
+    return Object.entries(value).every(([key, each]) =>
+      collect(each, isReachable ? [...path, key] : undefined, found, depth + 1))
   })
 }
 

@@ -114,7 +114,9 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     return this.#outgoing.params(exchange, changes, id, this.#hasLogs)
   }
 
-  headers (exchange: Exchange, changes: Changes): Record<string, string> { return this.#outgoing.headers(exchange, changes) }
+  headers (exchange: Exchange, changes: Changes): Record<string, string> {
+    return this.#outgoing.headers(exchange, changes)
+  }
 
   sentAgain (call: Call, former: number): void {
     this.#calls.take(former)
@@ -124,7 +126,10 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   next (call: Call, response: Response): Promise<Changes> | undefined {
     const { resultText, errorText } = response
     if (errorText !== undefined) return this.#refused(call, response, errorText)
-    const type = resultText !== undefined && mayBeOfOtherType.test(resultText) ? unknownType(call, resultText) : undefined
+    const type = resultText !== undefined &&
+      mayBeOfOtherType.test(resultText)
+      ? unknownType(call, resultText)
+      : undefined
     if (type !== undefined) {
       delete response.resultText
       const message = `The server answered with a result of the type ${type}, which it was not offered`
@@ -135,7 +140,9 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     if (call.exchange?.canSuspend === true || resultText === undefined) return undefined
     if (!isInputRequired(response)) {
       // A client that can be told nothing beside the answer is no client of MCP.
-      if (call.method === 'tools/call' && call.client.listener !== undefined) response.resultText = withObject(resultText)
+      if (call.method === 'tools/call' && call.client.listener !== undefined) {
+        response.resultText = withObject(resultText)
+      }
       return undefined
     }
     return this.#rounds.answered(call, resultText)
@@ -147,7 +154,8 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
    */
   #refused (call: Call, response: Response, errorText: string): Promise<Changes> | undefined {
     const error = toRpcError(errorText)
-    if (error.code === code.invalidParams && call.exchange?.canSuspend !== true && namesMissing(call.method, errorText)) {
+    if (error.code === code.invalidParams && call.exchange?.canSuspend !== true &&
+        namesMissing(call.method, errorText)) {
       response.errorText = withMembers(errorText, { code: String(code.resourceNotFound) })
     }
     if (!isModernCode(error.code)) return undefined
@@ -156,7 +164,8 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       return this.#reread().then(() => ({}))
     }
     if (asksForLegacy(errorText)) {
-      return Promise.reject(new UpstreamError('expired', 'the server has gone back to an earlier MCP revision', { isPublic: true }))
+      return Promise.reject(new UpstreamError('expired', 'the server has gone back to an earlier MCP ' +
+        'revision', { isPublic: true }))
     }
     response.errorText = translated(error, errorText)
     return undefined
@@ -189,7 +198,8 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     const outgoing = this.#outgoing
     const id = this.#peer.nextId
     const timer = setTimeout(() => {
-      this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ${timeout / 1_000} s`, { isPublic: true }))
+      this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ` +
+        `${timeout / 1_000} s`, { isPublic: true }))
     }, timeout)
     try {
       const params = outgoing.ownParams(paramsText)
@@ -206,7 +216,8 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   #own (method: string, paramsText: string, result: string): string {
     const type = memberOf(result, 'resultType')
     if (type !== undefined && type !== 'null' && type !== JSON.stringify(resultTypes.complete)) {
-      throw new RpcError(code.internal, `The answer to ${method} is of the type ${type}, which is not in MCP`, 'upstream')
+      throw new RpcError(code.internal, `The answer to ${method} is of the type ` +
+        `${type}, which is not in MCP`, 'upstream')
     }
     const text = type === undefined ? result : withMembers(result, { resultType: undefined })
     // Where there are no headers, there is nothing wrong with a tool that names them badly.
@@ -239,12 +250,17 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     let timer: NodeJS.Timeout | undefined
     try {
       const late = new Promise<never>((_resolve, reject) => {
-        const fail = (): void => { reject(new UpstreamError('timeout', `no answer within ${timeout / 1_000} s`, { isPublic: true })) }
+        const fail = (): void => {
+          reject(new UpstreamError('timeout', `no answer within ${timeout / 1_000} s`, { isPublic: true }))
+        }
         timer = setTimeout(fail, timeout)
       })
       await Promise.race([discoverServer(this.#peer, this.#client, this.#options.tools, version), late])
     } catch (error) {
-      throw error instanceof NotModern ? new UpstreamError('expired', `it does not speak MCP ${version} any more`) : error
+      throw error instanceof NotModern
+        ? new UpstreamError('expired', 'it does not speak MCP ' +
+        `${version} any more`)
+        : error
     } finally {
       clearTimeout(timer)
     }
@@ -276,7 +292,9 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     const { method, params, paramsText } = notification
     const call = method === 'notifications/progress' ? this.#calls.get(Number(params.progressToken)) : undefined
     if (call) call.progress(paramsText)
-    else if (!this.#listening.take(notification, origin)) this.#handlers.notification(notification, this.#originOf(origin))
+    else if (!this.#listening.take(notification, origin)) {
+      this.#handlers.notification(notification, this.#originOf(origin))
+    }
   }
 
   #originOf (origin: number | undefined): Origin {
@@ -292,7 +310,8 @@ const gone: ReadonlySet<string> = new Set([
 
 /** Found in every result of a type that the core protocol does not define. */
 const mayBeOfOtherType = /"resultType"\s*:\s*(?!"complete"|"input_required")/
-const known: ReadonlySet<string | undefined> = new Set([undefined, ...Object.values(resultTypes).map((type) => JSON.stringify(type))])
+const known: ReadonlySet<string | undefined> =
+  new Set([undefined, ...Object.values(resultTypes).map((type) => JSON.stringify(type))])
 
 /**
  * The type of a result that is invalid for its client ("ResultType"): extensions may add types, but the gateway never

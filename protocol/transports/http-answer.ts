@@ -104,7 +104,9 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
       headers.location,
       textOf(headers['www-authenticate'])
     )
-    if (headers['content-encoding'] !== undefined && this.#body !== 'discard') this.#decode(decoderOf(String(headers['content-encoding'])))
+    if (headers['content-encoding'] !== undefined && this.#body !== 'discard') {
+      this.#decode(decoderOf(String(headers['content-encoding'])))
+    }
   }
 
   onResponseData (controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -216,7 +218,8 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
 }
 
 /** Headers that are sent several times are one list (RFC 9110 §5.3). */
-const textOf = (value: string | string[] | undefined): string | undefined => Array.isArray(value) ? value.join(', ') : value
+const textOf = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value.join(', ') : value
 
 /** A network error as a sentence for the operator: the host, and what to check. */
 export function networkFailure (error: Error, url: URL): string {
@@ -257,7 +260,9 @@ export function decoderOf (encoding: string | undefined): Transform | undefined 
     case undefined: case '': case 'identity': return undefined
     case 'gzip': case 'x-gzip': return createGunzip(lenient)
     case 'deflate': return createInflate(lenient)
-    case 'br': return createBrotliDecompress({ flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH })
+    case 'br': return createBrotliDecompress(
+      { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH }
+    )
     default: throw new SyntaxError('its content-encoding is not one of gzip, deflate and br')
   }
 }

@@ -38,7 +38,10 @@ const postHeaders = ['content-type', 'application/json', 'accept', 'application/
 const getHeaders = (lastEventId: string | undefined): string[] => [
   'accept',
   'text/event-stream',
-  ...(lastEventId === undefined || /\p{Cc}/u.test(lastEventId) ? [] : ['last-event-id', Buffer.from(lastEventId).toString('latin1')])
+  ...(lastEventId === undefined ||
+    /\p{Cc}/u.test(lastEventId)
+    ? []
+    : ['last-event-id', Buffer.from(lastEventId).toString('latin1')])
 ]
 
 /** The state shared by the HTTP requests of one connection to an upstream: address, session, revision, credentials. */
@@ -123,7 +126,8 @@ export class HttpConnection {
    * @param protocol headers that MCP prescribes; undefined: the message belongs to the session
    */
   #headers (passed: SendOptions['headers'], protocol: SendOptions['protocol'], more: readonly string[]): string[] {
-    const headers = Object.entries({ ...passed ?? this.options.passed?.(), ...this.options.headers, ...protocol }).flat()
+    const headers =
+      Object.entries({ ...passed ?? this.options.passed?.(), ...this.options.headers, ...protocol }).flat()
     headers.push(...more)
     if (protocol !== undefined) return headers
     if (this.#session !== undefined) headers.push('mcp-session-id', this.#session)
@@ -136,7 +140,9 @@ export class HttpConnection {
   }
 
   /** Sends an HTTP request. @param onSent told the value of `Authorization` that it is sent with */
-  dispatch ({ method, headers, body }: HttpRequest, answer: HttpAnswer, onSent?: (sent: string | undefined) => void): void {
+  dispatch (
+    { method, headers, body }: HttpRequest, answer: HttpAnswer, onSent?: (sent: string | undefined) => void
+  ): void {
     const { authorization, dispatcher } = this.options
     authorized(authorization, answer, (sent) => {
       onSent?.(sent)
@@ -198,7 +204,8 @@ export class HttpConnection {
   expire (): void {
     this.#isExpired = true
     if (this.#open.size === 0) {
-      this.receiver?.closed(new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true }))
+      this.receiver?.closed(new UpstreamError('expired', 'the upstream no longer knows our ' +
+        'session', { isPublic: true }))
     }
   }
 

@@ -156,7 +156,9 @@ export class HttpExchange implements AnswerHandlers {
       }
       this.#isAnswered = true
       connection.receiver?.message(message.id === null ? { ...message, id } : message, id)
-      if (this.#streams) connection.later(this.#request.method === 'GET' ? 0 : afterAnswer, () => { this.#closeStream() })
+      if (this.#streams) {
+        connection.later(this.#request.method === 'GET' ? 0 : afterAnswer, () => { this.#closeStream() })
+      }
     }
   }
 
@@ -174,7 +176,8 @@ export class HttpExchange implements AnswerHandlers {
     if (text === undefined) {
       // An upstream that wants to be polled ends a stream in good order, as often as it likes.
       this.#tries = 0
-      this.#resume(new UpstreamError('broken', 'the upstream ended its stream without an answer', { isPublic: true }), true)
+      this.#resume(new UpstreamError('broken', 'the upstream ended its stream without an ' +
+        'answer', { isPublic: true }), true)
     } else if (this.#status === 200 && text !== '') {
       this.#fail(new UpstreamError('broken', 'the upstream answered, but not this request', { isPublic: true }))
     } else if (this.#status >= 300 || this.#id !== undefined) this.#refused(text)
@@ -187,7 +190,8 @@ export class HttpExchange implements AnswerHandlers {
     // Pages of proxies, of whatever kind: their status says what happened.
     else if (isUnreadable && this.#status >= 300) this.#refused('')
     else if (error instanceof RangeError) {
-      this.#fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`, { isPublic: true }))
+      this.#fail(new UpstreamError('broken', 'the upstream\'s answer is too large: ' +
+        `${error.message}`, { isPublic: true }))
     } else if (error instanceof SyntaxError || error instanceof RpcError) {
       const isPage = error instanceof RpcError && error.code === code.parse && otherType.test(this.#type)
       const message = isPage
@@ -209,7 +213,8 @@ export class HttpExchange implements AnswerHandlers {
     if (this.#id === undefined) return
     // The request was accepted and may have run, whatever keeps its stream from being resumed.
     const isLost = this.#request.method === 'GET' && error.fault !== 'broken'
-    const lost = (): UpstreamError => new UpstreamError('broken', `its broken stream could not be resumed: ${error.message}`)
+    const lost = (): UpstreamError => new UpstreamError('broken', 'its broken stream could not be resumed: ' +
+      `${error.message}`)
     this.#connection.receiver?.failed(this.#id, isLost ? lost() : error)
   }
 
@@ -226,7 +231,9 @@ export class HttpExchange implements AnswerHandlers {
       this.#tries++
       if (!connection.isOpen(id)) return
       this.#hops = 0
-      this.#sendAgain({ method: 'GET', headers: connection.streamHeaders(this.#message.headers, this.#lastEvent), body: null })
+      this.#sendAgain(
+        { method: 'GET', headers: connection.streamHeaders(this.#message.headers, this.#lastEvent), body: null }
+      )
     })
   }
 
@@ -236,9 +243,12 @@ export class HttpExchange implements AnswerHandlers {
     const [status, isStateless] = [this.#status, this.#isStateless]
     const isLarge = text.length > largeText
     const isLeft = !isStateless && version !== undefined && !isLarge && isModernRefusal(status, text)
-    const answers = (id: number): boolean => isAnswer(status, text, id) || (isStateless && isModernRefusal(status, text))
+    const answers = (id: number): boolean =>
+      isAnswer(status, text, id) || (isStateless && isModernRefusal(status, text))
     if (!isLarge && !isLeft && this.#id !== undefined && answers(this.#id)) { this.#take(text); return }
-    const error = isStateless ? statelessRefusal(status, text) : refusal(status, text, session !== undefined, version !== undefined)
+    const error = isStateless
+      ? statelessRefusal(status, text)
+      : refusal(status, text, session !== undefined, version !== undefined)
     const isGet = this.#request.method === 'GET'
     if (isGet && mayPass(status)) { this.#resume(error, false); return }
     // The error in a POST's answer is about the request, even without an id; that in a GET's answer is about the

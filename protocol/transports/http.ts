@@ -34,7 +34,8 @@ export class HttpTransport implements Transport {
     this.#connection = connection
     this.#news = new NewsStream({
       request: (answer, lastEventId) => {
-        const request = { method: 'GET', headers: connection.streamHeaders(undefined, lastEventId), body: null } as const
+        const request =
+          { method: 'GET', headers: connection.streamHeaders(undefined, lastEventId), body: null } as const
         connection.dispatch(request, answer, (sent) => { this.#newsSent = sent })
       },
       message: (message) => { connection.receiver?.message(message, undefined) },
@@ -82,7 +83,8 @@ export class HttpTransport implements Transport {
     connection.dropAll()
     if (connection.session === undefined) return
     await new Promise<void>((resolve) => {
-      const answer = new HttpAnswer({ onHead: () => 'discard', onEnd: () => { resolve() }, onError: () => { resolve() } })
+      const answer =
+        new HttpAnswer({ onHead: () => 'discard', onEnd: () => { resolve() }, onError: () => { resolve() } })
       setTimeout(() => { answer.abort(); resolve() }, closeTimeout).unref()
       connection.dispatch({ method: 'DELETE', headers: connection.bareHeaders(), body: null }, answer)
     })

@@ -73,8 +73,8 @@ async function allStats (): Promise<Stat[]> {
 const sharedStats = sharing(allStats)
 
 /**
- * Whether a process of a group runs. Zombies do not count: in a container, process 1 is often no init and never reads their exit codes.
- * Without /proc every group counts as running.
+ * Whether a process of a group runs. Zombies do not count: in a container, process 1 is often no init and never reads
+ * their exit codes. Without /proc every group counts as running.
  */
 export async function groupRuns (pgid: number): Promise<boolean> {
   const stats = await sharedStats()

@@ -24,8 +24,8 @@ function signalGroup (pgid: number, signal: NodeJS.Signals | 0): boolean {
 }
 
 /**
- * Ends a process group: TERM at once, and KILL after `grace` ms for the processes that are left, the leader's children included.
- * Resolves when none of the group runs, or a second after KILL.
+ * Ends a process group: TERM at once, and KILL after `grace` ms for the processes that are left, the leader's children
+ * included. Resolves when none of the group runs, or a second after KILL.
  * @param gone resolves when the leader has exited
  * @param beforeKill runs between the grace and KILL
  */
@@ -50,9 +50,10 @@ export async function killGroup (
 }
 
 /**
- * A child that leads a process group, and all that it started: its group and session, every process with its mark in the environment
- * (daemons call setsid and keep it), and the descendants of all of these. A process that has left the group and emptied its environment
- * is found by its parent alone, so `look` must run before any of them ends. Without /proc, the tree is the group.
+ * A child that leads a process group, and all that it started: its group and session, every process with its mark in
+ * the environment (daemons call setsid and keep it), and the descendants of all of these. A process that has left the
+ * group and emptied its environment is found by its parent alone, so `look` must run before any of them ends. Without
+ * /proc, the tree is the group.
  */
 export class ProcessTree {
   /** Undefined: the leader is gone, and its id may be another process's. */
@@ -82,8 +83,8 @@ export class ProcessTree {
   }
 
   /**
-   * Ends them: TERM for the group at once, KILL after `grace` ms for all that is left. Resolves when none of them runs, or some seconds
-   * after KILL.
+   * Ends them: TERM for the group at once, KILL after `grace` ms for all that is left. Resolves when none of them runs,
+   * or some seconds after KILL.
    * @param gone resolves when the child has exited
    */
   async end (gone: Promise<void>, grace: number): Promise<void> {
@@ -95,7 +96,10 @@ export class ProcessTree {
     for (const each of processes) while (runs(each) && Date.now() < end) await sleep(10)
   }
 
-  /** Stops them until none is left that could start another one: a process that is started while others are killed has no parent. */
+  /**
+   * Stops them until none is left that could start another one: a process that is started while others are killed has
+   * no parent.
+   */
   async #stop (): Promise<void> {
     await this.look()
     let fresh = [...this.#found.values()]

@@ -19,9 +19,14 @@ export function refusal (status: number, text: string, inSession = false, inHand
   if (isGone || (inHandshake && isModernRefusal(status, text))) {
     return new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true })
   }
-  if (status === 401) return new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers')
+  if (status === 401) {
+    return new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the ' +
+    'configured headers')
+  }
   // A proxy gave up waiting: the upstream may still be working on the request.
-  return new UpstreamError(status === 502 || status === 504 ? 'broken' : 'refused', `the upstream answered HTTP ${status}`, { status })
+  return new UpstreamError(
+    status === 502 || status === 504 ? 'broken' : 'refused', `the upstream answered HTTP ${status}`, { status }
+  )
 }
 
 /**
@@ -30,7 +35,8 @@ export function refusal (status: number, text: string, inSession = false, inHand
  */
 export function statelessRefusal (status: number, text: string): UpstreamError {
   if (!unknown.has(status)) return refusal(status, text)
-  return new UpstreamError('expired', `the upstream does not speak the MCP revision that it was spoken to in (HTTP ${status})`, {
+  return new UpstreamError('expired', 'the upstream does not speak the MCP revision that it was spoken to in (HTTP ' +
+    `${status})`, {
     status,
     isPublic: true
   })
@@ -44,7 +50,8 @@ export function isModernRefusal (status: number, text: string): boolean {
   if (status !== 400) return false
   try {
     return messagesIn(text).some((message) =>
-      message.kind === 'response' && message.errorText !== undefined && isModernCode(toRpcError(message.errorText).code))
+      message.kind === 'response' && message.errorText !== undefined &&
+        isModernCode(toRpcError(message.errorText).code))
   } catch {
     return false
   }
@@ -61,7 +68,8 @@ const isSessionGone = (errorText: string | undefined): boolean =>
 export function isAnswer (status: number, text: string, id: number): boolean {
   if (status < 400 || status === 401) return false
   try {
-    return messagesIn(text).some((message) => message.kind === 'response' && message.id === id && !isSessionGone(message.errorText))
+    return messagesIn(text).some((message) =>
+      message.kind === 'response' && message.id === id && !isSessionGone(message.errorText))
   } catch {
     return false
   }

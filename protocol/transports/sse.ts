@@ -6,7 +6,9 @@ import { HttpAnswer, networkFailure } from './http-answer.ts'
 import type { HttpOptions } from './http.ts'
 import { follow } from './redirect.ts'
 import { refusal } from './refusal.ts'
-import { answeredId, messagesIn, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
+import {
+  answeredId, messagesIn, transportLimits, type Receiver, type SendOptions, type Transport
+} from './transport.ts'
 import { counting, maxInFlight, noPace, waitingWhile } from './valve.ts'
 
 /**
@@ -38,7 +40,8 @@ export class SseTransport implements Transport {
       // A message that cannot be parsed must not fail the requests of other clients.
       const id = answeredId(data)
       if (id === undefined) return
-      this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message', { isPublic: true }))
+      this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC ' +
+        'message', { isPublic: true }))
       return
     }
     for (const each of messages) this.#receiver?.message(each, undefined)
@@ -94,7 +97,8 @@ export class SseTransport implements Transport {
                 else end(refusal(status, ''))
               }, (error: unknown) => { end(error instanceof UpstreamError ? error : refusal(status, '')) })
             } else if (status === 401) {
-              end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
+              end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured ' +
+                'headers'))
             } else if (this.#endpoint) {
               end(new UpstreamError('broken', 'the upstream ended its event stream', { isPublic: true }))
             } else if (status >= 500) end(refusal(status, ''))
@@ -212,4 +216,5 @@ export class SseTransport implements Transport {
 }
 
 /** The address of an `endpoint` event; undefined: it is none. */
-const endpointOf = (data: string, base: URL): URL | undefined => URL.canParse(data, base.href) ? new URL(data, base) : undefined
+const endpointOf = (data: string, base: URL): URL | undefined =>
+  URL.canParse(data, base.href) ? new URL(data, base) : undefined

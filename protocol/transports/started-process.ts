@@ -28,13 +28,18 @@ export interface StartedProcess {
   readonly exited: Promise<ProcessExit>
 }
 
-/** Starts a process. @throws NodeJS.ErrnoException where there is no such command or folder, or it may not be executed */
+/**
+ * Starts a process.
+ * @throws NodeJS.ErrnoException where there is no such command or folder, or it may not be executed
+ */
 export type StartProcess = (order: ProcessOrder) => Promise<StartedProcess>
 
 /** Starts a process as a child of this one. */
 export const startChild: StartProcess = async ({ command, args, cwd, uid, gid, env }) => {
-  const child = spawn(command, args, { cwd, uid, gid, env, detached: true, windowsHide: true, stdio: ['pipe', 'pipe', 'pipe'] })
-  const exited = new Promise<ProcessExit>((resolve) => { child.once('exit', (code, signal) => { resolve({ code, signal }) }) })
+  const child =
+    spawn(command, args, { cwd, uid, gid, env, detached: true, windowsHide: true, stdio: ['pipe', 'pipe', 'pipe'] })
+  const exited =
+    new Promise<ProcessExit>((resolve) => { child.once('exit', (code, signal) => { resolve({ code, signal }) }) })
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve)
     child.once('error', reject)
@@ -60,11 +65,13 @@ export function startFailure (command: string, cwd: string | undefined, error: N
 }
 
 /** The user that a process runs as. */
-export interface ProcessUser { readonly uid: number, readonly gid: number, readonly home: string, readonly name: string }
+export interface ProcessUser {
+  readonly uid: number, readonly gid: number, readonly home: string, readonly name: string
+}
 
 /**
- * Whether a user may enter a folder, by the modes of it and of all above it. The system does not tell: a process changes to its folder
- * before it changes its user.
+ * Whether a user may enter a folder, by the modes of it and of all above it. The system does not tell: a process
+ * changes to its folder before it changes its user.
  */
 export async function mayEnter (folder: string, { uid, gid }: ProcessUser): Promise<boolean> {
   if (uid === 0) return true

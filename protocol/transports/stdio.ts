@@ -114,10 +114,12 @@ export class StdioTransport implements Transport {
     if (user && cwd === undefined) cwd = await mayEnter(user.home, user) ? user.home : '/'
     else if (user && cwd !== undefined && !await mayEnter(cwd, user)) {
       const problem = `the folder ${JSON.stringify(cwd)} is closed to the user ${user.name} (CHILD_USER)`
-      throw new UpstreamError('unreachable', `cannot start ${JSON.stringify(command)}: ${problem}; set "cwd", or open the folder`)
+      throw new UpstreamError('unreachable', `cannot start ${JSON.stringify(command)}: ${problem}; set "cwd", or ` +
+        'open the folder')
     }
     if (this.#closing) throw new UpstreamError('unreachable', 'it was closed before it was started')
-    this.#starting = startProcess({ command, args, cwd, uid: user?.uid, gid: user?.gid, env: { ...env, TOOL_HUB_CHILD: this.#mark } })
+    this.#starting =
+      startProcess({ command, args, cwd, uid: user?.uid, gid: user?.gid, env: { ...env, TOOL_HUB_CHILD: this.#mark } })
     const child = await this.#starting.catch((error: NodeJS.ErrnoException) => {
       throw new UpstreamError('unreachable', startFailure(command, cwd, error))
     })
@@ -144,7 +146,9 @@ export class StdioTransport implements Transport {
     }
     if (stdin.writableLength + this.#unsent.length > stdinLimit) {
       if (options?.id !== undefined) {
-        this.#receiver?.failed(options.id, new UpstreamError('unreachable', 'the process does not read its input', { isPublic: true }))
+        this.#receiver?.failed(
+          options.id, new UpstreamError('unreachable', 'the process does not read its input', { isPublic: true })
+        )
       }
       return
     }
@@ -254,7 +258,8 @@ export class StdioTransport implements Transport {
     this.#note(text)
     const id = answeredId(text)
     if (id !== undefined) {
-      this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message', { isPublic: true }))
+      this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC ' +
+        'message', { isPublic: true }))
     }
   }
 
@@ -300,7 +305,9 @@ export class StdioTransport implements Transport {
 
   #failUnread (reason: string): void {
     for (const id of this.#unread.splice(0)) {
-      this.#receiver?.failed(id, new UpstreamError('unreachable', reason, { detail: this.#lastWords.detail, isPublic: true }))
+      this.#receiver?.failed(
+        id, new UpstreamError('unreachable', reason, { detail: this.#lastWords.detail, isPublic: true })
+      )
     }
   }
 }

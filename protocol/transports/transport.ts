@@ -100,7 +100,9 @@ export const transportLimits = {
 /** The messages in a text, which is one message or a batch. @throws RpcError when it is neither */
 export function messagesIn (text: string): Message[] {
   const message = parseMessage(text, transportLimits.depth, transportLimits.batch, 'server')
-  return Array.isArray(message) ? message.flatMap((each) => each.kind === 'malformed' ? [] : [numbered(each)]) : [numbered(message)]
+  return Array.isArray(message)
+    ? message.flatMap((each) => each.kind === 'malformed' ? [] : [numbered(each)])
+    : [numbered(message)]
 }
 
 /** Restores the id of an answer as a number: some servers send it back as a string. */
@@ -111,7 +113,8 @@ const numbered = (message: Message): Message =>
 
 /** The id that an invalid message seems to answer, so that its call need not wait for the deadline. */
 export function answeredId (text: string): number | undefined {
-  const match = /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"/.exec(text.slice(0, 200)) ??
+  const match =
+    /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"/.exec(text.slice(0, 200)) ??
     /"id"\s*:\s*(\d{1,15})\s*\}?\s*$/.exec(text.slice(-100))
   return match ? Number(match[1]) : undefined
 }

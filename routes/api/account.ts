@@ -9,7 +9,9 @@ const Shown = Type.Object({ success: Type.Literal(true), user: Account })
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'Account')
-  api.get('/auth/user', { summary: 'Your account', response: { 200: Shown } }, ({ principal }) => ({ user: toAccount(principal) }))
+  api.get('/auth/user', {
+    summary: 'Your account', response: { 200: Shown }
+  }, ({ principal }) => ({ user: toAccount(principal) }))
 
   api.post('/auth/change-password', {
     summary: 'Change your password',

@@ -16,13 +16,17 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.get('/activities', {
     summary: 'Recorded calls',
     description:
-      'Newest first: calls of tools, prompts and resources over MCP and plain HTTP; users see their own, admins all. A call appears ' +
-      'after a second. `total` is exact to 10,000. A page holds 8 MiB of inputs and outputs: further down on it, calls come ' +
+      'Newest first: calls of tools, prompts and resources over MCP and plain HTTP; users see their own, admins all. ' +
+      'A call appears ' +
+      'after a second. `total` is exact to 10,000. A page holds 8 MiB of inputs and outputs: further down on it, ' +
+      'calls come ' +
       'without theirs, which the call by its id has. 404 without a database.',
     query: ActivityPageQuery,
     response: { 200: ActivityList },
     before
-  }, async ({ principal, query: { page = 1, limit = 20, ...query } }) => ({ ...await activities.list(principal, query, page, limit) }))
+  }, async (
+    { principal, query: { page = 1, limit = 20, ...query } }
+  ) => ({ ...await activities.list(principal, query, page, limit) }))
 
   api.get('/activities/stats', {
     summary: 'Recorded calls in numbers',
@@ -31,10 +35,14 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     before
   }, async ({ principal, query }) => ({ data: await activities.stats(principal, query) }))
 
-  api.get('/activities/filters', { summary: 'The values to filter by', data: ActivityFilters, before }, async ({ principal }) =>
+  api.get('/activities/filters', {
+    summary: 'The values to filter by', data: ActivityFilters, before
+  }, async ({ principal }) =>
     ({ data: await activities.filters(principal) }))
 
-  api.get('/activities/:id', { summary: 'One recorded call', params: ActivityId, data: ActivityRecord, before }, async (call) =>
+  api.get('/activities/:id', {
+    summary: 'One recorded call', params: ActivityId, data: ActivityRecord, before
+  }, async (call) =>
     ({ data: await activities.find(call.principal, call.params.id) }))
 }
 export default routes

@@ -35,7 +35,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         { examples: [{ arguments: { name: 'Ada' } }] }
       ),
       response: {
-        200: Type.Unsafe<string>(Success(Type.Object({ messages: Type.Array(Type.Unknown()) }, { additionalProperties: true })))
+        200: Type.Unsafe<string>(
+          Success(Type.Object({ messages: Type.Array(Type.Unknown()) }, { additionalProperties: true }))
+        )
       }
     },
     config: { effect: 'run' },

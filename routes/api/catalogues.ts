@@ -1,7 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { ownerOf } from '../../plugins/settings/index.ts'
-import { CloudServer, CloudTool, MarketServer, RegistryEntry, RegistryPage, RegistryQuery } from '../../schemas/catalogues.ts'
+import {
+  CloudServer, CloudTool, MarketServer, RegistryEntry, RegistryPage, RegistryQuery
+} from '../../schemas/catalogues.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 import { principalOf } from './principal.ts'
@@ -28,10 +30,16 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { market, cloud, registry } = app.catalogues
   const { get } = endpointsOf(app, 'Catalogues')
 
-  get('/market/servers', { summary: 'List the servers that the project knows', data: Servers }, () => ({ data: market.list() }))
+  get('/market/servers', {
+    summary: 'List the servers that the ' +
+    'project knows',
+    data: Servers
+  }, () => ({ data: market.list() }))
   get('/market/servers/search', {
     summary: 'Search them',
-    query: Type.Object({ query: Type.Optional(Type.String({ maxLength: 200, description: 'Words, all of which must occur' })) }),
+    query: Type.Object(
+      { query: Type.Optional(Type.String({ maxLength: 200, description: 'Words, all of which must occur' })) }
+    ),
     data: Servers
   }, ({ query }) => ({ data: market.search(query.query ?? '') }))
   get('/market/servers/:entry', {
@@ -46,7 +54,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     data: Servers
   }, ({ params }) => ({ data: market.inCategory(params.category) }))
   get('/market/tags', { summary: 'List their tags', data: Texts }, () => ({ data: market.tags() }))
-  get('/market/tags/:tag', { summary: 'List the servers with a tag', params: Type.Object({ tag: Type.String() }), data: Servers }, (call) =>
+  get('/market/tags/:tag', {
+    summary: 'List the servers with a tag', params: Type.Object({ tag: Type.String() }), data: Servers
+  }, (call) =>
     ({ data: market.withTag(call.params.tag) }))
 
   get('/cloud/servers', {
@@ -54,9 +64,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     description: '400 while `mcpRouter.baseUrl` or `mcpRouter.apiKey` is not set.',
     data: Type.Array(CloudServer)
   }, async ({ request }) => answer(await cloud.servers(ownerOfRequest(request))))
-  get('/cloud/servers/:name', { summary: 'Read one of them', params: Name, data: CloudServer }, async ({ params, request }) =>
+  get('/cloud/servers/:name', {
+    summary: 'Read one of them', params: Name, data: CloudServer
+  }, async ({ params, request }) =>
     answer(await cloud.server(params.name, ownerOfRequest(request))))
-  get('/cloud/servers/:name/tools', { summary: 'List its tools', params: Name, data: Type.Array(CloudTool) }, async ({ params, request }) =>
+  get('/cloud/servers/:name/tools', {
+    summary: 'List its tools', params: Name, data: Type.Array(CloudTool)
+  }, async ({ params, request }) =>
     answer(await cloud.tools(params.name, ownerOfRequest(request))))
 
   get('/registry/servers', {
@@ -72,8 +86,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async ({ params, request }) => answer(await registry.versions(params.serverName, ownerOfRequest(request))))
   get('/registry/servers/:serverName/versions/:version', {
     summary: 'Read a version of an entry',
-    params: Type.Object({ serverName: ServerName, version: Type.String({ description: '`latest`, or an exact version' }) }),
+    params: Type.Object(
+      { serverName: ServerName, version: Type.String({ description: '`latest`, or an exact version' }) }
+    ),
     data: RegistryEntry
-  }, async ({ params, request }) => answer(await registry.version(params.serverName, params.version, ownerOfRequest(request))))
+  }, async ({ params, request }) =>
+    answer(await registry.version(params.serverName, params.version, ownerOfRequest(request))))
 }
 export default routes

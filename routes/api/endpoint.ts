@@ -75,34 +75,37 @@ interface Endpoints {
 
 /** @param tag under which the API's document lists the routes */
 export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
-  const add = (method: Method): Add => (path, { query: querystring, before, effect, preSerialization, ...endpoint }, answer) => {
-    const { summary, description, params, body, collection } = endpoint
-    app.route({
-      method,
-      url: path,
-      schema: {
-        tags: [tag],
-        summary,
-        ...(description === undefined ? {} : { description }),
-        ...(params && { params }),
-        ...(querystring && { querystring }),
-        ...(body && { body }),
-        response: endpoint.response ?? { [collection === undefined ? 200 : 201]: responseOf(method, endpoint.data) }
-      },
-      config: { effect: effect ?? (method === 'GET' ? 'read' : 'change') },
-      ...(before && {
-        onRequest: async (request: FastifyRequest) => { await before({ principal: principalOf(request), params: request.params, request }) }
-      }),
-      ...(preSerialization && { preSerialization }),
-      handler: async (request, reply) => {
-        const { params, query, body } = request
-        const made = await answer({ principal: principalOf(request), params, query, body, request, reply })
-        if (made.created !== undefined && collection !== undefined) setCreated(reply, collection, made.created)
-        if (made.outcome !== undefined) reply.code(made.outcome === 'partial' ? 207 : 400)
-        return toEnvelope(made)
-      }
-    })
-  }
+  const add = (method: Method): Add =>
+    (path, { query: querystring, before, effect, preSerialization, ...endpoint }, answer) => {
+      const { summary, description, params, body, collection } = endpoint
+      app.route({
+        method,
+        url: path,
+        schema: {
+          tags: [tag],
+          summary,
+          ...(description === undefined ? {} : { description }),
+          ...(params && { params }),
+          ...(querystring && { querystring }),
+          ...(body && { body }),
+          response: endpoint.response ?? { [collection === undefined ? 200 : 201]: responseOf(method, endpoint.data) }
+        },
+        config: { effect: effect ?? (method === 'GET' ? 'read' : 'change') },
+        ...(before && {
+          onRequest: async (request: FastifyRequest) => {
+            await before({ principal: principalOf(request), params: request.params, request })
+          }
+        }),
+        ...(preSerialization && { preSerialization }),
+        handler: async (request, reply) => {
+          const { params, query, body } = request
+          const made = await answer({ principal: principalOf(request), params, query, body, request, reply })
+          if (made.created !== undefined && collection !== undefined) setCreated(reply, collection, made.created)
+          if (made.outcome !== undefined) reply.code(made.outcome === 'partial' ? 207 : 400)
+          return toEnvelope(made)
+        }
+      })
+    }
   const get = add('GET')
   return {
     get,
@@ -122,7 +125,9 @@ function responseOf (method: Method, data: TSchema | undefined): TSchema {
 }
 
 function toEnvelope ({ created: _, outcome, message, warnings = [], ...answer }: Answer): object {
-  const text = message === undefined ? undefined : [message, ...warnings.map((each) => each.replace(/\.$/, ''))].join('. ')
+  const text = message === undefined
+    ? undefined
+    : [message, ...warnings.map((each) => each.replace(/\.$/, ''))].join('. ')
   return {
     success: outcome !== 'failed',
     ...answer,
@@ -132,14 +137,17 @@ function toEnvelope ({ created: _, outcome, message, warnings = [], ...answer }:
   }
 }
 
-/** Says that a resource was created, and where it is (RFC 9110, section 15.3.2). @param collection its path below `/api` */
+/**
+ * Says that a resource was created, and where it is (RFC 9110, section 15.3.2).
+ * @param collection its path below `/api`
+ */
 export function setCreated (reply: FastifyReply, collection: string, key: string): void {
   reply.code(201).header('location', `${reply.server.config.basePath}/api${collection}/${encodeURIComponent(key)}`)
 }
 
 /**
- * One page of a list, with the members that `fields` asks for. The cursor is the base64url of the last key of the page before, so that
- * a page stays right when other items come and go.
+ * One page of a list, with the members that `fields` asks for. The cursor is the base64url of the last key of the page
+ * before, so that a page stays right when other items come and go.
  * @param record the schema of an item, which says what members it may have
  * @param keyOf the key of an item, unique in the list
  * @throws InvalidInput for a cursor whose item is not in the list, and for a field that items do not have
@@ -168,12 +176,18 @@ function positionAfter (names: readonly string[], cursor: string): number {
   return at + 1
 }
 
-/** @param fields names of members, comma-separated; those that are empty do not count @throws InvalidInput for one that is not known */
-function picker (fields: string, known: readonly string[]): (<Item extends object>(item: Item) => Partial<Item>) | undefined {
+/**
+ * @param fields names of members, comma-separated; those that are empty do not count
+ * @throws InvalidInput for one that is not known
+ */
+function picker (
+  fields: string, known: readonly string[]
+): (<Item extends object>(item: Item) => Partial<Item>) | undefined {
   const wanted = new Set(fields.split(',').map((field) => field.trim()).filter((field) => field !== ''))
   const unknown = [...wanted].find((field) => !known.includes(field))
   if (unknown !== undefined) {
-    throw new errors.InvalidInput(`"fields": ${JSON.stringify(unknown.slice(0, 100))} is not known; there are ${known.join(', ')}`)
+    throw new errors.InvalidInput(`"fields": ${JSON.stringify(unknown.slice(0, 100))} is not known; there are ` +
+      `${known.join(', ')}`)
   }
   if (wanted.size === 0) return undefined
   return <Item extends object>(item: Item) =>

@@ -8,7 +8,9 @@ import { NewUser, UserName, UserRecord, UserUpdate } from '../../schemas/users.t
 import type { Entity } from './entity.ts'
 
 /** The groups. Every path takes the id of a group or its name. */
-export const groupsOf = ({ groups }: FastifyInstance): Entity<Static<typeof GroupRecord>, typeof NewGroup, typeof GroupUpdate> => ({
+export const groupsOf = ({ groups }: FastifyInstance): Entity<
+  Static<typeof GroupRecord>, typeof NewGroup, typeof GroupUpdate
+> => ({
   tag: 'Groups',
   path: '/groups',
   params: GroupId,
@@ -28,7 +30,9 @@ export const groupsOf = ({ groups }: FastifyInstance): Entity<Static<typeof Grou
   remove: async (principal, id) => { await groups.remove(principal, id) }
 })
 
-export const keysOf = ({ keys }: FastifyInstance): Entity<Static<typeof KeyRecord>, typeof NewKey, typeof KeyUpdate> => ({
+export const keysOf = ({ keys }: FastifyInstance): Entity<
+  Static<typeof KeyRecord>, typeof NewKey, typeof KeyUpdate
+> => ({
   tag: 'Bearer keys',
   path: '/auth/keys',
   params: KeyId,
@@ -50,7 +54,9 @@ export const keysOf = ({ keys }: FastifyInstance): Entity<Static<typeof KeyRecor
   remove: async (principal, id) => { await keys.remove(principal, id) }
 })
 
-export const usersOf = ({ users }: FastifyInstance): Entity<Static<typeof UserRecord>, typeof NewUser, typeof UserUpdate> => ({
+export const usersOf = ({ users }: FastifyInstance): Entity<
+  Static<typeof UserRecord>, typeof NewUser, typeof UserUpdate
+> => ({
   tag: 'Users',
   path: '/users',
   params: UserName,
@@ -62,7 +68,8 @@ export const usersOf = ({ users }: FastifyInstance): Entity<Static<typeof UserRe
   key: 'username',
   about: {
     update: 'A new password ends earlier logins; a change of `isAdmin` takes effect at once.',
-    remove: 'Its servers and groups pass to `admin`, servers become private, bearer keys are removed, logins and sessions end.'
+    remove: 'Its servers and groups pass to `admin`, servers become private, bearer keys are removed, logins and ' +
+      'sessions end.'
   },
   list: () => users.list(),
   get: (_principal, username) => users.mustGet(username),
@@ -84,7 +91,10 @@ export const promptsOf = (
   change: PromptUpdate,
   key: 'id',
   pageKey: 'name',
-  about: { create: 'It is listed on the global MCP route. `{{name}}` in its template is replaced by the argument of that name.' },
+  about: {
+    create: 'It is listed on the global MCP route. `{{name}}` in its template is replaced by the argument of ' +
+    'that name.'
+  },
   list: () => prompts.list(),
   get: (_principal, id) => prompts.get(id),
   create: async (principal, input) => ({ data: await prompts.create(principal, input) }),

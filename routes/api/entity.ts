@@ -24,7 +24,9 @@ export interface Entity<Item extends object, New extends TSchema, Change extends
   readonly key: keyof Item & string
   /** The member by which lists are paged; by default `key`. */
   readonly pageKey?: keyof Item & string
-  readonly about?: { readonly get?: string, readonly create?: string, readonly update?: string, readonly remove?: string }
+  readonly about?: {
+    readonly get?: string, readonly create?: string, readonly update?: string, readonly remove?: string
+  }
   /** In place of "The <noun> was added". */
   readonly addedMessage?: string
   readonly list: (principal: Principal) => readonly Item[]
@@ -40,7 +42,8 @@ export interface Entity<Item extends object, New extends TSchema, Change extends
 /** The value of the only parameter of a path. */
 const keyIn = (params: unknown): string => Object.values(params as Record<string, string>)[0] ?? ''
 
-const pathOf = ({ path, params }: { path: string, params: TObject }): string => `${path}/:${Object.keys(params.properties)[0] ?? ''}`
+const pathOf = ({ path, params }: { path: string, params: TObject }): string =>
+  `${path}/:${Object.keys(params.properties)[0] ?? ''}`
 
 /** Adds the routes that list the items of an entity, and read one. */
 export function addReadRoutes<Item extends object, New extends TSchema, Change extends TSchema> (
@@ -61,19 +64,26 @@ export function addWriteRoutes<Item extends object, New extends TSchema, Change 
 ): void {
   const { tag, path, params, noun, item, key, about = {}, mustManage = entity.get } = entity
   const api = endpointsOf(app, tag)
-  const before = ({ principal, params }: { principal: Principal, params: unknown }): unknown => mustManage(principal, keyIn(params))
-  const added = { summary: `Add a ${noun}`, description: about.create, body: entity.newItem, data: item, collection: path }
+  const before = ({ principal, params }: { principal: Principal, params: unknown }): unknown =>
+    mustManage(principal, keyIn(params))
+  const added = {
+    summary: `Add a ${noun}`, description: about.create, body: entity.newItem, data: item, collection: path
+  }
   api.post(path, added, async ({ principal, body }) => {
     const { data, warnings } = await entity.create(principal, body)
     const message = entity.addedMessage ?? `The ${noun} was added`
     return { data, message, warnings, created: String((data as Item)[key]) }
   })
-  const changed = { summary: `Change a ${noun}`, description: about.update, params, body: entity.change, data: item, before }
+  const changed = {
+    summary: `Change a ${noun}`, description: about.update, params, body: entity.change, data: item, before
+  }
   api.put(pathOf(entity), changed, async (call) => {
     const { data, warnings } = await entity.update(call.principal, keyIn(call.params), call.body)
     return { data, message: `The ${noun} was changed`, warnings }
   })
-  api.delete(pathOf(entity), { summary: `Remove a ${noun}`, description: about.remove, params, before }, async (call) => {
+  api.delete(pathOf(entity), {
+    summary: `Remove a ${noun}`, description: about.remove, params, before
+  }, async (call) => {
     await entity.remove(call.principal, keyIn(call.params))
     return { message: `The ${noun} was removed` }
   })

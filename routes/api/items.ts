@@ -30,7 +30,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         servers.mustManageItem(principal, server, kind, key)
       }
     }
-    const override = async ({ principal, params }: Pick<Call, 'principal' | 'params'>, change: OverrideChange): Promise<object> => {
+    const override = async (
+      { principal, params }: Pick<Call, 'principal' | 'params'>, change: OverrideChange
+    ): Promise<object> => {
       const [server, key] = keyOf(params)
       return await servers.override(principal, server, kind, key, change)
     }
@@ -50,7 +52,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       message: `The description of the ${noun} was set`
     }))
 
-    api.delete(`${path}/description`, { ...common, summary: `Restore a ${noun}'s description from its server` }, async (call) => ({
+    api.delete(`${path}/description`, {
+      ...common,
+      summary: 'Restore a ' +
+      `${noun}'s description from its server`
+    }, async (call) => ({
       data: await override(call, { description: null }),
       message: `The description of the ${noun} is that of its server again`
     }))

@@ -9,7 +9,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onRequest', async () => { oauth.mustBeOn() })
   const api = endpointsOf(app, 'OAuth')
 
-  api.get('/oauth/consents', { summary: 'List what you have allowed applications', data: Type.Array(ConsentRecord) }, async (call) =>
+  api.get('/oauth/consents', {
+    summary: 'List what you have allowed ' +
+    'applications',
+    data: Type.Array(ConsentRecord)
+  }, async (call) =>
     ({ data: await oauth.consents(call.principal.username ?? '') }))
 
   api.delete('/oauth/consents/:clientId', {

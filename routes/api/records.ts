@@ -2,8 +2,8 @@ import type { preSerializationAsyncHookHandler } from 'fastify'
 import { recordsJson } from '../../plugins/management/index.ts'
 
 /**
- * Serialises answers that hold servers, or entries of a catalogue, which may be large. Unlike Fastify's serializer, it keeps the order of
- * servers whose names are numbers.
+ * Serialises answers that hold servers, or entries of a catalogue, which may be large. Unlike Fastify's serializer, it
+ * keeps the order of servers whose names are numbers.
  */
 export const serializeRecords: preSerializationAsyncHookHandler = async (_request, reply, answer) => {
   reply.type('application/json; charset=utf-8')

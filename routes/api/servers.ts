@@ -17,10 +17,14 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'Servers')
   const managed = {
     params: ServerName,
-    before: ({ principal, params }: Pick<Call<typeof ServerName>, 'principal' | 'params'>) => { servers.mustManage(principal, params.name) }
+    before: ({ principal, params }: Pick<Call<typeof ServerName>, 'principal' | 'params'>) => {
+      servers.mustManage(principal, params.name)
+    }
   }
 
-  api.list('/servers', { summary: 'List the servers that you may see', item: ServerRecord, key: 'name' }, async ({ principal }) =>
+  api.list('/servers', {
+    summary: 'List the servers that you may see', item: ServerRecord, key: 'name'
+  }, async ({ principal }) =>
     await servers.listToLogIn(principal))
 
   api.post('/servers', {
@@ -37,7 +41,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.post('/servers/batch', {
     summary: 'Add many servers',
     description:
-      'Each entry independently: 200 when all were stored, 207 when some were, 400 when none was. The configuration file of a client ' +
+      'Each entry independently: 200 when all were stored, 207 when some were, 400 when none was. The configuration ' +
+      'file of a client ' +
       'is taken as it is: what it writes otherwise is mapped, and what has no effect is named in `warnings`.',
     body: NewServers,
     response: { 200: BatchDone, 207: BatchDone, 400: BatchFailed }
@@ -46,14 +51,20 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.post('/servers/test', {
     summary: 'Test a server before it is stored',
     description:
-      'Connects once, as the server would be stored, lists its items and ends the connection: the answer tells what it saw, or why ' +
-      'it does not connect. A server that wants a login (OAuth) has the status `oauth_required`: none is begun, since it needs the ' +
-      'stored server, whose record then shows the address to open. Nothing is stored. The rules for storing a server hold.',
+      'Connects once, as the server would be stored, lists its items and ends the connection: the answer tells what ' +
+      'it saw, or why ' +
+      'it does not connect. A server that wants a login (OAuth) has the status `oauth_required`: none is begun, ' +
+      'since it needs the ' +
+      'stored server, whose record then shows the address to open. Nothing is stored. The rules for storing a ' +
+      'server hold.',
     body: ServerToTest,
     data: ServerTested
-  }, async ({ principal, body: { name, config }, reply }) => await servers.test(principal, name, config as Config, signalOf(reply)))
+  }, async ({ principal, body: { name, config }, reply }) =>
+    await servers.test(principal, name, config as Config, signalOf(reply)))
 
-  api.get('/servers/:name', { summary: 'One server, with its items', params: ServerName, data: ServerRecord }, async (call) =>
+  api.get('/servers/:name', {
+    summary: 'One server, with its items', params: ServerName, data: ServerRecord
+  }, async (call) =>
     ({ data: await servers.getToLogIn(call.principal, call.params.name) }))
 
   api.put('/servers/:name', {
@@ -84,9 +95,14 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     message: enabled ? 'The server was enabled' : 'The server was disabled'
   }))
 
-  api.post('/servers/:name/reload', { ...managed, summary: 'Reconnect a server', data: ServerRecord }, async ({ principal, params }) => {
+  api.post('/servers/:name/reload', {
+    ...managed, summary: 'Reconnect a server', data: ServerRecord
+  }, async ({ principal, params }) => {
     const data = await servers.reload(principal, params.name)
-    const message = data.status === 'disabled' ? 'The server is disabled: enable it to connect it' : 'The server is reconnecting'
+    const message = data.status === 'disabled'
+      ? 'The server is disabled: enable it to ' +
+      'connect it'
+      : 'The server is reconnecting'
     return { data, message }
   })
 

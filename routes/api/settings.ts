@@ -16,7 +16,12 @@ const Flag = (description: string) => Type.Optional(StringEnum(['true', 'false',
 const isOn = (flag: string | undefined): boolean => flag === 'true' || flag === '1'
 const Shown = Type.Object(
   {},
-  { additionalProperties: true, examples: [{ routing: { enableGlobalRoute: true, jsonBodyLimit: '1mb' }, nameSeparator: '-' }] }
+  {
+    additionalProperties: true,
+    examples: [
+      { routing: { enableGlobalRoute: true, jsonBodyLimit: '1mb' }, nameSeparator: '-' }
+    ]
+  }
 )
 const AllSettings = Type.Object({
   servers: Type.Array(ServerRecord),
@@ -24,7 +29,9 @@ const AllSettings = Type.Object({
   mcpServers: Type.Unsafe<object>(
     Type.Record(Type.String(), Open, {
       description: 'The configs of the same servers by name, as a settings file has them',
-      examples: [{ issues: { url: 'https://mcp.example.com/mcp', enabled: true, owner: 'admin', visibility: 'public' } }]
+      examples: [
+        { issues: { url: 'https://mcp.example.com/mcp', enabled: true, owner: 'admin', visibility: 'public' } }
+      ]
     })
   ),
   groups: Type.Array(GroupRecord),
@@ -35,9 +42,15 @@ const Exported = Type.Object(
     mcpServers: Open,
     groups: Type.Array(GroupRecord),
     systemConfig: Type.Optional(Open),
-    ...Object.fromEntries(listNames.filter((name) => name !== 'groups').map((name) => [name, Type.Optional(Type.Array(Open))]))
+    ...Object.fromEntries(
+      listNames.filter((name) => name !== 'groups').map((name) => [name, Type.Optional(Type.Array(Open))])
+    )
   },
-  { examples: [{ mcpServers: { issues: { url: 'https://mcp.example.com/mcp', headers: { Authorization: '••••1f0c' } } }, groups: [] }] }
+  {
+    examples: [{
+      mcpServers: { issues: { url: 'https://mcp.example.com/mcp', headers: { Authorization: '••••1f0c' } } }, groups: []
+    }]
+  }
 )
 
 /** Serialises the envelope of an export. The file alone has another serializer. */
@@ -49,11 +62,16 @@ const serializeEnvelope: preSerializationAsyncHookHandler = async function (requ
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   endpointsOf(app, 'System').get('/settings', {
     summary: 'All settings that you may see',
-    description: 'Secrets are masked. Of the system configuration, users who are not admins see only what a client needs.',
+    description: 'Secrets are masked. Of the system configuration, users who are not admins see only what a client ' +
+      'needs.',
     data: AllSettings,
     preSerialization: serializeRecords
   }, ({ principal }) =>
-    ({ data: { ...app.servers.listed(principal), groups: app.groups.all(principal), systemConfig: app.system.get(principal) } }))
+    ({
+      data: {
+        ...app.servers.listed(principal), groups: app.groups.all(principal), systemConfig: app.system.get(principal)
+      }
+    }))
 
   app.get('/mcp-settings/export', {
     schema: {

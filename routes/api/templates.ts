@@ -21,7 +21,9 @@ function checkMembers ({ body }: FastifyRequest): void {
 /** Templates: servers and groups without owners and secrets. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { templates } = app
-  app.addHook('onRequest', async (request) => { await app.attempts.countTemplate(request, ownerOf(principalOf(request), request.ip)) })
+  app.addHook('onRequest', async (request) => {
+    await app.attempts.countTemplate(request, ownerOf(principalOf(request), request.ip))
+  })
   // An access token needs the scope `manage` for each method but GET.
   app.addHook('preValidation', async (request) => {
     if (!request.routeOptions.url?.endsWith('/templates/export')) return
@@ -32,7 +34,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.post('/templates/export', {
     summary: 'Make a template of servers and groups',
-    description: 'With neither groups nor servers named, of all that you manage. Environment variables stand in the places of secrets.',
+    description: 'With neither groups nor servers named, of all that you manage. Environment variables stand in the ' +
+      'places of secrets.',
     body: NewTemplate,
     data: Template,
     effect: 'read',
@@ -50,7 +53,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.post('/templates/import', {
     summary: 'Add the servers and groups of a template',
     description:
-      'Existing names are skipped. 207: some could not be added; `details` says which, and why, and what of the others has no effect.',
+      'Existing names are skipped. 207: some could not be added; `details` says which, and why, and what of the ' +
+      'others has no effect.',
     body: SentTemplate,
     response: { 200: SuccessWithWarnings(Imported), 207: SuccessWithWarnings(Imported) }
   }, async ({ principal, body }) => await templates.import(principal, body))

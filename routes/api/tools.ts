@@ -17,10 +17,15 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags: ['Tools'],
         summary: 'Call a tool',
-        description: 'By its own name, or as `<server><separator><tool>`. A tool that fails answers with `isError` in its data.',
+        description: 'By its own name, or as `<server><separator><tool>`. A tool that fails answers with `isError` ' +
+          'in its data.',
         params: Type.Object({ server: Type.String() }),
         body: Type.Object(
-          { toolName: Type.String({ minLength: 1 }), arguments: Type.Optional(Type.Object({}, { additionalProperties: true })) },
+          {
+            toolName: Type.String({ minLength: 1 }),
+            arguments: Type
+              .Optional(Type.Object({}, { additionalProperties: true }))
+          },
           { examples: [{ toolName: 'echo', arguments: { message: 'Hello' } }] }
         ),
         response: { 200: Type.Unsafe<string>(Success(CalledTool)) }

@@ -61,5 +61,7 @@ function admit (request: FastifyRequest, reply: FastifyReply, principal: Princip
   request.caller = principal
   if (request.headers.origin === undefined) return
   // Answers bypass Fastify, so the CORS headers that it has set are copied.
-  for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value)
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined) reply.raw.setHeader(name, value)
+  }
 }

@@ -4,7 +4,9 @@ import { inboundOf } from './request.ts'
 
 /** Addresses that show tools as they are, and by `$smart`. */
 export const addresses = {
-  plain: ['/mcp', '/mcp/:name', '/:user/mcp', '/:user/mcp/:name', '/api/mcp', '/api/mcp/:name', '/api/mcp/group/:group'],
+  plain: [
+    '/mcp', '/mcp/:name', '/:user/mcp', '/:user/mcp/:name', '/api/mcp', '/api/mcp/:name', '/api/mcp/group/:group'
+  ],
   smart: [
     '/mcp/$smart', '/mcp/$smart/:name', '/:user/mcp/$smart', '/:user/mcp/$smart/:name',
     '/api/mcp/$smart', '/api/mcp/$smart/:name'
@@ -12,7 +14,9 @@ export const addresses = {
 } as const
 
 /** MCP over streamable HTTP. The handlers are synchronous, since this is the path of every call. */
-export default async function streamableHttp (app: FastifyInstance, { urls }: { readonly urls: readonly string[] }): Promise<void> {
+export default async function streamableHttp (
+  app: FastifyInstance, { urls }: { readonly urls: readonly string[] }
+): Promise<void> {
   const { streamableHttp: endpoint } = app.downstream
   for (const url of urls) {
     app.post(url, { config: { effect: 'run' } }, (request, reply) => {

@@ -27,15 +27,20 @@ const routes: FastifyPluginAsync = async (app) => {
       await answer(request, reply)
     })
     // Where a browser goes on after a page.
-    authorization.get('/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) })
+    authorization.get(
+      '/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) }
+    )
     authorization.post('/authorize', { config, onRequest }, async (request, reply) => {
       const query = boundForm(await readText(request.raw, maxForm, growthOf(request)))
       request.raw.method = 'GET'
       await answer(request, reply, `${request.url.split('?')[0] ?? ''}?${query}`)
     })
   })
-  // The library answers preflights, and lets pages of any origin read its answers: no cookie counts here, and a code needs its verifier.
-  for (const path of ['/token', '/revoke']) app.options(path, async (request, reply) => { await answer(request, reply) })
+  // The library answers preflights, and lets pages of any origin read its answers: no cookie counts here, and a code
+  // needs its verifier.
+  for (const path of ['/token', '/revoke']) {
+    app.options(path, async (request, reply) => { await answer(request, reply) })
+  }
   const post = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     // The library does not tell how much it has read of a body without a length.
     growthOf(request)?.()

@@ -7,8 +7,8 @@ const server = '/.well-known/oauth-authorization-server'
 const resource = '/.well-known/oauth-protected-resource'
 
 /**
- * The metadata documents. Their well-known path stands before the path that they are for (RFC 8414, section 3.1; RFC 9728, section 3.1),
- * and below the base path as well, for proxies that pass on nothing else.
+ * The metadata documents. Their well-known path stands before the path that they are for (RFC 8414, section 3.1; RFC
+ * 9728, section 3.1), and below the base path as well, for proxies that pass on nothing else.
  */
 const routes: FastifyPluginAsync = async (app) => {
   const { basePath } = app.config
@@ -19,7 +19,8 @@ const routes: FastifyPluginAsync = async (app) => {
   })
   // As it was sent: the router has decoded its parameter, and names may hold spaces.
   const restOf = ({ url }: FastifyRequest): string => /^[^?]*?\/\.well-known\/[^/?]+(\/[^?]*)?/.exec(url)?.[1] ?? ''
-  const describeServer = async (request: FastifyRequest): Promise<object> => serverMetadata(app.oauth.issuer(request), app.oauth.settings)
+  const describeServer = async (request: FastifyRequest): Promise<object> =>
+    serverMetadata(app.oauth.issuer(request), app.oauth.settings)
   /** By the path of the issuer behind the well-known one. */
   const describeServerAt = async (request: FastifyRequest): Promise<object> => {
     if (restOf(request).replace(/\/+$/, '') !== issuerPath(app.oauth.issuer(request))) throw new errors.NotFound()

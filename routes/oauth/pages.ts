@@ -17,7 +17,9 @@ const routes: FastifyPluginAsync = async (app) => {
   app.setErrorHandler(oauthPageError(app.pages))
   app.removeAllContentTypeParsers()
   countForms(app, maxForm)
-  app.addContentTypeParser('application/x-www-form-urlencoded', async (request: FastifyRequest, payload: FastifyRequest['raw']) =>
+  app.addContentTypeParser('application/x-www-form-urlencoded', async (
+    request: FastifyRequest, payload: FastifyRequest['raw']
+  ) =>
     fieldsOf(boundForm(await readText(payload, maxForm, growthOf(request)))))
   app.addHook('onRequest', (request, _reply, done) => {
     app.auth.origin(request)
@@ -34,13 +36,17 @@ const routes: FastifyPluginAsync = async (app) => {
     const csrfKey = request.cookies[csrfCookie] ?? newCsrfKey()
     if (request.cookies[csrfCookie] === undefined) {
       const secure = issuer.startsWith('https:')
-      reply.setCookie(csrfCookie, csrfKey, { path: `${issuerPath(issuer)}/oauth`, httpOnly: true, sameSite: 'lax', secure })
+      reply.setCookie(
+        csrfCookie, csrfKey, { path: `${issuerPath(issuer)}/oauth`, httpOnly: true, sameSite: 'lax', secure }
+      )
     }
     const provider = await app.oauth.provider(issuer)
     addressTo(issuer, request.raw)
-    const made = await make({ provider, issuer, raw: request.raw, reply: reply.raw, csrfKey }, (request.body ?? {}) as Fields)
+    const made =
+      await make({ provider, issuer, raw: request.raw, reply: reply.raw, csrfKey }, (request.body ?? {}) as Fields)
     if ('html' in made) await sendPage(reply, made)
-    // Browsers apply the form's `form-action` to each redirect after it, the client's own included; a page in between ends that chain.
+    // Browsers apply the form's `form-action` to each redirect after it, the client's own included; a page in between
+    // ends that chain.
     else if (made.client && request.headers['sec-fetch-mode'] === 'navigate') {
       const { pathname, search } = new URL(made.location)
       await sendPage(reply, app.pages.leave({ client: made.client, href: `${pathname}${search}` }))
@@ -60,7 +66,8 @@ const routes: FastifyPluginAsync = async (app) => {
   })
   app.post('/interaction/:uid/login', { config }, async (request, reply) => {
     await answer(request, reply, async (asked, fields) =>
-      await interactions.login(asked, fields, async (username, password) => await app.auth.authenticate(request, username, password)))
+      await interactions.login(asked, fields, async (username, password) =>
+        await app.auth.authenticate(request, username, password)))
   })
   app.post('/interaction/:uid/consent', { config }, async (request, reply) => {
     await answer(request, reply, async (asked, fields) => await interactions.decide(asked, fields))

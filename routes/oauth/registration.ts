@@ -30,7 +30,10 @@ const routes: FastifyPluginAsync = async (app) => {
       // A page of another site could fill the list of clients of a gateway that only the local computer can reach.
       app.auth.origin(request)
       const { enabled, requiresAuthentication } = app.oauth.settings.dynamicRegistration
-      if (!enabled) throw new OAuthError('access_denied', 'Clients cannot register themselves here; ask an admin for a client', 403)
+      if (!enabled) {
+        throw new OAuthError('access_denied', 'Clients cannot register themselves here; ask an admin for ' +
+        'a client', 403)
+      }
       if (requiresAuthentication) await mustBeAdmin(app, request)
     }
   }, async (request, reply) => {
@@ -55,13 +58,16 @@ const routes: FastifyPluginAsync = async (app) => {
 export default routes
 
 /**
- * Checks the initial access token of a registration (RFC 7591, section 3): an admin's credential of the management API, in a header. A
- * guest has presented none.
+ * Checks the initial access token of a registration (RFC 7591, section 3): an admin's credential of the management API,
+ * in a header. A guest has presented none.
  * @throws Unauthorized, Forbidden, InsufficientScope
  */
 async function mustBeAdmin (app: FastifyInstance, request: FastifyRequest): Promise<void> {
   const principal = await app.auth.management(request, { query: false })
-  if (principal.kind === 'guest') throw new errors.Unauthorized('An admin\'s credential is required to register a client')
+  if (principal.kind === 'guest') {
+    throw new errors.Unauthorized('An admin\'s credential is required to register a ' +
+    'client')
+  }
   if (!principal.isAdmin) throw new errors.Forbidden('Only admins may register clients')
   checkScopes(principal)
 }

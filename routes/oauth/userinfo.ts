@@ -26,4 +26,5 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-const required = (): OAuthError => new OAuthError('invalid_token', 'An access token is required in the Authorization header', 401)
+const required = (): OAuthError =>
+  new OAuthError('invalid_token', 'An access token is required in the Authorization header', 401)

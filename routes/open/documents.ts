@@ -4,7 +4,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
 import { ownerOf } from '../../plugins/settings/index.ts'
 import { chunkedReply, lengthOf, memory, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
-import { DocumentQuery, OpenApiDocument, OpenFailure, PartName, PartQuery, ServerNames, ToolStats } from '../../schemas/openapi-routes.ts'
+import {
+  DocumentQuery, OpenApiDocument, OpenFailure, PartName, PartQuery, ServerNames, ToolStats
+} from '../../schemas/openapi-routes.ts'
 import { forAnyOrigin } from '../any-origin.ts'
 import { isKnown, tagEntity } from '../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -20,7 +22,9 @@ const answers = {
   yaml: { description: 'An OpenAPI 3.0.3 document', content: { 'application/yaml': { schema: OpenApiDocument } } }
 } as const
 
-/** OpenAPI documents of the tools that may be called over plain HTTP. Answers have an ETag; If-None-Match gets a 304. */
+/**
+ * OpenAPI documents of the tools that may be called over plain HTTP. Answers have an ETag; If-None-Match gets a 304.
+ */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   forAnyOrigin(app, Object.fromEntries(['json', 'yaml'].flatMap((format) =>
     ['/openapi', '/:name/openapi', '/users/openapi'].map((path) => [`${path}.${format}`, 'GET']))))
@@ -96,12 +100,20 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }
 
   app.get('/openapi/servers', {
-    schema: { tags, security, summary: 'The connected servers that you may use', response: { 200: ServerNames, ...failures } },
+    schema: {
+      tags,
+      security,
+      summary: 'The connected servers that you ' +
+      'may use',
+      response: { 200: ServerNames, ...failures }
+    },
     config
   }, async (request) => ({ success: true as const, data: app.openapi.servers(await app.auth.optional(request)) }))
 
   app.get('/openapi/stats', {
-    schema: { tags, security, summary: 'The number of tools that you may call', response: { 200: ToolStats, ...failures } },
+    schema: {
+      tags, security, summary: 'The number of tools that you may call', response: { 200: ToolStats, ...failures }
+    },
     config
   }, async (request) => ({ success: true as const, data: app.openapi.stats(await app.auth.optional(request)) }))
 }

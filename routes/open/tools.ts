@@ -21,14 +21,20 @@ const response = {
 }
 /** The schema of bodies is for the documentation: arguments are validated by the schema of the tool. */
 const posted = {
-  body: Type.Object({}, { additionalProperties: true, description: 'The arguments of the tool', examples: [{ message: 'Hello' }] }),
+  body: Type.Object(
+    {}, { additionalProperties: true, description: 'The arguments of the tool', examples: [{ message: 'Hello' }] }
+  ),
   response: { ...response, 413: OpenFailure, 415: OpenFailure }
 }
 const unchecked = { validatorCompiler: () => () => true }
 const description =
-  'Answers the MCP result of the tool as it is: `content`, `structuredContent?`, `isError?`. `?group=` calls it through a group.'
+  'Answers the MCP result of the tool as it is: `content`, `structuredContent?`, `isError?`. `?group=` calls it ' +
+  'through a group.'
 
-/** Tools over plain HTTP. Since GET runs them, too, requests of pages of other sites and prefetches of browsers are refused. */
+/**
+ * Tools over plain HTTP. Since GET runs them, too, requests of pages of other sites and prefetches of browsers are
+ * refused.
+ */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request, reply) => {

@@ -17,10 +17,19 @@ const config = { effect: 'read', anyHost: true } as const
 
 /** Scope `public`: health checks for people and orchestrators. */
 const routes: FastifyPluginAsyncTypebox<HealthOptions> = async (app, { status, servers, problem }) => {
-  app.get('/health', { schema: { tags, summary: 'Health, for people', security: [], response: { 200: Health } }, config }, async () => {
+  app.get('/health', {
+    schema: { tags, summary: 'Health, for people', security: [], response: { 200: Health } }, config
+  }, async () => {
     const counts = servers()
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
-    return { status, timestamp: new Date().toISOString(), uptime: process.uptime(), servers: { total, connected: counts.connected } }
+    return {
+      status,
+      timestamp: new Date().toISOString(),
+      uptime: process.uptime(),
+      servers: {
+        total, connected: counts.connected
+      }
+    }
   })
 
   app.get(

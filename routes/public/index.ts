@@ -36,7 +36,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/', { schema: { hide: true }, config: { effect: 'read' } }, async (_request, reply) => {
     const { connected, ...others } = app.upstreams.counts()
     return await sendPage(reply, app.pages.home({
-      state: app.phase.name !== 'ready' ? app.phase.name : app.settings.problem === undefined ? 'ready' : 'without its storage',
+      state: app.phase.name !== 'ready'
+        ? app.phase.name
+        : app.settings.problem === undefined ? 'ready' : 'without its storage',
       connected,
       total: Object.values(others).reduce((sum, count) => sum + count, connected),
       endpoint: `${configuredBase(app.settings.current.system, app.config) ?? basePath}/mcp`,
@@ -60,7 +62,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
           tags,
           summary: 'Metrics, for Prometheus',
           description:
-            'For admins, and for the bearer of METRICS_TOKEN. With METRICS=public for everybody; then servers are named to those who may ' +
+            'For admins, and for the bearer of METRICS_TOKEN. With METRICS=public for everybody; then servers are ' +
+            'named to those who may ' +
             'see them.',
           ...(isPublic ? { security: [] } : {}),
           response: { 200: Metrics, 401: Failure, 403: Failure }
@@ -71,7 +74,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         reply.type(app.metrics.contentType)
         if (holdsToken(request.headers.authorization)) return await app.metrics.read()
         const principal = isPublic ? await app.auth.optional(request) : await app.auth.operator(request)
-        if (!isPublic && !principal.isAdmin) throw new errors.Forbidden('Only an admin may read the metrics (METRICS=public opens them)')
+        if (!isPublic && !principal.isAdmin) {
+          throw new errors.Forbidden('Only an admin may read the metrics ' +
+          '(METRICS=public opens them)')
+        }
         return await app.metrics.read(principal)
       }
     )
@@ -80,7 +86,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/config',
     {
-      schema: { tags, summary: 'Name, version and base path of this gateway', security: [], response: { 200: Config, 403: Failure } },
+      schema: {
+        tags,
+        summary: 'Name, version and base path of this ' +
+        'gateway',
+        security: [],
+        response: { 200: Config, 403: Failure }
+      },
       config: { effect: 'read' }
     },
     async () => ({ success: true as const, data: { basePath, version, name: 'tool-hub' } })
@@ -89,7 +101,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/public-config',
     {
-      schema: { tags, summary: 'What a login page needs to know', security: [], response: { 200: PublicConfig, 403: Failure } },
+      schema: {
+        tags, summary: 'What a login page needs to know', security: [], response: { 200: PublicConfig, 403: Failure }
+      },
       config: { effect: 'read' }
     },
     async () => {

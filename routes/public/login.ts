@@ -40,7 +40,8 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
       const { username, password } = request.body
       const user = await app.auth.authenticate(request, username, password)
       if (!user) throw new errors.Unauthorized('The username or the password is wrong')
-      const isUsingDefaultPassword = developmentPassword !== undefined && user.username === 'admin' && password === developmentPassword
+      const isUsingDefaultPassword =
+        developmentPassword !== undefined && user.username === 'admin' && password === developmentPassword
       return {
         success: true as const,
         message: 'Logged in',

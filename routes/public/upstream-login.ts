@@ -37,7 +37,8 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const problem = async (reply: FastifyReply, title: string, sentence: string): Promise<FastifyReply> =>
     await sendPage(reply, app.pages.problem({ title, text: sentence, status: 400 }))
   const unknown = async (reply: FastifyReply): Promise<FastifyReply> =>
-    await problem(reply, 'This login is not known', 'It was begun too long ago, or at another gateway. Start again with a new address.')
+    await problem(reply, 'This login is not known', 'It was begun too long ago, or at another gateway. Start again ' +
+      'with a new address.')
 
   app.get('/oauth/login/:ticket', {
     schema: { hide: true, params: Ticket },
@@ -58,14 +59,18 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const secure = redirectUri.protocol === 'https:'
     const folder = redirectUri.pathname.replace(/\/[^/]*$/, '')
     const key = request.cookies[secure ? secureCookie : plainCookie] ?? newBrowserKey()
-    reply.setCookie(secure ? secureCookie : plainCookie, key, { path: secure ? '/' : folder, httpOnly: true, sameSite: 'lax', secure })
+    reply.setCookie(
+      secure ? secureCookie : plainCookie, key, { path: secure ? '/' : folder, httpOnly: true, sameSite: 'lax', secure }
+    )
     const { server, whose, url } = start
     const href = `${folder}/login/${ticket}/continue?proof=${linkToken(key, ticket)}`
     return await sendPage(reply, app.pages.start({ server, whose, href, url }))
   })
 
   app.get('/oauth/login/:ticket/continue', {
-    schema: { hide: true, params: Ticket, querystring: Type.Object({ proof: Type.Optional(Type.String({ maxLength: 100 })) }) },
+    schema: {
+      hide: true, params: Ticket, querystring: Type.Object({ proof: Type.Optional(Type.String({ maxLength: 100 })) })
+    },
     config: { effect: 'run' },
     exposeHeadRoute: false
   }, async (request, reply) => {
@@ -79,7 +84,8 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
         'Open the address in this browser, which has to accept cookies of this gateway, and go on from its page.'
       )
     }
-    return await reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer').redirect(taggedUrl(start, key), 303)
+    return await reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')
+      .redirect(taggedUrl(start, key), 303)
   })
 
   app.get('/oauth/callback', {

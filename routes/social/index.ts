@@ -11,7 +11,10 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 const tags = ['Social login']
 
-/** Scope `social`: login by other providers, under names of this gateway and of better-auth. Everything is 404 while it is off. */
+/**
+ * Scope `social`: login by other providers, under names of this gateway and of better-auth. Everything is 404 while it
+ * is off.
+ */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'social')
   securityHeaders(app)
@@ -55,7 +58,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     app.get(
       `${mount}/${name}`,
       {
-        schema: { hide: true, tags, summary: 'The session of a social login', security: [], response: { 200: SocialSession } },
+        schema: {
+          hide: true, tags, summary: 'The session of a social login', security: [], response: { 200: SocialSession }
+        },
         config: { effect: 'read' }
       },
       async (request, reply) => {
@@ -126,7 +131,8 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
       config,
       exposeHeadRoute: false
     },
-    async (request, reply) => redirect(reply, await social.begin(request.query.provider, request.query.callbackURL ?? home(app)))
+    async (request, reply) =>
+      redirect(reply, await social.begin(request.query.provider, request.query.callbackURL ?? home(app)))
   )
   app.get(
     `${social.path}/callback/:provider`,

@@ -35,7 +35,8 @@ const names = ({ lists }: Catalogue): string[] => lists.tools.map(({ key }) => k
 interface Read { names: string[], warnings: string[], whole: boolean, capabilities: Record<string, unknown>, catalogue: Catalogue }
 async function read (server: Readable, undeclared = new UndeclaredTools(), before?: Catalogue): Promise<Read> {
   const warnings: string[] = []
-  const { catalogue, whole } = await readCatalogue(server, before, Infinity, upstreamLimits.listTime, undeclared, (each) => { warnings.push(each) })
+  const warn = (each: string): void => { warnings.push(each) }
+  const { catalogue, whole } = await readCatalogue(server, before, Infinity, upstreamLimits.listTime, undeclared, warn)
   return { names: names(catalogue), warnings, whole, capabilities: catalogue.capabilities, catalogue }
 }
 

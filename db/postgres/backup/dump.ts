@@ -12,11 +12,16 @@ const batch = 1_000
  * @param write receives the rows of each table, each as the JSON text that PostgreSQL makes of it, on one line
  * @throws Error with one sentence
  */
-export async function dump (driver: Driver, write: (table: string, lines: readonly string[]) => Promise<void>): Promise<void> {
+export async function dump (
+  driver: Driver, write: (table: string, lines: readonly string[]) => Promise<void>
+): Promise<void> {
   try {
     await driver.db.transaction(async (tx) => {
       if (await readHead(tx) === undefined) {
-        throw await isEmpty(tx) ? new Error(`The database at ${driver.location} is empty: nothing was ever stored there.`) : settingsLost()
+        throw await isEmpty(tx)
+          ? new Error('The database at ' +
+          `${driver.location} is empty: nothing was ever stored there.`)
+          : settingsLost()
       }
       for (const { name, part, collection } of backupTables) {
         const which = collection === undefined ? sql`` : sql`where collection = ${sql.raw(`'${collection}'`)}`

@@ -25,12 +25,14 @@ interface RestoreOptions {
 }
 
 /**
- * Stores the tables of a backup, in one transaction. Tokens and consents that are there stay as they are, since those of the backup may
- * have been used or withdrawn; they end with accounts that become others (`withMarks`). So do entries of the audit log, which says then
- * that a backup was restored. Running replicas load the settings.
+ * Stores the tables of a backup, in one transaction. Tokens and consents that are there stay as they are, since those
+ * of the backup may have been used or withdrawn; they end with accounts that become others (`withMarks`). So do entries
+ * of the audit log, which says then that a backup was restored. Running replicas load the settings.
  * @throws Error with one sentence; nothing was changed then
  */
-export async function restoreTables (driver: Driver, { createdAt, replace, keepTokens, linesOf }: RestoreOptions): Promise<void> {
+export async function restoreTables (
+  driver: Driver, { createdAt, replace, keepTokens, linesOf }: RestoreOptions
+): Promise<void> {
   const id = randomUUID()
   try {
     await driver.db.transaction(async (tx) => {
@@ -41,9 +43,12 @@ export async function restoreTables (driver: Driver, { createdAt, replace, keepT
       if (base === undefined) throw new Error('The table "revision" cannot be written.')
       const wasEmpty = await isEmpty(tx)
       if (!replace && !wasEmpty) {
-        throw new Error('The database holds settings already, and was left as it is. Use --replace to replace them by the backup.')
+        throw new Error('The database holds settings already, and was left as it is. Use --replace to replace them ' +
+          'by the backup.')
       }
-      const present = (await selectRows<{ data: unknown, sealed: string | null }>(tx, sql`select data, sealed from users`)).map(toMarked)
+      const present =
+        (await selectRows<{ data: unknown, sealed: string | null }>(tx, sql`select data, sealed from users`))
+          .map(toMarked)
       await write(tx, base, id, new Map(), true)
       for (const { name, part, collection, isSpent, isLog } of backupTables) {
         if (isSpent && !(wasEmpty && keepTokens)) continue
@@ -93,9 +98,15 @@ function marksOf (present: readonly Marked[], keepsTokens: boolean): (line: stri
   }
 }
 
-/** A function that gives the rows of a backup numbers below those of the rows that are there: what is there is newer. */
-async function numberedBelow (tx: Transaction, name: string, linesOf: RestoreOptions['linesOf']): Promise<(line: string) => string> {
-  const [present] = await selectRows<{ first: string | number | null }>(tx, sql`select min(number) as first from ${sql.identifier(name)}`)
+/**
+ * A function that gives the rows of a backup numbers below those of the rows that are there: what is there is newer.
+ */
+async function numberedBelow (
+  tx: Transaction, name: string, linesOf: RestoreOptions['linesOf']
+): Promise<(line: string) => string> {
+  const [present] = await selectRows<{ first: string | number | null }>(
+    tx, sql`select min(number) as first from ${sql.identifier(name)}`
+  )
   const first = present?.first ?? null
   if (first === null) return (line) => line
   let last = 0
@@ -106,7 +117,9 @@ async function numberedBelow (tx: Transaction, name: string, linesOf: RestoreOpt
   }
 }
 
-async function insertAll (tx: Transaction, name: string, lines: AsyncIterable<string>, change: (line: string) => string): Promise<void> {
+async function insertAll (
+  tx: Transaction, name: string, lines: AsyncIterable<string>, change: (line: string) => string
+): Promise<void> {
   let waiting: string[] = []
   const flush = async (): Promise<void> => {
     const [first] = waiting

@@ -5,7 +5,8 @@ import * as tables from '../tables.ts'
 
 /** Tables that a backup leaves out: what passes by itself, what is worked out again, and the log of calls. */
 const left: ReadonlySet<unknown> = new Set([
-  tables.revision, tables.commits, tables.counters, tables.records, tables.activities, tables.activityHours, tables.vectors
+  tables.revision, tables.commits, tables.counters, tables.records, tables.activities, tables.activityHours,
+  tables.vectors
 ])
 
 interface BackupTable {
@@ -22,16 +23,19 @@ interface BackupTable {
 
 const whole = [...Object.values(tables), ...Object.values(tables.settingsTables)]
   .filter((each): each is typeof each & PgTable => is(each, PgTable) && !left.has(each))
-  .map((table) => ({ name: getTableName(table), part: getTableName(table), isSpent: false, isLog: table === tables.auditEntries }))
+  .map((table) => ({
+    name: getTableName(table), part: getTableName(table), isSpent: false, isLog: table === tables.auditEntries
+  }))
 
 /** The parts of a backup. A new table is among them unless it is listed above. */
 export const backupTables: readonly BackupTable[] = [
   ...whole,
-  ...[collections.tokens, collections.revokedFamilies, collections.consents, collections.upstreamTokens].map(({ name }) => ({
-    name: getTableName(tables.records),
-    part: `records-${name}`,
-    collection: name,
-    isSpent: name !== collections.upstreamTokens.name,
-    isLog: false
-  }))
+  ...[collections.tokens, collections.revokedFamilies, collections.consents, collections.upstreamTokens]
+    .map(({ name }) => ({
+      name: getTableName(tables.records),
+      part: `records-${name}`,
+      collection: name,
+      isSpent: name !== collections.upstreamTokens.name,
+      isLog: false
+    }))
 ]

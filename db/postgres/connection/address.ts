@@ -1,6 +1,9 @@
 import { isIP } from 'node:net'
 
-/** Connection parameters of libpq and of other drivers. postgres.js would send them to PostgreSQL as settings, which refuses them. */
+/**
+ * Connection parameters of libpq and of other drivers. postgres.js would send them to PostgreSQL as settings, which
+ * refuses them.
+ */
 const foreignParameters = new Set([
   'channel_binding',
   'gssencmode',
@@ -32,7 +35,10 @@ const unverifiedModes = ['disable', 'false', 'allow', 'prefer', 'require']
 export interface Address {
   /** The URL for postgres.js, without the parameters that it cannot handle. */
   readonly url: string
-  /** TLS options that postgres.js does not set: for a host that is an IP address, Node must be told what to verify the certificate for. */
+  /**
+   * TLS options that postgres.js does not set: for a host that is an IP address, Node must be told what to verify the
+   * certificate for.
+   */
   readonly tls: { readonly ssl?: { readonly host: string } }
   /** The hosts with their ports, comma-separated, for messages. */
   readonly location: string
@@ -40,7 +46,8 @@ export interface Address {
 
 /** @throws Error when the URL cannot be parsed; its message holds no part of the URL, which has a password in it */
 export function parseAddress (text: string): Address {
-  const [, scheme = '', authority = '', path = '', query = ''] = /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?]*)(.*)$/s.exec(text) ?? []
+  const [, scheme = '', authority = '', path = '', query = ''] =
+    /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?]*)(.*)$/s.exec(text) ?? []
   const hostsStart = authority.lastIndexOf('@') + 1
   const userinfo = authority.slice(0, hostsStart)
   const hosts = authority.slice(hostsStart).split(',')

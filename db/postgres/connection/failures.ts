@@ -1,8 +1,12 @@
 import { Invalid, StorageError } from '../../store.ts'
 
-/** The code of an error, or of the first of its causes that has one: an SQLSTATE, or a code of the system or the driver. */
+/**
+ * The code of an error, or of the first of its causes that has one: an SQLSTATE, or a code of the system or the driver.
+ */
 export function errorCodeOf (error: unknown): string | undefined {
-  for (let each = error; each instanceof Error; each = each.cause) if ('code' in each && typeof each.code === 'string') return each.code
+  for (let each = error; each instanceof Error; each = each.cause) {
+    if ('code' in each && typeof each.code === 'string') return each.code
+  }
   return undefined
 }
 
@@ -29,7 +33,8 @@ const temporary: Readonly<Record<string, string>> = {
   57014: 'it takes too long',
   '25P03': 'it takes too long'
 }
-const untrusted = 'no trusted authority has signed its TLS certificate: NODE_EXTRA_CA_CERTS names a file with further ones to trust'
+const untrusted =
+  'no trusted authority has signed its TLS certificate: NODE_EXTRA_CA_CERTS names a file with further ones to trust'
 /** Failures that last until somebody changes the configuration: waiting does not help. */
 const permanent: Readonly<Record<string, string>> = {
   '28P01': 'it refuses the user or the password',
@@ -46,7 +51,10 @@ const permanent: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'its TLS certificate has expired',
   CERT_NOT_YET_VALID: 'its TLS certificate is not valid yet'
 }
-/** Node's message when a connection closes before the TLS handshake. Its code, ECONNRESET, is that of every broken connection. */
+/**
+ * Node's message when a connection closes before the TLS handshake. Its code, ECONNRESET, is that of every broken
+ * connection.
+ */
 const withoutTls = /before secure TLS connection was established/
 
 function isWithoutTls (error: unknown): boolean {
@@ -74,10 +82,14 @@ export function describeFailure (error: unknown): string {
 export function isUnavailable (error: unknown): boolean {
   const code = errorCodeOf(error)
   if (code === undefined) return false
-  return Object.hasOwn(temporary, code) || Object.hasOwn(permanent, code) || isConnectionException(code) || /^E[A-Z]+$/.test(code)
+  return Object.hasOwn(temporary, code) || Object.hasOwn(permanent, code) || isConnectionException(code) ||
+    /^E[A-Z]+$/.test(code)
 }
 
-/** Whether a transaction was rolled back in favour of a concurrent one: serialization failure (40001) or deadlock (40P01). */
+/**
+ * Whether a transaction was rolled back in favour of a concurrent one: serialization failure (40001) or deadlock
+ * (40P01).
+ */
 export const isConcurrencyFailure = (error: unknown): boolean => ['40001', '40P01'].includes(errorCodeOf(error) ?? '')
 
 /** Whether retrying is of no use before the configuration changes. */
@@ -86,9 +98,15 @@ export const isPermanent = (error: unknown): boolean => Object.hasOwn(permanent,
 /** The message for an unavailable database, fit to be sent to a client. */
 export const unavailableMessage = (error: unknown): string => `The database cannot be used (${describeFailure(error)}).`
 
-/** A message for any error. That of an error of Drizzle is not shown: it holds SQL with its values, which may be secrets. */
+/**
+ * A message for any error. That of an error of Drizzle is not shown: it holds SQL with its values, which may be
+ * secrets.
+ */
 export const safeMessageOf = (error: unknown): string =>
-  error instanceof Error && error.cause === undefined && errorCodeOf(error) === undefined ? error.message : unavailableMessage(error)
+  error instanceof Error && error.cause === undefined &&
+    errorCodeOf(error) === undefined
+    ? error.message
+    : unavailableMessage(error)
 
 /** Converts the error of a transaction that changed nothing into an error of the `Store` contract. */
 export function fromTransactionError (error: unknown): StorageError | Invalid {

@@ -4,10 +4,14 @@ import { bigint, pgSchema, text } from 'drizzle-orm/pg-core'
 import type { Db } from './driver.ts'
 
 const schema = 'drizzle'
-/** The table of the migrations that have run. Not Drizzle's default name: another program in the same database may use that. */
+/**
+ * The table of the migrations that have run. Not Drizzle's default name: another program in the same database may use
+ * that.
+ */
 const migrationsTable = 'tool_hub_migrations'
 
-const tables = pgSchema('information_schema').table('tables', { schema: text('table_schema'), name: text('table_name') })
+const tables =
+  pgSchema('information_schema').table('tables', { schema: text('table_schema'), name: text('table_name') })
 const migrationsRun = pgSchema(schema)
   .table(migrationsTable, { hash: text().notNull(), createdAt: bigint('created_at', { mode: 'number' }) })
 
@@ -33,12 +37,15 @@ async function compare (db: Db, folder: string): Promise<{ known: ReadonlySet<st
 }
 
 /**
- * Runs the migrations that have not run yet. When none is missing, nothing is written, and the right to create tables is not needed.
+ * Runs the migrations that have not run yet. When none is missing, nothing is written, and the right to create tables
+ * is not needed.
  * @param folder of the migration files
  * @param migrate Drizzle's `migrate` for this database
  * @returns whether a newer version has run others there
  */
-export async function runMigrations (db: Db, folder: string, migrate: (config: MigrationConfig) => Promise<void>): Promise<boolean> {
+export async function runMigrations (
+  db: Db, folder: string, migrate: (config: MigrationConfig) => Promise<void>
+): Promise<boolean> {
   const { known, run } = await compare(db, folder)
   if ([...known].some((hash) => !run.includes(hash))) {
     await migrate({ migrationsFolder: folder, migrationsSchema: schema, migrationsTable })

@@ -18,7 +18,8 @@ const unparsed = (text: string): string => text
 export async function assertUsable (path: string): Promise<void> {
   const names = await readdir(path).catch((error: unknown): string[] => {
     if (errorCode(error) === 'ENOENT') return []
-    throw new Error(`The database folder ${path} cannot be opened (${describeError(error)}). Give DB_URL a folder of its own.`)
+    throw new Error(`The database folder ${path} cannot be opened (${describeError(error)}). Give DB_URL a folder of ` +
+      'its own.')
   })
   // A PostgreSQL server keeps its start options in postmaster.opts; PGlite has no such file.
   if (names.length > 0 && (!names.includes('PG_VERSION') || names.includes('postmaster.opts'))) {
@@ -32,7 +33,10 @@ export async function assertUsable (path: string): Promise<void> {
 /** PGlite's file system throws objects that are no `Error` and have an `errno` only. */
 function describeError (error: unknown): string {
   if (error instanceof Error) return error.message
-  return typeof error === 'object' && error !== null && 'errno' in error ? `error ${String(error.errno)} of its file system` : String(error)
+  return typeof error === 'object' && error !== null &&
+    'errno' in error
+    ? `error ${String(error.errno)} of its file system`
+    : String(error)
 }
 
 /** @throws Error when PGlite, an optional dependency, is not installed */
@@ -85,7 +89,8 @@ export class PgliteDriver implements Driver {
       lock.release()
       if (error instanceof FolderError) throw error
       throw new Error(
-        `The database folder ${path} cannot be opened (${describeError(error)}). Check that it was made by PGlite and is complete.`
+        `The database folder ${path} cannot be opened (${describeError(error)}). Check that it was made by PGlite ` +
+        'and is complete.'
       )
     }
   }

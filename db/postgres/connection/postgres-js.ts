@@ -52,7 +52,8 @@ class Connections {
   constructor (address: Address) {
     this.#address = address
     this.#sql = postgres(address.url, { ...queryOptions(), ...address.tls, max: poolSize.statements })
-    const begin = async <Result>(work: (client: TransactionClient) => Promise<Result>): Promise<Result> => await this.#begin(work)
+    const begin = async <Result>(work: (client: TransactionClient) => Promise<Result>): Promise<Result> =>
+      await this.#begin(work)
     this.db = drizzle(Object.assign(this.#sql, { begin }) as unknown as postgres.Sql)
   }
 
@@ -176,9 +177,13 @@ export class PostgresJsDriver implements Driver {
   }
 }
 
-/** Takes the advisory lock until the transaction ends. @param onWait called when another replica holds it, before waiting */
+/**
+ * Takes the advisory lock until the transaction ends.
+ * @param onWait called when another replica holds it, before waiting
+ */
 async function lockMigrations (sql: postgres.Sql, onWait: () => void): Promise<void> {
-  const [lock] = await sql.unsafe<Array<{ acquired: boolean }>>('select pg_try_advisory_xact_lock($1) as acquired', [migrationsLock])
+  const [lock] = await sql.unsafe<Array<{ acquired: boolean }>>('select pg_try_advisory_xact_lock($1) as ' +
+    'acquired', [migrationsLock])
   if (lock?.acquired === true) return
   onWait()
   await sql.unsafe('select pg_advisory_xact_lock($1)', [migrationsLock])
@@ -189,5 +194,6 @@ async function assertEncoding (sql: postgres.Sql): Promise<void> {
   const [database] = await sql.unsafe<Array<{ server_encoding: string }>>('show server_encoding')
   // SQL_ASCII stores all bytes as they are.
   if (database === undefined || ['UTF8', 'SQL_ASCII'].includes(database.server_encoding)) return
-  throw new Error(`its encoding is ${database.server_encoding}, which cannot store all names. Create a database with ENCODING 'UTF8'`)
+  throw new Error(`its encoding is ${database.server_encoding}, which cannot store all names. Create a database with ` +
+    'ENCODING \'UTF8\'')
 }

@@ -8,8 +8,8 @@ import { timeouts, withTimeout } from './timeouts.ts'
 type Query<On = Db> = <Result>(work: (on: On) => Promise<Result>) => Promise<Result>
 
 /**
- * The ports' access to the database. Each method has its own concurrency limit; together they leave connections to the settings
- * store, which must not wait for the ports.
+ * The ports' access to the database. Each method has its own concurrency limit; together they leave connections to the
+ * settings store, which must not wait for the ports.
  */
 export interface QueryRunner {
   /** For a statement that finds a few rows by an index. */
@@ -30,7 +30,8 @@ export function createQueryRunner (driver: Driver, health: () => string | undefi
   const limited = (concurrency: number): Query => {
     const limit = pLimit(concurrency)
     return async (work) => {
-      // `activeCount` is included, since p-limit counts a call as pending until the next microtask even when it can run at once.
+      // `activeCount` is included, since p-limit counts a call as pending until the next microtask even when it can run
+      // at once.
       if (limit.activeCount + limit.pendingCount >= concurrency + maxWaiting) {
         throw new StorageError('The database has too much to do. Try again in a moment.', false)
       }
@@ -44,7 +45,9 @@ export function createQueryRunner (driver: Driver, health: () => string | undefi
   return { quick: limited(2), slow: limited(1), transact: transactions(2), record: transactions(1) }
 }
 
-async function run<Result> (driver: Driver, health: () => string | undefined, work: (db: Db) => Promise<Result>): Promise<Result> {
+async function run<Result> (
+  driver: Driver, health: () => string | undefined, work: (db: Db) => Promise<Result>
+): Promise<Result> {
   const unavailable = health()
   if (unavailable !== undefined) throw new StorageError(unavailable, false)
   try {

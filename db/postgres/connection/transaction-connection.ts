@@ -6,8 +6,9 @@ export type TransactionClient = Pick<postgres.Sql, 'options' | 'unsafe'>
 const connectionClosed = (): Error => Object.assign(new Error('the connection closed'), { code: 'CONNECTION_CLOSED' })
 
 /**
- * A connection for one transaction at a time. It replaces `sql.begin` of postgres.js, which sends ROLLBACK even on a connection that
- * has just closed, and thereby ends the process. This class sends nothing once the connection has closed.
+ * A connection for one transaction at a time. It replaces `sql.begin` of postgres.js, which sends ROLLBACK even on a
+ * connection that has just closed, and thereby ends the process. This class sends nothing once the connection has
+ * closed.
  */
 export class TransactionConnection {
   readonly #sql: postgres.Sql
@@ -16,7 +17,8 @@ export class TransactionConnection {
 
   /** Connects with the first transaction, not before. */
   constructor (url: string, options: postgres.Options<Record<string, postgres.PostgresType>>) {
-    // No max lifetime: a connection that is closed between two statements would take the rest of the transaction with it.
+    // No max lifetime: a connection that is closed between two statements would take the rest of the transaction with
+    // it.
     this.#sql = postgres(url, { ...options, max: 1, max_lifetime: null, onclose: () => { this.#isOpen = false } })
   }
 

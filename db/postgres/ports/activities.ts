@@ -21,7 +21,8 @@ const maxCounted = 10_000
 const maxPayloads = 8 * 1024 * 1024
 
 /** Replaces what PostgreSQL cannot store in a text: NUL and unpaired surrogates. */
-const storable = (text: string): string => text.isWellFormed() && !text.includes('\0') ? text : text.replace(/\0|\p{Surrogate}/gu, '\ufffd')
+const storable = (text: string): string =>
+  text.isWellFormed() && !text.includes('\0') ? text : text.replace(/\0|\p{Surrogate}/gu, '\ufffd')
 const storableOrNone = (text: string | undefined): string | undefined => text === undefined ? undefined : storable(text)
 /** A text of a column with an index. */
 const short = (text: string): string => indexable(storable(text))
@@ -64,7 +65,8 @@ export class PostgresActivities implements Activities {
 
   async find (id: string): Promise<Activity | undefined> {
     if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return undefined
-    const [row] = await this.#queries.quick(async (db) => await db.select().from(activities).where(eq(activities.id, id)))
+    const [row] =
+      await this.#queries.quick(async (db) => await db.select().from(activities).where(eq(activities.id, id)))
     return row && this.#toActivity(row)
   }
 
@@ -91,7 +93,9 @@ export class PostgresActivities implements Activities {
   async stats (filter: ActivityFilter): Promise<{ total: number, errors: number, duration: number }> {
     const [found] = await this.#queries.slow(async (db) => await sumUp(db, filter))
     const total = Number(found?.total ?? 0)
-    return { total, errors: Number(found?.errors ?? 0), duration: total === 0 ? 0 : Number(found?.duration ?? 0) / total }
+    return {
+      total, errors: Number(found?.errors ?? 0), duration: total === 0 ? 0 : Number(found?.duration ?? 0) / total
+    }
   }
 
   async cleanup (before: number): Promise<number> {
@@ -131,13 +135,15 @@ export class PostgresActivities implements Activities {
       return rowsOf<Record<string, unknown>>(await db.execute(sql`explain (format json) ${select}`))
     })
     const text = found?.['QUERY PLAN']
-    const plan = (typeof text === 'string' ? JSON.parse(text) : text) as Array<{ Plan?: { 'Plan Rows'?: number } }> | undefined
+    const plan =
+      (typeof text === 'string' ? JSON.parse(text) : text) as Array<{ Plan?: { 'Plan Rows'?: number } }> | undefined
     return plan?.[0]?.Plan?.['Plan Rows'] ?? 0
   }
 }
 
 /**
- * The query of one page. The ids are found in an index; only the rows of the page are read. Exported for the test of its plan.
+ * The query of one page. The ids are found in an index; only the rows of the page are read. Exported for the test of
+ * its plan.
  * @param page from 1
  */
 export function selectPage (db: Db, filter: ActivityFilter, page: number, limit: number) {
@@ -167,7 +173,8 @@ export function selectPage (db: Db, filter: ActivityFilter, page: number, limit:
 
 /** Counts to one more than `maxCounted`. Exported for the test of its plan. */
 export function countSome (db: Db, filter: ActivityFilter) {
-  const some = db.select({ one: sql`1`.as('one') }).from(activities).where(matching(filter)).limit(maxCounted + 1).as('some')
+  const some =
+    db.select({ one: sql`1`.as('one') }).from(activities).where(matching(filter)).limit(maxCounted + 1).as('some')
   return db.select({ total: count() }).from(some)
 }
 
@@ -178,7 +185,9 @@ export function countSome (db: Db, filter: ActivityFilter) {
 function hoursOf ({ from, to, ...equal }: ActivityFilter): { whole: SQL, parts: ActivityFilter[] } {
   const first = from === undefined ? undefined : Math.ceil(from / hourLength)
   const end = to === undefined ? undefined : Math.floor(to / hourLength)
-  if (first !== undefined && end !== undefined && first > end) return { whole: sql`false`, parts: [{ ...equal, from, to }] }
+  if (first !== undefined && end !== undefined && first > end) {
+    return { whole: sql`false`, parts: [{ ...equal, from, to }] }
+  }
   const whole = and(
     ...equalities(hours, equal),
     first === undefined ? undefined : gte(hours.hour, first),
@@ -193,7 +202,10 @@ function hoursOf ({ from, to, ...equal }: ActivityFilter): { whole: SQL, parts: 
   }
 }
 
-/** Whole hours by their sums, and the calls of the hours at the ends of the time one by one. Exported for the test of its plan. */
+/**
+ * Whole hours by their sums, and the calls of the hours at the ends of the time one by one. Exported for the test of
+ * its plan.
+ */
 export function sumUp (db: Db, filter: ActivityFilter) {
   const { whole, parts } = hoursOf(filter)
   const rest = parts.map((part) => sql` union all
@@ -212,7 +224,9 @@ export function sumUp (db: Db, filter: ActivityFilter) {
 }
 
 /** Splits a batch into chunks that fit into one statement. Others have their turns while its texts are sealed. */
-async function * chunks (batch: readonly Activity[], rowOf: (activity: Activity) => CallRow): AsyncGenerator<CallRow[]> {
+async function * chunks (
+  batch: readonly Activity[], rowOf: (activity: Activity) => CallRow
+): AsyncGenerator<CallRow[]> {
   let rows: CallRow[] = []
   let [size, sealed] = [0, 0]
   for (const activity of batch) {

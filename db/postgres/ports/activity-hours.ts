@@ -17,7 +17,8 @@ const maxRemoved = 1_000
 const removalLock = 0x746f6f6d
 
 const columns = sql.raw(
-  'id, "timestamp", server, tool, duration, status, "group", username, key_id, key_name, source_ip, client_id, client_name, ' +
+  'id, "timestamp", server, tool, duration, status, "group", username, key_id, key_name, source_ip, client_id, ' +
+  'client_name, ' +
   'data, sealed, sealed_by'
 )
 /** Some calls by what they are filtered by, with their number and the sum of their durations. @param from the calls */
@@ -30,8 +31,8 @@ const of = sql.raw('json_build_array(server, tool, status, "group", username, ke
 const returned = sql.raw('returning "timestamp", server, tool, status, "group", username, key_id, key_name, duration')
 
 /**
- * Adds calls that are not there yet, by their ids. The rows go as one parameter, since each parameter costs CPU time here. Hours are
- * locked in a fixed order, so that two replicas do not wait for one another in a circle.
+ * Adds calls that are not there yet, by their ids. The rows go as one parameter, since each parameter costs CPU time
+ * here. Hours are locked in a fixed order, so that two replicas do not wait for one another in a circle.
  */
 export async function appendCalls (tx: Transaction, rows: readonly CallRow[]): Promise<void> {
   if (rows.length === 0) return
@@ -60,7 +61,8 @@ export async function appendCalls (tx: Transaction, rows: readonly CallRow[]): P
 export async function removeCalls (tx: Transaction, before: number, otherwise: 'wait' | 'skip'): Promise<number> {
   if (otherwise === 'wait') await tx.execute(sql`select pg_advisory_xact_lock(${removalLock})`)
   else {
-    const [lock] = rowsOf<{ held: boolean }>(await tx.execute(sql`select pg_try_advisory_xact_lock(${removalLock}) as held`))
+    const [lock] =
+      rowsOf<{ held: boolean }>(await tx.execute(sql`select pg_try_advisory_xact_lock(${removalLock}) as held`))
     if (lock?.held !== true) return 0
   }
   const removed = rowsOf<{ count: string }>(await tx.execute(sql`
@@ -74,9 +76,12 @@ export async function removeCalls (tx: Transaction, before: number, otherwise: '
     )
     select count(*) as count from gone`))
   const count = Number(removed[0]?.count ?? 0)
-  if (count > 0) await tx.execute(sql`delete from ${hours} where hour <= ${Math.floor(before / hourLength)} and calls <= 0`)
+  if (count > 0) {
+    await tx.execute(sql`delete from ${hours} where hour <= ${Math.floor(before / hourLength)} and calls <= 0`)
+  }
   return count
 }
 
 /** The rows of a statement: postgres.js and PGlite say them differently. */
-export const rowsOf = <Row>(result: unknown): Row[] => (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as Row[]
+export const rowsOf = <Row>(result: unknown): Row[] =>
+  (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as Row[]

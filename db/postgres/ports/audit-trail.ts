@@ -48,7 +48,8 @@ export class PostgresAuditTrail implements AuditTrail {
 
   async trim (kept: number): Promise<number> {
     return await this.#queries.record(async (tx) => {
-      const last = tx.select({ number: entries.number }).from(entries).orderBy(desc(entries.number)).limit(1).offset(kept)
+      const last =
+        tx.select({ number: entries.number }).from(entries).orderBy(desc(entries.number)).limit(1).offset(kept)
       const old = tx
         .select({ number: entries.number })
         .from(entries)
@@ -60,7 +61,8 @@ export class PostgresAuditTrail implements AuditTrail {
   }
 
   #toRow ({ username, name, before, after, keyId, keyName, ...entry }: AuditEntry): typeof entries.$inferInsert {
-    const { data, sealed } = sealText(this.#vault, JSON.stringify({ before, after, keyId, keyName }), auditPlace(entry.id))
+    const { data, sealed } =
+      sealText(this.#vault, JSON.stringify({ before, after, keyId, keyName }), auditPlace(entry.id))
     return { ...entry, username: indexable(username), name: escape(name), data, sealed }
   }
 
@@ -68,7 +70,10 @@ export class PostgresAuditTrail implements AuditTrail {
     return { ...entry, username: unescape(username), name: unescape(name), ...this.#opened(entry.id, data, sealed) }
   }
 
-  /** The decrypted `before`, `after` and bearer key of a row; `{ locked: true }` where the encryption key is not available. */
+  /**
+   * The decrypted `before`, `after` and bearer key of a row; `{ locked: true }` where the encryption key is not
+   * available.
+   */
   #opened (id: string, data: { secret: string }, sealed: string | null): Sealed {
     try {
       return JSON.parse(openText(this.#vault, { data, sealed }, auditPlace(id))) as Sealed

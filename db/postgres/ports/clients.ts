@@ -11,14 +11,20 @@ const hasId = (clientId: string): SQL => eq(clients.key, indexable(clientId))
 const isRegistered = eq(clients.origin, 'registered')
 const idleLimit = (): Date => new Date(Date.now() - maxClientIdle)
 const isPresent = (): SQL | undefined => or(ne(clients.origin, 'registered'), gt(clients.idleSince, idleLimit()))
-/** Found in the text, in which quotes within values are escaped: JSON functions fail for a client with U+0000 in any of its texts. */
+/**
+ * Found in the text, in which quotes within values are escaped: JSON functions fail for a client with U+0000 in any of
+ * its texts.
+ */
 const createdAt = sql`coalesce(substring(${clients.data} from '"createdAt":([0-9]+)')::numeric, 0)`
 const columns = { data: clients.data, lastUsed: clients.lastUsed }
 
 /** Max clients whose last write by `touch` is remembered. */
 const maxTouched = 10_000
 
-/** Clients shared by all replicas. Whoever changes or removes a client locks its row first, then the families of its tokens. */
+/**
+ * Clients shared by all replicas. Whoever changes or removes a client locks its row first, then the families of its
+ * tokens.
+ */
 export class PostgresClients implements Clients {
   readonly #queries: QueryRunner
   readonly #maxRegistered: number
@@ -45,7 +51,8 @@ export class PostgresClients implements Clients {
 
   async list (range?: Range): Promise<OAuthClient[]> {
     const found = await this.#queries.slow(async (db) => {
-      const all = db.select(columns).from(clients).where(isPresent()).orderBy(createdAt, sql`${clients.key} collate "C"`)
+      const all = db.select(columns).from(clients).where(isPresent())
+        .orderBy(createdAt, sql`${clients.key} collate "C"`)
       return await (range === undefined ? all : all.offset(range.offset).limit(range.limit))
     })
     return found.map(clientOf)
@@ -59,7 +66,8 @@ export class PostgresClients implements Clients {
     this.#touched.delete(client.clientId)
     return await this.#queries.transact(async (tx) => {
       const idle = await removeIdle(tx)
-      const created = await tx.insert(clients).values(columnsOf(client)).onConflictDoNothing().returning({ key: clients.key })
+      const created =
+        await tx.insert(clients).values(columnsOf(client)).onConflictDoNothing().returning({ key: clients.key })
       await endClients(tx, [...idle, ...await this.#removeExcess(tx)])
       return created.length > 0
     })
@@ -103,7 +111,8 @@ export class PostgresClients implements Clients {
     const isDue = or(isNull(clients.lastUsed), lte(clients.lastUsed, new Date(at - touchInterval)))
     try {
       await this.#queries.quick(async (db) => {
-        await db.update(clients).set({ lastUsed: time, idleSince: time }).where(and(hasId(clientId), isPresent(), isDue))
+        await db.update(clients).set({ lastUsed: time, idleSince: time })
+          .where(and(hasId(clientId), isPresent(), isDue))
       })
       this.#cleanup.runIfDue()
     } catch {
@@ -151,11 +160,12 @@ export class PostgresClients implements Clients {
 }
 
 /**
- * Removes clients that registered themselves. Rows that somebody else is changing are skipped, so that two transactions cannot wait for
- * each other.
+ * Removes clients that registered themselves. Rows that somebody else is changing are skipped, so that two transactions
+ * cannot wait for each other.
  */
 async function removeRegistered (tx: Transaction, which: SQL): Promise<Array<{ data: string }>> {
-  const some = tx.select({ key: clients.key }).from(clients).where(and(isRegistered, which)).for('update', { skipLocked: true })
+  const some =
+    tx.select({ key: clients.key }).from(clients).where(and(isRegistered, which)).for('update', { skipLocked: true })
   return await tx.delete(clients).where(inArray(clients.key, some)).returning({ data: clients.data })
 }
 

@@ -13,7 +13,10 @@ const maxCounters = 100_000
 /** Keys are stored as hashes: they may hold names and addresses of users, and be of any length. */
 const hash = (key: string): string => createHash('sha256').update(key).digest('base64url')
 
-/** Counters shared by all replicas. While the database is unavailable, each replica counts alone: limits get wider, but still apply. */
+/**
+ * Counters shared by all replicas. While the database is unavailable, each replica counts alone: limits get wider, but
+ * still apply.
+ */
 export class PostgresCounters implements Counters {
   readonly #driver: Driver
   readonly #isUnavailable: () => boolean
@@ -40,7 +43,9 @@ export class PostgresCounters implements Counters {
             expires: sql`case when ${isExpired} then excluded.expires else ${counters.expires} end`
           }
         })
-        .returning({ count: counters.count, left: sql<string>`ceil(extract(epoch from ${counters.expires} - now()) * 1000)` })
+        .returning(
+          { count: counters.count, left: sql<string>`ceil(extract(epoch from ${counters.expires} - now()) * 1000)` }
+        )
       if (Date.now() - this.#lastCleanup > cleanupInterval) this.#cleanUp()
       return { count: found?.count ?? 1, left: Number(found?.left ?? window) }
     } catch {
@@ -50,7 +55,9 @@ export class PostgresCounters implements Counters {
 
   async reset (key: string): Promise<void> {
     await this.#fallback.reset(key)
-    if (!this.#isUnavailable()) await this.#driver.db.delete(counters).where(eq(counters.key, hash(key))).catch(() => {})
+    if (!this.#isUnavailable()) {
+      await this.#driver.db.delete(counters).where(eq(counters.key, hash(key))).catch(() => {})
+    }
   }
 
   #cleanUp (): void {

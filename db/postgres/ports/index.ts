@@ -27,7 +27,9 @@ interface Ports {
  * @param health why the database is known to be unavailable
  * @param resealSettings seals anew what is sealed of settings and clients; the number of rows
  */
-export function openPorts (driver: Driver, vault: Vault, health: () => string | undefined, resealSettings: () => Promise<number>): Ports {
+export function openPorts (
+  driver: Driver, vault: Vault, health: () => string | undefined, resealSettings: () => Promise<number>
+): Ports {
   const queries = createQueryRunner(driver, health)
   return {
     records: new PostgresRecords(queries, vault),

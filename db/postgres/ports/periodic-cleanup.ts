@@ -1,7 +1,9 @@
 /** Min time between two cleanups, in ms. */
 const interval = 60_000
 
-/** Removes expired rows in the background of a write, at most once a minute. A failed cleanup is left to the next one. */
+/**
+ * Removes expired rows in the background of a write, at most once a minute. A failed cleanup is left to the next one.
+ */
 export class PeriodicCleanup {
   readonly #cleanUp: () => Promise<unknown>
   #lastRun = -Infinity

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { and, arrayOverlaps, desc, eq, gt, inArray, isNull, lt, or, sql, type SQL } from 'drizzle-orm'
-import { collections, retention, type Collection, type Entry, type Records, type Selection, type StoredEntry } from '../../records.ts'
+import {
+  collections, retention, type Collection, type Entry, type Records, type Selection, type StoredEntry
+} from '../../records.ts'
 import type { PgInsertValue } from 'drizzle-orm/pg-core'
 import type { Vault } from '../../store.ts'
 import type { Db, Transaction } from '../connection/driver.ts'
@@ -14,7 +16,10 @@ type Row = typeof records.$inferSelect
 
 /** The primary key, and the place that a value is sealed for. */
 const idOf = ({ name }: Collection, key: string): string => `${name}/${indexable(key)}`
-/** Labels of all collections have one index. They are encoded, since drivers differ in how they write quotes in an array. */
+/**
+ * Labels of all collections have one index. They are encoded, since drivers differ in how they write quotes in an
+ * array.
+ */
 const labelOf = ({ name }: Collection, label: string): string => `${name}/${encodeURIComponent(indexable(label))}`
 const inMs = (ms: number): SQL => sql`now() + ${ms} * interval '1 millisecond'`
 const isCurrent = or(isNull(records.expires), gt(records.expires, sql`now()`))
@@ -25,7 +30,10 @@ const whole = { ...brief, value, data, sealed }
 type Found = Pick<Row, 'id' | 'owner' | 'labels' | 'version' | 'expires'> &
   Partial<Pick<Row, 'value' | 'data' | 'sealed'>> & { readonly age: number }
 
-/** Records shared by all replicas, in one table. Of two writers of an entry, the second waits for the row lock of the first. */
+/**
+ * Records shared by all replicas, in one table. Of two writers of an entry, the second waits for the row lock of the
+ * first.
+ */
 export class PostgresRecords implements Records {
   readonly outlivesProcess = true
   readonly #queries: QueryRunner
@@ -56,7 +64,9 @@ export class PostgresRecords implements Records {
     return found && this.#toStored(found)
   }
 
-  async swap (collection: Collection, version: string | undefined, entry: Entry, added: readonly Entry[] = []): Promise<boolean> {
+  async swap (
+    collection: Collection, version: string | undefined, entry: Entry, added: readonly Entry[] = []
+  ): Promise<boolean> {
     const work = async (db: Db): Promise<boolean> => {
       const { id, ...set } = this.#toRow(collection, entry)
       const [stored] = version === undefined
@@ -108,14 +118,18 @@ export class PostgresRecords implements Records {
       .onConflictDoUpdate({ target: records.id, set })
   }
 
-  #toRow (collection: Collection, { key, value, owner, labels = [], at, expiresAt, expiresIn, version = randomUUID() }: Entry) {
+  #toRow (
+    collection: Collection, { key, value, owner, labels = [], at, expiresAt, expiresIn, version = randomUUID() }: Entry
+  ) {
     const id = idOf(collection, key)
     const text = JSON.stringify(value)
     return {
       id,
       collection: collection.name,
       version,
-      ...collection.isSealed ? { value: null, ...sealText(this.#vault, text, id) } : { value: text, data: null, sealed: null },
+      ...collection.isSealed
+        ? { value: null, ...sealText(this.#vault, text, id) }
+        : { value: text, data: null, sealed: null },
       owner: owner === undefined ? null : indexable(owner),
       labels: labels.map((label) => labelOf(collection, label)),
       at: at === undefined ? sql`now()` : new Date(at),
@@ -147,7 +161,8 @@ export class PostgresRecords implements Records {
     const { name, maxEntries, evicts } = collection
     const cleanup = this.#cleanups.get(name) ?? new PeriodicCleanup(async () => {
       const isOwn = eq(records.collection, name)
-      await this.#queries.slow(async (db) => await db.delete(records).where(and(isOwn, lt(records.expires, sql`now()`))))
+      await this.#queries.slow(async (db) =>
+        await db.delete(records).where(and(isOwn, lt(records.expires, sql`now()`))))
       const excess = evicts === 'largest owners'
         ? sql`${isOwn} and owner in (select owner from (
             select owner, sum(count(*)) over (order by count(*), max(expires) desc, owner) as running
@@ -196,7 +211,10 @@ export async function removeRecords (db: Db, which: SQL | undefined): Promise<Ar
   return await db.delete(records).where(inArray(records.id, locked)).returning({ owner: records.owner })
 }
 
-/** Removes the oldest entries of an owner. Rows that another transaction changes are skipped, so that two cannot wait for each other. */
+/**
+ * Removes the oldest entries of an owner. Rows that another transaction changes are skipped, so that two cannot wait
+ * for each other.
+ */
 async function removeExcess (tx: Transaction, { name, maxPerOwner = 0 }: Collection, owner: string): Promise<void> {
   const excess = tx
     .select({ id: records.id })

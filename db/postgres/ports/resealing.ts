@@ -44,10 +44,23 @@ const sealedRecords = (what: string, { name }: Collection): SealedTable => ({
 
 const sealedTables: readonly SealedTable[] = [
   sealedRecords('logins at servers', collections.upstreamTokens),
-  { what: 'keys of session cookies', table: socialSecret, key: socialSecret.id, name: socialSecret.id, placeOf: () => placeOfSecret },
+  {
+    what: 'keys of session cookies',
+    table: socialSecret,
+    key: socialSecret.id,
+    name: socialSecret.id,
+    placeOf: () =>
+      placeOfSecret
+  },
   sealedRecords('sessions of browsers', collections.loginStates),
   sealedRecords('authorization codes', collections.grants),
-  { what: 'entries of the audit log', table: auditEntries, key: auditEntries.number, name: auditEntries.id, placeOf: placeOfEntry },
+  {
+    what: 'entries of the audit log',
+    table: auditEntries,
+    key: auditEntries.number,
+    name: auditEntries.id,
+    placeOf: placeOfEntry
+  },
   {
     what: 'recorded calls',
     table: activities,
@@ -58,7 +71,8 @@ const sealedTables: readonly SealedTable[] = [
   }
 ]
 
-type CountedTable = Pick<SealedTable, 'what' | 'which' | 'sealedBy'> & { readonly table: PgTable & { readonly sealed: PgColumn } }
+type CountedTable =
+  Pick<SealedTable, 'what' | 'which' | 'sealedBy'> & { readonly table: PgTable & { readonly sealed: PgColumn } }
 
 /** All tables with sealed texts. */
 const counted: readonly CountedTable[] = [
@@ -73,7 +87,10 @@ const keyIdOf = (sealed: PgColumn): SQL<string> => sql<string>`substr(${sealed},
 /** Max rows of one key that are counted where there may be many. */
 const maxCounted = 10_000
 
-/** The ids of keys in an indexed column, each found by one look into the index, and the numbers of their rows, up to `maxCounted`. */
+/**
+ * The ids of keys in an indexed column, each found by one look into the index, and the numbers of their rows, up to
+ * `maxCounted`.
+ */
 const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
   with recursive ids as (
     select min(${id}) as id from ${table}
@@ -87,8 +104,9 @@ const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
 const sealedBy = (id: string): string => `v1.${id}.`
 
 /**
- * Seals anew what a former key has sealed in any table. Each batch is a transaction that locks its rows and leaves out those that somebody
- * else has locked: several replicas may work at once, and one that is interrupted has sealed whole batches.
+ * Seals anew what a former key has sealed in any table. Each batch is a transaction that locks its rows and leaves out
+ * those that somebody else has locked: several replicas may work at once, and one that is interrupted has sealed whole
+ * batches.
  */
 export class PostgresResealing implements Resealing {
   readonly #queries: QueryRunner
@@ -133,7 +151,9 @@ export class PostgresResealing implements Resealing {
     }
   }
 
-  async #keysIn ({ table, which, sealedBy }: Omit<CountedTable, 'what'>): Promise<Array<{ id: string, count: number }>> {
+  async #keysIn (
+    { table, which, sealedBy }: Omit<CountedTable, 'what'>
+  ): Promise<Array<{ id: string, count: number }>> {
     if (sealedBy) return await this.#queries.slow(async (db) => rowsOf(await db.execute(countByIndex(table, sealedBy))))
     const id = keyIdOf(table.sealed)
     return await this.#queries.slow(async (db) =>
@@ -145,7 +165,8 @@ export class PostgresResealing implements Resealing {
   }
 
   async #reseal (table: SealedTable, signal: AbortSignal): Promise<{ anew: number, broken: number }> {
-    const formerKeys = (await this.#keysIn(table)).map(({ id }) => id).filter((id) => this.#vault.outdated(sealedBy(id)))
+    const formerKeys =
+      (await this.#keysIn(table)).map(({ id }) => id).filter((id) => this.#vault.outdated(sealedBy(id)))
     const all = { anew: 0, broken: 0 }
     if (formerKeys.length === 0) return all
     for (let last: string | number | undefined; ;) {

@@ -40,12 +40,15 @@ export class PostgresSocialLogins implements SocialLogins {
     if (known !== undefined) return known
     const row = sealText(this.#vault, randomBytes(32).toString('hex'), place)
     return await this.#queries.transact(async (tx) => {
-      // Of several replicas that start at the same time, one makes it; who finds one that it cannot open replaces that one.
+      // Of several replicas that start at the same time, one makes it; who finds one that it cannot open replaces that
+      // one.
       const sealed = stored?.sealed ?? null
       await tx
         .insert(secrets)
         .values(row)
-        .onConflictDoUpdate({ target: secrets.id, set: row, setWhere: sql`${secrets.sealed} is not distinct from ${sealed}` })
+        .onConflictDoUpdate(
+          { target: secrets.id, set: row, setWhere: sql`${secrets.sealed} is not distinct from ${sealed}` }
+        )
       const [now] = await tx.select().from(secrets)
       return openText(this.#vault, now ?? row, place)
     })
@@ -60,7 +63,8 @@ export class PostgresSocialLogins implements SocialLogins {
   }
 
   async find (hash: string): Promise<SocialIdentity | undefined> {
-    const [found] = await this.#queries.quick(async (db) => await db.select().from(identities).where(eq(identities.hash, hash)))
+    const [found] =
+      await this.#queries.quick(async (db) => await db.select().from(identities).where(eq(identities.hash, hash)))
     return found
   }
 
@@ -80,7 +84,9 @@ export class PostgresSocialLogins implements SocialLogins {
       await db
         .select()
         .from(identities)
-        .where(and(eq(identities.username, indexable(username)), eq(identities.subject, subject), eq(identities.created, true))))
+        .where(and(
+          eq(identities.username, indexable(username)), eq(identities.subject, subject), eq(identities.created, true)
+        )))
     return found
   }
 

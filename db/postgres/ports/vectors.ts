@@ -18,8 +18,8 @@ const arrayOf = (values: readonly (string | number)[]): string => `{${values.joi
 const hasKeyIn = (keys: readonly string[]): SQL => sql`(${vectors.key} = any(${arrayOf(keys)}::text[]))`
 
 /**
- * Embeddings shared by all replicas, in a column of type `real[]`, so that the database needs no extension. Where it has pgvector, that
- * compares them; else they are compared here, and those that were read are kept in memory.
+ * Embeddings shared by all replicas, in a column of type `real[]`, so that the database needs no extension. Where it
+ * has pgvector, that compares them; else they are compared here, and those that were read are kept in memory.
  */
 export class PostgresVectors implements Vectors {
   readonly #queries: QueryRunner
@@ -35,7 +35,9 @@ export class PostgresVectors implements Vectors {
   async put (collection: string, added: readonly Vector[]): Promise<void> {
     const rows = [
       ...new Map(
-        added.map(({ id, hash, embedding }) => [id, { collection, key: keyOf(id), hash, embedding: [...unitVector(embedding)] }])
+        added.map(
+          ({ id, hash, embedding }) => [id, { collection, key: keyOf(id), hash, embedding: [...unitVector(embedding)] }]
+        )
       ).values()
     ]
     for (let at = 0; at < rows.length; at += batchSize) {
@@ -79,7 +81,8 @@ export class PostgresVectors implements Vectors {
   async use (collection: string, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     await this.#queries.slow(async (db) => {
-      await db.update(vectors).set({ usedAt: sql`now()` }).where(and(eq(vectors.collection, collection), hasKeyIn(ids.map(keyOf))))
+      await db.update(vectors).set({ usedAt: sql`now()` })
+        .where(and(eq(vectors.collection, collection), hasKeyIn(ids.map(keyOf))))
     })
   }
 
@@ -137,7 +140,10 @@ export class PostgresVectors implements Vectors {
     return rows.map(({ key, score }) => ({ key, score: Number(score) }))
   }
 
-  /** Compares here, where the database has no operator for it. Of vectors that were read before, only the hashes are read again. */
+  /**
+   * Compares here, where the database has no operator for it. Of vectors that were read before, only the hashes are
+   * read again.
+   */
   async #nearestHere (
     collection: string,
     unit: Float32Array,
@@ -148,13 +154,18 @@ export class PostgresVectors implements Vectors {
     const known = await this.#read.hashes(collection, [...stored.keys()])
     const unread = [...stored].flatMap(([key, hash]) => known.get(key) === hash ? [] : [key])
     for (let at = 0; at < unread.length; at += batchSize) {
-      await this.#read.put(collection, await this.#queries.slow(async (db) => await read(db, collection, unread.slice(at, at + batchSize))))
+      await this.#read.put(
+        collection, await this.#queries.slow(async (db) => await read(db, collection, unread.slice(at, at + batchSize)))
+      )
     }
-    return (await this.#read.nearest(collection, [...unit], [...stored.keys()].sort(), count)).map(({ id, score }) => ({ key: id, score }))
+    return (await this.#read.nearest(collection, [...unit], [...stored.keys()].sort(), count))
+      .map(({ id, score }) => ({ key: id, score }))
   }
 }
 
-/** Vectors by their keys. Their numbers come as bytes, since texts of thousands of numbers would take long to be parsed. */
+/**
+ * Vectors by their keys. Their numbers come as bytes, since texts of thousands of numbers would take long to be parsed.
+ */
 async function read (db: Db, collection: string, keys: readonly string[]): Promise<Vector[]> {
   const rows = await db
     .select({
@@ -167,7 +178,10 @@ async function read (db: Db, collection: string, keys: readonly string[]): Promi
   return rows.map(({ key, hash, bytes }) => ({ id: key, hash, embedding: numbersOf(Buffer.from(bytes, 'base64')) }))
 }
 
-/** The numbers of a `real[]` of one dimension as `array_send` writes it: 20 bytes, then for each its length and the number itself. */
+/**
+ * The numbers of a `real[]` of one dimension as `array_send` writes it: 20 bytes, then for each its length and the
+ * number itself.
+ */
 function numbersOf (bytes: Buffer): number[] {
   const numbers: number[] = []
   for (let at = 24; at + 4 <= bytes.length; at += 8) numbers.push(bytes.readFloatBE(at))
@@ -184,7 +198,9 @@ async function findPgvector (db: Db): Promise<string | undefined> {
   }
   const schema = await installed()
   if (schema !== undefined) return schema
-  if ((await rowsOf(db, sql`select name from pg_available_extensions where name = 'vector'`)).length === 0) return undefined
+  if ((await rowsOf(db, sql`select name from pg_available_extensions where name = 'vector'`)).length === 0) {
+    return undefined
+  }
   // Another replica may do the same, or the user may not: what counts is what is there afterwards.
   await db.execute(sql`create extension if not exists vector`).then(() => {}, () => {})
   return await installed()

@@ -63,7 +63,8 @@ export class ChangeFeed {
   /** Starts to listen, unless a connection is listening. A failure is ignored, since polling goes on. */
   async #listen (): Promise<void> {
     if (this.#isClosed || this.#unlisten !== undefined) return
-    const stop = await this.#driver.listen((head) => { this.#onNotification(head) }, () => { this.#reconnect() }).catch(() => undefined)
+    const stop = await this.#driver.listen((head) => { this.#onNotification(head) }, () => { this.#reconnect() })
+      .catch(() => undefined)
     this.#unlisten = stop && (() => {
       this.#unlisten = undefined
       stop()

@@ -45,7 +45,10 @@ export async function replaceClients (tx: Transaction, rows: readonly ClientRow[
   await insertClients(tx, rows)
 }
 
-/** Reads all clients as entries; `locked` has a message for each whose unknown members cannot be opened and are left out. */
+/**
+ * Reads all clients as entries; `locked` has a message for each whose unknown members cannot be opened and are left
+ * out.
+ */
 export async function exportClients (db: Db, vault: Vault): Promise<{ entries: ClientEntry[], locked: string[] }> {
   const entries: ClientEntry[] = []
   const locked: string[] = []
@@ -54,7 +57,8 @@ export async function exportClients (db: Db, vault: Vault): Promise<{ entries: C
       entries.push(toEntry(row, vault))
     } catch (error) {
       entries.push(toEntry({ ...row, unknown: null, sealed: null }, vault))
-      locked.push(`The client ${JSON.stringify(row.key)} cannot be opened: ${error instanceof Error ? error.message : String(error)}`)
+      locked.push(`The client ${JSON.stringify(row.key)} cannot be opened: ` +
+        `${error instanceof Error ? error.message : String(error)}`)
     }
   }
   return { entries, locked }
@@ -69,7 +73,8 @@ export function withClients (document: Document, entries: readonly ClientEntry[]
 
 /** The keys of clients whose unknown members were sealed with a former key. */
 export async function outdatedClients (db: Db, vault: Vault): Promise<string[]> {
-  const sealed = await db.select({ key: clients.key, sealed: clients.sealed }).from(clients).where(isNotNull(clients.sealed))
+  const sealed =
+    await db.select({ key: clients.key, sealed: clients.sealed }).from(clients).where(isNotNull(clients.sealed))
   return sealed.flatMap((row) => row.sealed !== null && vault.outdated(row.sealed) ? [row.key] : [])
 }
 

@@ -2,8 +2,9 @@ import type { Db, Transaction } from '../connection/driver.ts'
 import { revision } from '../tables.ts'
 
 /**
- * A transaction that holds the row lock of `revision`, so that no other replica can commit. A replica that lost a race acquires it,
- * reads the new state and retries its commit in it. Without this lock, a slow replica would lose to a busy one again and again.
+ * A transaction that holds the row lock of `revision`, so that no other replica can commit. A replica that lost a race
+ * acquires it, reads the new state and retries its commit in it. Without this lock, a slow replica would lose to a busy
+ * one again and again.
  */
 export class CommitLock {
   readonly tx: Transaction

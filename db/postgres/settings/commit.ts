@@ -29,7 +29,9 @@ const retryDelay = 250
  * @returns the new state of the database; undefined: another replica was first, and nothing was changed
  * @throws StorageError, or the driver's error when nothing was changed
  */
-export async function commit ({ driver, vault, base, rows, lock, isClosed }: Commit): Promise<DatabaseState | undefined> {
+export async function commit (
+  { driver, vault, base, rows, lock, isClosed }: Commit
+): Promise<DatabaseState | undefined> {
   const writes = planWrites(base.rows, rows, vault)
   if (writes.size === 0) {
     const head = await withTimeout(driver, timeouts.head, readHead)
@@ -49,8 +51,13 @@ export async function commit ({ driver, vault, base, rows, lock, isClosed }: Com
   return { version: base.version + 1, head: id, rows, outdated: [] }
 }
 
-/** Finds out whether a commit was made, with retries while the database is unavailable. @throws StorageError when it stays unavailable */
-async function findOutcome (driver: Driver, base: DatabaseState, id: string, isClosed: () => boolean): Promise<boolean> {
+/**
+ * Finds out whether a commit was made, with retries while the database is unavailable.
+ * @throws StorageError when it stays unavailable
+ */
+async function findOutcome (
+  driver: Driver, base: DatabaseState, id: string, isClosed: () => boolean
+): Promise<boolean> {
   const until = Date.now() + timeouts.write
   while (!isClosed() && Date.now() <= until) {
     try {
@@ -60,7 +67,8 @@ async function findOutcome (driver: Driver, base: DatabaseState, id: string, isC
     }
   }
   throw new StorageError(
-    'The database became unavailable during the write, so it is not known whether the change was made. Check when it is back.',
+    'The database became unavailable during the write, so it is not known whether the change was made. Check when it ' +
+    'is back.',
     false
   )
 }

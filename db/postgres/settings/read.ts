@@ -6,7 +6,10 @@ import { noRows, mergeRows, type Row, type Rows } from './rows.ts'
 import { decode } from './stored.ts'
 import { commits, oauthClients, revision, tableNames, tableOf, type Stored, type TableName } from '../tables.ts'
 
-/** The version of the settings: the number of changes, and the id of the last commit. The same head means the same settings. */
+/**
+ * The version of the settings: the number of changes, and the id of the last commit. The same head means the same
+ * settings.
+ */
 export interface Head { readonly version: number, readonly head: string }
 
 /** A consistent state of the settings in the database. */
@@ -24,7 +27,10 @@ export async function readHead (db: Db): Promise<Head | undefined> {
   return found
 }
 
-/** Reads the settings. Given a former state, only rows changed since are read, if possible; the others are the same objects. */
+/**
+ * Reads the settings. Given a former state, only rows changed since are read, if possible; the others are the same
+ * objects.
+ */
 export async function readRows (db: Db, vault: Vault, former?: DatabaseState): Promise<DatabaseState> {
   return await db.transaction(
     async (tx) => await readInTransaction(tx, vault, former),
@@ -49,7 +55,9 @@ export const settingsLost = (): Error =>
   new Error('The database has lost its settings: the table "revision" is empty. Restore it from a backup.')
 
 /** Does what `readRows` does in a given transaction, which must have a consistent view or hold the commit lock. */
-export async function readInTransaction (tx: Transaction, vault: Vault, former?: DatabaseState): Promise<DatabaseState> {
+export async function readInTransaction (
+  tx: Transaction, vault: Vault, former?: DatabaseState
+): Promise<DatabaseState> {
   const now = await readHead(tx)
   if (now === undefined) throw settingsLost()
   if (former !== undefined && sameHead(former, now)) return former
@@ -75,7 +83,9 @@ export async function readInTransaction (tx: Transaction, vault: Vault, former?:
 /** Max values in one statement. */
 export const maxParameters = 5_000
 
-async function select (tx: Transaction, name: TableName, wantedPositions: ReadonlySet<number> | undefined): Promise<Stored[]> {
+async function select (
+  tx: Transaction, name: TableName, wantedPositions: ReadonlySet<number> | undefined
+): Promise<Stored[]> {
   const table = tableOf(name)
   if (wantedPositions === undefined) return await tx.select().from(table).orderBy(asc(table.position))
   const wanted = [...wantedPositions]
@@ -91,7 +101,9 @@ async function select (tx: Transaction, name: TableName, wantedPositions: Readon
  * Finds the positions of the rows that were touched between two heads.
  * @returns undefined: the list is not available any more, or the database is not a later state of the former one
  */
-async function touchedSince (tx: Transaction, former: Head, now: Head): Promise<Map<TableName, Set<number>> | undefined> {
+async function touchedSince (
+  tx: Transaction, former: Head, now: Head
+): Promise<Map<TableName, Set<number>> | undefined> {
   const found = await tx
     .select()
     .from(commits)

@@ -5,7 +5,10 @@ import { orderedEntries, orderedObject } from '../../order.ts'
 import type { Change } from '../../store.ts'
 import { tableNames, type TableName } from '../tables.ts'
 
-/** An entry of the settings and its place in the order. `name` is its member name in a section that is an object, else empty. */
+/**
+ * An entry of the settings and its place in the order. `name` is its member name in a section that is an object, else
+ * empty.
+ */
 export interface Row { readonly position: number, readonly name: string, readonly entry: unknown }
 
 /** The rows of each table, in the order of configuration. */
@@ -26,7 +29,9 @@ export function entryName (table: TableName, { name, entry }: Row): string | und
   return typeof key === 'string' ? key : undefined
 }
 
-/** Whether a section has the type that its table can store. A section of another type is kept in the table `sections`. */
+/**
+ * Whether a section has the type that its table can store. A section of another type is kept in the table `sections`.
+ */
 const hasTableType = (name: TableName, value: unknown): boolean =>
   isList(name) ? Array.isArray(value) : name === 'systemConfig' || isObject(value)
 const isOwnTable = (name: string): name is OwnTable => name !== 'sections' && Object.hasOwn(noRows, name)
@@ -59,13 +64,18 @@ function entriesOf (table: OwnTable, value: unknown): Array<[name: string, entry
 export function toDocument (rows: Rows, former?: { rows: Rows, document: Document }): Document {
   const own = ownTables.flatMap((name): Array<[string, unknown]> => {
     if (former !== undefined && rows[name] === former.rows[name]) {
-      return Object.hasOwn(former.document, name) && hasTableType(name, former.document[name]) ? [[name, former.document[name]]] : []
+      return Object.hasOwn(former.document, name) &&
+        hasTableType(name, former.document[name])
+        ? [[name, former.document[name]]]
+        : []
     }
     const [first] = rows[name]
     if (first === undefined) return []
     if (name === 'systemConfig') return [[name, first.entry]]
     return [
-      [name, isList(name) ? rows[name].map(({ entry }) => entry) : orderedObject(rows[name].map((row) => [row.name, row.entry]))]
+      [name, isList(name)
+        ? rows[name].map(({ entry }) => entry)
+        : orderedObject(rows[name].map((row) => [row.name, row.entry]))]
     ]
   })
   return Object.fromEntries([...own, ...rows.sections.map(({ name, entry }): [string, unknown] => [name, entry])])
@@ -75,13 +85,16 @@ export function toDocument (rows: Rows, former?: { rows: Rows, document: Documen
  * Updates the rows to a changed document. Existing entries keep their positions; new ones are placed after the last.
  * @param former the document before the changes, with its rows
  */
-export function updateRows (former: { rows: Rows, document: Document }, document: Document, changes: readonly Change[]): Rows {
-  const changed = ownTables.filter((name) => document[name] !== former.document[name]).map((name): [OwnTable, readonly Row[]] => {
-    const value = document[name]
-    if (isList(name)) return [name, updateList(name, former.rows[name], value as readonly unknown[])]
-    if (name === 'systemConfig') return [name, [{ position: 1, name, entry: value }]]
-    return [name, updateMembers(former.rows[name], value as Record<string, unknown>, changes)]
-  })
+export function updateRows (
+  former: { rows: Rows, document: Document }, document: Document, changes: readonly Change[]
+): Rows {
+  const changed =
+    ownTables.filter((name) => document[name] !== former.document[name]).map((name): [OwnTable, readonly Row[]] => {
+      const value = document[name]
+      if (isList(name)) return [name, updateList(name, former.rows[name], value as readonly unknown[])]
+      if (name === 'systemConfig') return [name, [{ position: 1, name, entry: value }]]
+      return [name, updateMembers(former.rows[name], value as Record<string, unknown>, changes)]
+    })
   return changed.length === 0 ? former.rows : { ...former.rows, ...Object.fromEntries(changed) }
 }
 
@@ -139,14 +152,20 @@ export function difference (former: Rows, next: Rows): Map<TableName, Difference
  * Merges rows that were read again into the former ones. Rows with the same content as before are the same objects.
  * @param positions that were read again: those not among the read rows were removed; undefined: all
  */
-export function mergeRows (former: readonly Row[], read: readonly Row[], positions?: ReadonlySet<number>): readonly Row[] {
+export function mergeRows (
+  former: readonly Row[], read: readonly Row[], positions?: ReadonlySet<number>
+): readonly Row[] {
   const before = new Map(former.map((row) => [row.position, row]))
   const fresh = read.map((row) => {
     const known = before.get(row.position)
-    return known !== undefined && known.name === row.name && JSON.stringify(known.entry) === JSON.stringify(row.entry) ? known : row
+    return known !== undefined && known.name === row.name &&
+      JSON.stringify(known.entry) === JSON.stringify(row.entry)
+      ? known
+      : row
   })
-  const rows = [...(positions === undefined ? [] : former.filter(({ position }) => !positions.has(position))), ...fresh].sort(
-    (one, other) => one.position - other.position
-  )
+  const rows =
+    [...(positions === undefined ? [] : former.filter(({ position }) => !positions.has(position))), ...fresh].sort(
+      (one, other) => one.position - other.position
+    )
   return rows.length === former.length && rows.every((row, at) => row === former[at]) ? former : rows
 }

@@ -13,7 +13,9 @@ import { ChangeFeed } from './change-feed.ts'
 import { readHead, readInTransaction, readRows, type DatabaseState } from './read.ts'
 import { noRows, toDocument, toRows, updateRows } from './rows.ts'
 import { checkLocks, checkMasks } from './stored.ts'
-import { errorCodeOf, isUnavailable, safeMessageOf, fromTransactionError, unavailableMessage } from '../connection/failures.ts'
+import {
+  errorCodeOf, isUnavailable, safeMessageOf, fromTransactionError, unavailableMessage
+} from '../connection/failures.ts'
 import { CommitLock } from './commit-lock.ts'
 import { timeouts, withTimeout } from '../connection/timeouts.ts'
 import { planWrites, reseal, writeFirstCommit } from './write.ts'
@@ -38,9 +40,9 @@ export interface PostgresStoreOptions {
 }
 
 /**
- * The settings in PostgreSQL, one row per entry. All of them are kept in memory as well: a commit is worked out there, and the database
- * accepts it if its head is still the one that the commit was worked out from. Commits of other replicas are announced by NOTIFY; a poll
- * finds those whose notification was lost.
+ * The settings in PostgreSQL, one row per entry. All of them are kept in memory as well: a commit is worked out there,
+ * and the database accepts it if its head is still the one that the commit was worked out from. Commits of other
+ * replicas are announced by NOTIFY; a poll finds those whose notification was lost.
  */
 export class PostgresStore implements Store {
   readonly isShared = true
@@ -95,7 +97,9 @@ export class PostgresStore implements Store {
     this.#checkHealth()
     return await this.#queue(async () => {
       if (!this.#state) throw new Error('load comes before commit')
-      if (baseVersion !== this.#state.reading.snapshot.version) throw new Conflict('The settings were changed meanwhile.', false)
+      if (baseVersion !== this.#state.reading.snapshot.version) {
+        throw new Conflict('The settings were changed meanwhile.', false)
+      }
       this.#checkHealth()
       const lock = this.#commitLock
       this.#commitLock = undefined
@@ -136,7 +140,10 @@ export class PostgresStore implements Store {
     })
   }
 
-  /** Fails a commit at once while the database is known to be unavailable, without waiting for a timeout. @throws StorageError */
+  /**
+   * Fails a commit at once while the database is known to be unavailable, without waiting for a timeout.
+   * @throws StorageError
+   */
   #checkHealth (): void {
     const reason = this.health()
     if (reason !== undefined) throw new StorageError(this.#isClosed ? reason : `${reason} Nothing was changed.`, false)
@@ -149,7 +156,9 @@ export class PostgresStore implements Store {
       const rows = toRows(document)
       checkMasks(rows, this.#vault)
       const writes = planWrites(noRows, rows, this.#vault)
-      await withTimeout(this.#driver, timeouts.seed, async (db) => { await writeFirstCommit(db, randomUUID(), writes, clients) })
+      await withTimeout(
+        this.#driver, timeouts.seed, async (db) => { await writeFirstCommit(db, randomUUID(), writes, clients) }
+      )
       for (const message of first.messages) this.#warn(message)
     }
     // Before the read, so that no commit made after it is missed.
@@ -161,7 +170,9 @@ export class PostgresStore implements Store {
     return state
   }
 
-  async #commit ({ database: base, reading: former }: State, changes: readonly Change[], lock: CommitLock | undefined): Promise<Snapshot> {
+  async #commit (
+    { database: base, reading: former }: State, changes: readonly Change[], lock: CommitLock | undefined
+  ): Promise<Snapshot> {
     checkValues(changes)
     const document = apply(former.document, changes)
     const rows = updateRows({ rows: base.rows, document: former.document }, document, changes)
@@ -169,7 +180,8 @@ export class PostgresStore implements Store {
     const reading = document === former.document ? former : read(document, former.snapshot.version + 1, former)
     checkInvariants(former.snapshot, reading.snapshot)
     try {
-      const database = await commit({ driver: this.#driver, vault: this.#vault, base, rows, lock, isClosed: () => this.#isClosed })
+      const database =
+        await commit({ driver: this.#driver, vault: this.#vault, base, rows, lock, isClosed: () => this.#isClosed })
       if (database !== undefined) {
         this.#state = { database, reading }
         return reading.snapshot
@@ -187,7 +199,8 @@ export class PostgresStore implements Store {
     if (this.#unavailable !== undefined) this.#warn('The database is there again, and the settings can be changed.')
     this.#unavailable = undefined
     if (head?.version === former.database.version && head.head === former.database.head) return former
-    const database = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault, former.database))
+    const database =
+      await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault, former.database))
     return this.#adopt(former, database)
   }
 
@@ -195,7 +208,8 @@ export class PostgresStore implements Store {
   async #acquireCommitLock (former: State): Promise<void> {
     const lock = await withTimeout(this.#driver, timeouts.write, async (db) => await CommitLock.acquire(db))
     try {
-      const readUnderLock = async (): Promise<DatabaseState> => await readInTransaction(lock.tx, this.#vault, former.database)
+      const readUnderLock = async (): Promise<DatabaseState> =>
+        await readInTransaction(lock.tx, this.#vault, former.database)
       this.#adopt(former, await withTimeout(this.#driver, timeouts.read, readUnderLock))
     } catch (error) {
       lock.release()
@@ -241,7 +255,10 @@ export class PostgresStore implements Store {
     this.#unavailable = reason
   }
 
-  /** Reads a commit that was notified. Several notifications lead to one read, those of this replica's own commits to none. */
+  /**
+   * Reads a commit that was notified. Several notifications lead to one read, those of this replica's own commits to
+   * none.
+   */
   #onNotification (head: string): void {
     const isScheduled = this.#notifiedHead !== undefined
     this.#notifiedHead = head
@@ -261,21 +278,27 @@ export class PostgresStore implements Store {
       return { hasChanged: now !== former, isUnavailable: false }
     } catch (error) {
       this.#markUnavailable(
-        isUnavailable(error) ? unavailableMessage(error) : `A change by another replica cannot be used: ${safeMessageOf(error)}`
+        isUnavailable(error)
+          ? unavailableMessage(error)
+          : 'A change by another replica cannot be used: ' +
+          `${safeMessageOf(error)}`
       )
       return { hasChanged: false, isUnavailable: true }
     }
   }
 
   /**
-   * Seals secrets of settings and clients that a former key has sealed with the newest one. The first time, that is what `load` has begun.
+   * Seals secrets of settings and clients that a former key has sealed with the newest one. The first time, that is
+   * what `load` has begun.
    * @returns the number of rows
    */
   async reseal (): Promise<number> {
     const begun = this.#resealing
     this.#resealing = undefined
     if (begun) return await begun
-    return await this.#reseal(await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault)))
+    return await this.#reseal(
+      await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
+    )
   }
 
   /** Each batch has a turn of its own in the queue, so that changes of the settings do not wait for all of them. */

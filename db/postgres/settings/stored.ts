@@ -13,7 +13,8 @@ import { tableNames, type Stored, type TableName } from '../tables.ts'
 /** Replaces escapes in JSON text that JSONB does not accept: NUL and surrogates. */
 function asJsonb (text: string): string {
   if (!text.includes('\\u')) return text
-  return text.replace(/\\(u0000|ud[89a-f][0-9a-f]{2}|.)/g, (all, escaped: string) => /^u(0000|d[89a-f])/.test(escaped) ? '\\ufffd' : all)
+  return text.replace(/\\(u0000|ud[89a-f][0-9a-f]{2}|.)/g, (all, escaped: string) =>
+    /^u(0000|d[89a-f])/.test(escaped) ? '\\ufffd' : all)
 }
 
 /** Whether all members are in the order of JSONB: by length, then by bytes. */
@@ -30,12 +31,13 @@ function isInJsonbOrder (value: unknown): boolean {
 }
 
 /**
- * The members that are readable in the tables, except for the secrets that `Vault.hide` recognizes in them. All other members are sealed
- * completely, so that one that is missing in this list is hidden, not exposed.
+ * The members that are readable in the tables, except for the secrets that `Vault.hide` recognizes in them. All other
+ * members are sealed completely, so that one that is missing in this list is hidden, not exposed.
  */
 const plainMembers: Partial<Record<TableName, ReadonlySet<string>>> = {
   mcpServers: new Set([
-    ...Object.keys(ServerConfig.properties).filter((name) => !['args', 'url', 'oauth', 'proxy', 'openapi'].includes(name)),
+    ...Object.keys(ServerConfig.properties).filter((name) =>
+      !['args', 'url', 'oauth', 'proxy', 'openapi'].includes(name)),
     'openapi.schema'
   ]),
   systemConfig: new Set([...Object.keys(SystemSections.properties), ...Object.keys(SystemConfig.properties), 'auth'])
@@ -52,7 +54,8 @@ function seal (table: TableName, row: Row, entry: unknown, vault: Vault): { valu
 }
 
 /** The place of a row, for messages and as the `place` that its secrets are sealed for. */
-export const rowPlace = (table: TableName, row: Row): string => table === 'systemConfig' ? table : `${table}/${entryName(table, row) ?? ''}`
+export const rowPlace = (table: TableName, row: Row): string =>
+  table === 'systemConfig' ? table : `${table}/${entryName(table, row) ?? ''}`
 
 /**
  * Converts rows to those of the table. Only the first entry with a name gets it as its key.
@@ -138,22 +141,28 @@ function withoutKey (system: Record<string, unknown>): Record<string, unknown> {
 /** Whether dots in the texts of a table are no masks. */
 const isPlainText = (table: TableName): boolean => isListName(table) && factsOf(table).isPlainText === true
 
-/** Refuses a settings file with masks, such as an export without secrets: they would be stored as secrets. @throws Error */
+/**
+ * Refuses a settings file with masks, such as an export without secrets: they would be stored as secrets.
+ * @throws Error
+ */
 export function checkMasks (rows: Rows, vault: Vault): void {
   const masks = tableNames
     .filter((table) => !isPlainText(table) && table !== 'sections')
-    .flatMap((table) => rows[table].flatMap((row) => vault.masks(row.entry).map((path) => `${path} of ${rowPlace(table, row)}`)))
+    .flatMap((table) =>
+      rows[table].flatMap((row) => vault.masks(row.entry).map((path) => `${path} of ${rowPlace(table, row)}`)))
   if (masks.length > 0) {
     throw new Error(
-      'The settings file has masks where secrets should be. Put the secrets in their places, or remove these members: ' +
+      'The settings file has masks where secrets should be. Put the secrets in their places, or remove these ' +
+      'members: ' +
       `${masks.slice(0, 20).join('; ')}${masks.length > 20 ? ' …' : '.'}`
     )
   }
 }
 
 /**
- * Refuses to overwrite a locked entry, unless the change replaces or removes all its secrets: else masks would be stored in their places.
- * Locked entries of other tables than servers and the system configuration are not shown to anybody, and are never overwritten.
+ * Refuses to overwrite a locked entry, unless the change replaces or removes all its secrets: else masks would be
+ * stored in their places. Locked entries of other tables than servers and the system configuration are not shown to
+ * anybody, and are never overwritten.
  * @throws Invalid
  */
 export function checkLocks (former: Rows, next: Rows, vault: Vault): void {

@@ -12,8 +12,9 @@ import { safeMessageOf } from '../connection/failures.ts'
 import { planWrites, write } from './write.ts'
 
 /**
- * The content of a database as a settings document. `locked` has a message for each entry whose secrets cannot be opened: the document has
- * masks in their places. A locked section without a table of its own is left out, and so are unknown members of a locked client.
+ * The content of a database as a settings document. `locked` has a message for each entry whose secrets cannot be
+ * opened: the document has masks in their places. A locked section without a table of its own is left out, and so are
+ * unknown members of a locked client.
  */
 interface Exported { readonly document: Document, readonly locked: readonly string[] }
 
@@ -29,7 +30,8 @@ export async function exportDocument (driver: Driver, vault: Vault): Promise<Exp
       const reason = lockOf(row.entry)
       return reason === undefined
         ? []
-        : [`${table === 'sections' ? `The section ${JSON.stringify(row.name)}` : rowPlace(table, row)} cannot be opened: ${reason}`]
+        : [`${table === 'sections' ? `The section ${JSON.stringify(row.name)}` : rowPlace(table, row)} cannot be ` +
+          `opened: ${reason}`]
     }))
     const document = toDocument({ ...rows, sections: rows.sections.filter(({ entry }) => lockOf(entry) === undefined) })
     const clients = await exportClients(driver.db, vault)
@@ -42,7 +44,9 @@ export async function exportDocument (driver: Driver, vault: Vault): Promise<Exp
  * @param replace whether to replace existing settings
  * @throws Error; nothing was changed then
  */
-export async function importDocument (driver: Driver, vault: Vault, document: Document, replace: boolean): Promise<void> {
+export async function importDocument (
+  driver: Driver, vault: Vault, document: Document, replace: boolean
+): Promise<void> {
   const id = randomUUID()
   const split = splitClients(document, vault)
   const rows = toRows(split.document)

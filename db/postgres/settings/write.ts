@@ -19,8 +19,8 @@ const insertSize = 1_000
 type Writes = ReadonlyMap<TableName, { readonly written: readonly Stored[], readonly gone: readonly number[] }>
 
 /**
- * The positions of existing rows that are rewritten. They are deleted before the insert, so that two rows can swap their names. A position
- * that was never read is not deleted: a row there was inserted by hand.
+ * The positions of existing rows that are rewritten. They are deleted before the insert, so that two rows can swap
+ * their names. A position that was never read is not deleted: a row there was inserted by hand.
  */
 function rewrittenPositions (former: Rows[TableName], written: Rows[TableName]): number[] {
   const positions = new Set(former.map(({ position }) => position))
@@ -42,7 +42,9 @@ export function planWrites (former: Rows, next: Rows, vault: Vault): Writes {
  * @param replaceAll whether to delete all existing rows first
  * @returns whether the commit was made
  */
-export async function write (tx: Transaction, base: Head, id: string, writes: Writes, replaceAll = false): Promise<boolean> {
+export async function write (
+  tx: Transaction, base: Head, id: string, writes: Writes, replaceAll = false
+): Promise<boolean> {
   const version = base.version + 1
   // A second replica waits here for the first one's row lock, and then finds another head.
   const moved = await tx
@@ -59,7 +61,9 @@ export async function write (tx: Transaction, base: Head, id: string, writes: Wr
     for (let at = 0; at < gone.length; at += maxParameters) {
       await tx.delete(table).where(inArray(table.position, gone.slice(at, at + maxParameters)))
     }
-    for (let at = 0; at < written.length; at += insertSize) await tx.insert(table).values(written.slice(at, at + insertSize))
+    for (let at = 0; at < written.length; at += insertSize) {
+      await tx.insert(table).values(written.slice(at, at + insertSize))
+    }
     touched[name] = [...new Set([...gone, ...written.map(({ position }) => position)])]
     count += touched[name].length
   }
@@ -84,7 +88,9 @@ export async function wasCommitted (db: Db, base: Head, id: string): Promise<boo
  * Makes the first commit of an empty database, with the first clients. Of several replicas, one makes it.
  * @throws Error when the tables have entries although there is no head
  */
-export async function writeFirstCommit (db: Db, id: string, writes: Writes, clients: readonly ClientRow[]): Promise<void> {
+export async function writeFirstCommit (
+  db: Db, id: string, writes: Writes, clients: readonly ClientRow[]
+): Promise<void> {
   await db.transaction(async (tx) => {
     // A second replica waits at the insert until the first has committed, which may have much to write.
     await tx.execute(sql.raw(`set local statement_timeout = ${timeouts.seed}`))
@@ -100,7 +106,10 @@ export async function writeFirstCommit (db: Db, id: string, writes: Writes, clie
   })
 }
 
-/** Seals rows of a former key with the newest key. A row that was written meanwhile is not touched: it was sealed with the newest key. */
+/**
+ * Seals rows of a former key with the newest key. A row that was written meanwhile is not touched: it was sealed with
+ * the newest key.
+ */
 export async function reseal (db: Db, vault: Vault, rows: Rows, outdated: DatabaseState['outdated']): Promise<void> {
   await db.transaction(async (tx) => {
     for (const { table: name, row, sealed } of outdated) {

@@ -145,7 +145,10 @@ export function parseLarge (text: string, hold?: HoldMemory, maxMembers = Infini
   if (scan.values > baseLimits.requestValues) {
     throw new errors.InvalidInput(`The body has more than ${baseLimits.requestValues} values`)
   }
-  if (scan.mostMembers > maxMembers) throw new errors.InvalidInput(`An object in the body has more than ${maxMembers} members`)
+  if (scan.mostMembers > maxMembers) {
+    throw new errors.InvalidInput('An object in the body has more than ' +
+    `${maxMembers} members`)
+  }
   hold?.(costOfValues(scan))
   return JSON.parse(text)
 }

@@ -17,10 +17,15 @@ export function timesOf ({ startDate, endDate }: DateRange): { from?: number, to
 
 function timeOf (text: string, name: string): number {
   const time = /^\d{4}-\d\d-\d\d(T.+)?$/.test(text) ? Date.parse(text) : NaN
-  if (Number.isNaN(time)) throw new errors.InvalidInput(`"${name}" must be a date as 2026-11-23, or 2026-11-23T09:00:00Z`)
+  if (Number.isNaN(time)) {
+    throw new errors.InvalidInput(`"${name}" must be a date as 2026-11-23, or ` +
+    '2026-11-23T09:00:00Z')
+  }
   // `Date.parse` takes the 30th of February for the 2nd of March.
   const date = text.slice(0, 10)
-  if (new Date(date).toISOString().slice(0, 10) !== date) throw new errors.InvalidInput(`"${name}": there is no day ${date}`)
+  if (new Date(date).toISOString().slice(0, 10) !== date) {
+    throw new errors.InvalidInput(`"${name}": there is no day ${date}`)
+  }
   return time
 }
 
@@ -30,7 +35,9 @@ function timeOf (text: string, name: string): number {
  * @param record as it was answered before
  * @throws InvalidInput for one with another value
  */
-export function checkUnchanged<Record extends object> (sent: object, record: Record, names: ReadonlyArray<keyof Record & string>): void {
+export function checkUnchanged<Record extends object> (
+  sent: object, record: Record, names: ReadonlyArray<keyof Record & string>
+): void {
   const given = sent as Partial<Record>
   const changed = names.find((name) => given[name] !== undefined && given[name] !== record[name])
   if (changed !== undefined) throw new errors.InvalidInput(`"${changed}" is set by the gateway, and cannot be changed`)

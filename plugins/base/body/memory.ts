@@ -38,16 +38,19 @@ interface BodyBounds {
  * Takes memory for a body before it is read, and gives it back when the request is answered. Small bodies are not
  * counted; one without a length counts as the largest that is accepted, once it is not small any more.
  */
-export const holdBody = ({ limit, ownerOf, isCounted }: BodyBounds): preParsingHookHandler => (request, reply, payload, done) => {
-  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
-  const isMeasured = length !== undefined || encoding === undefined
-  const size = isMeasured ? Number(length ?? 0) : limit()
-  if (size > baseLimits.smallBody && size <= limit()) {
-    const hold = holdUntilClosed(reply.raw, ownerOf(request))
-    const take = (): void => { hold(size * (isCounted && size > largeText ? baseLimits.bodyTextCost : baseLimits.bodyCost)) }
-    if (isMeasured) take()
-    else unmeasuredHolds.set(request, take)
-    if (isCounted && size > baseLimits.steppedBody) valueHolds.set(request, hold)
+export const holdBody = ({ limit, ownerOf, isCounted }: BodyBounds): preParsingHookHandler =>
+  (request, reply, payload, done) => {
+    const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
+    const isMeasured = length !== undefined || encoding === undefined
+    const size = isMeasured ? Number(length ?? 0) : limit()
+    if (size > baseLimits.smallBody && size <= limit()) {
+      const hold = holdUntilClosed(reply.raw, ownerOf(request))
+      const take = (): void => {
+        hold(size * (isCounted && size > largeText ? baseLimits.bodyTextCost : baseLimits.bodyCost))
+      }
+      if (isMeasured) take()
+      else unmeasuredHolds.set(request, take)
+      if (isCounted && size > baseLimits.steppedBody) valueHolds.set(request, hold)
+    }
+    done(null, payload)
   }
-  done(null, payload)
-}

@@ -50,7 +50,8 @@ function hasTooMany (text: string): boolean {
   return false
 }
 
-const tooMany = (what: string): Error => new errors.InvalidInput(`The ${what} has more than ${baseLimits.parameters} parameters`)
+const tooMany = (what: string): Error =>
+  new errors.InvalidInput(`The ${what} has more than ${baseLimits.parameters} parameters`)
 
 /** Any query of the management API may hold the token of a login, and `_`, by which browsers bypass a cache. */
 const alwaysKnown = ['token', '_']

@@ -17,7 +17,9 @@ export function boundBody (request: IncomingMessage, response: ServerResponse): 
     const { socket } = request
     request.onTinyChunks = () => {
       // Its answer has not begun, and waits for no other one.
-      if (response.socket === socket && !response.headersSent) refuseConnection(new errors.TinyChunks(chunks, chunk), socket)
+      if (response.socket === socket && !response.headersSent) {
+        refuseConnection(new errors.TinyChunks(chunks, chunk), socket)
+      }
     }
   }
   // The body has a reader from now on: what nobody had asked for, Node would throw away once the answer is sent, unseen

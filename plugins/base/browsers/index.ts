@@ -8,7 +8,10 @@ import helmet, { type HelmetOptions } from 'helmet'
 /** Response headers that scripts may read beside the safelisted ones (CORS). */
 const exposedHeaders = ['mcp-session-id', 'mcp-protocol-version', 'www-authenticate', 'retry-after', 'etag']
 
-/** CORS for the origins of the public address and ALLOWED_ORIGINS, and `nosniff` on every answer. Registered once, at the root. */
+/**
+ * CORS for the origins of the public address and ALLOWED_ORIGINS, and `nosniff` on every answer. Registered once, at
+ * the root.
+ */
 export default fp(async (app) => {
   await app.register(cors, {
     origin: (origin, answer) => { answer(null, origin !== undefined && app.auth.trustsOrigin(origin)) },
@@ -46,8 +49,8 @@ const options: HelmetOptions = {
 }
 
 /**
- * Sends security headers (CSP, frame options, referrer policy) with every answer of the scope that calls it. They are computed once, since
- * they are the same for all requests; @fastify/helmet computes them for each.
+ * Sends security headers (CSP, frame options, referrer policy) with every answer of the scope that calls it. They are
+ * computed once, since they are the same for all requests; @fastify/helmet computes them for each.
  */
 export function securityHeaders (app: FastifyInstance): void {
   const computed = new ServerResponse(new IncomingMessage(new Socket()))

@@ -14,11 +14,27 @@ function clientSnippets ({ url, key }: Access): Snippet[] {
   const args = ['-y', 'mcp-remote', url, '--transport', 'http-only', '--header', 'Authorization:$' + '{TOOL_HUB_AUTH}']
   const bridged = { command: 'npx', args, env: { TOOL_HUB_AUTH: authorization } }
   return [
-    { client: 'Claude Code', where: 'shell', text: `claude mcp add --scope user --transport http tool-hub ${url} --header ${header}` },
-    { client: 'Gemini CLI', where: 'shell', text: `gemini mcp add --scope user --transport http --header ${header} tool-hub ${url}` },
+    {
+      client: 'Claude Code',
+      where: 'shell',
+      text: `claude mcp add --scope user --transport http tool-hub ${url} ` +
+      `--header ${header}`
+    },
+    {
+      client: 'Gemini CLI',
+      where: 'shell',
+      text: `gemini mcp add --scope user --transport http --header ${header} ` +
+      `tool-hub ${url}`
+    },
     { client: 'Cursor', where: '~/.cursor/mcp.json', text: json({ mcpServers: { 'tool-hub': server } }) },
     { client: 'VS Code', where: '.vscode/mcp.json', text: json({ servers: { 'tool-hub': server } }) },
-    { client: 'Claude Desktop', where: 'claude_desktop_config.json', text: json({ mcpServers: { 'tool-hub': bridged } }) },
+    {
+      client: 'Claude Desktop',
+      where: 'claude_desktop_config.json',
+      text: json(
+        { mcpServers: { 'tool-hub': bridged } }
+      )
+    },
     {
       client: 'MCP Inspector',
       where: 'shell',

@@ -2,7 +2,10 @@ import fp from 'fastify-plugin'
 import type { Env } from '../../../schemas/env.ts'
 import { socialNames } from '../../../schemas/social.ts'
 
-/** Environment variables that plugins may read. Secrets that only the storage or the process edge needs are not among them. */
+/**
+ * Environment variables that plugins may read. Secrets that only the storage or the process edge needs are not among
+ * them.
+ */
 const shared = [
   'ACTIVITY_PAYLOADS',
   'ACTIVITY_RETENTION',

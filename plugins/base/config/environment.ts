@@ -9,13 +9,17 @@ type Environment = Readonly<Record<string, string | undefined>>
 const maxSecretFile = 64 * 1024
 
 /**
- * Reads the environment by its schema, and secrets also from the files that `<NAME>_FILE` names, as containers mount them.
+ * Reads the environment by its schema, and secrets also from the files that `<NAME>_FILE` names, as containers mount
+ * them.
  * @throws Error that names the variable and what to set, and holds nothing of a secret
  */
 export const readEnvironment = (environment: Environment): Env =>
   readEnv({ ...environment, ...Object.fromEntries(secretNames.map((name) => [name, secretOf(name, environment)])) })
 
-/** A secret from its variable, or from its file, without a byte-order mark, and without a line break at the end. @throws Error */
+/**
+ * A secret from its variable, or from its file, without a byte-order mark, and without a line break at the end.
+ * @throws Error
+ */
 function secretOf (name: string, environment: Environment): string | undefined {
   const [text, path = ''] = [environment[name], environment[`${name}_FILE`]]
   if (path === '') return text
@@ -47,7 +51,8 @@ function contentOf (path: string, name: string): string {
     if (!(error instanceof Error && 'code' in error)) throw error
     // Without the path, which may be the secret itself by mistake.
     throw new Error(
-      `The file that ${name}_FILE names cannot be read (${String(error.code)}). Check the path, and that this user may read the file.`
+      `The file that ${name}_FILE names cannot be read (${String(error.code)}). Check the path, and that this user ` +
+      'may read the file.'
     )
   } finally {
     if (file !== undefined) closeSync(file)
@@ -76,25 +81,33 @@ function readPasswd (): string {
 }
 
 /**
- * The user that children run as, from CHILD_USER: a name, `uid` or `uid:gid`. Children do not get the user's supplementary groups.
- * @throws Error with a sentence when this process does not run as root, when there is no such user, and when the user is root
+ * The user that children run as, from CHILD_USER: a name, `uid` or `uid:gid`. Children do not get the user's
+ * supplementary groups.
+ * @throws Error with a sentence when this process does not run as root, when there is no such user, and when the user
+ *   is root
  */
 export function findChildUser (text: string | undefined, { uid: own, passwd } = system()): ProcessUser | undefined {
   if (text === undefined) return undefined
   if (own !== 0) {
-    throw new Error('CHILD_USER needs a gateway that is started by root: no other user can start a process as somebody else. Unset it.')
+    throw new Error('CHILD_USER needs a gateway that is started by root: no other user can start a process as ' +
+      'somebody else. Unset it.')
   }
   const [name = '', group] = text.split(':')
   const entries = passwd.split('\n').map((line) => line.split(':'))
-  const [known, , uid = name, gid = uid, , home = '/'] = entries.find((entry) => entry[0] === name || entry[2] === name) ?? []
+  const [known, , uid = name, gid = uid, , home = '/'] =
+    entries.find((entry) => entry[0] === name || entry[2] === name) ?? []
   if (!/^[0-9]+$/.test(uid)) throw new Error(`CHILD_USER: there is no user ${JSON.stringify(name)} in /etc/passwd.`)
   const ids = { uid: Number(uid), gid: Number(group ?? gid) }
   if (ids.uid === 0) {
     throw new Error(
-      `CHILD_USER=${text} is root: children would run as the gateway does, and could read all that it can. Name another user, or unset it.`
+      `CHILD_USER=${text} is root: children would run as the gateway does, and could read all that it can. Name ` +
+      'another user, or unset it.'
     )
   }
-  if (Math.max(ids.uid, ids.gid) > highestId) throw new Error(`CHILD_USER=${text}: the ids of users and groups end at ${highestId}.`)
+  if (Math.max(ids.uid, ids.gid) > highestId) {
+    throw new Error(`CHILD_USER=${text}: the ids of users and groups end ` +
+    `at ${highestId}.`)
+  }
   // The home of some users does not exist, and a child needs a working directory.
   return { ...ids, home: existsSync(home) ? home : '/', name: known ?? uid }
 }

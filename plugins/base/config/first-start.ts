@@ -5,11 +5,12 @@ import { snippetsText } from './client-snippets.ts'
 import { replaceFile } from './local-file.ts'
 
 /** A text as one word of a shell. */
-export const shellQuote = (text: string): string => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+export const shellQuote = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
 /**
- * The command line as it can be pasted into a shell, in any folder. Never by its bare name: a registry may have another program of that
- * name.
+ * The command line as it can be pasted into a shell, in any folder. Never by its bare name: a registry may have another
+ * program of that name.
  * @param script the script of this process
  */
 export function commandLine (script = resolve(process.argv[1] ?? '')): string {
@@ -22,23 +23,30 @@ export function commandLine (script = resolve(process.argv[1] ?? '')): string {
   return basename(script).endsWith('.js') ? `node ${shellQuote(script)}` : shellQuote(script)
 }
 
-/** The first lines of a first start, before anything else can fail. @param place where a hash of the password is kept */
+/**
+ * The first lines of a first start, before anything else can fail.
+ * @param place where a hash of the password is kept
+ */
 export function firstLines (
   { base, admin, place }: { base: string, admin: { username: string, password?: string }, place: string }
 ): string {
   const { username, password } = admin
   const sentence = password === undefined
     ? `The first admin is "${username}", with the password of ADMIN_PASSWORD.`
-    : `The first admin is "${username}" with password "${password}". It is shown only once; ${place} keeps a hash of it.`
+    : `The first admin is "${username}" with password "${password}". It is shown only once; ` +
+      `${place} keeps a hash of it.`
   return `\nMCP endpoint:        ${base}/mcp\nAPI, to try in /docs: ${base}/docs\n\n${sentence}\n`
 }
 
 /**
- * The lines that follow once the gateway is ready. They are plain text even where the log is JSON, so that they can be pasted.
+ * The lines that follow once the gateway is ready. They are plain text even where the log is JSON, so that they can be
+ * pasted.
  * @param key undefined: there are keys already
  * @param addWith the command line, where there are no servers yet
  */
-export function furtherLines ({ url, key, addWith }: { url: string, key: string | undefined, addWith: string | undefined }): string {
+export function furtherLines (
+  { url, key, addWith }: { url: string, key: string | undefined, addWith: string | undefined }
+): string {
   const lines: string[] = []
   if (key !== undefined) {
     lines.push(
@@ -67,8 +75,8 @@ interface FirstWordsOptions {
 const heading = 'What the first start of Tool-Hub tells, once. Delete this file when you have taken what you need.\n'
 
 /**
- * The text of a first start, which holds secrets: written to the terminal, else to a file of DATA_DIR for its owner only. It does not go
- * to the log, which is kept and passed on.
+ * The text of a first start, which holds secrets: written to the terminal, else to a file of DATA_DIR for its owner
+ * only. It does not go to the log, which is kept and passed on.
  */
 export class FirstWords {
   readonly #options: FirstWordsOptions
@@ -88,7 +96,12 @@ export class FirstWords {
     const { terminal } = this.#options
     if (terminal) {
       await new Promise<void>((resolve, reject) => {
-        terminal.write(text, (error) => { if (error) reject(new Error(`The terminal takes no text (${error.message}).`)); else resolve() })
+        terminal.write(text, (error) => {
+          if (error) {
+            reject(new Error('The terminal takes no text ' +
+          `(${error.message}).`))
+          } else resolve()
+        })
       })
       return
     }

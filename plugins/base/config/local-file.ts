@@ -6,7 +6,10 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { errorCode } from '../../../db/error-code.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 
-/** How the command line reaches a gateway on the same machine: its address, and a credential that is valid from this machine only. */
+/**
+ * How the command line reaches a gateway on the same machine: its address, and a credential that is valid from this
+ * machine only.
+ */
 export interface LocalAccess {
   readonly url: string
   readonly token: string
@@ -17,7 +20,8 @@ export interface LocalAccess {
 }
 
 /**
- * The settings that an environment names, in a form in which two can be compared. The database is without user, password and options.
+ * The settings that an environment names, in a form in which two can be compared. The database is without user,
+ * password and options.
  * @param settingsPath SETTINGS_PATH, absolute
  */
 export function storedAt (settingsPath: string, dbUrl: string | undefined): Pick<LocalAccess, 'settings' | 'database'> {
@@ -109,7 +113,8 @@ export function readLocalAccess (dataDir: string): LocalAccess | undefined {
   } catch (error) {
     const code = errorCode(error) ?? String(error)
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw new Error(`${path} cannot be read (${code}). Run the command as the user of the gateway, or set TOOL_HUB_URL and TOOL_HUB_KEY.`)
+    throw new Error(`${path} cannot be read (${code}). Run the command as the user of the gateway, or set ` +
+      'TOOL_HUB_URL and TOOL_HUB_KEY.')
   }
   try {
     const { mode, size } = fstatSync(file)
@@ -125,7 +130,10 @@ export function readLocalAccess (dataDir: string): LocalAccess | undefined {
 function parse (text: string): LocalAccess | undefined {
   try {
     const { url, token, pid, settings, database } = JSON.parse(text) as Partial<Record<keyof LocalAccess, unknown>>
-    if (typeof url !== 'string' || typeof token !== 'string' || typeof pid !== 'number' || typeof settings !== 'string') return undefined
+    if (typeof url !== 'string' || typeof token !== 'string' || typeof pid !== 'number' ||
+        typeof settings !== 'string') {
+      return undefined
+    }
     return { url, token, pid, settings, ...(typeof database === 'string' ? { database } : {}) }
   } catch {
     return undefined

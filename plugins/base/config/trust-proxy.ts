@@ -13,7 +13,8 @@ export function trustedProxies (text: string): boolean | string[] | ((address: s
   const wrong = proxies.find((each) => !isRange(each))
   if (wrong !== undefined) {
     throw new Error(
-      `The environment variable TRUST_PROXY cannot have ${JSON.stringify(wrong)}: expected true, false, a number of proxies, ` +
+      `The environment variable TRUST_PROXY cannot have ${JSON.stringify(wrong)}: expected true, false, a number of ` +
+      'proxies, ' +
       'or addresses and ranges as "127.0.0.1", "10.0.0.0/8", "loopback".'
     )
   }
@@ -31,7 +32,10 @@ export function trustsPeer (text: string): (address: string) => boolean {
   return (address) => trusts(address, 0)
 }
 
-/** Whether a text is `loopback`, `linklocal` or `uniquelocal`, or an address, alone or with a prefix length or (IPv4) a netmask. */
+/**
+ * Whether a text is `loopback`, `linklocal` or `uniquelocal`, or an address, alone or with a prefix length or (IPv4) a
+ * netmask.
+ */
 function isRange (text: string): boolean {
   const [address = ''] = text.split('/')
   try {

@@ -4,7 +4,10 @@ import type { FastifyError } from 'fastify'
 import { errors } from './list.ts'
 import { baseLimits } from '../limits/index.ts'
 
-/** Max size of the path and headers of one request, in bytes. A resource URI of 2,048 characters of any script fits, percent-encoded. */
+/**
+ * Max size of the path and headers of one request, in bytes. A resource URI of 2,048 characters of any script fits,
+ * percent-encoded.
+ */
 export const maxHeaderSize = 32 * 1024
 
 /** An error, and the members of its body that hold the code: `error` on the routes of tools, else `code`. */
@@ -14,8 +17,8 @@ interface Refusal { error: FastifyError, members: readonly string[] }
 interface ClientError extends NodeJS.ErrnoException { bytesParsed?: number, rawPacket?: unknown }
 
 /**
- * Answers a request that is not valid HTTP, or did not arrive in time, and so reaches no handler. Where the path is known, the body is in
- * the dialect of that path.
+ * Answers a request that is not valid HTTP, or did not arrive in time, and so reaches no handler. Where the path is
+ * known, the body is in the dialect of that path.
  */
 export const clientError = (basePath: string) => (error: ClientError, socket: Socket): void => {
   const { code } = error
@@ -33,11 +36,13 @@ export const clientError = (basePath: string) => (error: ClientError, socket: So
 }
 
 /**
- * The error for a request whose head is too large, because of its address or its headers. Of a head in several packets only the last
- * packet is known; without spaces and line breaks, it is part of the address.
+ * The error for a request whose head is too large, because of its address or its headers. Of a head in several packets
+ * only the last packet is known; without spaces and line breaks, it is part of the address.
  */
 function tooLong ({ rawPacket, bytesParsed }: ClientError, basePath: string): Refusal {
-  const text = Buffer.isBuffer(rawPacket) ? rawPacket.toString('latin1', 0, bytesParsed ?? 2 * maxHeaderSize).trimStart() : ''
+  const text = Buffer.isBuffer(rawPacket)
+    ? rawPacket.toString('latin1', 0, bytesParsed ?? 2 * maxHeaderSize).trimStart()
+    : ''
   const [, method, address = '', after] = /^([A-Z]+) ([^ \r\n]*)(.?)/.exec(text) ?? []
   // An address that takes more than half of the room is at fault.
   const isAddress = method === undefined ? /^[!-~]+$/.test(text) : after === '' || address.length > maxHeaderSize / 2
@@ -52,12 +57,16 @@ function tooLong ({ rawPacket, bytesParsed }: ClientError, basePath: string): Re
 function adviceFor (method: string | undefined, path: string, isTool: boolean): string {
   if (method === undefined) return 'a tool takes its arguments as a JSON body as well, with POST at the same path'
   if (!isTool) return 'send a shorter one'
-  return method === 'POST' ? 'send all arguments in the body' : `send the arguments as a JSON body, with POST ${path.slice(0, 300)}`
+  return method === 'POST'
+    ? 'send all arguments in the body'
+    : 'send the arguments as a JSON body, with POST ' +
+    `${path.slice(0, 300)}`
 }
 
 /** Whether tools are called at this path (`routes/open/tools.ts`). */
 function isToolPath (path: string, basePath: string): boolean {
-  return path.startsWith(`${basePath}/api/`) && /^(?:[^/]+\/)?tools\/(?!call\/)[^/]+\/[^/]+\/?$/.test(path.slice(basePath.length + 5))
+  return path.startsWith(`${basePath}/api/`) &&
+    /^(?:[^/]+\/)?tools\/(?!call\/)[^/]+\/[^/]+\/?$/.test(path.slice(basePath.length + 5))
 }
 
 /** Reads and drops some of the remaining data, so that the client can read the answer, then closes the connection. */
@@ -71,7 +80,10 @@ function linger (socket: Socket): void {
   socket.once('close', () => { clearTimeout(end) })
 }
 
-/** Answers the request that is arriving on a connection with an error, and closes the connection. No answer may have begun. */
+/**
+ * Answers the request that is arriving on a connection with an error, and closes the connection. No answer may have
+ * begun.
+ */
 export function refuseConnection (error: FastifyError, socket: Socket): void {
   respond(error, socket)
   // Data that still arrives is not read.
@@ -79,7 +91,9 @@ export function refuseConnection (error: FastifyError, socket: Socket): void {
 }
 
 /** Writes an answer and ends the connection. @param members the members that hold the code */
-function respond ({ statusCode: status = 400, message, code }: FastifyError, socket: Socket, members: readonly string[] = ['code']): void {
+function respond (
+  { statusCode: status = 400, message, code }: FastifyError, socket: Socket, members: readonly string[] = ['code']
+): void {
   const body = JSON.stringify({ success: false, message, ...Object.fromEntries(members.map((name) => [name, code])) })
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,

@@ -36,10 +36,16 @@ function unknownMessage (name: string, schema: unknown): string {
   const known = Object.keys(properties ?? {})
   const meant = meantBy(name, known)
   if (meant !== undefined) return `is not known: did you mean ${JSON.stringify(meant)}?`
-  return known.length === 0 ? 'is not known' : `is not known; there are ${known.map((each) => JSON.stringify(each)).join(', ')}`
+  return known.length === 0
+    ? 'is not known'
+    : 'is not known; there are ' +
+    `${known.map((each) => JSON.stringify(each)).join(', ')}`
 }
 
-/** The findings of schema validation, with the alternatives for one value joined. Undefined: the error has another cause. */
+/**
+ * The findings of schema validation, with the alternatives for one value joined. Undefined: the error has another
+ * cause.
+ */
 export function findingsOf (error: FastifyError): Finding[] | undefined {
   if (!error.validation) return undefined
   const all = rawFindings(error)
@@ -55,6 +61,9 @@ function alternatives (all: readonly RawFinding[], path: string): string {
   return [...messages].join(' or ').replaceAll(' or must be ', ' or ')
 }
 
-/** The finding with the longest path: where a value fits none of several schemas, that of the schema which it nearly fits. */
+/**
+ * The finding with the longest path: where a value fits none of several schemas, that of the schema which it nearly
+ * fits.
+ */
 export const mostSpecific = (findings: readonly Finding[] | undefined): Finding | undefined =>
   findings?.reduce((most, each) => each.path.split('.').length > most.path.split('.').length ? each : most)

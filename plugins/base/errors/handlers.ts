@@ -33,13 +33,20 @@ function toHttpError (error: FastifyError | ShareError | StorageError, request: 
     const isKnown = server.hasDecorator('settings') && server.settings.problem !== undefined
     request.log[isKnown ? 'debug' : 'warn']({ err: error }, 'the storage could not be used for a request')
     const unchanged = 'the settings were not changed'
-    return error.failing ? new errors.DiskFailing(unchanged) : error.full ? new errors.StorageFull(unchanged) : new errors.DataAway()
+    return error.failing
+      ? new errors.DiskFailing(unchanged)
+      : error.full ? new errors.StorageFull(unchanged) : new errors.DataAway()
   }
-  if (error instanceof ShareError) return error.isOwners ? new errors.ShareUsed(error.message) : new errors.LimitReached(error.message)
+  if (error instanceof ShareError) {
+    return error.isOwners ? new errors.ShareUsed(error.message) : new errors.LimitReached(error.message)
+  }
   return error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' ? new errors.UnsupportedMediaType() : error
 }
 
-/** Logs a fault of the gateway, and says when the request may be repeated (RFC 9110, section 10.2.3). @returns the status */
+/**
+ * Logs a fault of the gateway, and says when the request may be repeated (RFC 9110, section 10.2.3).
+ * @returns the status
+ */
 function begin (error: Answered, request: FastifyRequest, reply: FastifyReply): number {
   const status = statusOf(error)
   if (status >= 500 && !isOurs(error)) request.log.error({ err: error }, 'a request failed')
@@ -71,7 +78,10 @@ export function envelope (given: FastifyError, request: FastifyRequest, reply: F
   const status = begin(error, request, reply)
   if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', challengeFor(request))
   if (error.code === 'TH_TOKEN_TWICE') reply.header('www-authenticate', 'Bearer error="invalid_request"')
-  if (error.scope !== undefined) reply.header('www-authenticate', `Bearer error="insufficient_scope", scope="${error.scope}"`)
+  if (error.scope !== undefined) {
+    reply.header('www-authenticate', 'Bearer error="insufficient_scope", ' +
+    `scope="${error.scope}"`)
+  }
   const found = findingsOf(error)
   const first = mostSpecific(found)
   send(reply, status, {
@@ -82,7 +92,10 @@ export function envelope (given: FastifyError, request: FastifyRequest, reply: F
   })
 }
 
-/** The dialect of OpenAPI documents and of tools over plain HTTP: `{success: false, error, message}`; `error` is the code. */
+/**
+ * The dialect of OpenAPI documents and of tools over plain HTTP: `{success: false, error, message}`; `error` is the
+ * code.
+ */
 export function toolError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const error = toHttpError(given, request)
   const status = begin(error, request, reply)
@@ -126,7 +139,9 @@ export function oauthError (given: FastifyError | OAuthError, request: FastifyRe
   const isOAuths = given instanceof OAuthError
   const code = isOAuths ? given.code : oauthCodes[status] ?? (status >= 500 ? 'server_error' : 'invalid_request')
   // Without credentials, the challenge names no error (RFC 6750, section 3.1).
-  if (status === 401) reply.header('www-authenticate', request.headers.authorization === undefined ? 'Bearer' : `Bearer error="${code}"`)
+  if (status === 401) {
+    reply.header('www-authenticate', request.headers.authorization === undefined ? 'Bearer' : `Bearer error="${code}"`)
+  }
   reply.header('cache-control', 'no-store')
   send(reply, status, { error: code, error_description: isOAuths ? given.message : sentenceOf(error) })
 }
@@ -136,12 +151,13 @@ function send (reply: FastifyReply, status: number, body: object): void {
 }
 
 /** The dialect of pages: a page that shows the message. */
-export const pageError = (pages: Pages, title: string) => (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-  const error = toHttpError(given, request)
-  const status = begin(error, request, reply)
-  const { headers, html } = pages.problem({ title, text: `${sentenceOf(error)}.`, status })
-  void reply.code(status).headers(headers).send(html)
-}
+export const pageError = (pages: Pages, title: string) =>
+  (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    const error = toHttpError(given, request)
+    const status = begin(error, request, reply)
+    const { headers, html } = pages.problem({ title, text: `${sentenceOf(error)}.`, status })
+    void reply.code(status).headers(headers).send(html)
+  }
 
 /** The title of pages about errors of the authorization server. */
 export const unanswered = 'This request cannot be answered'
@@ -149,14 +165,17 @@ export const unanswered = 'This request cannot be answered'
 /** The dialect of the pages of the authorization server: while it is off, none of its paths has a route. */
 export const oauthPageError = (pages: Pages): ReturnType<typeof pageError> => {
   const show = pageError(pages, unanswered)
-  return (error, request, reply) => { show(error.code === 'TH_NOT_FOUND' ? new errors.OAuthOff() : error, request, reply) }
+  return (error, request, reply) => {
+    show(error.code === 'TH_NOT_FOUND' ? new errors.OAuthOff() : error, request, reply)
+  }
 }
 
 /** The dialect for a path without a route: that of the neighbouring routes. */
 export function byPath (basePath: string): typeof envelope {
   const isOAuth = (path: string): boolean => path.startsWith(`${basePath}/oauth/`)
   const isMcp = (path: string): boolean =>
-    path.startsWith(`${basePath}/`) && /^\/(?:messages$|(?:api\/|[^/]+\/)?(?:mcp|sse)(?:\/|$))/.test(path.slice(basePath.length))
+    path.startsWith(`${basePath}/`) &&
+      /^\/(?:messages$|(?:api\/|[^/]+\/)?(?:mcp|sse)(?:\/|$))/.test(path.slice(basePath.length))
   // The paths of the scope `open`; `/api/tools/call/:server` is the management API's.
   const isOpen = (path: string): boolean =>
     path.startsWith(`${basePath}/`) &&
@@ -176,7 +195,8 @@ const inWords = (methods: readonly string[]): string => methods.join(', ').repla
 export default fp(async (app) => {
   const dialect = byPath(app.config.basePath)
   app.setErrorHandler(envelope)
-  // Fastify closes the connection where a body cannot be read. A client that still sends would get a reset in place of the answer.
+  // Fastify closes the connection where a body cannot be read. A client that still sends would get a reset in place of
+  // the answer.
   app.addHook('onError', async (_request, reply) => { reply.removeHeader('connection') })
   app.setNotFoundHandler((request, reply) => {
     const methods = request.method === 'OPTIONS' ? [] : app.methodsAt(request.url.split('?', 1)[0] ?? '')

@@ -3,7 +3,9 @@ import { StorageError } from '../../../db/store.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
 
 /** Adds `retryAfter` to an error class: the seconds until the request may be repeated, sent as `Retry-After`. */
-function retryable (Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [number]>): new (seconds: number) => FastifyError {
+function retryable (
+  Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [number]>
+): new (seconds: number) => FastifyError {
   return class extends Base {
     readonly retryAfter: number
 
@@ -15,7 +17,9 @@ function retryable (Base: FastifyErrorConstructor<{ code: string, statusCode: nu
 }
 
 /** Adds `scope` to an error class: the scope that the request needs, sent with the challenge (RFC 6750, section 3). */
-function scoped (Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [string]>): new (scope: string) => FastifyError {
+function scoped (
+  Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [string]>
+): new (scope: string) => FastifyError {
   return class extends Base {
     readonly scope: string
 
@@ -29,12 +33,14 @@ function scoped (Base: FastifyErrorConstructor<{ code: string, statusCode: numbe
 /** All HTTP errors of the gateway. `docs/errors.md` lists them; a test compares the two. */
 export const errors = {
   TooManyFailures: retryable(createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429)),
-  TooManyRequests: retryable(createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again in %s s', 429)),
+  TooManyRequests: retryable(createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again ' +
+    'in %s s', 429)),
   LimitReached: createError('TH_LIMIT_REACHED', '%s', 503),
   ShareUsed: createError('TH_SHARE_USED', '%s', 429),
   WeakPassword: createError('TH_WEAK_PASSWORD', '%s', 400),
   Unauthorized: createError('TH_UNAUTHORIZED', '%s', 401),
-  TokenTwice: createError('TH_TOKEN_TWICE', 'The request sends a token in two ways; send it in the Authorization header only', 400),
+  TokenTwice: createError('TH_TOKEN_TWICE', 'The request sends a token in two ways; send it in the Authorization ' +
+    'header only', 400),
   ForeignOrigin: createError(
     'TH_FOREIGN_ORIGIN',
     'Requests from this Origin are not allowed; add it to ALLOWED_ORIGINS if they should be',
@@ -45,8 +51,10 @@ export const errors = {
     'Pages of this Origin may not use the cookie of a login; add it to SOCIAL_AUTH_TRUSTED_ORIGINS if they should',
     403
   ),
-  ForeignHost: createError('TH_FOREIGN_HOST', 'Requests to this Host are not served; add it to ALLOWED_HOSTS if they should be', 403),
-  CrossSite: createError('TH_CROSS_SITE', 'Tools are not run for pages of other sites, nor for what browsers fetch ahead', 403),
+  ForeignHost: createError('TH_FOREIGN_HOST', 'Requests to this Host are not served; add it to ALLOWED_HOSTS if they ' +
+    'should be', 403),
+  CrossSite: createError('TH_CROSS_SITE', 'Tools are not run for pages of other sites, nor for what browsers ' +
+    'fetch ahead', 403),
   RouteDisabled: createError('TH_ROUTE_DISABLED', 'The global MCP route is disabled (routing.enableGlobalRoute)', 403),
   InsufficientScope: scoped(
     createError('TH_INSUFFICIENT_SCOPE', 'The access token lacks the scope %s (insufficient_scope)', 403)
@@ -61,8 +69,10 @@ export const errors = {
   NotAcceptable: createError('TH_NOT_ACCEPTABLE', 'Not acceptable: the client must accept %s', 406),
   TooManyStreams: createError('TH_TOO_MANY_STREAMS', 'This session holds %s streams open already', 409),
   MalformedRequest: createError('TH_MALFORMED_REQUEST', 'This is not a valid HTTP request', 400),
-  TwoHosts: createError('TH_TWO_HOSTS', 'The request names more than one host: send one Host header, that of the request line', 400),
-  TinyChunks: createError('TH_TINY_CHUNKS', 'The body comes in more than %s chunks of less than %s bytes on average', 400),
+  TwoHosts: createError('TH_TWO_HOSTS', 'The request names more than one host: send one Host header, that of the ' +
+    'request line', 400),
+  TinyChunks: createError('TH_TINY_CHUNKS', 'The body comes in more than %s chunks of less than %s bytes on ' +
+    'average', 400),
   TooSlow: createError('TH_TOO_SLOW', 'The request took too long to arrive', 408),
   HeadersTooLarge: createError('TH_HEADERS_TOO_LARGE', 'The path and headers are larger than %s bytes together', 431),
   AddressTooLong: createError('TH_ADDRESS_TOO_LONG', 'The address is longer than %s bytes: %s', 414),
@@ -89,14 +99,16 @@ export const errors = {
   UpstreamSlow: createError('TH_UPSTREAM_SLOW', '%s', 504),
   Duplicate: createError('TH_DUPLICATE', '%s', 409),
   EditedOnDisk: createError('TH_EDITED_ON_DISK', 'The settings were edited on disk meanwhile: %s', 409),
-  SecretsLocked: createError('TH_SECRETS_LOCKED', 'These secrets cannot be opened, so they cannot be exported: %s', 409),
+  SecretsLocked: createError('TH_SECRETS_LOCKED', 'These secrets cannot be opened, so they cannot be ' +
+    'exported: %s', 409),
   StorageAway: createError('TH_STORAGE_AWAY', 'The settings cannot be written now: %s', 503),
   DataAway: createError('TH_DATA_AWAY', 'The storage cannot be used now; try again later', 503),
   DiskFailing: createError('TH_DISK_FAILING', 'The disk reports errors: %s', 507),
   StorageFull: createError('TH_STORAGE_FULL', 'The disk is full: %s', 507),
   RecordsAway: createError('TH_RECORDS_AWAY', 'The records cannot be read now: %s', 503),
   InvalidUtf8: createError('TH_INVALID_UTF8', 'The body is not valid UTF-8', 400),
-  SessionRequired: createError('TH_SESSION_REQUIRED', 'Bad request: the Mcp-Session-Id header is missing; begin with initialize', 400),
+  SessionRequired: createError('TH_SESSION_REQUIRED', 'Bad request: the Mcp-Session-Id header is missing; begin with ' +
+    'initialize', 400),
   SessionIdRequired: createError(
     'TH_SESSION_ID_REQUIRED',
     'Bad request: the query parameter sessionId is missing; open a stream with GET /sse first',
@@ -108,13 +120,18 @@ export const errors = {
     'Bad request: MCP protocol version %s is not supported (supported versions: %s)',
     400
   ),
-  OAuthOff: createError('TH_OAUTH_OFF', 'The authorization server of this gateway is switched off; whoever runs it can switch it on', 404),
+  OAuthOff: createError('TH_OAUTH_OFF', 'The authorization server of this gateway is switched off; whoever runs it ' +
+    'can switch it on', 404),
   SocialLoginOff: createError('TH_SOCIAL_LOGIN_OFF', 'Social login is off: %s', 404),
-  LoginExpired: createError('TH_LOGIN_EXPIRED', 'This login was begun in another browser, or too long ago: begin it again', 400),
+  LoginExpired: createError('TH_LOGIN_EXPIRED', 'This login was begun in another browser, or too long ago: begin ' +
+    'it again', 400),
   Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503)
 } as const
 
-/** The error for an entry that does not exist or that the caller may not see, in the same words. @param name as the caller gave it */
+/**
+ * The error for an entry that does not exist or that the caller may not see, in the same words.
+ * @param name as the caller gave it
+ */
 export const noSuch = (what: string, name: string): FastifyError => new errors.NoSuch(`${what}: ${quoteName(name)}`)
 
 /** Waits for an answer of the records. @throws RecordsAway in place of a StorageError */
@@ -126,7 +143,10 @@ export async function askedRecords<Result> (answer: Promise<Result>): Promise<Re
   }
 }
 
-/** Codes of errors in bodies (RFC 6749, section 5.2; RFC 7591, section 3.2.2; RFC 6750, section 3.1; RFC 8707, section 2). */
+/**
+ * Codes of errors in bodies (RFC 6749, section 5.2; RFC 7591, section 3.2.2; RFC 6750, section 3.1; RFC 8707, section
+ * 2).
+ */
 type OAuthCode =
   | 'invalid_request'
   | 'invalid_client_metadata'

@@ -11,11 +11,17 @@ import { baseLimits } from '../limits/index.ts'
  * these rules applies to stays as it is, so that validation reports it.
  * @param eager converts a text wherever it can be converted, even where the schema accepts it as a string
  */
-export function convertArguments (schema: unknown, args: Readonly<Record<string, unknown>>, eager = false): Record<string, unknown> {
+export function convertArguments (
+  schema: unknown, args: Readonly<Record<string, unknown>>, eager = false
+): Record<string, unknown> {
   const { properties, additional } = shapeOf(schema)
-  const context: ConversionContext = { root: schema, eager, isElement: false, failures: { left: maxFailures }, elements: new Map() }
+  const context: ConversionContext = {
+    root: schema, eager, isElement: false, failures: { left: maxFailures }, elements: new Map()
+  }
   return Object.fromEntries(
-    Object.entries(args).map(([name, value]) => [name, convert(properties.has(name) ? properties.get(name) : additional, value, context)])
+    Object.entries(args).map(
+      ([name, value]) => [name, convert(properties.has(name) ? properties.get(name) : additional, value, context)]
+    )
   )
 }
 
@@ -71,7 +77,10 @@ const mayConvert = (value: unknown): boolean => typeof value === 'string' || (Ar
 
 function toType (type: SchemaType, text: string, schema: unknown, context: ConversionContext): unknown {
   switch (type) {
-    case 'integer': return isDecimal(text) && isWhole(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
+    case 'integer': return isDecimal(text) && isWhole(text) &&
+      Number.isSafeInteger(Number(text))
+      ? Number(text)
+      : undefined
     case 'number': return isDecimal(text) && inexactNumber(text) === undefined ? Number(text) : undefined
     case 'boolean': return toBoolean(text)
     case 'null': return text === 'null' ? null : undefined
@@ -109,7 +118,8 @@ function elementsOf (schema: unknown, { root, elements }: ConversionContext): El
 function elementSchemas (schema: unknown, root: unknown): ElementSchemas {
   const arraySchemas = arraySchemasIn(schema, root, new Set())
   const known = new Map<number, unknown>()
-  const prefixLength = Math.max(0, ...arraySchemas.map(({ prefixItems }) => Array.isArray(prefixItems) ? prefixItems.length : 0))
+  const prefixLength =
+    Math.max(0, ...arraySchemas.map(({ prefixItems }) => Array.isArray(prefixItems) ? prefixItems.length : 0))
   return (index) => {
     // All elements behind the longest `prefixItems` have the same schema.
     const position = Math.min(index, prefixLength)
@@ -129,7 +139,8 @@ function arraySchemasIn (schema: unknown, root: unknown, visited: Set<unknown>):
   visited.add(schema)
   if (schema.type === 'array' || schema.items !== undefined || schema.prefixItems !== undefined) return [schema]
   const referenced = typeof schema.$ref === 'string' ? resolveRef(schema.$ref, root) : undefined
-  return [referenced, schema.allOf, schema.anyOf, schema.oneOf].flat().flatMap((each) => arraySchemasIn(each, root, visited))
+  return [referenced, schema.allOf, schema.anyOf, schema.oneOf].flat().flatMap((each) =>
+    arraySchemasIn(each, root, visited))
 }
 
 /**

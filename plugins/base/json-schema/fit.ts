@@ -10,7 +10,9 @@ import { baseLimits } from '../limits/index.ts'
  */
 export async function fitArguments (task: FitTask, owner: string): Promise<FitAnswer | undefined> {
   try {
-    return await workers.run<FitAnswer>('plugins/base/json-schema/worker', task, { owner, time: baseLimits.argumentChecks.time })
+    return await workers.run<FitAnswer>(
+      'plugins/base/json-schema/worker', task, { owner, time: baseLimits.argumentChecks.time }
+    )
   } catch (error) {
     if (error instanceof TaskStopped) return undefined
     throw error

@@ -53,7 +53,9 @@ export function shapeOf (root: unknown): InputShape {
   const visitCombined = (schema: Record<string, unknown>, always: boolean): void => {
     if (typeof schema.$ref === 'string') visit(resolveRef(schema.$ref, root), always)
     for (const each of arrayOf(schema.allOf)) visit(each, always)
-    for (const each of [...arrayOf(schema.anyOf), ...arrayOf(schema.oneOf), schema.then, schema.else]) visit(each, false)
+    for (const each of [...arrayOf(schema.anyOf), ...arrayOf(schema.oneOf), schema.then, schema.else]) {
+      visit(each, false)
+    }
   }
   visit(root, true)
   for (const name of required) if (!properties.has(name)) isComplete = false

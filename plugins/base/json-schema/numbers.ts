@@ -22,7 +22,9 @@ export function inexactNumber (text: string): string | undefined {
       // Short ones, which are most, are exact.
       if (at - start < 4) continue
       const number = text.slice(start, at)
-      if (!Number.isFinite(Number(number)) || (/^\d+$/.test(number) && !Number.isSafeInteger(Number(number)))) return number
+      if (!Number.isFinite(Number(number)) || (/^\d+$/.test(number) && !Number.isSafeInteger(Number(number)))) {
+        return number
+      }
     }
   }
   return undefined

@@ -31,13 +31,16 @@ const setOfKeyword = (type: unknown): TypeSet => {
 
 /** The keywords beside `type` that restrict the type of a value. */
 const restrictingKeywords = ['enum', 'const', '$ref', 'allOf', 'anyOf', 'oneOf']
-const hasRestriction = (schema: Record<string, unknown>): boolean => restrictingKeywords.some((keyword) => keyword in schema)
+const hasRestriction = (schema: Record<string, unknown>): boolean =>
+  restrictingKeywords.some((keyword) => keyword in schema)
 
 /** The types that a schema allows, as far as its keywords tell; all of them where it restricts none. */
-export const typesOf = (schema: unknown, root: unknown): readonly SchemaType[] => typesBySet[allowedTypes(schema, root)] ?? []
+export const typesOf = (schema: unknown, root: unknown): readonly SchemaType[] =>
+  typesBySet[allowedTypes(schema, root)] ?? []
 
 /** True for a schema that allows neither arrays nor objects. */
-export const isScalar = (schema: unknown, root: unknown): boolean => (allowedTypes(schema, root) & arrayOrObject) === none
+export const isScalar = (schema: unknown, root: unknown): boolean =>
+  (allowedTypes(schema, root) & arrayOrObject) === none
 
 function allowedTypes (schema: unknown, root: unknown, visited?: Map<unknown, TypeSet>): TypeSet {
   if (schema === false) return none
@@ -50,7 +53,9 @@ function allowedTypes (schema: unknown, root: unknown, visited?: Map<unknown, Ty
  * @param visited the result for each schema; a schema that refers to itself counts as allowing all types while it is
  * visited
  */
-function restrictTypes (types: TypeSet, schema: Record<string, unknown>, root: unknown, visited: Map<unknown, TypeSet>): TypeSet {
+function restrictTypes (
+  types: TypeSet, schema: Record<string, unknown>, root: unknown, visited: Map<unknown, TypeSet>
+): TypeSet {
   const known = visited.get(schema)
   if (known !== undefined) return known
   visited.set(schema, all)
@@ -83,7 +88,9 @@ export function accepts (schema: unknown, value: unknown, root: unknown, visited
   return result
 }
 
-function fulfilsRestrictions (schema: Record<string, unknown>, value: unknown, root: unknown, visited: Map<unknown, boolean>): boolean {
+function fulfilsRestrictions (
+  schema: Record<string, unknown>, value: unknown, root: unknown, visited: Map<unknown, boolean>
+): boolean {
   const isAcceptedBy = (each: unknown): boolean => accepts(each, value, root, visited)
   const isEqual = (each: unknown): boolean => each === value || (isComposite(each) && isComposite(value))
   if (Array.isArray(schema.enum) && !schema.enum.some(isEqual)) return false

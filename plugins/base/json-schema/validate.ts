@@ -96,7 +96,8 @@ function withProto<Schema> (schema: Schema): Schema {
     const parts = schema.map(withProto)
     return parts.some((part, at) => part !== schema[at]) ? parts as Schema : schema
   }
-  const entries = Object.entries(schema).map(([name, part]): [string, unknown] => [name, data.has(name) ? part : withProto(part)])
+  const entries =
+    Object.entries(schema).map(([name, part]): [string, unknown] => [name, data.has(name) ? part : withProto(part)])
   const isSame = entries.every(([name, part]) => part === (schema as Record<string, unknown>)[name])
   const copy: Record<string, unknown> = isSame ? schema as Record<string, unknown> : Object.fromEntries(entries)
   const { properties, patternProperties } = copy
@@ -108,7 +109,9 @@ function withProto<Schema> (schema: Schema): Schema {
 
 function errorsOf (validate: ValidateFunction, args: Record<string, unknown>): string[] {
   try {
-    return validate(args) ? [] : [...new Set((validate.errors ?? []).slice(0, maxErrors).map((error) => toPhrase(error, args)))]
+    return validate(args)
+      ? []
+      : [...new Set((validate.errors ?? []).slice(0, maxErrors).map((error) => toPhrase(error, args)))]
   } catch {
     // Ajv fails at a few combinations of keywords, and at schemas that refer to nothing but themselves.
     return []
@@ -123,7 +126,8 @@ function compileByParameter (schema: Record<string, unknown>, ajv: AjvInstances)
   const declared = isObject(schema.properties) ? schema.properties : {}
   const validators = [...properties]
     .slice(0, maxParameters)
-    .flatMap(([name, property]) => compile({ $schema, $defs, definitions, properties: { [name]: property } }, ajv) ?? [])
+    .flatMap(([name, property]) =>
+      compile({ $schema, $defs, definitions, properties: { [name]: property } }, ajv) ?? [])
   return (args) => {
     const missing = [...required].filter((name) => !Object.hasOwn(args, name))
     const unknown = isClosed ? Object.keys(args).filter((name) => !Object.hasOwn(declared, name)) : []
@@ -152,10 +156,14 @@ function constraintOf ({ keyword, params, message = 'does not fit' }: ErrorObjec
   if (keyword === 'type' && typeof value === 'string' && wantsNumber(params.type) && isTooLarge(value)) {
     return 'is too large to be passed on exactly'
   }
-  const { missingProperty, additionalProperty, unevaluatedProperty, allowedValues, allowedValue } = params as Record<string, unknown>
+  const { missingProperty, additionalProperty, unevaluatedProperty, allowedValues, allowedValue } =
+    params as Record<string, unknown>
   if (missingProperty !== undefined) return 'is required'
   if (additionalProperty !== undefined || unevaluatedProperty !== undefined) return 'is not known'
-  if (Array.isArray(allowedValues)) return `must be one of ${allowedValues.map((value) => JSON.stringify(value)).join(', ')}`
+  if (Array.isArray(allowedValues)) {
+    return 'must be one of ' +
+    `${allowedValues.map((value) => JSON.stringify(value)).join(', ')}`
+  }
   return keyword === 'const' ? `must be ${JSON.stringify(allowedValue)}` : message
 }
 

@@ -6,9 +6,9 @@ interface BoundedMapOptions<Key, Value> {
 }
 
 /**
- * A Map with a max number of entries: beyond it, the oldest evictable entry is removed, but never the one just set. The Map exceeds its
- * bound only while too few entries are evictable. Age is the place in the Map: `set` keeps the place of a known key, `setNewest` moves it
- * to the end.
+ * A Map with a max number of entries: beyond it, the oldest evictable entry is removed, but never the one just set. The
+ * Map exceeds its bound only while too few entries are evictable. Age is the place in the Map: `set` keeps the place of
+ * a known key, `setNewest` moves it to the end.
  */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #max: number
@@ -48,7 +48,9 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
  * Removes the oldest entries of a Map while the sizes of all together exceed a bound.
  * @param kept the key of the entry that stays, however large it is
  */
-export function shrink<Key, Value> (map: Map<Key, Value>, maxSize: number, sizeOf: (value: Value) => number, kept: Key): void {
+export function shrink<Key, Value> (
+  map: Map<Key, Value>, maxSize: number, sizeOf: (value: Value) => number, kept: Key
+): void {
   let size = 0
   for (const value of map.values()) size += sizeOf(value)
   for (const [key, value] of map) {
@@ -75,9 +77,9 @@ interface Holder<Value, Key> {
 }
 
 /**
- * Entries of several owners, with a max size for all: beyond it, the oldest entry of the owner that holds most is evicted, so that an
- * owner who adds entries without end loses only its own. An entry is as old as its last `set`. Of owners that hold equally much, the one
- * that has held something for longest loses.
+ * Entries of several owners, with a max size for all: beyond it, the oldest entry of the owner that holds most is
+ * evicted, so that an owner who adds entries without end loses only its own. An entry is as old as its last `set`. Of
+ * owners that hold equally much, the one that has held something for longest loses.
  */
 export class OwnedMap<Value, Key = string> {
   readonly #max: number

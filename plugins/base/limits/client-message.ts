@@ -77,7 +77,9 @@ export class ClientMessage extends IncomingMessage {
   override push (chunk: Buffer | null, encoding?: BufferEncoding): boolean {
     if (chunk !== null) {
       this.#bytes += chunk.length
-      if (++this.#chunks > baseLimits.arriving.chunks && this.#bytes < this.#chunks * baseLimits.arriving.chunk) this.#refuseChunks()
+      if (++this.#chunks > baseLimits.arriving.chunks && this.#bytes < this.#chunks * baseLimits.arriving.chunk) {
+        this.#refuseChunks()
+      }
     }
     return super.push(chunk, encoding)
   }

@@ -35,9 +35,10 @@ interface ConnectionsOptions {
 }
 
 /**
- * The open connections of clients, with a bound for all and a share for each address. At a bound, an idle connection is closed for the
- * new one: one of the same address when that address has used up its share, else one of the address with most connections. Without an
- * idle connection, the new one is closed. A connection with too many requests in flight is closed as well.
+ * The open connections of clients, with a bound for all and a share for each address. At a bound, an idle connection is
+ * closed for the new one: one of the same address when that address has used up its share, else one of the address with
+ * most connections. Without an idle connection, the new one is closed. A connection with too many requests in flight is
+ * closed as well.
  */
 class Connections {
   readonly #options: ConnectionsOptions
@@ -90,7 +91,8 @@ class Connections {
     socket.once('close', () => {
       this.#forget(connection)
       if (!wasCrowded(socket)) return
-      this.#warn('crowded', { address: owner }, `a connection of ${owner} was closed, and further ones are: it sent more than ` +
+      this.#warn('crowded', { address: owner }, `a connection of ${owner} was closed, and further ones are: it sent ` +
+        'more than ' +
         `${baseLimits.arriving.requests} requests without waiting for answers`)
     })
   }
@@ -116,7 +118,8 @@ class Connections {
     const { open } = this
     this.#warn(bound, { address, open, closed: this.#closed }, bound === 'share'
       ? `${address} has ${peer.held} connections of ${open}, its share: for new ones, its idle ones are closed`
-      : `${open} connections are open, which is the bound: for new ones, idle ones are closed; where that is too few, raise the ` +
+      : `${open} connections are open, which is the bound: for new ones, idle ones are closed; where that is too ` +
+        'few, raise the ' +
         'limit of open files (ulimit -n, LimitNOFILE)')
     if (!oldest) return false
     this.#closed++
@@ -189,7 +192,9 @@ interface ConnectionsPluginOptions extends Pick<ConnectionsOptions, 'arrives'> {
 }
 
 /** `app.connections`: bounds the connections of all servers of the app. */
-export default fp<ConnectionsPluginOptions>(async (app, { trustProxy, max = maxConnections(readProcessLimits()), arrives }) => {
+export default fp<ConnectionsPluginOptions>(async (
+  app, { trustProxy, max = maxConnections(readProcessLimits()), arrives }
+) => {
   const warn: ConnectionsOptions['warn'] = (details, text) => { app.log.warn(details, text) }
   const connections = new Connections({ max, isProxy: trustsPeer(trustProxy), warn, arrives })
   const watched = new WeakSet<NetServer>([app.server])
@@ -199,7 +204,9 @@ export default fp<ConnectionsPluginOptions>(async (app, { trustProxy, max = maxC
   const onSocket = (message: unknown): void => {
     const { socket } = message as { socket: Socket & { server?: Server } }
     const { server } = socket
-    if (server === undefined || watched.has(server) || !server.listeners('request').some((each) => each === handler)) return
+    if (server === undefined || watched.has(server) || !server.listeners('request').some((each) => each === handler)) {
+      return
+    }
     watched.add(server)
     connections.watch(server)
     connections.add(socket)

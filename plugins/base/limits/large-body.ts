@@ -26,7 +26,9 @@ export function writeLarge (raw: ServerResponse, parts: readonly BodyPart[], len
  * yet, but count as unread from the beginning. A client that reads at once does not hold the event loop.
  * @param length of all parts, in bytes of UTF-8
  */
-export function chunkedReply (raw: ServerResponse, parts: readonly BodyPart[], length: number, options?: UnreadOptions): Readable {
+export function chunkedReply (
+  raw: ServerResponse, parts: readonly BodyPart[], length: number, options?: UnreadOptions
+): Readable {
   const pieces = piecesOf(parts)
   let rest = length
   new Unread(raw, undefined, () => rest, options).add()

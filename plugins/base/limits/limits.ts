@@ -1,52 +1,58 @@
 import { availableParallelism } from 'node:os'
 
-/** Bounds of what all wings stand on, and by more than one of them. Sizes "in bytes of memory" are those in V8: of a text one byte a
- * character, or two where any is beyond U+00FF (`memoryOf`). docs/limits.md is generated from them. */
+/**
+ * Bounds of requests and memory, and those that more than one wing reads. Sizes "in bytes of memory" are those in V8: of
+ * a text one byte a character, or two where any is beyond U+00FF (`memoryOf`). docs/limits.md is generated from them.
+ */
 export const baseLimits = {
   /**
-   * What the log tells of a part that fails for long: its first failure, then a summary each `summary`, and when it is well again; one that
-   * has failed twice is well once it has worked for `healthy` (both in ms). `sentences`: max different remarks about one server within
-   * `summary`; beyond, and repeated ones: they are left out.
+   * What the log tells of a part that fails for long: its first failure, then a summary each `summary`, and when it is
+   * well again; one that has failed twice is well once it has worked for `healthy` (both in ms). `sentences`: max
+   * different remarks about one server within `summary`; beyond, and repeated ones: they are left out.
    */
   outages: { summary: 10 * 60_000, healthy: 60_000, sentences: 100 },
 
   /**
-   * Max passwords hashed at the same time; beyond: the others wait, and addresses take turns. One core is left for calls.
+   * Max passwords hashed at the same time; beyond: the others wait, and addresses take turns. One core is left for
+   * calls.
    */
   concurrentHashes: Math.min(2, Math.max(1, availableParallelism() - 1)),
 
   /**
-   * Max length of strangers' texts on HTML pages, in characters; beyond: they are cut. `name`: names of clients; `host`: the host that a
-   * redirect leads to, which is cut at its start; `text`: sentences, addresses, users' names.
+   * Max length of strangers' texts on HTML pages, in characters; beyond: they are cut. `name`: names of clients;
+   * `host`: the host that a redirect leads to, which is cut at its start; `text`: sentences, addresses, users' names.
    */
   pageTexts: { name: 80, host: 256, text: 1_000 },
 
   /**
-   * Clients that send slowly, in ms. `headers`: max time for the head of a request to arrive, `request`: for the whole of it; beyond: 408,
-   * and the connection is closed. `interval`: how often connections are checked, which adds to both.
+   * Clients that send slowly, in ms. `headers`: max time for the head of a request to arrive, `request`: for the whole
+   * of it; beyond: 408, and the connection is closed. `interval`: how often connections are checked, which adds to
+   * both.
    */
   slowSenders: { headers: 15_000, request: 30_000, interval: 5_000 },
 
   /**
-   * Open connections of clients. `most`: max number, with a share for each address that is no trusted proxy's; beyond the share, the one of
-   * that address that has been idle for longest is closed, or else the new one; beyond the bound, one of the address that holds most. There
-   * are fewer where the process may open few files: a quarter of these, and at least `reserve`, but never more than half, is for files,
-   * processes and upstreams. `elsewhere`: max number where the system does not tell that limit. `logInterval`: min time between two lines
-   * in the log, in ms.
+   * Open connections of clients. `most`: max number, with a share for each address that is no trusted proxy's; beyond
+   * the share, the one of that address that has been idle for longest is closed, or else the new one; beyond the bound,
+   * one of the address that holds most. There are fewer where the process may open few files: a quarter of these, and
+   * at least `reserve`, but never more than half, is for files, processes and upstreams. `elsewhere`: max number where
+   * the system does not tell that limit. `logInterval`: min time between two lines in the log, in ms.
    */
   connections: { most: 30_000, reserve: 100, elsewhere: 4_000, logInterval: 60_000 },
 
   /**
-   * HTTP/1.1 requests on one connection, that of a trusted proxy included. `requests`: max pipelined requests without an answer, and max
-   * requests received in one turn of the event loop; beyond: the connection is closed. `chunks`: max chunks of a chunked body whose
-   * average size is below `chunk`, in bytes; beyond: 400, and the connection is closed. After the answer, of a body that is still being
-   * sent, `unread` bytes and `unreadChunks` chunks are read and dropped, for `linger` ms; beyond: the connection is closed.
+   * HTTP/1.1 requests on one connection, that of a trusted proxy included. `requests`: max pipelined requests without
+   * an answer, and max requests received in one turn of the event loop; beyond: the connection is closed. `chunks`: max
+   * chunks of a chunked body whose average size is below `chunk`, in bytes; beyond: 400, and the connection is closed.
+   * After the answer, of a body that is still being sent, `unread` bytes and `unreadChunks` chunks are read and
+   * dropped, for `linger` ms; beyond: the connection is closed.
    */
   arriving: { requests: 8, chunks: 1_000, chunk: 64, unread: 8 * 1024 * 1024, unreadChunks: 1_000, linger: 1_000 },
 
   /**
-   * Default of `MEMORY_BUDGET`: max memory of answers that are being read, replies that are not read, and bodies of requests together, in
-   * bytes; beyond: the connection with the most unread bytes is closed, then 429 or 503 or -32001. Bodies have a share for each owner.
+   * Default of `MEMORY_BUDGET`: max memory of answers that are being read, replies that are not read, and bodies of
+   * requests together, in bytes; beyond: the connection with the most unread bytes is closed, then 429 or 503 or
+   * -32001. Bodies have a share for each owner.
    */
   memory: 256 * 1024 * 1024,
 
@@ -56,7 +62,10 @@ export const baseLimits = {
   /** Texts up to this size, in bytes, are not counted: they are short-lived, and calls with them are most calls. */
   smallText: 64 * 1024,
 
-  /** Memory that an answer of an upstream takes while it is read and passed on, per byte: its bytes, its text, and that of the reply. */
+  /**
+   * Memory that an answer of an upstream takes while it is read and passed on, per byte: its bytes, its text, and that
+   * of the reply.
+   */
   answerCost: 4,
 
   /** Memory that an unread reply takes, per byte: its text, and its bytes in the socket's buffers. */
@@ -72,20 +81,24 @@ export const baseLimits = {
   bodyTextCost: 4,
 
   /**
-   * Memory that the values of a large body take while they are made, in bytes, what is thrown away meanwhile included: each `value`, in
-   * addition each `container` (array or object) and each `member` of an object. Beyond the memory budget: 429 or 503.
+   * Memory that the values of a large body take while they are made, in bytes, what is thrown away meanwhile included:
+   * each `value`, in addition each `container` (array or object) and each `member` of an object. Beyond the memory
+   * budget: 429 or 503.
    */
   valueCosts: { value: 48, container: 64, member: 192 },
 
-  /** Max look-ups of host names for servers of all users, and for one of them; beyond: the others wait. Admins' have no such bound. */
+  /**
+   * Max look-ups of host names for servers of all users, and for one of them; beyond: the others wait. Admins' have no
+   * such bound.
+   */
   concurrentLookups: 32,
   lookupsPerUser: 1,
 
   /**
-   * Unsolicited messages of servers: all servers of one user count together, each server of an admin by itself. `cost`: CPU time of one
-   * message of each kind, and of 64 pieces of less than 64 bytes that end no message (`crumbs`), in ms; `charactersPerMs`: how much of a
-   * large message takes one more; `burst`: max at once, `perSecond`: per second; beyond: the server's output is not read for a while.
-   * `owners`: max users that are counted.
+   * Unsolicited messages of servers: all servers of one user count together, each server of an admin by itself. `cost`:
+   * CPU time of one message of each kind, and of 64 pieces of less than 64 bytes that end no message (`crumbs`), in ms;
+   * `charactersPerMs`: how much of a large message takes one more; `burst`: max at once, `perSecond`: per second;
+   * beyond: the server's output is not read for a while. `owners`: max users that are counted.
    */
   unsolicited: {
     cost: { request: 1, notification: 0.1, response: 0.05, noise: 0.1, crumbs: 2 },
@@ -98,15 +111,18 @@ export const baseLimits = {
   /** Max nesting depth of JSON from a client; beyond: 400. */
   requestDepth: 200,
 
-  /** Bodies of the management API that are longer, in characters, are checked and counted before values are made of them. */
+  /**
+   * Bodies of the management API that are longer, in characters, are checked and counted before values are made of
+   * them.
+   */
   steppedBody: 64 * 1024,
 
   /** Max values in such a body; beyond: 400. */
   requestValues: 1_000_000,
 
   /**
-   * Max parameters of a query, or fields of a form; beyond: 400. What reads them compares each with all others in places, as the library
-   * of the authorization server does.
+   * Max parameters of a query, or fields of a form; beyond: 400. What reads them compares each with all others in
+   * places, as the library of the authorization server does.
    */
   parameters: 1_000,
 
@@ -116,32 +132,41 @@ export const baseLimits = {
   /** Max values in a request body for which all validation errors are reported; beyond: only the first one is. */
   findingValues: 256,
 
-  /** Max time for DNS look-up, TCP connection and TLS handshake to one address, in ms; beyond: it counts as unreachable. */
+  /**
+   * Max time for DNS look-up, TCP connection and TLS handshake to one address, in ms; beyond: it counts as unreachable.
+   */
   connectTimeout: 10_000,
 
   /** Max size of the headers of one HTTP answer from a server, in bytes; beyond: the request fails. */
   upstreamHeaders: 16 * 1024,
 
-  /** Max users whose servers' connections are shared by user; beyond: the oldest ones are closed, and opened again on demand. */
+  /**
+   * Max users whose servers' connections are shared by user; beyond: the oldest ones are closed, and opened again on
+   * demand.
+   */
   outboundOwners: 1_000,
 
   /** Max proxies whose connections are shared; beyond: the oldest is dropped, and connected again on demand. */
   proxies: 64,
 
-  /** Max size of an input schema by which arguments are validated, in characters; beyond: only the server validates them. */
+  /**
+   * Max size of an input schema by which arguments are validated, in characters; beyond: only the server validates
+   * them.
+   */
   checkedSchema: 256 * 1024,
 
   /**
-   * Worker threads. `threads`: max number, of which one owner has all but one; beyond: tasks wait, and owners take turns. `heap`: max heap
-   * of each, in MB, `loading`: max time to load a module, in ms; beyond: the task is stopped, and its thread ends. `idle`: max time without
-   * a task, in ms; beyond: the thread ends. `tasks`: max tasks that run or wait, with a share for each owner; beyond: 429 or 503.
+   * Worker threads. `threads`: max number, of which one owner has all but one; beyond: tasks wait, and owners take
+   * turns. `heap`: max heap of each, in MB, `loading`: max time to load a module, in ms; beyond: the task is stopped,
+   * and its thread ends. `idle`: max time without a task, in ms; beyond: the thread ends. `tasks`: max tasks that run
+   * or wait, with a share for each owner; beyond: 429 or 503.
    */
   workers: { threads: 2, heap: 96, loading: 30_000, idle: 60_000, tasks: 1_000 },
 
   /**
-   * Arguments of plain HTTP callers, read and validated by the input schema of the tool. `time`: max time, in ms; beyond: only the server
-   * validates them, without a further attempt by that schema for `backoff`, in ms; where they are longer than `large`, in characters: 400.
-   * Of arguments longer than `large` only the first error is found.
+   * Arguments of plain HTTP callers, read and validated by the input schema of the tool. `time`: max time, in ms;
+   * beyond: only the server validates them, without a further attempt by that schema for `backoff`, in ms; where they
+   * are longer than `large`, in characters: 400. Of arguments longer than `large` only the first error is found.
    */
   argumentChecks: { time: 2_000, backoff: 60_000, large: 64 * 1024 }
 } as const

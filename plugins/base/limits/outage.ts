@@ -7,8 +7,9 @@ export type Tell = (level: 'info' | 'warn', sentence: string) => void
 interface OutageWords { readonly ill: string, readonly well: string }
 
 /**
- * Logs the outages of one part: the first failure with its cause, a summary from time to time while the outage lasts, and its end. A part
- * that fails again soon after it recovered is logged once; from then on it counts as recovered only after `baseLimits.outages.healthy`.
+ * Logs the outages of one part: the first failure with its cause, a summary from time to time while the outage lasts,
+ * and its end. A part that fails again soon after it recovered is logged once; from then on it counts as recovered only
+ * after `baseLimits.outages.healthy`.
  */
 export class Outage {
   readonly #tell: Tell

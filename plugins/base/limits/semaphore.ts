@@ -9,7 +9,10 @@ interface SemaphoreOptions {
 
 interface Waiter { readonly isPrivileged: boolean, readonly admit: () => void }
 
-/** Admits a bounded number of holders at the same time. The others wait: owners take turns, and those of one owner stay in order. */
+/**
+ * Admits a bounded number of holders at the same time. The others wait: owners take turns, and those of one owner stay
+ * in order.
+ */
 export class Semaphore {
   readonly #places: number
   readonly #perOwner: number
@@ -50,7 +53,8 @@ export class Semaphore {
 
   #hasPlace (owner: string, isPrivileged: boolean): boolean {
     if (this.#taken >= this.#places) return false
-    return isPrivileged || (this.#common < this.#places - this.#reserved && (this.#held.get(owner) ?? 0) < this.#perOwner)
+    return isPrivileged ||
+      (this.#common < this.#places - this.#reserved && (this.#held.get(owner) ?? 0) < this.#perOwner)
   }
 
   #count (owner: string, isPrivileged: boolean, change: 1 | -1): void {

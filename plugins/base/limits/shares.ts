@@ -4,8 +4,8 @@ import { normalizeIP } from '@fastify/rate-limit'
 export const ownerAt = (address: string): string => `address ${normalizeIP(address, 64)}`
 
 /**
- * Thrown when no place is left: for one owner, which holds its share already (HTTP 429), or for everybody (HTTP 503). The message is a
- * sentence for the caller.
+ * Thrown when no place is left: for one owner, which holds its share already (HTTP 429), or for everybody (HTTP 503).
+ * The message is a sentence for the caller.
  */
 export class ShareError extends Error {
   override readonly name = 'ShareError'
@@ -22,8 +22,9 @@ export class ShareError extends Error {
 export type Release = () => void
 
 /**
- * Places of one kind, with a bound for all owners together. An owner may take what is free, but the last quarter is for owners that hold
- * less than a tenth of all places; of less than ten places, for owners that hold none. So one owner cannot shut out the others.
+ * Places of one kind, with a bound for all owners together. An owner may take what is free, but the last quarter is for
+ * owners that hold less than a tenth of all places; of less than ten places, for owners that hold none. So one owner
+ * cannot shut out the others.
  */
 export class Shares {
   readonly #max: number
@@ -64,9 +65,13 @@ export class Shares {
   /** Takes places, which `remove` gives back. @param others as for `boundFor` @throws ShareError */
   add (owner: string, places: number, others = 0): void {
     const bound = this.boundFor(owner, places, others)
-    if (bound === 'all') throw new ShareError(`The gateway has as many ${this.#noun} as it can hold; try again later`, false)
+    if (bound === 'all') {
+      throw new ShareError('The gateway has as many ' +
+      `${this.#noun} as it can hold; try again later`, false)
+    }
     if (bound === 'share') {
-      throw new ShareError(`You hold as many ${this.#noun} as one caller may while the gateway is busy; end some, or try again later`, true)
+      throw new ShareError(`You hold as many ${this.#noun} as one caller may while the gateway is busy; end some, or ` +
+        'try again later', true)
     }
     this.#change(owner, places)
   }

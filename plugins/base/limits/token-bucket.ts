@@ -20,8 +20,8 @@ interface Bucket { readonly left: number, readonly updated: number }
 const tolerance = 1e-6
 
 /**
- * A rate limiter with a bucket of tokens for each key. Spending is allowed while one token is left, and may exceed what is left: the
- * key then waits until the debt is paid.
+ * A rate limiter with a bucket of tokens for each key. Spending is allowed while one token is left, and may exceed what
+ * is left: the key then waits until the debt is paid.
  */
 export class TokenBucket {
   readonly #rate: Rate
@@ -61,8 +61,8 @@ export class TokenBucket {
 }
 
 /**
- * Limits the lines that one source writes to the log. After a burst, lines are left out until the bucket is full again, so that lines
- * that belong together stay together; then their number is reported.
+ * Limits the lines that one source writes to the log. After a burst, lines are left out until the bucket is full again,
+ * so that lines that belong together stay together; then their number is reported.
  */
 export class LineLimit {
   readonly #bucket: TokenBucket

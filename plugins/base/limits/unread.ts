@@ -15,8 +15,8 @@ export interface UnreadOptions {
 }
 
 /**
- * The bytes of one HTTP answer that its client has not read yet. They count in the memory budget: beyond it, the connection with the
- * most unread bytes is closed.
+ * The bytes of one HTTP answer that its client has not read yet. They count in the memory budget: beyond it, the
+ * connection with the most unread bytes is closed.
  */
 export class Unread {
   readonly #number = ++numbers
@@ -56,7 +56,10 @@ export class Unread {
     return bytes
   }
 
-  /** Updates the count after a write, and closes the connections of the slowest readers while the memory budget is exceeded. */
+  /**
+   * Updates the count after a write, and closes the connections of the slowest readers while the memory budget is
+   * exceeded.
+   */
   add (): void {
     this.count()
     let isRelieved = true

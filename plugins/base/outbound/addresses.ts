@@ -3,8 +3,9 @@ import ipaddr from 'ipaddr.js'
 /** The classification of an address or host name. */
 export interface Kind {
   /**
-   * Which servers may connect to it. `public`: all. `local` (loopback, private and reserved addresses): only servers stored by an admin
-   * or in the settings file. `never` (link-local addresses and the metadata services of clouds, which hand out credentials): none.
+   * Which servers may connect to it. `public`: all. `local` (loopback, private and reserved addresses): only servers
+   * stored by an admin or in the settings file. `never` (link-local addresses and the metadata services of clouds,
+   * which hand out credentials): none.
    */
   readonly level: 'public' | 'local' | 'never'
   /** The kind in words, for an error: `a private address`. */
@@ -25,9 +26,13 @@ const words: Readonly<Record<string, string>> = {
   broadcast: 'a broadcast address'
 }
 
-/** Metadata services outside of link-local ranges: Alibaba, Azure, Oracle; AWS (instances, pods) and Google over IPv6. */
-const metadataAddresses = new Set(['100.100.100.200', '168.63.129.16', '192.0.0.192', 'fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254'])
-const metadataNames = new Set(['metadata.google.internal', 'metadata.goog', 'metadata', 'instance-data', 'instance-data.ec2.internal'])
+/**
+ * Metadata services outside of link-local ranges: Alibaba, Azure, Oracle; AWS (instances, pods) and Google over IPv6.
+ */
+const metadataAddresses =
+  new Set(['100.100.100.200', '168.63.129.16', '192.0.0.192', 'fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254'])
+const metadataNames =
+  new Set(['metadata.google.internal', 'metadata.goog', 'metadata', 'instance-data', 'instance-data.ec2.internal'])
 const metadata: Kind = { level: 'never', words: 'an address of a cloud\'s metadata service' }
 
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
@@ -60,7 +65,9 @@ function kindOf6 (ip: ipaddr.IPv6): Kind {
   if (worst && isOnlyIPv4) return worst
   if (worst?.level === 'local') return worst
   if (range !== 'unicast') return { level: 'local', words: words[range] ?? 'a reserved address' }
-  return ip.match(globalUnicast) ? { level: 'public', words: 'a public address' } : { level: 'local', words: 'a reserved address' }
+  return ip.match(globalUnicast)
+    ? { level: 'public', words: 'a public address' }
+    : { level: 'local', words: 'a reserved address' }
 }
 
 /** The IPv4 addresses that packets to an IPv6 address reach, or may reach. */
@@ -84,7 +91,10 @@ function embedded (ip: ipaddr.IPv6, range: string): ipaddr.IPv4[] {
 /** The kind of a host name that is known without a DNS look-up; undefined for all others. */
 export function kindOfName (name: string): Kind | undefined {
   if (metadataNames.has(name)) return { level: 'never', words: 'the name of a cloud\'s metadata service' }
-  return name === 'localhost' || name.endsWith('.localhost') ? { level: 'local', words: 'this machine itself' } : undefined
+  return name === 'localhost' ||
+    name.endsWith('.localhost')
+    ? { level: 'local', words: 'this machine itself' }
+    : undefined
 }
 
 /** A host of a URL in the form in which hosts are compared: no brackets, no final dot, lower case. */

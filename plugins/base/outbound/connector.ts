@@ -14,11 +14,13 @@ export type HostResolver = (
 ) => void
 
 /**
- * A connector that opens sockets only to addresses that the policy admits. It connects to the addresses that it checked, so that DNS
- * rebinding has no effect. `Host` and SNI keep the name.
+ * A connector that opens sockets only to addresses that the policy admits. It connects to the addresses that it
+ * checked, so that DNS rebinding has no effect. `Host` and SNI keep the name.
  * @param timeout for DNS look-up, connection and TLS together, in ms
  */
-export function guardedConnector (policy: Policy, trusted: boolean, resolve: HostResolver, timeout: number): buildConnector.connector {
+export function guardedConnector (
+  policy: Policy, trusted: boolean, resolve: HostResolver, timeout: number
+): buildConnector.connector {
   const lookup: LookupFunction = (name, options, callback) => {
     resolve(name, { ...options, all: true } as LookupAllOptions, (error, addresses) => {
       if (error) { callback(error, []); return }
@@ -40,14 +42,17 @@ export function guardedConnector (policy: Policy, trusted: boolean, resolve: Hos
   }
 }
 
-/** The system's resolver, for servers of admins. It reads the hosts file, and holds a thread of the pool while it waits. */
+/**
+ * The system's resolver, for servers of admins. It reads the hosts file, and holds a thread of the pool while it waits.
+ */
 export const systemResolver: HostResolver = lookup
 
 const places = new Semaphore({ places: baseLimits.concurrentLookups, perOwner: baseLimits.lookupsPerUser })
 
 /**
- * The resolver for servers that a user stored. It asks the name servers without holding a thread, so slow name servers do not delay the
- * look-ups of others; the names of one user are looked up one at a time. The system's resolver looks up names in OUTBOUND_ALLOW.
+ * The resolver for servers that a user stored. It asks the name servers without holding a thread, so slow name servers
+ * do not delay the look-ups of others; the names of one user are looked up one at a time. The system's resolver looks
+ * up names in OUTBOUND_ALLOW.
  */
 export function resolverFor (owner: string, allowed: Allowed): HostResolver {
   return (name, options, callback) => {
@@ -102,8 +107,8 @@ export function bypasses (noProxy: string | undefined, url: URL): boolean {
 }
 
 /**
- * A connector through an HTTP proxy. It opens a tunnel (CONNECT) for plain http, too, so that proxies do not buffer event streams.
- * The proxy resolves host names; addresses and names that are known without a look-up are checked here.
+ * A connector through an HTTP proxy. It opens a tunnel (CONNECT) for plain http, too, so that proxies do not buffer
+ * event streams. The proxy resolves host names; addresses and names that are known without a look-up are checked here.
  * @param dial opens the sockets to the proxy
  * @param timeout for the tunnel, and for TLS through it, in ms
  */
@@ -121,7 +126,8 @@ export function tunnel (
       process.nextTick(callback, new Refused(refusal), null)
       return
     }
-    const target = `${hostname.includes(':') ? `[${hostname}]` : hostname}:${port || (protocol === 'https:' ? '443' : '80')}`
+    const target =
+      `${hostname.includes(':') ? `[${hostname}]` : hostname}:${port || (protocol === 'https:' ? '443' : '80')}`
     pool.connect({ path: target, headers: { host: target, ...credentials } }).then(
       ({ socket, statusCode }) => {
         if (statusCode !== 200) {
@@ -132,7 +138,10 @@ export function tunnel (
       },
       (error: Error & { code?: string }) => {
         const isKnown = error instanceof Refused
-        callback(isKnown ? error : new Refused(`cannot reach the proxy ${proxy.host}: ${error.code ?? error.message}`), null)
+        callback(isKnown
+          ? error
+          : new Refused(`cannot reach the proxy ${proxy.host}: ` +
+          `${error.code ?? error.message}`), null)
       }
     )
   }

@@ -19,7 +19,9 @@ export interface FetchOptions {
   /** The owner in whose share the memory of the answer counts. Default: one owner for all requests without a cause. */
   cause?: string
   signal?: AbortSignal
-  /** Whether a redirect that cannot be followed is the answer; default: it is an error. `all`: no redirect is followed. */
+  /**
+   * Whether a redirect that cannot be followed is the answer; default: it is an error. `all`: no redirect is followed.
+   */
   answersRedirects?: boolean | 'all'
 }
 
@@ -38,10 +40,11 @@ const unsent = new Set([
 ])
 
 /**
- * Sends one request and reads the whole answer. Redirects are followed within the origin only; a 303 is followed by a GET.
- * @throws UpstreamError with a sentence for the operator that holds nothing the other side sent. Its reasons: `unreachable` the
- * request was not sent · `refused` redirected to another origin · `broken` cut off, too large or not decodable · `timeout` ·
- * `closed` by the signal
+ * Sends one request and reads the whole answer. Redirects are followed within the origin only; a 303 is followed by a
+ * GET.
+ * @throws UpstreamError with a sentence for the operator that holds nothing the other side sent. Its reasons:
+ *   `unreachable` the request was not sent · `refused` redirected to another origin · `broken` cut off, too large or
+ *   not decodable · `timeout` · `closed` by the signal
  */
 export async function fetchWhole (
   start: URL,
@@ -60,7 +63,9 @@ export async function fetchWhole (
   signal?.addEventListener('abort', end)
   try {
     let url = start
-    let sent: Pick<FetchOptions, 'method' | 'headers' | 'body'> & { method: Dispatcher.HttpMethod } = { method, headers, body }
+    let sent: Pick<FetchOptions, 'method' | 'headers' | 'body'> & {
+      method: Dispatcher.HttpMethod
+    } = { method, headers, body }
     for (let hops = 0; ; hops++) {
       const answer = await request(url, {
         dispatcher,
@@ -102,7 +107,10 @@ export async function fetchWhole (
 const withoutContentHeaders = (headers: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name)))
 
-/** The URL of the next request; undefined when this answer is the result. @throws UpstreamError as `follow`, unless `answersRedirects` */
+/**
+ * The URL of the next request; undefined when this answer is the result.
+ * @throws UpstreamError as `follow`, unless `answersRedirects`
+ */
 function nextOf (answersRedirects: boolean | 'all', ...redirect: Parameters<typeof follow>): URL | undefined {
   if (answersRedirects === 'all') return undefined
   try {
@@ -115,7 +123,10 @@ function nextOf (answersRedirects: boolean | 'all', ...redirect: Parameters<type
 
 function failure (error: unknown, url: URL): UpstreamError {
   const { code = '' } = error as { code?: string }
-  if (error instanceof RangeError) return new UpstreamError('broken', `its answer is too large: ${error.message}`, { isPublic: true })
+  if (error instanceof RangeError) {
+    return new UpstreamError('broken', 'its answer is too large: ' +
+    `${error.message}`, { isPublic: true })
+  }
   if (error instanceof SyntaxError || /^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code)) {
     return new UpstreamError('broken', `the answer of ${url.host} cannot be decompressed`)
   }
@@ -125,7 +136,10 @@ function failure (error: unknown, url: URL): UpstreamError {
   )
 }
 
-/** Reads and decodes a body. @throws RangeError when it is larger than `maxSize`, SyntaxError when its encoding is unknown */
+/**
+ * Reads and decodes a body.
+ * @throws RangeError when it is larger than `maxSize`, SyntaxError when its encoding is unknown
+ */
 async function readBody (
   body: Dispatcher.ResponseData['body'], encoding: string | undefined, maxSize: number, cause: string
 ): Promise<Buffer> {

@@ -9,7 +9,10 @@ import { Allowed, Policy, Refused } from './policy.ts'
 
 /** The rights and the proxy with which a server is reached. */
 export interface Reach {
-  /** Whether an admin or the settings file stored the config: private and loopback addresses may then be reached, and a proxy used. */
+  /**
+   * Whether an admin or the settings file stored the config: private and loopback addresses may then be reached, and a
+   * proxy used.
+   */
   trusted: boolean
   proxy?: ServerConfig['proxy']
   /** The owner of the server. Owners of servers that are not trusted take turns. */
@@ -28,7 +31,10 @@ export const causeOf = ({ trusted, owner }: Reach): string => trusted ? 'servers
 interface OutboundOptions {
   /** The text of OUTBOUND_ALLOW. */
   allow: string
-  /** Resolves host names for all servers. Default: the system's resolver for servers of admins, `resolverFor` for those of users. */
+  /**
+   * Resolves host names for all servers. Default: the system's resolver for servers of admins, `resolverFor` for those
+   * of users.
+   */
   resolve?: HostResolver
 }
 
@@ -41,9 +47,11 @@ export class Outbound {
   /** By owner. An evicted agent serves its requests in flight; its idle sockets close by themselves. */
   readonly #untrusted = new BoundedMap<string, Agent>(baseLimits.outboundOwners)
   /**
-   * By the URL of the proxy, credentials included. An evicted agent serves its requests in flight; its idle sockets close by themselves.
+   * By the URL of the proxy, credentials included. An evicted agent serves its requests in flight; its idle sockets
+   * close by themselves.
    */
-  readonly #proxied = new BoundedMap<string, { readonly agent: Agent, readonly close: () => Promise<void> }>(baseLimits.proxies)
+  readonly #proxied =
+    new BoundedMap<string, { readonly agent: Agent, readonly close: () => Promise<void> }>(baseLimits.proxies)
 
   /** @throws Error for an invalid entry in `allow` */
   constructor ({ allow, resolve }: OutboundOptions) {
@@ -54,12 +62,15 @@ export class Outbound {
   }
 
   /**
-   * The dispatcher for requests to this address. All trusted servers share one, the other servers of an owner share one, and the servers
-   * behind a proxy share one. A request to a forbidden address fails like one to an unreachable address.
+   * The dispatcher for requests to this address. All trusted servers share one, the other servers of an owner share
+   * one, and the servers behind a proxy share one. A request to a forbidden address fails like one to an unreachable
+   * address.
    */
   dispatcher (url: URL, { trusted, proxy, owner = '' }: Reach): Dispatcher {
     const problem = this.#problem(url, { trusted, proxy })
-    if (problem !== undefined) return this.#agent((_options, callback) => { process.nextTick(callback, new Refused(problem), null) })
+    if (problem !== undefined) {
+      return this.#agent((_options, callback) => { process.nextTick(callback, new Refused(problem), null) })
+    }
     if (proxy?.url !== undefined && !bypasses(proxy.noProxy, url)) return this.#through(proxy.url)
     return trusted ? this.#trusted : this.#untrustedOf(owner)
   }
@@ -67,14 +78,20 @@ export class Outbound {
   /** Sends one request and reads the whole answer, of any status. @throws UpstreamError as `fetchWhole` */
   async fetch (url: string | URL, { trusted, proxy, owner, ...options }: FetchOptions & Reach): Promise<Fetched> {
     const text = String(url)
-    const problem = URL.canParse(text) ? this.#problem(new URL(text), { trusted, proxy }) : 'it is not an absolute http or https address'
+    const problem = URL.canParse(text)
+      ? this.#problem(new URL(text), { trusted, proxy })
+      : 'it is not an absolute ' +
+      'http or https address'
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
     const address = new URL(text)
     const reach = { trusted, proxy, owner }
     return await fetchWhole(address, this.dispatcher(address, reach), { cause: causeOf(reach), ...options })
   }
 
-  /** The reason why an address will not be reached, as far as it is known without a DNS look-up; undefined when there is none. */
+  /**
+   * The reason why an address will not be reached, as far as it is known without a DNS look-up; undefined when there is
+   * none.
+   */
   warning (address: string, reach: Reach): string | undefined {
     if (!URL.canParse(address)) return undefined
     const url = new URL(address)
@@ -113,7 +130,10 @@ export class Outbound {
 
   /** The reason why a URL or its proxy setting is invalid, whatever the address; undefined when they are valid. */
   #problem (url: URL, { trusted, proxy }: Reach): string | undefined {
-    if (url.protocol !== 'http:' && url.protocol !== 'https:') return `only http and https addresses are reached, not ${url.protocol}`
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+      return 'only http and https addresses are reached, ' +
+      `not ${url.protocol}`
+    }
     if (url.username !== '' || url.password !== '') {
       return 'an address must not hold a user name or password: put credentials into "headers"'
     }
@@ -129,6 +149,8 @@ export class Outbound {
 
   #agent (connect: ReturnType<typeof guardedConnector>): Agent {
     // Connections are not bounded: event streams hold theirs for hours, and a call must not queue behind one.
-    return new Agent({ connect, keepAliveTimeout: 4_000, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: baseLimits.upstreamHeaders })
+    return new Agent(
+      { connect, keepAliveTimeout: 4_000, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: baseLimits.upstreamHeaders }
+    )
   }
 }

@@ -42,7 +42,8 @@ export class Allowed {
 
   /** Whether a host name is among the names, or below a suffix. @param name as `plainHost` returns it */
   name (name: string): boolean {
-    return this.#names.has(name) || this.#suffixes.some((suffix) => name.endsWith(suffix) && name.length > suffix.length)
+    return this.#names.has(name) ||
+      this.#suffixes.some((suffix) => name.endsWith(suffix) && name.length > suffix.length)
   }
 }
 
@@ -57,7 +58,10 @@ export class Refused extends Error {
   readonly code = 'OUTBOUND_REFUSED'
 }
 
-/** Decides which addresses may be reached: public addresses by all servers, local addresses by trusted servers, some by none. */
+/**
+ * Decides which addresses may be reached: public addresses by all servers, local addresses by trusted servers, some by
+ * none.
+ */
 export class Policy {
   readonly #allowed: Allowed
 
@@ -65,7 +69,10 @@ export class Policy {
     this.#allowed = allowed
   }
 
-  /** The reason why a host may not be reached, as far as it is known without a DNS look-up; undefined when there is none. */
+  /**
+   * The reason why a host may not be reached, as far as it is known without a DNS look-up; undefined when there is
+   * none.
+   */
   refusal (host: string, trusted: boolean): string | undefined {
     const plain = plainHost(host)
     if (isIP(plain) !== 0) return this.#judge(plain, undefined, trusted)
@@ -82,7 +89,10 @@ export class Policy {
     throw new Refused(first ? this.#judge(first.address, plain, trusted) : `${plain} resolves to no address`)
   }
 
-  /** The reason why an address may not be reached. @param name the host name that resolved to it; undefined for an address in the URL */
+  /**
+   * The reason why an address may not be reached.
+   * @param name the host name that resolved to it; undefined for an address in the URL
+   */
   #judge (address: string, name: string | undefined, trusted: boolean): string | undefined {
     if (this.#allowed.address(address)) return undefined
     const kind = kindOf(address)
@@ -91,8 +101,8 @@ export class Policy {
   }
 
   /**
-   * A name in OUTBOUND_ALLOW admits local addresses only. The owner of the name could point it at a metadata service, so that takes an
-   * entry with the address itself.
+   * A name in OUTBOUND_ALLOW admits local addresses only. The owner of the name could point it at a metadata service,
+   * so that takes an entry with the address itself.
    */
   #mayReach ({ level }: Kind, named: boolean, trusted: boolean): boolean {
     return level === 'public' || (level === 'local' && (trusted || named))

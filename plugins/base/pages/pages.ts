@@ -61,20 +61,25 @@ export interface ConsentPage extends FormPage {
   logoutAction: string
 }
 
-/** The pages that people see. Untrusted texts are escaped, cut, and shown with their invisible characters. No page has a script. */
+/**
+ * The pages that people see. Untrusted texts are escaped, cut, and shown with their invisible characters. No page has a
+ * script.
+ */
 export interface Pages {
   /** Asks for username and password: the fields `username` and `password`, `csrf`, and `hidden`. */
   login: (page: LoginPage) => HtmlPage
-  /** Asks whether a client may have what it wants: the field `decision`, `allow` or `deny`, with `csrf` and `hidden`. */
+  /**
+   * Asks whether a client may have what it wants: the field `decision`, `allow` or `deny`, with `csrf` and `hidden`.
+   */
   consent: (page: ConsentPage) => HtmlPage
   /**
-   * Leads to the client through a path on this gateway that redirects to it. Unlike a redirect of the form, this works where the client's
-   * page redirects further: browsers apply `form-action` to every hop.
+   * Leads to the client through a path on this gateway that redirects to it. Unlike a redirect of the form, this works
+   * where the client's page redirects further: browsers apply `form-action` to every hop.
    */
   leave: (page: { client: PageClient, href: string }) => HtmlPage
   /**
-   * An error that the client gets only if its user follows the link: anybody can register a client with any redirect URI (RFC 9700,
-   * section 4.11.2).
+   * An error that the client gets only if its user follows the link: anybody can register a client with any redirect
+   * URI (RFC 9700, section 4.11.2).
    * @param href the address of the client with the error
    */
   refused: (page: { title: string, text: string, status: number, client: PageClient, href: string }) => HtmlPage
@@ -86,12 +91,14 @@ export interface Pages {
    */
   start: (page: { server: string, whose: string, href: string, url: string }) => HtmlPage
   /** The page at the root. @param endpoint the address of MCP; `docs` and `health`: paths on this gateway */
-  home: (page: { state: string, connected: number, total: number, endpoint: string, docs: string, health: string }) => HtmlPage
+  home: (page: { state: string, connected: number, total: number, endpoint: string, docs: string, health: string }) =>
+  HtmlPage
   /** The end of a login that leads nowhere else. */
   done: (page: { title: string, text: string }) => HtmlPage
 }
 
-const templates = ['layout', 'home', 'login', 'consent', 'leave', 'start', 'refused', 'message', 'hidden', 'destination'] as const
+const templates =
+  ['layout', 'home', 'login', 'consent', 'leave', 'start', 'refused', 'message', 'hidden', 'destination'] as const
 
 /** The pages, with templates and style read from `assets/pages/` and compiled. */
 export async function loadPages (): Promise<Pages> {
@@ -100,7 +107,8 @@ export async function loadPages (): Promise<Pages> {
   // Browsers turn CRLF into LF before they hash.
   const style = (await readAsset('pages/style.css')).replaceAll('\r\n', '\n').trim()
   // Its name is in the text beside it.
-  const icon = (await readAsset('icons/tool-hub.svg')).replace(' role="img" aria-label="Tool-Hub"', ' aria-hidden="true"')
+  const icon =
+    (await readAsset('icons/tool-hub.svg')).replace(' role="img" aria-label="Tool-Hub"', ' aria-hidden="true"')
   const source = styleSource(style)
 
   /** @param next a path that the browser goes to at once */
@@ -144,7 +152,9 @@ export async function loadPages (): Promise<Pages> {
           website: client.uri === undefined ? undefined : websiteOf(client.uri)
         },
         isSelfRegistered,
-        scopes: scopes.map(({ name, text }) => ({ name: visibleText(name), text: text && visibleText(text, baseLimits.pageTexts.text) })),
+        scopes: scopes.map(
+          ({ name, text }) => ({ name: visibleText(name), text: text && visibleText(text, baseLimits.pageTexts.text) })
+        ),
         resource: visibleText(resource, baseLimits.pageTexts.text),
         logoutAction: ownPath(logoutAction)
       }
@@ -156,7 +166,14 @@ export async function loadPages (): Promise<Pages> {
       return { status: 200, headers: plainHeaders, html }
     },
     home ({ endpoint, docs, health, ...state }) {
-      const data = { ...state, endpoint: visibleText(endpoint, baseLimits.pageTexts.text), docs: ownPath(docs), health: ownPath(health) }
+      const data = {
+        ...state,
+        endpoint: visibleText(
+          endpoint, baseLimits.pageTexts.text
+        ),
+        docs: ownPath(docs),
+        health: ownPath(health)
+      }
       return { status: 200, headers: plainHeaders, html: render('home', 'What this is', data) }
     },
     start ({ server, whose, href, url }) {
@@ -187,12 +204,17 @@ function clientOf ({ name, redirectUri }: PageClient): { name: string, destinati
 }
 
 /** The target and the hidden fields of a form. */
-function formOf ({ csrf, action, hidden }: FormPage): { action: string, fields: Array<{ name: string, value: string }> } {
+function formOf (
+  { csrf, action, hidden }: FormPage
+): { action: string, fields: Array<{ name: string, value: string }> } {
   const fields = Object.entries({ ...hidden, csrf }).map(([name, value]) => ({ name, value }))
   return { action: ownPath(action), fields }
 }
 
-/** The field with the focus: after an error, the one to correct; otherwise none, so that people read the page from its start. */
+/**
+ * The field with the focus: after an error, the one to correct; otherwise none, so that people read the page from its
+ * start.
+ */
 function focusOf (username: string, error: string | undefined): 'username' | 'password' | undefined {
   if (error === undefined) return undefined
   return username === '' ? 'username' : 'password'
@@ -200,7 +222,10 @@ function focusOf (username: string, error: string | undefined): 'username' | 'pa
 
 /** A path on this gateway. @throws TypeError when it could lead elsewhere */
 function ownPath (path: string): string {
-  if (!/^\/(?![/\\])[^\s\\]*$/.test(path)) throw new TypeError(`expected a path on this gateway, not ${JSON.stringify(path)}`)
+  if (!/^\/(?![/\\])[^\s\\]*$/.test(path)) {
+    throw new TypeError('expected a path on this gateway, not ' +
+    `${JSON.stringify(path)}`)
+  }
   return path
 }
 
@@ -222,13 +247,14 @@ function pageHeaders (style: string, formAction: readonly string[]): Readonly<Re
       "frame-ancestors 'none'",
       "base-uri 'none'"
     ].join('; '),
-    // With `no-referrer`, browsers send `Origin: null` with a form, which the check of Origin refuses. With this value, other origins get
-    // no Referer either.
+    // With `no-referrer`, browsers send `Origin: null` with a form, which the check of Origin refuses. With this value,
+    // other origins get no Referer either.
     'referrer-policy': 'same-origin',
     'x-frame-options': 'DENY',
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
-    // A client in a browser may open the login in another window and wait for it: any other value would separate the two.
+    // A client in a browser may open the login in another window and wait for it: any other value would separate the
+    // two.
     'cross-origin-opener-policy': 'unsafe-none'
   }
 }
@@ -242,8 +268,10 @@ const texts: ReadonlyMap<string, string> = new Map([
 
 /** Every access token permits to read the management API, whatever its scopes. */
 const readable =
-  'Read what you can read in this hub\'s management API: the servers, and your recorded calls with what went in and came out. ' +
-  'As an administrator you read all of it: everybody\'s recorded calls, the logs, the users and the configuration, without secrets'
+  'Read what you can read in this hub\'s management API: the servers, and your recorded calls with what went in and ' +
+  'came out. ' +
+  'As an administrator you read all of it: everybody\'s recorded calls, the logs, the users and the configuration, ' +
+  'without secrets'
 
 /** Scopes with their texts, in the order given, and what every token permits. */
 export const describeScopes = (names: readonly string[]): PageScope[] =>

@@ -2,21 +2,24 @@ import { isLoopback } from '../config/index.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /**
- * Characters that are invisible or change how others are read: controls, bidi overrides, zero-width characters, unassigned and private
- * code points, lone surrogates, and the Braille blank.
+ * Characters that are invisible or change how others are read: controls, bidi overrides, zero-width characters,
+ * unassigned and private code points, lone surrogates, and the Braille blank.
  */
 const invisible = /[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu
 /** Variation selectors of emoji, which are harmless and common. */
 const emojiForms = /[\ufe0e\ufe0f]/g
-/** More than four combining marks in a row, which would cover the lines above and below. Living scripts need four at most. */
+/**
+ * More than four combining marks in a row, which would cover the lines above and below. Living scripts need four at
+ * most.
+ */
 const marks = /(\p{M}{4})\p{M}+/gu
 /** Double quotes of all kinds, with which a quoted name could pretend to end. */
 const quotes = /["\u00ab\u00bb\u201c-\u201f\u2033\u2036\u2039\u203a\u275d\u275e\u300c-\u300f\u301d-\u301f\uff02]/g
 const visible = /[\p{L}\p{N}\p{P}\p{S}]/u
 
 /**
- * An untrusted text as one line: invisible characters become U+FFFD, and a text that is too long is cut and ends in "…". Templates escape
- * it.
+ * An untrusted text as one line: invisible characters become U+FFFD, and a text that is too long is cut and ends in
+ * "…". Templates escape it.
  * @param max in code points
  */
 export function visibleText (text: string, max: number = baseLimits.pageTexts.name): string {
@@ -47,7 +50,8 @@ export interface Destination {
 }
 
 /** Schemes that no redirect URI may have. Registration refuses them as well. */
-const harmful = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'filesystem:', 'about:', 'view-source:'])
+const harmful =
+  new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'filesystem:', 'about:', 'view-source:'])
 
 /** Whether a link may lead to an address that was checked as a redirect URI. */
 export const mayLink = (uri: string): boolean => URL.canParse(uri) && !harmful.has(new URL(uri).protocol)
@@ -64,9 +68,21 @@ function hostOf (host: string): string {
 export function destinationOf (redirectUri: string): Destination {
   if (!URL.canParse(redirectUri)) return { host: visibleText(redirectUri) }
   const url = new URL(redirectUri)
-  if (!isWeb(url)) return { host: visibleText(url.protocol), note: 'an app on this device; any app there could claim this name' }
+  if (!isWeb(url)) {
+    return {
+      host: visibleText(url.protocol),
+      note: 'an app on this device; any app there could claim ' +
+    'this name'
+    }
+  }
   const host = hostOf(url.host)
-  if (isLoopback(url.hostname)) return { host, note: 'a program on this computer; any program there could claim this name' }
+  if (isLoopback(url.hostname)) {
+    return {
+      host,
+      note: 'a program on this computer; any program there could claim ' +
+    'this name'
+    }
+  }
   return url.protocol === 'http:' ? { host, note: 'over a connection that is not encrypted' } : { host }
 }
 
@@ -81,8 +97,9 @@ export function websiteOf (uri: string): string | undefined {
 export const publisherOf = (id: string): string | undefined => id.startsWith('https://') ? websiteOf(id) : undefined
 
 /**
- * The source expression of CSP's `form-action` that a redirect to this URI needs: Chromium applies the directive to redirects after a POST
- * as well. Loopback hosts get any port (RFC 8252, section 7.3). Undefined: the URI has no source expression.
+ * The source expression of CSP's `form-action` that a redirect to this URI needs: Chromium applies the directive to
+ * redirects after a POST as well. Loopback hosts get any port (RFC 8252, section 7.3). Undefined: the URI has no source
+ * expression.
  */
 export function redirectSource (redirectUri: string): string | undefined {
   if (!URL.canParse(redirectUri)) return undefined

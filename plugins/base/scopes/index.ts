@@ -65,13 +65,18 @@ export default fp(async (app) => {
   })
 }, { name: 'scopes', dependencies: ['config', 'errors'] })
 
-/** Scopes whose routes exist in any configuration. The paths of the others answer 404 while they are off, whatever the method. */
+/**
+ * Scopes whose routes exist in any configuration. The paths of the others answer 404 while they are off, whatever the
+ * method.
+ */
 const always: readonly string[] = ['public', 'docs', 'open', 'api', 'admin', 'mcp']
 
 /** A path of the router as a pattern. */
 const patternOf = (url: string): RegExp => {
   const parts = url.replace(/(?<=.)\/$/, '').split('/').map((part) =>
-    part.startsWith(':') ? '[^/]+' : part.split('*').map((text) => text.replace(/[\\^$.|?+()[\]{}]/g, '\\$&')).join('.*'))
+    part.startsWith(':')
+      ? '[^/]+'
+      : part.split('*').map((text) => text.replace(/[\\^$.|?+()[\]{}]/g, '\\$&')).join('.*'))
   return new RegExp(`^${parts.join('/')}/?$`)
 }
 
@@ -89,7 +94,8 @@ export function methodsOf (
     const byUrl = new Map<string, string[]>()
     for (const { method, url, scope } of table) {
       // MCP routes take PUT and PATCH only to say that they do not.
-      if (method === 'OPTIONS' || !always.includes(scope) || isHidden(scope) || (scope === 'mcp' && /^P(?:UT|ATCH)$/.test(method))) continue
+      if (method === 'OPTIONS' || !always.includes(scope) || isHidden(scope) || (scope === 'mcp' &&
+          /^P(?:UT|ATCH)$/.test(method))) continue
       byUrl.set(url, [...byUrl.get(url) ?? [], method])
     }
     return [...byUrl].map(([url, methods]) => ({ pattern: patternOf(url), methods }))

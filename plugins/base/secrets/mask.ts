@@ -3,8 +3,12 @@ import { coverText, isAbsoluteUrl, type Cover } from './tokens.ts'
 
 const dots = '••••'
 
-/** Whether a text is no secret at any place: it is empty, a variable (`${NAME}`) or an option of a bundle (`${user_config.name}`). */
-export const isNoSecret = (value: string): boolean => value === '' || /^\$\{(user_config\.[\w-]+|[A-Za-z_]\w*)\}$/.test(value)
+/**
+ * Whether a text is no secret at any place: it is empty, a variable (`${NAME}`) or an option of a bundle
+ * (`${user_config.name}`).
+ */
+export const isNoSecret = (value: string): boolean =>
+  value === '' || /^\$\{(user_config\.[\w-]+|[A-Za-z_]\w*)\}$/.test(value)
 
 /** A secret as it may be shown: dots, and the last four characters of a secret of twelve or more. */
 export function mask (secret: string): string {
@@ -16,7 +20,8 @@ export function mask (secret: string): string {
 export const isMask = (value: unknown): boolean => typeof value === 'string' && value.includes(dots)
 
 /** Names of members, arguments and query parameters with secret values. */
-const secretName = /(key|token|secret|passw|passphrase|(?<![a-z])pass(?![a-z])|pwd|auth|credential|signature|verifier|cookie)/i
+const secretName =
+  /(key|token|secret|passw|passphrase|(?<![a-z])pass(?![a-z])|pwd|auth|credential|signature|verifier|cookie)/i
 
 /** Names of members that describe a secret: the name of a header, an authentication method, a hash. */
 const aboutSecrets = /(name|type|method|scheme|hash|mask)$/i
@@ -27,7 +32,8 @@ const addressName = /(url|uri|endpoint)$/i
 /** A URL as it may be shown: user, password and the values of its query are masked. */
 export function maskUrl (text: string, cover: Cover = mask): string {
   const parsed = URL.canParse(text) ? new URL(text) : undefined
-  // Up to the last @, since passwords may contain @ and / without encoding; also where a URL cannot be parsed (several hosts, `${HOST}`).
+  // Up to the last @, since passwords may contain @ and / without encoding; also where a URL cannot be parsed (several
+  // hosts, `${HOST}`).
   const hasUser = parsed !== undefined && parsed.username + parsed.password !== ''
   let isCovered = false
   const shown = text.replace(userinfoOf(parsed, hasUser), (whole: string, head: string) => {
@@ -37,7 +43,9 @@ export function maskUrl (text: string, cover: Cover = mask): string {
   // Unusual forms with a user: `http:user:password@host`, `user:password@host`.
   if (!isCovered && (hasUser || (text.includes('@') && !text.includes('//')))) return cover(text, 'url')
   const [, base = '', query, fragment = ''] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(shown) ?? []
-  const shownQuery = query === undefined ? '' : `?${query.split('&').map((each) => maskParameter(each, cover)).join('&')}`
+  const shownQuery = query === undefined
+    ? ''
+    : `?${query.split('&').map((each) => maskParameter(each, cover)).join('&')}`
   const shownFragment = /[=@]/.test(fragment) ? `#${cover(fragment.slice(1), 'fragment')}` : fragment
   return `${base}${shownQuery}${shownFragment}`
 }
@@ -45,7 +53,10 @@ export function maskUrl (text: string, cover: Cover = mask): string {
 /** Covers a user and password completely. */
 const coverUser = (userinfo: string, cover: Cover): string => cover === mask ? dots : cover(userinfo, 'userinfo')
 
-/** The pattern of a URL up to its userinfo, with the text before it as group 1. @param parsed undefined: the URL cannot be parsed */
+/**
+ * The pattern of a URL up to its userinfo, with the text before it as group 1.
+ * @param parsed undefined: the URL cannot be parsed
+ */
 function userinfoOf (parsed: URL | undefined, hasUser: boolean): RegExp {
   if (parsed === undefined) return /^([^/]*\/\/).*@/s
   return hasUser ? /^([^/?#]*\/\/)[^?#]*@/ : /^([^/?#]*\/\/)[^/?#]*@/
@@ -66,7 +77,10 @@ const isAboutTokens = (name: string, value: string): boolean =>
 const userFlag = /^(-u|--user)$/
 const scheme = /^(bearer|basic)$/i
 
-/** Arguments of a command as they may be shown: values after `--api-key` or `--header`, of `--token=`, and tokens are masked. */
+/**
+ * Arguments of a command as they may be shown: values after `--api-key` or `--header`, of `--token=`, and tokens are
+ * masked.
+ */
 const maskArgs = (args: readonly unknown[], cover: Cover = mask): unknown[] =>
   maskNamed(args, cover).map((arg) => typeof arg === 'string' ? coverText(arg, cover) : arg)
 
@@ -86,8 +100,8 @@ function maskNamed (args: readonly unknown[], cover: Cover): unknown[] {
 }
 
 /**
- * One argument as it may be shown: `--token=…`, `API_KEY=…`, `--env=API_KEY=…`, `--header=X: …`, `Authorization: …`, a URL, or
- * JSON.
+ * One argument as it may be shown: `--token=…`, `API_KEY=…`, `--env=API_KEY=…`, `--header=X: …`, `Authorization: …`, a
+ * URL, or JSON.
  * @param isInner whether it is the value after the `=` of another one
  */
 function maskWord (text: string, cover: Cover, isInner = false): string {
@@ -114,7 +128,8 @@ function maskCommand (text: string, cover: Cover): string {
     const before = parts[at - 2]
     const [, quote = '', word = ''] = /^(['"]*)(.*)$/s.exec(part) ?? []
     if (at % 2 === 1 || word === '') return part
-    const followsName = before !== undefined && /(:|^-.*)$/.test(before) && secretName.test(before) && !scheme.test(word)
+    const followsName =
+      before !== undefined && /(:|^-.*)$/.test(before) && secretName.test(before) && !scheme.test(word)
     const isSecret = followsName || (before !== undefined && scheme.test(before))
     return `${quote}${isSecret ? cover(word, before ?? '') : maskPart(word, cover)}`
   }).join('')
@@ -144,7 +159,9 @@ export const maskConfig = (config: Readonly<Record<string, unknown>>, cover: Cov
   maskMembers(config, '', cover)
 
 /** @param parent the name of the member whose members these are; empty at the top */
-function maskMembers (members: Readonly<Record<string, unknown>>, parent: string, cover: Cover): Record<string, unknown> {
+function maskMembers (
+  members: Readonly<Record<string, unknown>>, parent: string, cover: Cover
+): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(members).map(([key, value]) =>
       [key, parent === '' && openMembers.has(key) ? value : maskMember(key, value, parent, cover)])
@@ -155,8 +172,8 @@ function maskMembers (members: Readonly<Record<string, unknown>>, parent: string
 const described = new WeakMap<object, unknown>()
 
 /**
- * An OpenAPI document, or its text, as it may be shown: its addresses may hold credentials, the rest is not secret. Documents are large
- * and never changed in place, so the result is kept.
+ * An OpenAPI document, or its text, as it may be shown: its addresses may hold credentials, the rest is not secret.
+ * Documents are large and never changed in place, so the result is kept.
  */
 function maskDescription (document: unknown, cover: Cover): unknown {
   if (typeof document === 'string') return maskText(document, cover)
@@ -166,10 +183,13 @@ function maskDescription (document: unknown, cover: Cover): unknown {
   return described.get(document)
 }
 
-/** A document with the addresses masked to which calls and credentials go. Parts without secrets are shared, not copied. */
+/**
+ * A document with the addresses masked to which calls and credentials go. Parts without secrets are shared, not copied.
+ */
 function maskTargets (value: unknown, key: string, parent: string, cover: Cover): unknown {
   if (typeof value === 'string') {
-    const isTarget = addressMember.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '')
+    const isTarget =
+      addressMember.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '')
     return isTarget ? maskUrl(value, cover) : value
   }
   if (typeof value !== 'object' || value === null) return value
@@ -194,14 +214,21 @@ const addressInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Ur
 /** The same for a document as JSON or YAML text, without parsing it; userinfo is masked in every address. */
 const maskText = (text: string, cover: Cover): string =>
   text
-    .replace(addressInText, (whole, name: string, address: string) => (/[?@#]/.test(address) ? `${name}${maskUrl(address, cover)}` : whole))
-    .replace(/(:\/\/)([^\s/?#"']*)@/g, (_whole, head: string, userinfo: string) => `${head}${coverUser(userinfo, cover)}@`)
+    .replace(addressInText,
+      (whole, name: string, address: string) => (/[?@#]/.test(address) ? `${name}${maskUrl(address, cover)}` : whole))
+    .replace(/(:\/\/)([^\s/?#"']*)@/g,
+      (_whole, head: string, userinfo: string) => `${head}${coverUser(userinfo, cover)}@`)
 
-/** One member of a config as it may be shown. @param parent the name of the member that contains it; empty at the top */
+/**
+ * One member of a config as it may be shown.
+ * @param parent the name of the member that contains it; empty at the top
+ */
 function maskMember (key: string, value: unknown, parent: string, cover: Cover): unknown {
   if (key === 'schema' && parent === 'openapi') return maskDescription(value, cover)
   if (secretMaps.has(key) && typeof value === 'object') return maskAll(value, cover)
-  if (Array.isArray(value)) return key === 'args' ? maskArgs(value, cover) : value.map((each) => maskMember(key, each, parent, cover))
+  if (Array.isArray(value)) {
+    return key === 'args' ? maskArgs(value, cover) : value.map((each) => maskMember(key, each, parent, cover))
+  }
   if (isObject(value)) return maskMembers(value, key, cover)
   if (typeof value !== 'string') return value
   if (addressName.test(key)) return maskUrl(value, cover)
@@ -215,13 +242,16 @@ function maskMember (key: string, value: unknown, parent: string, cover: Cover):
 /** Masks all texts and numbers within a value. Booleans are not secret. */
 export function maskAll (value: unknown, cover: Cover = mask, hint = ''): unknown {
   if (Array.isArray(value)) return value.map((each) => maskAll(each, cover, hint))
-  if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskAll(each, cover, key)]))
+  if (isObject(value)) {
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskAll(each, cover, key)]))
+  }
   return typeof value === 'string' || typeof value === 'number' ? cover(String(value), hint) : value
 }
 
 /**
  * A config sent by a client that was shown masks, with each mask replaced by the stored secret at the same path.
- * @returns the config, which is the one sent where no mask was replaced, and the paths of masks that stand for no secret
+ * @returns the config, which is the one sent where no mask was replaced, and the paths of masks that stand for no
+ *   secret
  */
 export const unmask = (sent: unknown, stored: unknown, shown: unknown): Unmasked =>
   // Most configs have none, and may have a megabyte.
@@ -230,7 +260,9 @@ export const unmask = (sent: unknown, stored: unknown, shown: unknown): Unmasked
 interface Unmasked { value: unknown, unknown: string[] }
 
 function unmaskPart (sent: unknown, stored: unknown, shown: unknown, path: string): Unmasked {
-  if (isMask(sent)) return sent === shown && stored !== undefined ? { value: stored, unknown: [] } : { value: sent, unknown: [path] }
+  if (isMask(sent)) {
+    return sent === shown && stored !== undefined ? { value: stored, unknown: [] } : { value: sent, unknown: [path] }
+  }
   if (Array.isArray(sent)) {
     const [secrets, masked] = Array.isArray(stored) && Array.isArray(shown) ? [stored, shown] : [[], []]
     const kept = keptIndices(sent, masked)
@@ -266,8 +298,8 @@ function holdsMask (value: unknown): boolean {
 }
 
 /**
- * The indices of a list at which the sent element is the shown one. Masks look alike, and elements may have been removed, so a mask is
- * identified by the element before it, and an element that contains masks by its content.
+ * The indices of a list at which the sent element is the shown one. Masks look alike, and elements may have been
+ * removed, so a mask is identified by the element before it, and an element that contains masks by its content.
  */
 function keptIndices (sent: readonly unknown[], shown: readonly unknown[]): Set<number> {
   // Nested lists have nothing shown, and need no comparison.
@@ -276,7 +308,8 @@ function keptIndices (sent: readonly unknown[], shown: readonly unknown[]): Set<
   const seen = new Set<string>()
   const repeated = new Set(before.filter((signature) => seen.size === seen.add(signature).size))
   const isShorter = now.length < before.length
-  const isKept = (signature: string, at: number): boolean => signature === before[at] && !(isShorter && repeated.has(signature))
+  const isKept = (signature: string, at: number): boolean =>
+    signature === before[at] && !(isShorter && repeated.has(signature))
   return new Set(now.flatMap((signature, at) => isKept(signature, at) ? [at] : []))
 }
 

@@ -7,7 +7,9 @@ import { SecretScanner } from './redact.ts'
 
 const prefixes = Object.values(credentialPrefixes).join('|')
 const prefix = new RegExp(prefixes, 'i')
-/** A credential of this gateway: at the start of a word, or a long one within a word. A mask (`thk_12ab...`) is none. */
+/**
+ * A credential of this gateway: at the start of a word, or a long one within a word. A mask (`thk_12ab...`) is none.
+ */
 const family = new RegExp(`(?<![\\w-])(?:${prefixes})[\\w-]+(?![\\w-]|\\.\\.\\.)|(?:${prefixes})[\\w-]{20,}`, 'gi')
 
 const jwt = /\beyJ[\w-]+\.[\w-]+\.[\w-]*/g
@@ -34,7 +36,9 @@ const holdsFamily = (text: string): boolean => text.search(family) !== -1 || tex
 /** A value, and its readings in the encodings of headers: percent-encoding, and base64, as in `Basic`. */
 function * readings (value: string): Generator<string> {
   yield value
-  if (value.includes('%')) yield value.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)))
+  if (value.includes('%')) {
+    yield value.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)))
+  }
   for (const [word] of value.matchAll(/[\w+/-]{8,}={0,2}/g)) yield Buffer.from(word, 'base64').toString('latin1')
 }
 
@@ -49,8 +53,8 @@ const maxKey = 512
 type KnownKey = Pick<BearerKey, 'token' | 'tokenHash' | 'tokenMask'>
 
 /**
- * Keys imported from other gateways, and METRICS_TOKEN, without a known prefix. Their mask tells how they begin and end, their hash
- * identifies them.
+ * Keys imported from other gateways, and METRICS_TOKEN, without a known prefix. Their mask tells how they begin and
+ * end, their hash identifies them.
  */
 class ImportedKeys {
   readonly #byBeginning = new Map<string, Array<{ readonly last: string, readonly hash: string }>>()
@@ -87,7 +91,9 @@ class ImportedKeys {
       // A key may follow a name, and may itself contain a separator.
       for (const { 0: part, index: at } of [{ 0: word, index: 0 }, ...word.matchAll(/[^=:&?/@]+/g)]) {
         const start = index + at
-        if (part.length <= this.#longest && this.#words.has(sha256(part))) yield { start, end: start + part.length, shown: '••••' }
+        if (part.length <= this.#longest && this.#words.has(sha256(part))) {
+          yield { start, end: start + part.length, shown: '••••' }
+        }
       }
     }
   }
@@ -105,8 +111,8 @@ class ImportedKeys {
 }
 
 /**
- * Recognises the gateway's own credentials, which are never forwarded to a server, never recorded, and masked in logs: by their prefix, and
- * imported keys and METRICS_TOKEN by their hash.
+ * Recognises the gateway's own credentials, which are never forwarded to a server, never recorded, and masked in logs:
+ * by their prefix, and imported keys and METRICS_TOKEN by their hash.
  */
 export class OwnCredentials {
   readonly #fixed: readonly KnownKey[]
@@ -180,6 +186,8 @@ const plain = (escape: string, backslash: string | undefined, code: string | und
 export function maskPatterns (text: string): string {
   const read = text.includes('\\') ? text.replace(needless, plain) : text
   let masked = maskFamily(read)
-  if (mayMatch.test(masked)) masked = patterns.reduce((before, [pattern, shown]) => before.replace(pattern, shown as string), masked)
+  if (mayMatch.test(masked)) {
+    masked = patterns.reduce((before, [pattern, shown]) => before.replace(pattern, shown as string), masked)
+  }
   return masked === read ? text : masked
 }

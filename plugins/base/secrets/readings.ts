@@ -22,8 +22,8 @@ const percent: Encoding = {
 const maxDepth = 3
 
 /**
- * Masks what `find` finds in a text, in whatever encoding it stands there: as it is, as JSON strings write it, or percent-encoded. All else
- * keeps its bytes.
+ * Masks what `find` finds in a text, in whatever encoding it stands there: as it is, as JSON strings write it, or
+ * percent-encoded. All else keeps its bytes.
  */
 export function maskReadings (text: string, find: (reading: string) => Iterable<Secret>): string {
   const parts: string[] = []
@@ -57,7 +57,10 @@ function merged (found: readonly Secret[]): Secret[] {
   return whole
 }
 
-/** Where secrets that were found in a reading stand in the text that it was decoded from. @param found in order, none overlapping */
+/**
+ * Where secrets that were found in a reading stand in the text that it was decoded from.
+ * @param found in order, none overlapping
+ */
 function encoded (found: readonly Secret[], text: string, escape: RegExp): Secret[] {
   if (found.length === 0) return []
   const escapes = text.matchAll(escape)

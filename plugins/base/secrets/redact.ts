@@ -6,10 +6,12 @@ import { maskReadings } from './readings.ts'
 const shortest = 6
 
 /**
- * A function that masks the secrets of a config in texts for people, such as errors of its server and lines of its stderr.
+ * A function that masks the secrets of a config in texts for people, such as errors of its server and lines of its
+ * stderr.
  * @param config with its variables expanded
  */
-export const redactor = (config: Readonly<Record<string, unknown>>): ((text: string) => string) => scrubber(secretsOf(config))
+export const redactor = (config: Readonly<Record<string, unknown>>): ((text: string) => string) =>
+  scrubber(secretsOf(config))
 
 /** The secrets of a config, in the forms in which a text may hold them. */
 export function secretsOf (config: Readonly<Record<string, unknown>>): string[] {
@@ -48,7 +50,10 @@ function differing (value: string, shown: string): Array<[secret: string, masked
   return words.flatMap((word, at): Array<[string, string]> => word === masked[at] ? [] : [[word, masked[at] ?? '']])
 }
 
-/** A secret, and its parts that may occur alone elsewhere: the token after a scheme, the password and query values of a URL. */
+/**
+ * A secret, and its parts that may occur alone elsewhere: the token after a scheme, the password and query values of a
+ * URL.
+ */
 function partsOf (value: string, shown: string): string[] {
   const at = shown.indexOf('••••')
   const whole = at > 0 && value.startsWith(shown.slice(0, at)) ? value.slice(at) : value
@@ -85,8 +90,8 @@ const pieceLength = 1_024
 interface Found { start: number, end: number }
 
 /**
- * Finds secrets in texts, in one pass whatever their number. The secrets are sorted, so that a binary search finds the longest one at a
- * place; a table of their first three characters skips most places.
+ * Finds secrets in texts, in one pass whatever their number. The secrets are sorted, so that a binary search finds the
+ * longest one at a place; a table of their first three characters skips most places.
  */
 export class SecretScanner {
   readonly #sorted: readonly string[]

@@ -9,20 +9,26 @@ interface Key {
   readonly secret: KeyObject
 }
 
-/** Derives a key from 32 secret bytes (HKDF). Key and id are derived independently, so that the id is not a hash of the key. */
+/**
+ * Derives a key from 32 secret bytes (HKDF). Key and id are derived independently, so that the id is not a hash of the
+ * key.
+ */
 function toKey (root: Uint8Array): Key {
-  const part = (label: string, length: number): Buffer => Buffer.from(hkdfSync('sha256', root, '', `tool-hub ${label}`, length))
+  const part = (label: string, length: number): Buffer =>
+    Buffer.from(hkdfSync('sha256', root, '', `tool-hub ${label}`, length))
   return { id: part('key id', 4).toString('hex'), secret: createSecretKey(part('sealing', 32)) }
 }
 
 const derive = promisify<string, string, number, { N: number, r: number, p: number, maxmem: number }, Buffer>(scrypt)
 
 /**
- * The parameters of scrypt for passphrases. They must never change, or sealed texts could not be opened any more. The salt is fixed,
- * since all replicas must derive the same key from the passphrase alone. One table of guesses could thus serve against many gateways,
- * which is why a passphrase has a minimal length.
+ * The parameters of scrypt for passphrases. They must never change, or sealed texts could not be opened any more. The
+ * salt is fixed, since all replicas must derive the same key from the passphrase alone. One table of guesses could thus
+ * serve against many gateways, which is why a passphrase has a minimal length.
  */
-const passphrase = { salt: 'tool-hub encryption key', length: 32, cost: { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 } }
+const passphrase = {
+  salt: 'tool-hub encryption key', length: 32, cost: { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 }
+}
 /** Min length of a passphrase, in characters. */
 const minPassphrase = 16
 
@@ -32,7 +38,9 @@ async function rootOf (text: string, which: number): Promise<Buffer> {
   const plain = text.replace(/=$/, '').replaceAll('+', '-').replaceAll('/', '_')
   const bytes = Buffer.from(plain, 'base64url')
   if (bytes.length === 32 && bytes.toString('base64url') === plain) return bytes
-  if ([...text].length >= minPassphrase) return await derive(text.normalize('NFKC'), passphrase.salt, passphrase.length, passphrase.cost)
+  if ([...text].length >= minPassphrase) {
+    return await derive(text.normalize('NFKC'), passphrase.salt, passphrase.length, passphrase.cost)
+  }
   throw new Error(
     `Key ${which} of ENCRYPTION_KEY is too short. Give 32 random bytes in hex (\`openssl rand -hex 32\`) or base64, ` +
     `or a passphrase of at least ${minPassphrase} characters; separate keys by commas.`
@@ -43,7 +51,8 @@ async function rootOf (text: string, which: number): Promise<Buffer> {
 async function parseKeys (text: string): Promise<Key[]> {
   const parts = text.split(',').map((part) => part.trim()).filter((part) => part !== '')
   if (parts.length === 0) {
-    throw new Error('ENCRYPTION_KEY holds no key. Give 32 random bytes in hex (`openssl rand -hex 32`), or leave it unset.')
+    throw new Error('ENCRYPTION_KEY holds no key. Give 32 random bytes in hex (`openssl rand -hex 32`), or leave it ' +
+      'unset.')
   }
   const roots: Buffer[] = []
   for (const part of parts) roots.push(await rootOf(part, roots.length + 1))
@@ -90,7 +99,8 @@ export interface KeyRingOptions {
 
 /**
  * The keys of ENCRYPTION_KEY, and that of the key file, which opens texts even when other keys are given.
- * @throws Error with a sentence for an invalid key, and for a key file that is empty, garbled or readable by other users
+ * @throws Error with a sentence for an invalid key, and for a key file that is empty, garbled or readable by other
+ *   users
  */
 export async function openKeyRing ({ dataDir, encryptionKey }: KeyRingOptions): Promise<KeyRing> {
   const file = new SecretFile(dataDir, {

@@ -27,7 +27,8 @@ export function seal (ring: KeyRing, text: string, place: string): string {
 
 /**
  * Opens a text that `seal` made for the same place.
- * @throws Error with a sentence when its key is not available, when it was changed, or when it was sealed for another place
+ * @throws Error with a sentence when its key is not available, when it was changed, or when it was sealed for another
+ *   place
  */
 export function unseal (ring: KeyRing, sealed: string, place: string): string {
   const [, id = '', encoded = ''] = /^v1\.([0-9a-f]{8})\.([\w-]+)$/.exec(sealed) ?? []
@@ -42,15 +43,18 @@ export function unseal (ring: KeyRing, sealed: string, place: string): string {
   const key = ring.find(id)
   if (key === undefined) {
     throw new Error(
-      `The secrets of ${JSON.stringify(place)} are sealed with key ${id}, which is neither among those of ENCRYPTION_KEY ` +
-      'nor that of the key file in DATA_DIR. Add it to ENCRYPTION_KEY, behind a comma; if it is lost, give the secrets anew.'
+      `The secrets of ${JSON.stringify(place)} are sealed with key ${id}, which is neither among those of ` +
+      'ENCRYPTION_KEY ' +
+      'nor that of the key file in DATA_DIR. Add it to ENCRYPTION_KEY, behind a comma; if it is lost, give the ' +
+      'secrets anew.'
     )
   }
   const decrypting = createDecipheriv(cipher, key.secret, bytes.subarray(0, nonceLength), { authTagLength: tagLength })
     .setAAD(boundTo(id, place))
     .setAuthTag(bytes.subarray(-tagLength))
   try {
-    return Buffer.concat([decrypting.update(bytes.subarray(nonceLength, -tagLength)), decrypting.final()]).toString('utf8')
+    return Buffer.concat([decrypting.update(bytes.subarray(nonceLength, -tagLength)), decrypting.final()])
+      .toString('utf8')
   } catch {
     throw new Error(
       `The secrets of ${JSON.stringify(place)} do not open: the sealed text was changed, or made for another place. ` +

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, constants, fstatSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync, constants, fstatSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { errorCode } from '../../../db/error-code.ts'
 import { makeFolderSync } from '../../../db/folder.ts'
@@ -17,7 +19,10 @@ interface SecretFileKind {
   readonly remedy: string
 }
 
-/** 32 random bytes in a file of DATA_DIR, readable by its owner only, created once for a gateway whose operator sets no secret. */
+/**
+ * 32 random bytes in a file of DATA_DIR, readable by its owner only, created once for a gateway whose operator sets no
+ * secret.
+ */
 export class SecretFile {
   readonly #path: string
   readonly #kind: SecretFileKind
@@ -34,7 +39,10 @@ export class SecretFile {
     return this.#secret
   }
 
-  /** Creates the file. Of several processes that do so at once, one wins, and all get its bytes. @throws StorageError */
+  /**
+   * Creates the file. Of several processes that do so at once, one wins, and all get its bytes.
+   * @throws StorageError
+   */
   create (): Buffer {
     const folder = dirname(this.#path)
     try {
@@ -56,13 +64,16 @@ export class SecretFile {
       )
     }
     const secret = this.read()
-    if (secret === undefined) throw new StorageError(`The ${this.#kind.noun} vanished from DATA_DIR while it was created.`, false)
+    if (secret === undefined) {
+      throw new StorageError(`The ${this.#kind.noun} vanished from DATA_DIR while it was ` +
+      'created.', false)
+    }
     return secret
   }
 
   /**
-   * Writes the file unless it exists. A hard link appears with its whole content and never replaces a file, so no process reads half a
-   * key, and the first key stays.
+   * Writes the file unless it exists. A hard link appears with its whole content and never replaces a file, so no
+   * process reads half a key, and the first key stays.
    */
   #link (): void {
     const temp = `${this.#path}.${randomBytes(6).toString('hex')}`
@@ -84,16 +95,19 @@ export class SecretFile {
     } catch (error) {
       const code = errorCode(error)
       if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-      throw new Error(`The key file ${this.#path} cannot be read (${code}). Let the gateway's user own it, with mode 600.`)
+      throw new Error(`The key file ${this.#path} cannot be read ` +
+        `(${code}). Let the gateway's user own it, with mode 600.`)
     }
     try {
       const stats = fstatSync(file)
       if (!stats.isFile()) {
-        throw new Error(`${this.#path} is not a regular file. Put the key file there, or set DATA_DIR to another folder.`)
+        throw new Error(`${this.#path} is not a regular file. Put the key file there, or set DATA_DIR to another ` +
+          'folder.')
       }
       if (process.platform !== 'win32' && (stats.mode & 0o077) !== 0) {
         const mode = (stats.mode & 0o777).toString(8)
-        throw new Error(`The key file ${this.#path} is open to others than its owner (mode ${mode}). Close it: chmod 600 ${this.#path}`)
+        throw new Error(`The key file ${this.#path} is open to others than its owner (mode ${mode}). Close it: chmod ` +
+          `600 ${this.#path}`)
       }
       const text = stats.size > 1_024 ? undefined : readFileSync(file, 'utf8').trim()
       if (text !== undefined && /^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
@@ -123,21 +137,28 @@ function syncFolder (path: string): void {
 export const goodSecret = 'at least 32 random bytes, for example from "openssl rand -hex 32"'
 
 const fileIn = (dataDir: string): SecretFile => new SecretFile(dataDir, {
-  name: 'login.key', noun: 'secret of logins', variable: 'JWT_SECRET', remedy: 'Delete it: a new one is then made, and logins end.'
+  name: 'login.key',
+  noun: 'secret of logins',
+  variable: 'JWT_SECRET',
+  remedy: 'Delete it: a new one is then made, and logins end.'
 })
 
 /** A warning where replicas do not accept each other's logins, since each of them would make its secret. */
-export const replicasProblem = ({ JWT_SECRET: given, DB_URL: dbUrl }: Pick<Env, 'JWT_SECRET' | 'DB_URL'>): string | undefined =>
+export const replicasProblem = (
+  { JWT_SECRET: given, DB_URL: dbUrl }: Pick<Env, 'JWT_SECRET' | 'DB_URL'>
+): string | undefined =>
   given !== undefined || dbUrl === undefined || dbUrl.startsWith('pglite:')
     ? undefined
-    : 'JWT_SECRET is not set, so a secret in DATA_DIR signs logins: of several gateways on one database each takes its own logins only. ' +
+    : 'JWT_SECRET is not set, so a secret in DATA_DIR signs logins: of several gateways on one database each takes ' +
+      'its own logins only. ' +
       `Set it to ${goodSecret}`
 
 /** Checks the file, if it exists. @throws Error with a sentence for a file that cannot be used */
 export const checkLoginSecret = (dataDir: string): void => { fileIn(dataDir).read() }
 
 /**
- * The secret that signs login tokens: JWT_SECRET, else one that is made once and kept in DATA_DIR, so that logins survive a restart.
+ * The secret that signs login tokens: JWT_SECRET, else one that is made once and kept in DATA_DIR, so that logins
+ * survive a restart.
  * @returns undefined: it cannot be kept, which is logged
  * @throws Error with a sentence for a file that cannot be used
  */

@@ -1,7 +1,9 @@
 /** Replaces a secret. `hint`: the name of the member, header, flag or parameter with the secret. */
 export type Cover = (secret: string, hint: string) => string
 
-/** Whether a text begins as an absolute URL does. The length of the scheme is bounded, so that large texts cost nothing. */
+/**
+ * Whether a text begins as an absolute URL does. The length of the scheme is bounded, so that large texts cost nothing.
+ */
 export const isAbsoluteUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]{0,255}:\/\//i.test(text)
 
 /** Tokens of well-known services, by prefixes that no word begins with. */
@@ -16,13 +18,18 @@ const isServiceKey = (word: string): boolean => /^(?:sk|pk|rk)[-_][\w-]+$/i.test
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
-/** The average length of the words in a text: `getUser2` has `get`, `User` and `2`. Random letters and digits have about 2. */
+/**
+ * The average length of the words in a text: `getUser2` has `get`, `User` and `2`. Random letters and digits have about
+ * 2.
+ */
 function wordLength (text: string): number {
   const words = text.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g) ?? []
   return words.length === 0 ? 0 : words.reduce((sum, { length }) => sum + length, 0) / words.length
 }
 
-/** Whether letters and digits in a row are random: many digits, capitals within, or letters that cannot be pronounced. */
+/**
+ * Whether letters and digits in a row are random: many digits, capitals within, or letters that cannot be pronounced.
+ */
 function isRandomRun (run: string): boolean {
   if ((run.match(/\d/g) ?? []).length >= 4) return true
   if (run.length >= 16 && wordLength(run) < 2.6) return true
@@ -53,7 +60,9 @@ function coverPath (address: string, cover: Cover): string {
   return `${origin}${path.split('/').map((segment) => isTokenSegment(segment) ? cover(segment, 'path') : segment).join('/')}${rest}`
 }
 
-/** A text with its tokens covered: words, and segments in the path of an address. Secrets with names are covered before. */
+/**
+ * A text with its tokens covered: words, and segments in the path of an address. Secrets with names are covered before.
+ */
 export function coverText (text: string, cover: Cover): string {
   if (isAbsoluteUrl(text)) return coverPath(text, cover)
   return text.split(/([\s;,='"]+)/).map((word) => {

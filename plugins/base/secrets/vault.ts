@@ -8,7 +8,10 @@ import { isAbsoluteUrl } from './tokens.ts'
 /** A secret: its path within the value, the secret, and the mask in its place. */
 type Secret = readonly [path: ReadonlyArray<string | number>, value: unknown, shown: unknown]
 
-/** A vault that seals the secrets of a value, and leaves masks in their places. By default, they are what `maskConfig` masks. */
+/**
+ * A vault that seals the secrets of a value, and leaves masks in their places. By default, they are what `maskConfig`
+ * masks.
+ */
 export class SealedVault implements Vault {
   readonly #ring: KeyRing
 
@@ -26,8 +29,8 @@ export class SealedVault implements Vault {
   }
 
   /**
-   * Puts each secret back where its mask still is. Edits of the value take precedence: another value in the place of a secret stays, even
-   * one that contains a mask, and a secret whose place is gone is dropped.
+   * Puts each secret back where its mask still is. Edits of the value take precedence: another value in the place of a
+   * secret stays, even one that contains a mask, and a secret whose place is gone is dropped.
    */
   reveal <Value>(value: Value, sealed: string | null, place: string): Value {
     if (sealed === null) return value
@@ -47,7 +50,10 @@ export class SealedVault implements Vault {
   }
 }
 
-/** The vault with the available keys. The key file is created by the first `hide` that has secrets to seal. @throws as `openKeyRing` */
+/**
+ * The vault with the available keys. The key file is created by the first `hide` that has secrets to seal.
+ * @throws as `openKeyRing`
+ */
 export const openVault = async (options: KeyRingOptions): Promise<Vault> => new SealedVault(await openKeyRing(options))
 
 /** Collects the parts of a value that differ from their shown form. */
@@ -85,7 +91,9 @@ function maskExcept (
 
 /** A value as it is shown to people, with all addresses masked that may hold a secret. */
 function withoutAddresses (value: unknown, shown: unknown): unknown {
-  if (typeof value === 'string') return value === shown && isAbsoluteUrl(value) && !isPlainAddress(value) ? maskAll(value) : shown
+  if (typeof value === 'string') {
+    return value === shown && isAbsoluteUrl(value) && !isPlainAddress(value) ? maskAll(value) : shown
+  }
   if (!isObject(value) || !isObject(shown)) return shown
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withoutAddresses(each, shown[key])]))
 }
@@ -106,7 +114,10 @@ function masksIn (value: unknown, shown: unknown, path: string): string[] {
   )
 }
 
-/** A copy of a value with its secrets; parts without any are shared. @param depth the number of path elements that led to the value */
+/**
+ * A copy of a value with its secrets; parts without any are shared.
+ * @param depth the number of path elements that led to the value
+ */
 function restore (value: unknown, secrets: readonly Secret[], depth: number): unknown {
   const inside = new Map<string | number, Secret[]>()
   for (const each of secrets) {

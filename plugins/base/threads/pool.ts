@@ -76,7 +76,8 @@ class PoolThread {
 
   constructor (bounds: PoolBounds) {
     this.#bounds = bounds
-    this.#worker = startWorker('plugins/base/threads/worker', { resourceLimits: { maxOldGenerationSizeMb: bounds.heap } })
+    this.#worker =
+      startWorker('plugins/base/threads/worker', { resourceLimits: { maxOldGenerationSizeMb: bounds.heap } })
     // An error while no task runs must not end the process.
     this.#worker.on('error', () => { this.#onError() }).on('exit', () => { this.#onEnd() })
   }

@@ -21,6 +21,7 @@ export function startWorker (name: string, options: WorkerOptions): Worker {
   const all = { ...options, env: {} }
   if (!moduleUrl.pathname.endsWith('.ts')) return new Worker(moduleUrl, all)
   const loader = JSON.stringify(import.meta.resolve('tsx/esm/api'))
-  const code = `import(${loader}).then(({ register }) => { register(); return import(${JSON.stringify(moduleUrl.href)}) })`
+  const code = `import(${loader}).then(({ register }) => { register(); return ` +
+    `import(${JSON.stringify(moduleUrl.href)}) })`
   return new Worker(code, { ...all, eval: true })
 }

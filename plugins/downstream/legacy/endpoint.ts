@@ -90,7 +90,9 @@ export class LegacyEndpoint implements Endpoint {
   }
 
   revoke (stands: (view: View) => boolean): void {
-    for (const session of [...this.#sessions]) if (!stands(session.view)) this.#sessions.end(session, 'access was withdrawn')
+    for (const session of [...this.#sessions]) {
+      if (!stands(session.view)) this.#sessions.end(session, 'access was withdrawn')
+    }
   }
 
   async #initialize ({ view, raw }: Inbound, request: Request, accepted: Accepted, place: Place): Promise<void> {
@@ -106,7 +108,9 @@ export class LegacyEndpoint implements Endpoint {
     const batch = Array.isArray(message)
     const { raw } = inbound
     const isAnswered = this.#requests.receive(session, batch ? message : [message], inbound, (expected, onGone) =>
-      new HttpReply(raw, { accepted, expected, batch, polls: session.polls, newStream: () => session.streams.open(), onGone }))
+      new HttpReply(
+        raw, { accepted, expected, batch, polls: session.polls, newStream: () => session.streams.open(), onGone }
+      ))
     if (!isAnswered) raw.writeHead(202, { 'content-length': 0 }).end()
   }
 

@@ -49,9 +49,14 @@ function named (serverInfo: string, { scope }: View): string {
   })
 }
 
-function begin (sessions: Sessions, view: View, { protocolVersion, capabilities, _meta }: Request['params'], place: Place): Session {
+function begin (
+  sessions: Sessions, view: View, { protocolVersion, capabilities, _meta }: Request['params'], place: Place
+): Session {
   try {
-    if (typeof protocolVersion !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "protocolVersion" must be a string')
+    if (typeof protocolVersion !== 'string') {
+      throw new RpcError(code.invalidParams, 'Invalid params: ' +
+      '"protocolVersion" must be a string')
+    }
     if (isObject(_meta) && _meta[instanceKey] === instance) {
       throw new RpcError(code.invalidRequest, ownAddress)
     }

@@ -42,7 +42,8 @@ export class MessageBuffer<Entry extends Message> {
   add (entry: Entry): void {
     this.#entries.add(entry)
     this.#size += memoryOf(entry.data)
-    while (this.#entries.size > 1 && (this.#entries.size > this.#maxEntries || this.#size > this.#maxSize)) this.dropOldest()
+    while (this.#entries.size > 1 &&
+        (this.#entries.size > this.#maxEntries || this.#size > this.#maxSize)) this.dropOldest()
     kept.set(this.#owner, entry, this)
   }
 

@@ -44,10 +44,14 @@ export class Questions {
     const release = this.#hold(size)
     const id = ++this.#lastId
     return await new Promise((resolve, reject) => {
-      const timer = setTimeout(() => { this.#dismiss(id, 'The client did not answer in time', send) }, gatewayLimits.questionTimeout).unref()
+      const timer = setTimeout(
+        () => { this.#dismiss(id, 'The client did not answer in time', send) }, gatewayLimits.questionTimeout
+      ).unref()
       this.#open.set(id, { question, size, resolve, reject, timer, release })
       this.#size += size
-      question.signal.addEventListener('abort', () => { this.#dismiss(id, String(question.signal.reason), send) }, { once: true })
+      question.signal.addEventListener(
+        'abort', () => { this.#dismiss(id, String(question.signal.reason), send) }, { once: true }
+      )
       // The question's id is also its progress token.
       send(requestText(id, question.method, outgoingParams(question, {}, id)))
     })
@@ -65,13 +69,17 @@ export class Questions {
 
   /** Fails all questions because the client is gone. */
   clear (): void {
-    for (const id of this.#open.keys()) this.#take(id)?.reject(new RpcError(code.internal, 'The client is gone', 'internal'))
+    for (const id of this.#open.keys()) {
+      this.#take(id)?.reject(new RpcError(code.internal, 'The client is gone', 'internal'))
+    }
   }
 
   /** @throws RpcError beyond the bounds on number and size */
   #hold (size: number): Release {
     const tooMany = new RpcError(code.internal, 'Too many questions are open to this client', 'limit')
-    if (this.#open.size >= downstreamLimits.questionsPerSession || this.#size + size > downstreamLimits.questionsSize) throw tooMany
+    if (this.#open.size >= downstreamLimits.questionsPerSession || this.#size + size > downstreamLimits.questionsSize) {
+      throw tooMany
+    }
     try {
       return sizes.take(this.#owner, size)
     } catch (error) {

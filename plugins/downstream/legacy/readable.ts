@@ -60,7 +60,8 @@ function withCompiled (text: string | undefined): string | undefined {
 }
 
 /** ISO 8601 with time and zone, as legacy SDKs require of `lastModified`. MCP requires ISO 8601 only. */
-const isoTime = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+const isoTime =
+  /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
 /** Removes a `lastModified` that clients cannot read. */
 function withTime (text: string): string {

@@ -70,7 +70,9 @@ export class LegacyRequests {
   }
 
   /** Handles messages in their order, and lets the event loop run within a long batch. */
-  async #handleInSteps (messages: ReadonlyArray<Message | Malformed>, handle: (message: Message | Malformed) => void): Promise<void> {
+  async #handleInSteps (
+    messages: ReadonlyArray<Message | Malformed>, handle: (message: Message | Malformed) => void
+  ): Promise<void> {
     const budget = new LoopBudget()
     // Requests that have not begun are in flight, too.
     const number = this.#inFlight.add(messages)

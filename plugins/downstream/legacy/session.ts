@@ -123,13 +123,18 @@ export class Session implements ExchangeClient, Listener<View> {
     if (memoryOf(text) > downstreamLimits.waitingSize) return
     this.#waiting ??= new MessageBuffer(this.owner, downstreamLimits.waitingMessages, downstreamLimits.waitingSize)
     // Equal notifications are kept once, except log messages.
-    if (!text.includes('"notifications/message"') && [...this.#waiting.entries].some(({ data }) => data === text)) return
+    if (!text.includes('"notifications/message"') && [...this.#waiting.entries].some(({ data }) => data === text)) {
+      return
+    }
     this.#waiting.add({ data: copyOf(text) })
   }
 
   async ask (question: Question): Promise<Response> {
     const channel = this.#channel() ?? await this.#nextChannel()
-    if (!channel) throw new RpcError(code.internal, 'The client holds no stream open on which it could be asked', 'internal')
+    if (!channel) {
+      throw new RpcError(code.internal, 'The client holds no stream open on which it could ' +
+      'be asked', 'internal')
+    }
     return await this.askOn((text) => { channel.send(text) }, question)
   }
 
@@ -159,7 +164,8 @@ export class Session implements ExchangeClient, Listener<View> {
   end (reason: string): void {
     this.#ended = true
     for (const exchange of this.exchanges.values()) {
-      exchange.end(new RpcError(code.unavailable, `The session has ended: ${reason}. The request may have run`, 'cancelled'))
+      exchange.end(new RpcError(code.unavailable, 'The session has ended: ' +
+        `${reason}. The request may have run`, 'cancelled'))
     }
     this.#questions?.clear()
     this.closeChannels()

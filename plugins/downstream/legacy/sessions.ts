@@ -30,7 +30,8 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
   [Symbol.iterator] (): IterableIterator<Session> { return this.#sessions.values() }
 
   find (view: View, id: string): Session | undefined {
-    const session = this.#byId.get(id)?.find((each) => each.view.key === view.key && each.view.principal.key === view.principal.key)
+    const session =
+      this.#byId.get(id)?.find((each) => each.view.key === view.key && each.view.principal.key === view.principal.key)
     if (session) session.lastUsed = Date.now()
     return session
   }
@@ -82,8 +83,10 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
   #sweep (): void {
     this.#rebuilds.clear()
     for (const session of this.#sessions.values()) {
-      if (!session.busy && Date.now() - session.lastUsed > identityLimits.sessionIdle) this.end(session, 'the session was idle for too long')
-      else session.streams.expire()
+      if (!session.busy && Date.now() - session.lastUsed > identityLimits.sessionIdle) {
+        this
+          .end(session, 'the session was idle for too long')
+      } else session.streams.expire()
     }
   }
 }

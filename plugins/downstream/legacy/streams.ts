@@ -75,7 +75,9 @@ export class Stream implements ReplyStream {
 }
 
 /** A stream without a connection and a reply need not be kept. */
-const options = { isEvictable: (_number: number, { connected, onResume }: Stream): boolean => !connected && onResume === undefined }
+const options = {
+  isEvictable: (_number: number, { connected, onResume }: Stream): boolean => !connected && onResume === undefined
+}
 
 /** The streams of one session that can be resumed by `Last-Event-ID`. */
 export class ResumableStreams {

@@ -27,7 +27,9 @@ export interface Answerer {
  * Identifies the server of an exchange. The name does not suffice: another server may have it when a state comes back.
  * @throws RpcError as `providerOf`
  */
-export async function identityOf (gateway: Pick<Gateway, 'providerOf' | 'sections'>, exchange: ModernExchange): Promise<string> {
+export async function identityOf (
+  gateway: Pick<Gateway, 'providerOf' | 'sections'>, exchange: ModernExchange
+): Promise<string> {
   const provider = await gateway.providerOf(exchange)
   const { createdAt, owner, url, command } = gateway.sections(exchange.view, exchange.client)
     .find(({ server }) => server.name === provider)?.server.config ?? {}
@@ -52,7 +54,12 @@ export function answerer (gateway: Gateway, states: States): Answerer {
   }
 
   const bare = (request: ModernRequest): ModernRequest =>
-    ({ ...request, paramsText: withMembers(request.paramsText, { inputResponses: undefined, requestState: undefined }) })
+    ({
+      ...request,
+      paramsText: withMembers(
+        request.paramsText, { inputResponses: undefined, requestState: undefined }
+      )
+    })
 
   return {
     bare,
@@ -66,7 +73,8 @@ export function answerer (gateway: Gateway, states: States): Answerer {
       const { kind } = answer
       // A server without this kind of list does not affect caching.
       const sections = gateway.sections(view, exchange.client)
-        .filter(({ catalogue }) => catalogue === undefined || isObject(catalogue.capabilities[listKinds[kind].capability]))
+        .filter(({ catalogue }) =>
+          catalogue === undefined || isObject(catalogue.capabilities[listKinds[kind].capability]))
       const caching = strictest(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
       const owner = ownerOf(view.principal, exchange.address)
       return completeList(callableList(answer), serverInfo, caching).bytes(owner).then(result)
@@ -100,7 +108,9 @@ export function elicitationOf (error: RpcError, exchange: ModernExchange, seal: 
   if (!Array.isArray(named)) return undefined
   const requests = named.flatMap((each: unknown, at) => {
     if (!isObject(each) || typeof each.url !== 'string') return []
-    const params = { mode: 'url', message: typeof each.message === 'string' ? each.message : error.message, url: each.url }
+    const params = {
+      mode: 'url', message: typeof each.message === 'string' ? each.message : error.message, url: each.url
+    }
     return [[`elicitation-${at + 1}`, { method: 'elicitation/create', params }]]
   })
   if (requests.length === 0) return undefined

@@ -77,7 +77,10 @@ export class ModernEndpoint implements Endpoint {
     this.leases = new Leases({
       began: (client) => { gateway.join(client, client) },
       ended: (client) => {
-        gateway.forget(client).catch((error: unknown) => { logError(error, 'the links of a client could not be released') })
+        gateway.forget(client).catch((error: unknown) => {
+          logError(error, 'the links of a client could not be ' +
+          'released')
+        })
       }
     })
     this.subscriptions = new ClientSubscriptions(gateway, this.leases, logError)
@@ -86,8 +89,14 @@ export class ModernEndpoint implements Endpoint {
   /** What a POST carries, one message. @throws errors in the dialect of the `mcp` scope */
   receive (inbound: Inbound, accepted: Accepted, message: Received): void {
     const { raw, headers } = inbound
-    if (Array.isArray(message)) throw new RpcError(code.invalidRequest, 'Invalid request: batches are not part of MCP 2026-07-28')
-    if (message.kind === 'response') throw new RpcError(code.invalidRequest, 'Invalid request: a response is not sent by a POST')
+    if (Array.isArray(message)) {
+      throw new RpcError(code.invalidRequest, 'Invalid request: batches are not part of ' +
+      'MCP 2026-07-28')
+    }
+    if (message.kind === 'response') {
+      throw new RpcError(code.invalidRequest, 'Invalid request: a response is not ' +
+      'sent by a POST')
+    }
     if (message.kind === 'notification') {
       // Modern clients send no notifications over HTTP.
       raw.writeHead(202, { 'content-length': 0 }).end()
@@ -210,15 +219,21 @@ export class ModernEndpoint implements Endpoint {
   /** Resumes a request with the state of a former answer. */
   #resume (inbound: Inbound, accepted: Accepted, request: ModernRequest, origin: RequestOrigin): void {
     const { requestState } = request.params
-    if (typeof requestState !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "requestState" must be a string')
-    const state = this.parked.states.open(requestState, { view: inbound.view, method: request.method, params: request.params })
+    if (typeof requestState !== 'string') {
+      throw new RpcError(code.invalidParams, 'Invalid params: "requestState" ' +
+      'must be a string')
+    }
+    const state =
+      this.parked.states.open(requestState, { view: inbound.view, method: request.method, params: request.params })
     const answersText = answersIn(request.paramsText)
     const id = state.kind === 'call' ? state.id : this.parked.states.idOf(requestState)
     const call = this.parked.find(id)
     const own = state.kind === 'server' ? this.#answerer.withState(request, state.state) : this.#answerer.bare(request)
     if (call) {
       const attach = (): void => { call.exchange.attach(own, this.#reply(inbound, accepted, call.exchange)) }
-      void this.#takeUp(inbound, own, call, () => { call.resume(state.kind === 'call' ? state.round : 0, answersText, attach) })
+      void this.#takeUp(
+        inbound, own, call, () => { call.resume(state.kind === 'call' ? state.round : 0, answersText, attach) }
+      )
       return
     }
     if (state.kind === 'call') throw notHere()
@@ -229,10 +244,13 @@ export class ModernEndpoint implements Endpoint {
   }
 
   /** Resumes a parked call, or fetches its answer. The call ends if the caller no longer sees its item. */
-  async #takeUp ({ view, raw }: Inbound, request: ModernRequest, call: ParkedCall<ModernExchange>, resume: () => void): Promise<void> {
+  async #takeUp (
+    { view, raw }: Inbound, request: ModernRequest, call: ParkedCall<ModernExchange>, resume: () => void
+  ): Promise<void> {
     const { params, paramsText, idText } = request
     try {
-      const provider = await this.#deps.gateway.providerOf(new DerivedExchange(call.exchange, { view, params, paramsText }))
+      const provider =
+        await this.#deps.gateway.providerOf(new DerivedExchange(call.exchange, { view, params, paramsText }))
       call.provider ??= provider
       if (call.provider !== provider) throw notHere()
       // A client that left meanwhile may repeat the request.
@@ -275,4 +293,5 @@ export class ModernEndpoint implements Endpoint {
 }
 
 /** True for an item that the view does not show. */
-const isGone = ({ reason }: RpcError): boolean => reason === 'unknown-tool' || reason === 'unknown-prompt' || reason === 'unknown-resource'
+const isGone = ({ reason }: RpcError): boolean =>
+  reason === 'unknown-tool' || reason === 'unknown-prompt' || reason === 'unknown-resource'

@@ -26,7 +26,8 @@ const statuses: Readonly<Record<number, number>> = {
 const statusesByReason: Partial<Record<Reason, number>> = { limit: 503, share: 429 }
 
 /** The HTTP status of an error. @param other the status of errors that map to none */
-export const statusOf = ({ reason, code }: RpcError, other = 200): number => statusesByReason[reason] ?? statuses[code] ?? other
+export const statusOf = ({ reason, code }: RpcError, other = 200): number =>
+  statusesByReason[reason] ?? statuses[code] ?? other
 
 /**
  * Translates an error to the modern era. Codes of former revisions are replaced. An error about the gateway's own
@@ -39,7 +40,9 @@ export function errorOutcome (error: RpcError, capabilities: ClientCapabilities)
     case code.resourceNotFound: return failed(withMembers(text, { code: String(code.invalidParams) }), 200)
     // A client that can be asked gets a question instead (`elicitationOf`).
     case code.urlElicitationRequired: return unopened(text, told, capabilities)
-    default: return isReserved(told.code) ? failed(withMembers(text, { code: String(code.internal) }), 200) : failed(text, statusOf(told))
+    default: return isReserved(told.code)
+      ? failed(withMembers(text, { code: String(code.internal) }), 200)
+      : failed(text, statusOf(told))
   }
 }
 
@@ -63,14 +66,21 @@ function ofUpstream (error: RpcError, capabilities: ClientCapabilities): RpcErro
   const mayLack = error.code === modernCode.missingCapability || error.code === code.invalidRequest
   const missing = mayLack ? missingIn(error.toText(), capabilities) : undefined
   if (missing === undefined && !isModernCode(error.code)) return error
-  if (missing === undefined) return new RpcError(code.internal, `The server refused the gateway's request: ${error.message}`, 'upstream')
+  if (missing === undefined) {
+    return new RpcError(code.internal, 'The server refused the gateway\'s request: ' +
+    `${error.message}`, 'upstream')
+  }
   return missingCapabilities(error.message, missing)
 }
 
 /** -32021: the request needs capabilities that the client does not declare. */
-export function missingCapabilities (message: string, requiredCapabilities: Readonly<Record<string, unknown>>): RpcError {
+export function missingCapabilities (
+  message: string, requiredCapabilities: Readonly<Record<string, unknown>>
+): RpcError {
   const number = modernCode.missingCapability
-  return new RpcError(number, message, 'upstream', JSON.stringify({ code: number, message, data: { requiredCapabilities } }))
+  return new RpcError(
+    number, message, 'upstream', JSON.stringify({ code: number, message, data: { requiredCapabilities } })
+  )
 }
 
 /** The capabilities that a server requires and the client does not declare; undefined if there are none. */
@@ -79,10 +89,13 @@ function missingIn (text: string, capabilities: ClientCapabilities): Record<stri
   return isObject(required) ? missingOf(required, capabilities) : undefined
 }
 
-function missingOf (required: Readonly<Record<string, unknown>>, capabilities: ClientCapabilities): Record<string, unknown> | undefined {
+function missingOf (
+  required: Readonly<Record<string, unknown>>, capabilities: ClientCapabilities
+): Record<string, unknown> | undefined {
   const missing = Object.entries(required).filter(([name, value]) => lacks(capabilities[name], value))
   return missing.length === 0 ? undefined : Object.fromEntries(missing)
 }
 
 const lacks = (own: unknown, required: unknown): boolean =>
-  own === undefined || (isObject(own) && isObject(required) && Object.keys(required).some((name) => own[name] === undefined))
+  own === undefined ||
+    (isObject(own) && isObject(required) && Object.keys(required).some((name) => own[name] === undefined))

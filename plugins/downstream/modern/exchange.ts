@@ -92,7 +92,9 @@ export class ModernExchange implements Exchange<View> {
   get over (): boolean { return this.#over }
 
   /** Adds a request that waits for the answer: the first one, or one that resumes the exchange. */
-  attach ({ params, paramsText, capabilities, capabilitiesMemory, logLevel, idText }: ModernRequest, reply: ReplyChannel): void {
+  attach (
+    { params, paramsText, capabilities, capabilitiesMemory, logLevel, idText }: ModernRequest, reply: ReplyChannel
+  ): void {
     this.capabilities = capabilities
     this.#capabilitiesMemory = capabilitiesMemory
     this.params = params
@@ -129,7 +131,8 @@ export class ModernExchange implements Exchange<View> {
     const newest = this.#waiting.at(-1)
     if (this.#over || !newest || unknownHere.has(method)) return
     // Without a level, the client wants no log messages.
-    if (method === 'notifications/message' && (this.#logLevel === undefined || !wants(this.#logLevel, method, paramsText))) return
+    if (method === 'notifications/message' && (this.#logLevel === undefined ||
+        !wants(this.#logLevel, method, paramsText))) return
     newest.reply.send(notificationText(method, paramsText))
   }
 
@@ -187,7 +190,9 @@ export class ModernExchange implements Exchange<View> {
     for (const { idText, reply } of waiting) {
       const [only] = parts
       const begin = `{"jsonrpc":"2.0","id":${idText},"${kind}":`
-      reply.finish(parts.length === 1 && typeof only === 'string' ? [`${begin}${only}}`] : [begin, ...parts, '}'], status)
+      reply.finish(
+        parts.length === 1 && typeof only === 'string' ? [`${begin}${only}}`] : [begin, ...parts, '}'], status
+      )
     }
   }
 }

@@ -1,4 +1,6 @@
-import { requireClientCapability as checkDeclared, type AskedFor, type ClientCapabilities } from '../../../protocol/capabilities.ts'
+import {
+  requireClientCapability as checkDeclared, type AskedFor, type ClientCapabilities
+} from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
@@ -42,11 +44,15 @@ export function checkAsked (capabilities: ClientCapabilities, text: string): voi
   }
 }
 
-const refused = (why: string): RpcError => new RpcError(code.internal, `The server cannot be served: ${why}`, 'upstream')
+const refused = (why: string): RpcError =>
+  new RpcError(code.internal, `The server cannot be served: ${why}`, 'upstream')
 
 /** @throws RpcError to answer the server with, if the client does not declare the capability for this question */
 export function requireDeclared (capabilities: ClientCapabilities, asked: AskedFor): void {
-  if (!questions.has(asked.method)) throw new RpcError(code.methodNotFound, `The client does not support ${asked.method}`)
+  if (!questions.has(asked.method)) {
+    throw new RpcError(code.methodNotFound, 'The client does not support ' +
+    `${asked.method}`)
+  }
   checkDeclared(capabilities, asked)
 }
 

@@ -87,7 +87,9 @@ export class Leases {
   get idle (): number { return this.#idle.taken }
 
   /** Takes a client that no other request holds. `give` returns it. */
-  take (view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined): ModernClient {
+  take (
+    view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined
+  ): ModernClient {
     const pool = this.#pool(view, address, text, level)
     // The first client is preferred, since lists and subscriptions use its links.
     const [first] = pool.clients
@@ -102,7 +104,9 @@ export class Leases {
    * The client for a request that is sent to no server: always the first, so that lists do not depend on concurrent
    * requests.
    */
-  first (view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined): ModernClient {
+  first (
+    view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined
+  ): ModernClient {
     const pool = this.#pool(view, address, text, level)
     const client = pool.clients[0]
     if (client) {
@@ -115,7 +119,9 @@ export class Leases {
   }
 
   /** The first client, for a subscription that uses its links. It stays until `release`. */
-  hold (view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined): ModernClient {
+  hold (
+    view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined
+  ): ModernClient {
     const pool = this.#pool(view, address, text, level)
     const [known] = pool.clients
     const client = known ?? this.#begin(pool, view, address, capabilities, level)
@@ -157,11 +163,15 @@ export class Leases {
   #pool (view: View, address: string, text: string, level: Level | undefined): Pool {
     const key = keyOf(view, address, text, level)
     let pool = this.#pools.get(key)
-    if (!pool) this.#pools.set(key, pool = { key, isKept: memoryOf(key) <= downstreamLimits.leases.key, clients: [], free: [] })
+    if (!pool) {
+      this.#pools.set(key, pool = { key, isKept: memoryOf(key) <= downstreamLimits.leases.key, clients: [], free: [] })
+    }
     return pool
   }
 
-  #begin (pool: Pool, view: View, address: string, capabilities: ClientCapabilities, level: Level | undefined): ModernClient {
+  #begin (
+    pool: Pool, view: View, address: string, capabilities: ClientCapabilities, level: Level | undefined
+  ): ModernClient {
     const client = new ModernClient(pool, view, capabilities, level, ownerOf(view.principal, address))
     pool.clients.push(client)
     this.#deps.began(client)

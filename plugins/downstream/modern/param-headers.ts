@@ -38,7 +38,8 @@ export function paramHeadersIn (
   for (const name in headers) {
     if (!name.startsWith(headerNames.param) || name === credentialHeader) continue
     const value = headers[name]
-    if (typeof value !== 'string' || value.length > gatewayLimits.passthroughHeader || !sendable.test(value) || isOurs(value)) continue
+    if (typeof value !== 'string' || value.length > gatewayLimits.passthroughHeader || !sendable
+      .test(value) || isOurs(value)) continue
     found ??= {}
     found[name] = value
   }

@@ -153,12 +153,14 @@ export class ParkedCall<Exchange extends Parkable> {
   finished (outcome: Outcome | undefined): void {
     clearTimeout(this.#gathering)
     const isOut = outcome !== undefined && this.#asked !== undefined
-    this.#rejectAll('The request is over', ({ question, round }) => !(isOut && question.outlivesRequest && round === this.#round))
+    this.#rejectAll('The request is over', ({ question, round }) =>
+      !(isOut && question.outlivesRequest && round === this.#round))
     // No client has a state of the call.
     if (!outcome || (this.#round === 0 && !this.#answered)) { this.forget(); return }
     const size = outcome.parts.reduce((sum, part) => sum + (typeof part === 'string' ? memoryOf(part) : part.length), 0)
     const tooLarge = new RpcError(code.internal, 'The answer is too large to be kept until it is fetched', 'limit')
-    this.#outcome = this.#holdRequest() && this.#hold(size) ? outcome : { kind: 'error', parts: [tooLarge.toText()], status: 200 }
+    this.#outcome =
+      this.#holdRequest() && this.#hold(size) ? outcome : { kind: 'error', parts: [tooLarge.toText()], status: 200 }
     if (this.#asked === undefined) this.#fetched()
   }
 
@@ -269,6 +271,9 @@ export class ParkedCall<Exchange extends Parkable> {
 /** The `inputResponses` of a request, as the text of an object. @throws RpcError -32602 when they are something else */
 export function answersIn (paramsText: string): string {
   const text = memberOf(paramsText, 'inputResponses') ?? '{}'
-  if (!text.startsWith('{')) throw new RpcError(code.invalidParams, 'Invalid params: "inputResponses" must be an object')
+  if (!text.startsWith('{')) {
+    throw new RpcError(code.invalidParams, 'Invalid params: "inputResponses" must be an ' +
+    'object')
+  }
   return text
 }

@@ -10,7 +10,10 @@ export class ParkedCalls<Exchange extends Parkable> implements CallTable<Exchang
   readonly states: States
   readonly #calls = new Map<string, ParkedCall<Exchange>>()
   /** Finished calls whose answer may be fetched again. */
-  readonly #over = new BoundedMap<string, ParkedCall<Exchange>>(downstreamLimits.parked.answers, { onEvict: (_id, call) => { call.forget() } })
+  readonly #over = new BoundedMap<string, ParkedCall<Exchange>>(
+    downstreamLimits.parked.answers, { onEvict: (_id, call) => { call.forget() } }
+  )
+
   readonly #shares = new Shares(downstreamLimits.parked.calls, 'calls that wait for answers of their clients')
   readonly #sizes = new Shares(downstreamLimits.parked.size, 'questions and answers of calls')
 

@@ -35,7 +35,9 @@ export function isModern (headers: IncomingHttpHeaders, message: Received): bool
   const { _meta: meta } = message.params
   const version = isObject(meta) ? meta[metaKeys.protocolVersion] : undefined
   if (version !== undefined && !isLegacyVersion(version)) return true
-  if (headers['mcp-session-id'] !== undefined || message.kind === 'notification' || message.method === 'initialize') return false
+  if (headers['mcp-session-id'] !== undefined || message.kind === 'notification' || message.method === 'initialize') {
+    return false
+  }
   return version !== undefined || (header !== undefined && !isLegacyVersion(header))
 }
 
@@ -58,7 +60,10 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   if (typeof version !== 'string') throw invalid(`_meta must have ${shown(metaKeys.protocolVersion)}`)
   if (isLegacyVersion(version) && (header ?? version) === version) throw unsupported(version)
   if (header !== version) {
-    throw mismatch(header === undefined ? 'MCP-Protocol-Version is missing' : 'MCP-Protocol-Version differs from the version in _meta')
+    throw mismatch(header === undefined
+      ? 'MCP-Protocol-Version is missing'
+      : 'MCP-Protocol-Version differs from the ' +
+      'version in _meta')
   }
   if (!isModernVersion(version)) throw unsupported(version)
   checkOptional(id, meta)
@@ -68,7 +73,9 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   if (logLevel !== undefined && !isLevel(logLevel)) throw invalid(`${shown(logLevel)} is no log level`)
   const { text, capabilitiesText, capabilitiesMemory } = withoutEnvelope(request.paramsText)
   // Written out, since this is the path of every call and a spread is slow.
-  return { kind, id, idText, method, params, paramsText: text, capabilities, capabilitiesText, capabilitiesMemory, logLevel }
+  return {
+    kind, id, idText, method, params, paramsText: text, capabilities, capabilitiesText, capabilitiesMemory, logLevel
+  }
 }
 
 /** Checks the id, and the optional members of the envelope. */
@@ -76,7 +83,10 @@ function checkOptional (id: Request['id'], meta: Readonly<Record<string, unknown
   if (!isToken(id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or an integer')
   const { progressToken, [metaKeys.clientInfo]: clientInfo } = meta
   // Clients that have no value for "absent" write null.
-  if ((progressToken ?? undefined) !== undefined && !isToken(progressToken)) throw invalid('"progressToken" must be a string or an integer')
+  if ((progressToken ?? undefined) !== undefined && !isToken(progressToken)) {
+    throw invalid('"progressToken" must be ' +
+    'a string or an integer')
+  }
   if ((clientInfo ?? undefined) === undefined) return
   if (!isObject(clientInfo) || typeof clientInfo.name !== 'string' || typeof clientInfo.version !== 'string') {
     throw invalid(`${shown(metaKeys.clientInfo)} must have a name and a version`)
@@ -88,7 +98,9 @@ const isToken = (value: unknown): boolean => typeof value === 'string' || Number
 function unsupported (requested: string): RpcError {
   const message = 'Unsupported protocol version'
   // A legacy revision is supported, but only after `initialize`.
-  const data = { supported: isLegacyVersion(requested) ? modernVersions : supportedVersions, requested: requested.slice(0, 200) }
+  const data = {
+    supported: isLegacyVersion(requested) ? modernVersions : supportedVersions, requested: requested.slice(0, 200)
+  }
   const text = JSON.stringify({ code: modernCode.unsupportedVersion, message, data })
   return new RpcError(modernCode.unsupportedVersion, message, 'request', text)
 }
@@ -96,7 +108,9 @@ function unsupported (requested: string): RpcError {
 /** Checks `Mcp-Method` and `Mcp-Name`. */
 function checkNames (method: string, params: Readonly<Record<string, unknown>>, headers: IncomingHttpHeaders): void {
   const inHeader = single(headers[headerNames.method])
-  if (inHeader !== method) throw mismatch(inHeader === undefined ? 'Mcp-Method is missing' : 'Mcp-Method differs from the method')
+  if (inHeader !== method) {
+    throw mismatch(inHeader === undefined ? 'Mcp-Method is missing' : 'Mcp-Method differs from the method')
+  }
   const member = nameMemberOf(method)
   if (member === undefined) return
   const name = single(headers[headerNames.name])
@@ -109,7 +123,8 @@ function checkNames (method: string, params: Readonly<Record<string, unknown>>, 
  * Members of `_meta` for this hop alone. The log level is passed on, so that a modern server sends what the client
  * wants.
  */
-const ofThisHop: ReadonlySet<string> = new Set([metaKeys.protocolVersion, metaKeys.clientCapabilities, metaKeys.clientInfo])
+const ofThisHop: ReadonlySet<string> =
+  new Set([metaKeys.protocolVersion, metaKeys.clientCapabilities, metaKeys.clientInfo])
 
 /** The max length of params whose `_meta` is remembered, in characters. */
 const maxKept = 16 * 1024
@@ -122,7 +137,8 @@ function withoutEnvelope (paramsText: string): WithoutEnvelope {
   const at = members.findIndex(({ key }) => key === '_meta')
   const meta = members[at]
   if (!meta) return { text: paramsText, capabilitiesText: '{}', capabilitiesMemory: 0 }
-  const { rest, capabilitiesText, capabilitiesMemory } = partsOf(paramsText.slice(meta.start, meta.end), paramsText.length <= maxKept)
+  const { rest, capabilitiesText, capabilitiesMemory } =
+    partsOf(paramsText.slice(meta.start, meta.end), paramsText.length <= maxKept)
   const text = rest === ''
     ? withoutMember(paramsText, members, at, meta)
     : `${paramsText.slice(0, meta.start)}{${rest}}${paramsText.slice(meta.end)}`

@@ -17,7 +17,8 @@ const notKept: Caching = { ttlMs: 0, isPublic: false }
 export const resultHead = (type: ResultType, serverInfo: string | undefined): string =>
   `{"resultType":"${type}"${serverInfo === undefined ? '' : `,"_meta":{"${metaKeys.serverInfo}":${serverInfo}}`}`
 
-const cachingText = ({ ttlMs, isPublic }: Caching): string => `"ttlMs":${ttlMs},"cacheScope":"${isPublic ? 'public' : 'private'}"`
+const cachingText = ({ ttlMs, isPublic }: Caching): string =>
+  `"ttlMs":${ttlMs},"cacheScope":"${isPublic ? 'public' : 'private'}"`
 
 /** How a result may be cached. A public result of a server is public only on a route without authentication. */
 const kept = (said: Caching | undefined, isOpen: boolean): Caching =>
@@ -37,7 +38,8 @@ export function completeResult (text: string, serverInfo: string | undefined, is
   if (text.charCodeAt(0) !== 0x7b && !/^\s*\{/.test(text)) {
     throw new RpcError(code.internal, 'The server answered with a result that is no object', 'upstream')
   }
-  const isPlain = !text.includes('"resultType"') && !text.includes('"_meta"') && !(isKept && /"(?:ttlMs|cacheScope)"/.test(text))
+  const isPlain =
+    !text.includes('"resultType"') && !text.includes('"_meta"') && !(isKept && /"(?:ttlMs|cacheScope)"/.test(text))
   if (isPlain) {
     const rest = text.slice(text.indexOf('{') + 1)
     return `${resultHead('complete', serverInfo)}${isKept ? `,${cachingText(notKept)}` : ''}${/^\s*\}/.test(rest) ? '' : ','}${rest}`
@@ -87,7 +89,9 @@ export const asksForInput = (text: string): boolean =>
   text.includes('"input_required"') && memberOf(text, 'resultType') === '"input_required"'
 
 /** The result of `server/discover`. */
-export const discovered = (members: Readonly<Record<string, string | undefined>>, serverInfo: string | undefined): string => {
+export const discovered = (
+  members: Readonly<Record<string, string | undefined>>, serverInfo: string | undefined
+): string => {
   const own = Object.entries(members).flatMap(([key, value]) => value === undefined ? [] : [`"${key}":${value}`])
   return `${resultHead('complete', serverInfo)},${cachingText(notKept)},${own.join()}}`
 }
@@ -129,4 +133,5 @@ export function callableList (list: List): List {
 }
 
 const needsTask = ({ text, isModern }: ListEntry): boolean =>
-  isModern !== true && text.includes('"taskSupport"') && smallMemberOf(memberOf(text, 'execution') ?? '{}', 'taskSupport') === 'required'
+  isModern !== true && text.includes('"taskSupport"') &&
+    smallMemberOf(memberOf(text, 'execution') ?? '{}', 'taskSupport') === 'required'

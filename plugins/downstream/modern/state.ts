@@ -30,15 +30,22 @@ export type State =
   { readonly kind: 'again' }
 
 /** The request that a state belongs to. */
-export interface Binding { readonly view: View, readonly method: string, readonly params: Readonly<Record<string, unknown>> }
+export interface Binding {
+  readonly view: View, readonly method: string, readonly params: Readonly<Record<string, unknown>>
+}
 
-interface Content { readonly principal: string, readonly request: string, readonly until: number, readonly state: State }
+interface Content {
+  readonly principal: string, readonly request: string, readonly until: number, readonly state: State
+}
 
-const notValid = (): RpcError => new RpcError(code.invalidParams, 'Invalid params: this requestState is not valid for this request')
-const expired = (): RpcError => new RpcError(code.invalidParams, 'The requestState has expired; send the request again without it')
+const notValid = (): RpcError =>
+  new RpcError(code.invalidParams, 'Invalid params: this requestState is not valid for this request')
+const expired = (): RpcError =>
+  new RpcError(code.invalidParams, 'The requestState has expired; send the request again without it')
 export const notHere = (): RpcError => new RpcError(
   code.invalidParams,
-  'The call that waits for these answers has ended, or another gateway process holds it, or held it before a restart; ' +
+  'The call that waits for these answers has ended, or another gateway process holds it, or held it before a ' +
+  'restart; ' +
   'send the request again without requestState'
 )
 
@@ -75,7 +82,8 @@ export class States {
     const text = JSON.stringify(content)
     if (state.kind !== 'call' && this.#sealer) return `r.${this.#sealer.seal(text, 'requestState')}`
     const nonce = randomBytes(nonceLength)
-    const encrypting = createCipheriv('aes-256-gcm', this.#key, nonce, { authTagLength: tagLength }).setAAD(this.#boundTo())
+    const encrypting =
+      createCipheriv('aes-256-gcm', this.#key, nonce, { authTagLength: tagLength }).setAAD(this.#boundTo())
     const parts = [nonce, encrypting.update(text, 'utf8'), encrypting.final(), encrypting.getAuthTag()]
     return `p.${this.#instance}.${Buffer.concat(parts).toString('base64url')}`
   }
@@ -109,7 +117,9 @@ export class States {
       const first = await this.#used.use(hash('sha256', sealed), answers, Date.now() + downstreamLimits.parked.time)
       if (first.answers !== answers || first.age > downstreamLimits.parked.again) throw usedAlready()
     } catch (error) {
-      if (error instanceof StorageError) throw new RpcError(code.unavailable, `${error.message}; send the request again`, 'internal')
+      if (error instanceof StorageError) {
+        throw new RpcError(code.unavailable, `${error.message}; send the request again`, 'internal')
+      }
       throw error
     }
   }
@@ -117,7 +127,9 @@ export class States {
   #read (sealed: string): Content {
     const [kind, ...rest] = sealed.split('.')
     try {
-      if (kind === 'r' && this.#sealer) return JSON.parse(this.#sealer.unseal(rest.join('.'), 'requestState')) as Content
+      if (kind === 'r' && this.#sealer) {
+        return JSON.parse(this.#sealer.unseal(rest.join('.'), 'requestState')) as Content
+      }
     } catch {
       throw notValid()
     }
@@ -128,10 +140,12 @@ export class States {
     // The last character of base64url may have unused bits, which must not be changed either.
     if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== encoded) throw notValid()
     try {
-      const decrypting = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, nonceLength), { authTagLength: tagLength })
-        .setAAD(this.#boundTo())
-        .setAuthTag(bytes.subarray(-tagLength))
-      const text = Buffer.concat([decrypting.update(bytes.subarray(nonceLength, -tagLength)), decrypting.final()]).toString('utf8')
+      const decrypting =
+        createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, nonceLength), { authTagLength: tagLength })
+          .setAAD(this.#boundTo())
+          .setAuthTag(bytes.subarray(-tagLength))
+      const text =
+        Buffer.concat([decrypting.update(bytes.subarray(nonceLength, -tagLength)), decrypting.final()]).toString('utf8')
       return JSON.parse(text) as Content
     } catch {
       throw notValid()

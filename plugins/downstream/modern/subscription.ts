@@ -38,7 +38,9 @@ export function filterOf ({ notifications }: Readonly<Record<string, unknown>>):
   if (uris.length > gatewayLimits.subscriptionsPerSession) {
     throw invalid(`notifications.resourceSubscriptions has more than ${gatewayLimits.subscriptionsPerSession} URIs`)
   }
-  return { ...Object.fromEntries(flags) as Omit<Filter, 'resourceSubscriptions'>, resourceSubscriptions: [...new Set(uris)] }
+  return {
+    ...Object.fromEntries(flags) as Omit<Filter, 'resourceSubscriptions'>, resourceSubscriptions: [...new Set(uris)]
+  }
 }
 
 let last = 0
@@ -126,7 +128,8 @@ export class Subscription implements Client, Listener<View> {
 
   #send (method: string, paramsText = '{}'): void {
     const meta = memberOf(paramsText, '_meta')
-    const marked = withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.subscriptionId]: this.#idText })
+    const marked =
+      withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.subscriptionId]: this.#idText })
     this.#stream.write(eventText(notificationText(method, withMembers(paramsText, { _meta: marked }))))
   }
 }

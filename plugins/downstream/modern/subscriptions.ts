@@ -60,13 +60,16 @@ export class ClientSubscriptions {
 
   /** Ends the subscriptions that a credential opened. @param id as in `Principal.credential` */
   expire (id: string): void {
-    for (const subscription of [...this.#open]) if (subscription.view.principal.credential?.id === id) this.#end(subscription)
+    for (const subscription of [...this.#open]) {
+      if (subscription.view.principal.credential?.id === id) this.#end(subscription)
+    }
   }
 
   close (): void { for (const subscription of [...this.#open]) this.#end(subscription) }
 
   #forget (subscription: Subscription): void {
-    this.#gateway.forget(subscription).catch((error: unknown) => { this.#logError(error, 'a subscription could not be released') })
+    this.#gateway.forget(subscription)
+      .catch((error: unknown) => { this.#logError(error, 'a subscription could not be released') })
   }
 
   #end (subscription: Subscription): void {

@@ -33,7 +33,10 @@ function wordsOf ({ serverInfo, instructions }: Catalogue): string | undefined {
   const words = [description, title, instructions?.trimStart().slice(0, 4 * maxWords).split(/\n\s*\n/, 1)[0]]
     .find((each): each is string => typeof each === 'string' && each.trim() !== '')
     ?.trim()
-  return words !== undefined && words.length > maxWords ? `${words.slice(0, maxWords).replace(/[\ud800-\udbff]$/, '')}…` : words
+  return words !== undefined &&
+    words.length > maxWords
+    ? `${words.slice(0, maxWords).replace(/[\ud800-\udbff]$/, '')}…`
+    : words
 }
 
 /** The servers of a view that can be called now, in the order of configuration, with those that start on demand. */

@@ -5,7 +5,9 @@ import type { JsonObject } from './keywords.ts'
 import type { Operation } from './operation.ts'
 
 /** The parts of a document that a caller may choose. */
-interface Head { readonly title: string, readonly description: string, readonly version: string, readonly serverUrl: string }
+interface Head {
+  readonly title: string, readonly description: string, readonly version: string, readonly serverUrl: string
+}
 
 export interface BodyInput {
   readonly servers: readonly ListedServer[]
@@ -13,14 +15,19 @@ export interface BodyInput {
   readonly disabled: boolean
   /** True for the document of a group: each operation states the URL of the group's server. */
   readonly inGroup: boolean
-  /** The caller authenticated, and may need the credentials for the calls, too. Otherwise they are optional: they add tools. */
+  /**
+   * The caller authenticated, and may need the credentials for the calls, too. Otherwise they are optional: they add
+   * tools.
+   */
   readonly isAuthenticated: boolean
   /** The operations of large tools; one that is missing takes any object. */
   readonly large?: ReadonlyMap<Item, Operation>
 }
 
 const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } })
-const failure = (description: string): JsonObject => ({ description, content: json({ $ref: '#/components/schemas/ErrorResponse' }) })
+const failure = (description: string): JsonObject => ({
+  description, content: json({ $ref: '#/components/schemas/ErrorResponse' })
+})
 /** The Responses Object of every operation. */
 export const responses: JsonObject = {
   200: {
@@ -83,7 +90,9 @@ export function frameOf ({ servers, isAuthenticated }: BodyInput): {
       },
       securitySchemes: {
         bearerAuth: { type: 'http', scheme: 'bearer', description: 'A bearer key, or an access token' },
-        ...(isAuthenticated ? { login: { type: 'apiKey', in: 'header', name: 'x-auth-token', description: 'The token of a login' } } : {})
+        ...(isAuthenticated
+          ? { login: { type: 'apiKey', in: 'header', name: 'x-auth-token', description: 'The token of a login' } }
+          : {})
       }
     }
   }

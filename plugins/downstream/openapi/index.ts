@@ -38,10 +38,12 @@ function logOpenTools (app: FastifyInstance): void {
   const nothing = { totalServers: 0, totalTools: 0 }
   const { totalServers: servers, totalTools: tools } = publicTools === 'off' ? nothing : app.openapi.stats(anonymous)
   const overMcp = app.settings.current.system.routing?.enableBearerAuth === false
-    ? `; over MCP, those of ${countServers(app.access, makeView(anonymous, { kind: 'global' }))}, since routing.enableBearerAuth is off`
+    ? `; over MCP, those of ${countServers(app.access, makeView(anonymous, { kind: 'global' }))}, since ` +
+      'routing.enableBearerAuth is off'
     : ''
   app.log.info(
     { servers, tools, publicTools },
-    `Tools that are open to anyone, without credentials: ${tools}, of ${servers} servers (PUBLIC_TOOLS=${publicTools})${overMcp}`
+    `Tools that are open to anyone, without credentials: ${tools}, of ${servers} servers ` +
+    `(PUBLIC_TOOLS=${publicTools})${overMcp}`
   )
 }

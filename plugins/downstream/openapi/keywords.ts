@@ -9,7 +9,8 @@ const isCount = (value: unknown): boolean => isNumber(value) && Number.isInteger
 const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
 
 /** Annotations: keywords that restrict nothing. */
-export const annotationKeywords: ReadonlySet<string> = new Set(['title', 'description', 'default', 'example', 'deprecated'])
+export const annotationKeywords: ReadonlySet<string> =
+  new Set(['title', 'description', 'default', 'example', 'deprecated'])
 
 /** Keywords with the same meaning in OpenAPI 3.0.3, each with the test of its value. */
 const sharedKeywords: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
@@ -17,7 +18,8 @@ const sharedKeywords: ReadonlyMap<string, (value: unknown) => boolean> = new Map
   ['deprecated', isBoolean], ['format', isString],
   ['multipleOf', (value) => isNumber(value) && value > 0], ['minimum', isNumber], ['maximum', isNumber],
   ['minLength', isCount], ['maxLength', isCount], ['pattern', isPattern],
-  ['minItems', isCount], ['maxItems', isCount], ['uniqueItems', isBoolean], ['minProperties', isCount], ['maxProperties', isCount]
+  ['minItems', isCount], ['maxItems', isCount], ['uniqueItems', isBoolean], ['minProperties', isCount],
+  ['maxProperties', isCount]
 ])
 
 /**
@@ -37,7 +39,8 @@ function isCommonKeyword (key: string, value: unknown, { type }: JsonObject, lev
     case 'type':
       return singleTypes.has(value)
     case 'properties':
-      return isObject(value) && !Object.hasOwn(value, '$ref') && Object.values(value).every((each) => isPortable(each, levels))
+      return isObject(value) && !Object.hasOwn(value, '$ref') &&
+        Object.values(value).every((each) => isPortable(each, levels))
     case 'items':
       return type === 'array' && isPortable(value, levels)
     case 'additionalProperties':
@@ -52,7 +55,8 @@ function isCommonKeyword (key: string, value: unknown, { type }: JsonObject, lev
 }
 
 const isStringSet = (value: unknown): boolean =>
-  isStringArray(value) && new Set(value as string[]).size === (value as string[]).length && (value as string[]).length > 0
+  isStringArray(value) && new Set(value as string[]).size === (value as string[]).length &&
+    (value as string[]).length > 0
 
 /** The translation of a schema's keywords except its type, its subschemas, `enum` and `const`. */
 export function translateKeywords (schema: JsonObject): JsonObject {
@@ -63,12 +67,15 @@ export function translateKeywords (schema: JsonObject): JsonObject {
     else if (key === 'required' && Array.isArray(value)) {
       const names = [...new Set(value.filter(isString))]
       if (names.length > 0) out.required = names
-    } else if (key === 'examples' && Array.isArray(value) && value.length > 0 && schema.example === undefined && hasNoRef(value[0])) {
+    } else if (key === 'examples' && Array.isArray(value) && value.length > 0 && schema.example === undefined &&
+        hasNoRef(value[0])) {
       out.example = value[0] as unknown
     }
   }
   // In OpenAPI 3.0.3 `byte` is base64, and `binary` the bytes themselves.
-  if (schema.contentEncoding === 'base64' && (schema.format === undefined || schema.format === 'binary')) out.format = 'byte'
+  if (schema.contentEncoding === 'base64' && (schema.format === undefined || schema.format === 'binary')) {
+    out.format = 'byte'
+  }
   translateExclusive(schema, out, 'exclusiveMinimum', 'minimum', 1)
   translateExclusive(schema, out, 'exclusiveMaximum', 'maximum', -1)
   return out
@@ -95,11 +102,13 @@ export function keepsAllConstraints (schema: JsonObject, translated: JsonObject)
   for (const key of Object.keys(schema)) if (assertionKeywords.has(key) && !Object.hasOwn(translated, key)) return false
   const { type, required, exclusiveMinimum, exclusiveMaximum } = schema
   const hasKnownTypes =
-    type === undefined || [type].flat().every((each) => each === 'null' || (typeof each === 'string' && typeNames.includes(each)))
+    type === undefined ||
+      [type].flat().every((each) => each === 'null' || (typeof each === 'string' && typeNames.includes(each)))
   return (
     hasKnownTypes &&
     (required === undefined || isStringArray(required)) &&
-    [exclusiveMinimum, exclusiveMaximum].every((each) => each === undefined || typeof each === 'boolean' || isNumber(each)) &&
+    [exclusiveMinimum, exclusiveMaximum].every((each) =>
+      each === undefined || typeof each === 'boolean' || isNumber(each)) &&
     !(Object.hasOwn(schema, 'const') && Object.hasOwn(schema, 'enum'))
   )
 }
@@ -111,7 +120,9 @@ const isStringArray = (value: unknown): boolean => Array.isArray(value) && value
  * 3.0.3. Where a schema has both, the narrower one counts.
  * @param direction 1 for a minimum, -1 for a maximum
  */
-function translateExclusive (schema: JsonObject, out: JsonObject, keyword: string, inclusive: string, direction: number): void {
+function translateExclusive (
+  schema: JsonObject, out: JsonObject, keyword: string, inclusive: string, direction: number
+): void {
   const exclusive = schema[keyword]
   const bound = out[inclusive]
   if (exclusive === undefined) return
@@ -147,7 +158,8 @@ export const isNullOnly = ({ nullable, enum: values }: JsonObject): boolean =>
 
 const typeNames = ['string', 'number', 'integer', 'boolean', 'array', 'object']
 /** The result for the schemas that state one type, as most do. Shared, so never changed. */
-const singleTypes: ReadonlyMap<unknown, { own: JsonObject }> = new Map(typeNames.map((type) => [type, { own: { type } }]))
+const singleTypes: ReadonlyMap<unknown, { own: JsonObject }> =
+  new Map(typeNames.map((type) => [type, { own: { type } }]))
 /** The number of all types beside null; `integer` is included in `number`. */
 const allTypes = typeNames.length - 1
 
@@ -162,7 +174,8 @@ export function translateType (schema: JsonObject): { own: JsonObject, alternati
   const types = typeNames.filter((name) => given.includes(name) && !(name === 'integer' && given.includes('number')))
   if (types.length === 0) return { own: given.includes('null') ? nullOnly : {} }
   if (types.length === allTypes && nullable) return { own: {} }
-  const alternatives = types.map((name, index): JsonObject => nullable && index === 0 ? { type: name, nullable } : { type: name })
+  const alternatives =
+    types.map((name, index): JsonObject => nullable && index === 0 ? { type: name, nullable } : { type: name })
   return alternatives.length === 1 && alternatives[0] ? { own: alternatives[0] } : { own: {}, alternatives }
 }
 
@@ -203,4 +216,5 @@ export function joinSchemas (first: JsonObject, others: readonly JsonObject[]): 
   return { ...out, allOf: [...(Array.isArray(out.allOf) ? out.allOf as JsonObject[] : []), ...separate] }
 }
 
-const isCombination = (keys: readonly string[]): boolean => keys.length === 1 && ['anyOf', 'oneOf', 'not'].includes(keys[0] ?? '')
+const isCombination = (keys: readonly string[]): boolean =>
+  keys.length === 1 && ['anyOf', 'oneOf', 'not'].includes(keys[0] ?? '')

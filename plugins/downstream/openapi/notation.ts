@@ -103,14 +103,19 @@ function isCollection (value: unknown): value is Collection {
 const scalar = (value: unknown): string => {
   if (typeof value === 'string') return quote(value)
   // YAML 1.1 parsers read a number with an exponent as a string unless it has a dot.
-  return typeof value === 'number' ? JSON.stringify(value).replace(/^(-?\d+)e/, '$1.0e') : JSON.stringify(value) ?? 'null'
+  return typeof value === 'number'
+    ? JSON.stringify(value).replace(/^(-?\d+)e/, '$1.0e')
+    : JSON.stringify(value) ??
+    'null'
 }
 
 /** Max indent in characters. A value below it is written on one line as JSON, which is a subset of YAML. */
 const maxIndent = 80
 
 const flow = (value: unknown): string =>
-  escapeSpecial(JSON.stringify(value, (_key, each: unknown) => typeof each === 'string' ? replaceSurrogates(each) : each))
+  escapeSpecial(
+    JSON.stringify(value, (_key, each: unknown) => typeof each === 'string' ? replaceSurrogates(each) : each)
+  )
 
 /** @param start the text before the first line: a line break and the indent, or the dash of the enclosing array */
 function write (value: Collection, indent: string, start: string, parts: string[]): void {

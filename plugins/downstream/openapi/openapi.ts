@@ -57,7 +57,14 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 /** OpenAPI documents of the tools that callers of the open routes may run. */
 export class OpenApi {
   readonly #deps: OpenApiDeps
-  readonly #bodies = new TextCache({ maxTexts: downstreamLimits.documents, maxSize: downstreamLimits.documentsSize, maxPending: downstreamLimits.documentsWaiting })
+  readonly #bodies =
+    new TextCache(
+      {
+        maxTexts: downstreamLimits.documents,
+        maxSize: downstreamLimits.documentsSize,
+        maxPending: downstreamLimits.documentsWaiting
+      }
+    )
 
   constructor (deps: OpenApiDeps) {
     this.#deps = deps
@@ -87,7 +94,10 @@ export class OpenApi {
       version: query.version ?? '1.0.0',
       serverUrl
     })
-    const wanted = name === undefined && query.servers ? new Set(query.servers.split(',').map((each) => each.trim())) : undefined
+    const wanted = name === undefined &&
+      query.servers
+      ? new Set(query.servers.split(',').map((each) => each.trim()))
+      : undefined
     const listed = this.#listed(view)
     const servers = listed.servers.filter((each) => wanted?.has(each.name) ?? true)
     const disabled = query.includeDisabled === true
@@ -110,7 +120,9 @@ export class OpenApi {
       key,
       async () => {
         const large = await translateLarge(servers, disabled, format, owner)
-        return await joined(writeBody({ servers, disabled, inGroup: scope.kind === 'group', isAuthenticated, large }, format))
+        return await joined(
+          writeBody({ servers, disabled, inGroup: scope.kind === 'group', isAuthenticated, large }, format)
+        )
       },
       owner
     )
@@ -118,9 +130,12 @@ export class OpenApi {
     const start = writeHead(head, notations[format])
     const reached =
       scope.kind === 'group'
-        ? Buffer.from(writeServers(`${serverUrl.replace(/\/$/, '')}/${encodeURIComponent(scope.id)}`, notations[format]))
+        ? Buffer.from(
+          writeServers(`${serverUrl.replace(/\/$/, '')}/${encodeURIComponent(scope.id)}`, notations[format])
+        )
         : Buffer.alloc(0)
-    const whole = (): Buffer[] => [Buffer.from(start), ...chunks.map((chunk) => chunk ?? reached)].filter(({ length }) => length > 0)
+    const whole = (): Buffer[] =>
+      [Buffer.from(start), ...chunks.map((chunk) => chunk ?? reached)].filter(({ length }) => length > 0)
     return { chunks: whole, etag: `"${hashOf(start + hash)}"` }
   }
 
@@ -146,12 +161,15 @@ export class OpenApi {
   #all (principal: Principal): View { return this.#deps.access.open(principal, {}, 'server') }
 
   /** The servers of a view. `contested`: the catalogues of servers whose tools could have the same operationIds. */
-  #listed (view: View): { servers: ListedServer[], contested: ReadonlyArray<readonly [name: string, catalogue: number | undefined]> } {
+  #listed (view: View): {
+    servers: ListedServer[], contested: ReadonlyArray<readonly [name: string, catalogue: number | undefined]>
+  } {
     const sections = this.#deps.gateway.sections(view, plainClient)
     const contested = contestedOf(sections.map(({ server }) => server.name))
     const hasPlainId = this.#plainIds(sections)
     return {
-      contested: sections.flatMap(({ server: { name }, catalogue }) => contested.has(name) ? [[name, catalogue?.id] as const] : []),
+      contested: sections.flatMap(({ server: { name }, catalogue }) =>
+        contested.has(name) ? [[name, catalogue?.id] as const] : []),
       servers: collectServers(sections, (name, at) => contested.has(name) ? (key) => hasPlainId(at, key) : undefined)
     }
   }
@@ -205,7 +223,8 @@ function expectedSize (servers: readonly ListedServer[], disabled: boolean): num
 }
 
 const tooLarge = (): ShareError => new ShareError(
-  `The document would have more than ${downstreamLimits.documentSize / 1024 / 1024} MiB; name some of the servers with ?servers=, or ask for ` +
+  `The document would have more than ${downstreamLimits.documentSize / 1024 / 1024} MiB; name some of the servers ` +
+  'with ?servers=, or ask for ' +
   'those of one server or group',
   false
 )
@@ -252,9 +271,13 @@ async function chunksOf (pieces: Iterable<TextPiece>): Promise<CachedText> {
 /** Checks a `serverUrl`. @throws InvalidInput */
 function checkedUrl (text: string): string {
   const url =
-    Buffer.byteLength(text) <= longestUrl && /^https?:\/\/[^\s{}\\]+$/i.test(text) && URL.canParse(text) ? new URL(text) : undefined
+    Buffer.byteLength(text) <= longestUrl && /^https?:\/\/[^\s{}\\]+$/i.test(text) &&
+      URL.canParse(text)
+      ? new URL(text)
+      : undefined
   if (!url || url.username !== '' || url.password !== '') {
-    throw new errors.InvalidInput(`serverUrl must be an absolute http or https address without a user name, of at most ${longestUrl} bytes`)
+    throw new errors.InvalidInput('serverUrl must be an absolute http or https address without a user name, of at ' +
+      `most ${longestUrl} bytes`)
   }
   return text
 }

@@ -26,7 +26,8 @@ const maxSegment = 4_096
 export function toOperation (server: string, { key, text }: Item): Operation | undefined {
   const segments = [server, key].map(pathSegment)
   if (segments.includes(undefined)) return undefined
-  const tool = JSON.parse(text) as { title?: unknown, description?: unknown, inputSchema?: unknown, annotations?: unknown }
+  const tool =
+    JSON.parse(text) as { title?: unknown, description?: unknown, inputSchema?: unknown, annotations?: unknown }
   const title = tool.title ?? (isObject(tool.annotations) ? tool.annotations.title : undefined)
   const translator = new SchemaTranslator(tool.inputSchema, [server, key].map(componentNamePart).join('.'))
   const parameters = parametersOf(tool.inputSchema, translator)
@@ -37,7 +38,11 @@ export function toOperation (server: string, { key, text }: Item): Operation | u
     description: typeof tool.description === 'string' ? tool.description : undefined,
     input: parameters
       ? { parameters }
-      : { requestBody: { required: true, content: { 'application/json': { schema: bodyOf(tool.inputSchema, translator) } } } },
+      : {
+          requestBody: {
+            required: true, content: { 'application/json': { schema: bodyOf(tool.inputSchema, translator) } }
+          }
+        },
     components: translator.components
   }
 }
@@ -59,16 +64,21 @@ function pathSegment (name: string): string | undefined {
 /** The query parameters of a tool with at most ten scalar ones; undefined if the tool takes a body. */
 function parametersOf (schema: unknown, translator: SchemaTranslator): JsonObject[] | undefined {
   // A quick test, which decides for most tools that take a body.
-  if (isObject(schema) && isObject(schema.properties) && !Object.values(schema.properties).every((each) => isScalar(each, schema))) {
+  if (isObject(schema) && isObject(schema.properties) &&
+      !Object.values(schema.properties).every((each) => isScalar(each, schema))) {
     return undefined
   }
   const { properties, required, isComplete: listable } = shapeOf(schema)
-  if (!listable || properties.size > maxParameters || ![...properties.values()].every((each) => isScalar(each, schema))) return undefined
-  return Array.from(properties, ([name, property]) => toParameter(name, required.has(name), translator.translate(property).schema))
+  if (!listable || properties.size > maxParameters || ![...properties.values()].every((each) =>
+    isScalar(each, schema))) return undefined
+  return Array.from(properties, ([name, property]) =>
+    toParameter(name, required.has(name), translator.translate(property).schema))
 }
 
 function toParameter (name: string, required: boolean, { description, ...schema }: JsonObject): JsonObject {
-  return description === undefined ? { name, in: 'query', required, schema } : { name, in: 'query', required, description, schema }
+  return description === undefined
+    ? { name, in: 'query', required, schema }
+    : { name, in: 'query', required, description, schema }
 }
 
 function bodyOf (schema: unknown, translator: SchemaTranslator): JsonObject {

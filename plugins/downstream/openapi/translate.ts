@@ -82,10 +82,14 @@ export class SchemaTranslator {
     let exact = object.exact && isSupported(schema) && keepsAllConstraints(schema, out)
     const array = arraySchemaOf(schema, own, alternatives, out)
     if (array && !this.#array(schema, array, out)) exact = false
-    if (!alternatives && !combiningKeywords.some((keyword) => schema[keyword] !== undefined)) return { schema: out, exact }
+    if (!alternatives && !combiningKeywords.some((keyword) => schema[keyword] !== undefined)) {
+      return { schema: out, exact }
+    }
     const parts = this.#combined(schema)
     if (alternatives) parts.unshift({ schema: { anyOf: alternatives }, exact: true })
-    return { schema: joinSchemas(out, parts.map((part) => part.schema)), exact: exact && parts.every((part) => part.exact) }
+    return {
+      schema: joinSchemas(out, parts.map((part) => part.schema)), exact: exact && parts.every((part) => part.exact)
+    }
   }
 
   /** The schemas that the combining keywords stand for; a value must be valid against each of them. */
@@ -93,10 +97,14 @@ export class SchemaTranslator {
     const parts: Translated[] = []
     if (Array.isArray(schema.allOf)) for (const each of schema.allOf) parts.push(this.translate(each))
     for (const keyword of ['anyOf', 'oneOf'] as const) {
-      if (Array.isArray(schema[keyword]) && schema[keyword].length > 0) parts.push(this.#choice(keyword, schema[keyword]))
+      if (Array.isArray(schema[keyword]) && schema[keyword].length > 0) {
+        parts.push(this.#choice(keyword, schema[keyword]))
+      }
     }
     if (schema.then !== undefined && schema.else !== undefined && schema.if !== undefined) {
-      parts.push({ schema: { anyOf: [this.translate(schema.then).schema, this.translate(schema.else).schema] }, exact: false })
+      parts.push(
+        { schema: { anyOf: [this.translate(schema.then).schema, this.translate(schema.else).schema] }, exact: false }
+      )
     }
     if (schema.not !== undefined) {
       // The negation of a schema that accepts more would accept less.
@@ -193,11 +201,17 @@ export class SchemaTranslator {
     if (typeof additionalProperties !== 'boolean' && !isObject(additionalProperties)) return { schema: out, exact }
     const additional = this.translate(additionalProperties)
     // Properties that match a pattern count as additional ones, so they must be accepted there.
-    const byPattern = isObject(patternProperties) && additionalProperties !== true ? Object.values(patternProperties) : []
+    const byPattern = isObject(patternProperties) &&
+      additionalProperties !== true
+      ? Object.values(patternProperties)
+      : []
     if (byPattern.length > 0) {
       const schemas = byPattern.map((each) => this.translate(each).schema)
       out.additionalProperties = { anyOf: additionalProperties === false ? schemas : [additional.schema, ...schemas] }
-    } else out.additionalProperties = typeof additionalProperties === 'boolean' ? additionalProperties : additional.schema
+    } else {
+      out.additionalProperties =
+      typeof additionalProperties === 'boolean' ? additionalProperties : additional.schema
+    }
     return { schema: out, exact: exact && additional.exact }
   }
 
@@ -249,7 +263,9 @@ const hasSingleType = (schema: JsonObject): boolean =>
   typeof schema.type === 'string' && !['allOf', 'anyOf', 'oneOf', 'not'].some((each) => Object.hasOwn(schema, each))
 
 /** `prefixItems` and `items` as 2020-12 has them, also from the `items` and `additionalItems` of earlier drafts. */
-function itemSchemasOf ({ items, prefixItems, additionalItems }: JsonObject): { prefixItems: unknown[], items: unknown } {
+function itemSchemasOf (
+  { items, prefixItems, additionalItems }: JsonObject
+): { prefixItems: unknown[], items: unknown } {
   if (Array.isArray(items)) return { prefixItems: items, items: additionalItems ?? true }
   return { prefixItems: Array.isArray(prefixItems) ? prefixItems : [], items: items ?? true }
 }

@@ -36,7 +36,9 @@ export function * writeBody (input: BodyInput, format: Format): Generator<TextPi
   yield { text: `${members({ ...frame }, 0)}${separator}${begin('paths', 0)}` }
   const operations = new Operations(input, format)
   yield * operations.pieces()
-  yield { text: `${end(operations.isEmpty)}${separator}${begin('components', 0)}${begin('schemas', 1)}${members(schemas, 2)}` }
+  yield {
+    text: `${end(operations.isEmpty)}${separator}${begin('components', 0)}${begin('schemas', 1)}${members(schemas, 2)}`
+  }
   for (const text of operations.components) yield { text }
   yield { text: `${end(false)}${separator}${members(components, 1)}${end(false)}${close}` }
 }
@@ -129,7 +131,9 @@ function keep (item: Item, server: string, operation: OperationText | undefined,
 }
 
 /** The operation of an item, written once for each format; undefined where the item cannot be an operation. */
-function operationTextOf (server: string, item: Item, format: Format, large: BodyInput['large']): OperationText | undefined {
+function operationTextOf (
+  server: string, item: Item, format: Format, large: BodyInput['large']
+): OperationText | undefined {
   const cached = kept[format].get(item)
   if (cached && cached.server === server) return cached.operation
   const isLarge = item.text.length >= downstreamLimits.translations.large
@@ -140,7 +144,8 @@ function operationTextOf (server: string, item: Item, format: Format, large: Bod
 }
 
 /**
- * Translates large tools in a worker thread, since a stranger's schema may take without end. What takes too long is left out.
+ * Translates large tools in a worker thread, since a stranger's schema may take without end. What takes too long is
+ * left out.
  * @param owner the caller, in whose name that is done
  */
 export async function translateLarge (
@@ -154,7 +159,8 @@ export async function translateLarge (
     for (const item of wanted) {
       if (kept[format].get(item)?.server === server || late >= stopped) continue
       try {
-        const operation = await workers.run<Operation | undefined>('plugins/downstream/openapi/worker', { server, item }, { owner, time })
+        const operation = await workers
+          .run<Operation | undefined>('plugins/downstream/openapi/worker', { server, item }, { owner, time })
         if (operation) operations.set(item, operation)
       } catch (error) {
         if (!(error instanceof TaskStopped)) throw error
@@ -170,7 +176,9 @@ const anyObject = '{"type":"object","additionalProperties":{"description":"The a
 const toGeneric = (server: string, item: Item): Operation | undefined =>
   toOperation(server, { key: item.key, text: withMembers(item.text, { inputSchema: anyObject }) })
 
-function writeOperation (operation: Operation | undefined, server: string, notation: Notation): OperationText | undefined {
+function writeOperation (
+  operation: Operation | undefined, server: string, notation: Notation
+): OperationText | undefined {
   if (!operation) return undefined
   const { method, path, summary, description, input, components } = operation
   const { members, begin } = notation

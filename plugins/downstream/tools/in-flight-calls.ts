@@ -70,6 +70,9 @@ export class InFlightCalls {
   /** Waits for the calls in flight, then fails the rest. @param timeout in ms */
   async close (timeout: number): Promise<void> {
     await this.#running.drain(timeout)
-    for (const { exchange } of this.#running.values()) exchange.cancel('the gateway is shutting down; the call may have run')
+    for (const { exchange } of this.#running.values()) {
+      exchange.cancel('the gateway is shutting down; the call may ' +
+      'have run')
+    }
   }
 }

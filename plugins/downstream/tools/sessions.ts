@@ -78,7 +78,9 @@ export class RestSessions {
     }
     const owner = ownerOf(principal, address)
     this.#makeRoom(owner)
-    const session = { client: new PlainClient(`rest ${name}`, user, key, true, owner), principal, lastUsed: Date.now(), open: 0 }
+    const session = {
+      client: new PlainClient(`rest ${name}`, user, key, true, owner), principal, lastUsed: Date.now(), open: 0
+    }
     this.#sessions.set(name, session)
     return session
   }
@@ -89,13 +91,18 @@ export class RestSessions {
     const own = [...this.#sessions].filter(([, { client }]) => client.owner === owner)
     if (own.length < this.#most / 10) return
     const idle = own.find(([, { open }]) => open === 0)
-    if (!idle) throw new ShareError('You use as many sessions as one caller may while the gateway is busy; end some calls first', true)
+    if (!idle) {
+      throw new ShareError('You use as many sessions as one caller may while the gateway is busy; end some ' +
+      'calls first', true)
+    }
     this.#end(...idle)
   }
 
   #sweep (): void {
     const before = Date.now() - this.#idle
-    for (const [name, session] of this.#sessions) if (session.open === 0 && session.lastUsed < before) this.#end(name, session)
+    for (const [name, session] of this.#sessions) {
+      if (session.open === 0 && session.lastUsed < before) this.#end(name, session)
+    }
   }
 
   #end (name: string, { client }: RestSession): void {

@@ -45,22 +45,30 @@ export class ToolInput {
   /** Whether the schema names such an argument. */
   names (argument: string): boolean {
     if (!isObject(this.#schema)) return false
-    if ((this.#schemaText ?? '').length <= baseLimits.checkedSchema) return shapeOf(this.#schema).properties.has(argument)
+    if ((this.#schemaText ?? '').length <= baseLimits.checkedSchema) {
+      return shapeOf(this.#schema).properties.has(argument)
+    }
     return isObject(this.#schema.properties) && Object.hasOwn(this.#schema.properties, argument)
   }
 
   /**
    * Arguments as the tool takes them; as they were given where its schema takes too long.
    * @param owner the caller
-   * @throws InvalidInput that names those that do not fit, or for those that are too large to be checked in time; ShareError
+   * @throws InvalidInput that names those that do not fit, or for those that are too large to be checked in time;
+   *   ShareError
    */
   async fit (given: Record<string, unknown>, owner: string): Promise<FitArguments> {
     const text = JSON.stringify(given)
     if (this.#schemaText === undefined || this.#now() < this.#restsUntil) return { args: given, text }
     const answer = await fitArguments({ schema: this.#schemaText, args: text }, owner)
     if (answer === undefined) return this.#late(given, text)
-    if (answer.problems.length > 0) throw new errors.InvalidInput(`The arguments do not fit: ${answer.problems.join('; ')}`)
-    return answer.args === text ? { args: given, text } : { args: JSON.parse(answer.args) as Record<string, unknown>, text: answer.args }
+    if (answer.problems.length > 0) {
+      throw new errors.InvalidInput('The arguments do not fit: ' +
+      `${answer.problems.join('; ')}`)
+    }
+    return answer.args === text
+      ? { args: given, text }
+      : { args: JSON.parse(answer.args) as Record<string, unknown>, text: answer.args }
   }
 
   /** @throws InvalidInput */

@@ -44,9 +44,10 @@ export class Tools {
     this.#access = access
     this.#ownHeaders = ownHeaders
     this.#calls = new InFlightCalls(gateway)
-    this.#sessions = new RestSessions({ idle: downstreamLimits.restSessionIdle, most: downstreamLimits.restSessions }, (client) => {
-      gateway.forget(client).catch(() => {})
-    })
+    this.#sessions =
+      new RestSessions({ idle: downstreamLimits.restSessionIdle, most: downstreamLimits.restSessions }, (client) => {
+        gateway.forget(client).catch(() => {})
+      })
   }
 
   /**
@@ -61,7 +62,8 @@ export class Tools {
       await this.#learnt(caller, view, server, { name, arguments: args }, () => this.#input(view, name))
     const result = await this.#fit(caller, view, server, input, name, args)
     if (!result.trimStart().startsWith('{')) {
-      throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the result of a tool`)
+      throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the ` +
+        'result of a tool')
     }
     return withMembers(result, { ...ofHop(result), toolName: JSON.stringify(name), arguments: JSON.stringify(args) })
   }
@@ -100,10 +102,12 @@ export class Tools {
     const { principal, headers, address } = caller
     const view = makeView(principal, { kind: 'global' })
     const exchange = new PlainExchange(view, 'resources/read', { uri }, { headers, address })
-    const server = await this.#gateway.reader(exchange).catch((error: unknown) => { throw this.#calls.toHttp(error, '', exchange) })
+    const server =
+      await this.#gateway.reader(exchange).catch((error: unknown) => { throw this.#calls.toHttp(error, '', exchange) })
     const result = await this.#send(caller, view, server, 'resources/read', { uri })
     if (!result.trimStart().startsWith('{')) {
-      throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the content of a resource`)
+      throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the ` +
+        'content of a resource')
     }
     return withoutHop(result)
   }
@@ -196,7 +200,8 @@ export class Tools {
    * @throws UpstreamFailed
    */
   async #learnt<Found> (
-    { headers, address }: Caller, view: View, server: string, params: { name: string, arguments: unknown }, look: () => Found
+    { headers, address }: Caller, view: View, server: string, params: { name: string, arguments: unknown }, look: () =>
+    Found
   ): Promise<Found> {
     const exchange = new PlainExchange(view, 'tools/call', params, { headers, address })
     try {
@@ -260,7 +265,9 @@ export class Tools {
     const id = principal.kind === 'anonymous' ? undefined : caller.headers['x-session-id']
     const headers = this.#ownHeaders(principal, server, caller.headers)
     return await this.#sessions.in(principal, address, id, async (client) =>
-      await this.#calls.run(new PlainExchange(view, method, params, { headers, address }, client, paramsText), server, gone))
+      await this.#calls.run(
+        new PlainExchange(view, method, params, { headers, address }, client, paramsText), server, gone
+      ))
   }
 }
 

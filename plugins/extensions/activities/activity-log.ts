@@ -50,14 +50,19 @@ export class ActivityLog {
     limit: number
   ): Promise<{ data: ShownActivity[], pagination: Pagination }> {
     if ((page - 1) * limit > maxOffset) {
-      throw new errors.InvalidInput(`"page" goes beyond ${maxOffset} activities: ask for an earlier time with "endDate" instead`)
+      throw new errors.InvalidInput(`"page" goes beyond ${maxOffset} activities: ask for an earlier time with ` +
+        '"endDate" instead')
     }
     const filter = this.#filterOf(principal, query)
     const { activities, total, approximate } = filter === undefined
       ? { activities: [], total: 0, approximate: false }
       : await askedRecords(this.#activities.list(filter, page, limit))
     const totalPages = Math.ceil(total / limit)
-    return { data: activities.map(toShown), pagination: { page, limit, total, totalPages, ...(approximate ? { approximate } : {}) } }
+    return {
+      data: activities
+        .map(toShown),
+      pagination: { page, limit, total, totalPages, ...(approximate ? { approximate } : {}) }
+    }
   }
 
   /** @throws NoSuch, also for an activity of another user */
@@ -83,8 +88,11 @@ export class ActivityLog {
   async filters (
     principal: Principal
   ): Promise<{ servers: string[], tools: string[], groups: string[], usernames: string[], keyNames: string[] }> {
-    const { servers, tools, groups, usernames, keyNames } = await askedRecords(this.#activities.values(this.#filterOf(principal, {}) ?? {}))
-    return { servers: [...servers], tools: [...tools], groups: [...groups], usernames: [...usernames], keyNames: [...keyNames] }
+    const { servers, tools, groups, usernames, keyNames } =
+      await askedRecords(this.#activities.values(this.#filterOf(principal, {}) ?? {}))
+    return {
+      servers: [...servers], tools: [...tools], groups: [...groups], usernames: [...usernames], keyNames: [...keyNames]
+    }
   }
 
   /** Removes the activities older than some days. @returns their number */
@@ -93,7 +101,9 @@ export class ActivityLog {
   }
 
   /** Limits a query to the activities that a principal may see; undefined: none. @throws InvalidInput */
-  #filterOf ({ isAdmin, username }: Principal, { startDate, endDate, ...equal }: ActivityQuery): ActivityFilter | undefined {
+  #filterOf (
+    { isAdmin, username }: Principal, { startDate, endDate, ...equal }: ActivityQuery
+  ): ActivityFilter | undefined {
     const filter = { ...equal, ...timesOf({ startDate, endDate }) }
     if (isAdmin) return filter
     // Calls of a principal without a name cannot be found again.
@@ -103,8 +113,11 @@ export class ActivityLog {
   }
 
   #isOf ({ username }: Principal, activity: Activity): boolean {
-    return username !== undefined && activity.username === username && activity.timestamp >= (this.#since(username) ?? 0)
+    return username !== undefined && activity.username === username &&
+      activity.timestamp >= (this.#since(username) ?? 0)
   }
 }
 
-const toShown = ({ timestamp, ...activity }: Activity): ShownActivity => ({ ...activity, timestamp: new Date(timestamp).toISOString() })
+const toShown = (
+  { timestamp, ...activity }: Activity
+): ShownActivity => ({ ...activity, timestamp: new Date(timestamp).toISOString() })

@@ -7,7 +7,9 @@ import { authorKey, type Principal } from '../../settings/index.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
-/** Methods whose finished calls are recorded. The record of another method than `tools/call` has the method as its tool. */
+/**
+ * Methods whose finished calls are recorded. The record of another method than `tools/call` has the method as its tool.
+ */
 const recorded: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 export const isRecorded = ({ exchange, outcome }: FinishedCall): boolean =>
@@ -29,14 +31,20 @@ export interface DescribeOptions {
 
 /** The record of a call. Its texts are redacted, and cut to `extensionsLimits.activities`. */
 export function describeCall (call: FinishedCall, { payloads, redact }: DescribeOptions): Activity {
-  const { exchange: { view: { principal, scope }, method, address, paramsText }, provider, item, duration, output, error } = call
+  const {
+    exchange: { view: { principal, scope }, method, address, paramsText }, provider, item, duration, output, error
+  } = call
   const shown = (text: string | undefined, max: number): string | undefined =>
     text === undefined ? undefined : truncateBytes(redact(provider, text.slice(0, max + margin)), max)
   /** @param whole the text that contains this one */
   const payload = (text: string | undefined, whole = ''): string | undefined =>
-    text !== undefined && Math.max(text.length, whole.length) <= small ? redact(provider, text) : shown(text, extensionsLimits.activities.payload)
+    text !== undefined && Math.max(text.length, whole.length) <= small
+      ? redact(provider, text)
+      : shown(text, extensionsLimits.activities.payload)
   const isError = output !== undefined && error === undefined && saysError(output)
-  const message = error === undefined ? isError ? messageOf(output, payloads) : undefined : messageOfError(error, payloads)
+  const message = error === undefined
+    ? isError ? messageOf(output, payloads) : undefined
+    : messageOfError(error, payloads)
   return {
     id: newId(),
     timestamp: Math.round(Date.now() - duration),
@@ -68,7 +76,10 @@ function newId (): string {
 /** The beginning of the ids of the current millisecond. */
 let idsBegin = { time: 0, text: '' }
 
-/** Members of params that are not recorded: metadata of the connection, and input rounds, whose state is a secret of the server. */
+/**
+ * Members of params that are not recorded: metadata of the connection, and input rounds, whose state is a secret of the
+ * server.
+ */
 const unrecordedMembers = { _meta: undefined, inputResponses: undefined, requestState: undefined }
 
 /** A tool's arguments, or the params of another method. */
@@ -81,8 +92,13 @@ export const usernameOf = ({ username, kind, user, key }: Principal): string | u
 
 /** The first text of a failed result. */
 function messageOf (output: string, payloads: boolean): string {
-  const content = payloads && output.length <= maxParsed ? (JSON.parse(output) as { content?: unknown }).content : undefined
-  const texts: unknown[] = Array.isArray(content) ? content.map((block: unknown) => isObject(block) ? block.text : undefined) : []
+  const content = payloads &&
+    output.length <= maxParsed
+    ? (JSON.parse(output) as { content?: unknown }).content
+    : undefined
+  const texts: unknown[] = Array.isArray(content)
+    ? content.map((block: unknown) => isObject(block) ? block.text : undefined)
+    : []
   return texts.find((text): text is string => typeof text === 'string') ?? 'The tool failed'
 }
 

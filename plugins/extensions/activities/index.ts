@@ -35,7 +35,8 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   }
   if (store === undefined) return
 
-  const redact = (server: string, text: string): string => maskPatterns(app.credentials.mask(app.gateway.redact(server, text)))
+  const redact = (server: string, text: string): string =>
+    maskPatterns(app.credentials.mask(app.gateway.redact(server, text)))
   const options: DescribeOptions = { payloads, redact }
   const recorder = new ActivityRecorder({
     store,
@@ -46,7 +47,8 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   })
   app.gateway.addHook('onDone', (call) => { if (isRecorded(call)) recorder.note(call) })
   app.metrics.count('toolhub_activities_written_total', 'Calls that were recorded', () => recorder.written)
-  app.metrics.count('toolhub_activities_shed_total', 'Calls that were not recorded: the database was slow or away', () => recorder.shed)
+  app.metrics.count('toolhub_activities_shed_total', 'Calls that were not recorded: the database was slow ' +
+    'or away', () => recorder.shed)
   app.metrics.gauge('toolhub_activities_waiting', 'Calls that wait to be recorded', () => recorder.waiting)
   app.addHook('onClose', async () => { await recorder.close(closeTimeout) })
 }, { name: 'activities', dependencies: ['config', 'settings', 'gateway', 'logs', 'metrics'] })

@@ -33,8 +33,8 @@ const lengthOf = ({ exchange, output = '' }: FinishedCall): number => memoryOf(e
 const sizeOf = ({ input = '', output = '' }: Activity): number => overhead + memoryOf(input) + memoryOf(output)
 
 /**
- * Writes calls to the database in batches. A call is described and written after its response. While the database is slow
- * or unavailable, calls beyond the bounds are shed and counted.
+ * Writes calls to the database in batches. A call is described and written after its response. While the database is
+ * slow or unavailable, calls beyond the bounds are shed and counted.
  */
 export class ActivityRecorder {
   readonly #deps: RecorderDeps
@@ -143,7 +143,8 @@ export class ActivityRecorder {
 
   #nextBatch (): Activity[] {
     let size = 0
-    const end = this.#waiting.findIndex((activity, index) => index >= batch.entries || (size += sizeOf(activity)) > batch.size)
+    const end = this.#waiting.findIndex((activity, index) =>
+      index >= batch.entries || (size += sizeOf(activity)) > batch.size)
     return end === -1 ? [...this.#waiting] : this.#waiting.slice(0, Math.max(1, end))
   }
 
@@ -157,7 +158,10 @@ export class ActivityRecorder {
       if (this.#failures > 0) log('info', `calls are recorded again; ${this.#shed} were not recorded since the start`)
       this.#failures = 0
     } catch (error) {
-      if (this.#failures++ === 0) log('warn', `calls cannot be recorded now: ${error instanceof Error ? error.message : String(error)}`)
+      if (this.#failures++ === 0) {
+        log('warn', 'calls cannot be recorded now: ' +
+        `${error instanceof Error ? error.message : String(error)}`)
+      }
       if (isAway() || this.#failures < maxAttempts) return
       log('warn', `${next.length} calls were not recorded: the database refuses them`)
       this.#shed += next.length

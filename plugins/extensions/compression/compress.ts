@@ -49,7 +49,9 @@ export function compress (text: string, options: CompressionOptions, count: Coun
 }
 
 /** Inserts the number of tokens of a text into the text itself, until it is right. */
-function withCount (draft: string, saying: (tokens: number) => string, count: CountTokens): { text: string, after: number } {
+function withCount (
+  draft: string, saying: (tokens: number) => string, count: CountTokens
+): { text: string, after: number } {
   let text = draft
   let after = count(text)
   for (let round = 0; round < 4; round++) {
@@ -69,7 +71,8 @@ type Heading = (strategy: StrategyName, after: string) => string
 /** @param max tokens of the whole text; a low number gets a shorter line */
 function headingFor (max: number, before: string): Heading {
   if (max < 40) return (strategy, after) => `[compressed, ${strategy}: ${before} to ${after} tokens]`
-  return (strategy, after) => `[compressed, strategy ${strategy}: ${before} tokens became ${after}; the original is linked]`
+  return (strategy, after) =>
+    `[compressed, strategy ${strategy}: ${before} tokens became ${after}; the original is linked]`
 }
 
 /** The result for a target without room for figures. */

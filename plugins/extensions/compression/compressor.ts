@@ -6,8 +6,8 @@ import type { CompressionAnswer, CompressionTask } from './worker.ts'
 import { extensionsLimits } from '../limits.ts'
 
 /**
- * Compresses results in a worker thread, one at a time, with the owners served in turns. The thread starts with the first
- * result, and ends after an idle time or when a result takes too long.
+ * Compresses results in a worker thread, one at a time, with the owners served in turns. The thread starts with the
+ * first result, and ends after an idle time or when a result takes too long.
  */
 export class Compressor {
   readonly #turns = new Semaphore({ places: 1 })
@@ -24,7 +24,8 @@ export class Compressor {
 
   /**
    * Compresses a result. Never rejects.
-   * @returns undefined if the result is short, cannot be compressed, or too much memory is waiting, of its owner or in total
+   * @returns undefined if the result is short, cannot be compressed, or too much memory is waiting, of its owner or in
+   *   total
    */
   async compress (task: CompressionTask, owner: string): Promise<CompressionAnswer> {
     let leave: Release

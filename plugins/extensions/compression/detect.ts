@@ -5,8 +5,10 @@ import type { StrategyName } from './strategies/strategy.ts'
 /** Number of lines that are tested. */
 const looked = 300
 
-const hasTime = /^\W{0,3}(?:\w{3} +\d{1,2} \d{2}:\d{2}|\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}|\d{2}:\d{2}:\d{2}|\d{10,13}\b)/
-const hasLevel = /^\W{0,3}(?:trace|debug|info|notice|warn(?:ing)?|error|fatal|critical|panic)\b|\b(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|\blevel=\w+/i
+const hasTime =
+  /^\W{0,3}(?:\w{3} +\d{1,2} \d{2}:\d{2}|\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}|\d{2}:\d{2}:\d{2}|\d{10,13}\b)/
+const hasLevel =
+  /^\W{0,3}(?:trace|debug|info|notice|warn(?:ing)?|error|fatal|critical|panic)\b|\b(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|\blevel=\w+/i
 /** Matches a line of an access log (common log format). */
 const isRequest = /^\S+ \S+ \S+ \[\d{2}\/\w{3}\/\d{4}:\d{2}:\d{2}:\d{2} /
 /** Lines of output of test runners, of npm, of `docker build` (`#12 …`), and of levels in brackets (`[i] ERROR:`). */
@@ -47,10 +49,14 @@ export function detect (text: string): StrategyName {
   // The strategies reject a text that only begins like their kind; the caller then uses `text`.
   if (isJsonLog(start)) return 'log'
   if (/^\{\s*["}]|^\[\s*(?:[[{"\]]|(?:-?\d[\d.eE+-]*|true|false|null)\s*[,\]])/.test(start)) return 'json'
-  if (/^(?:diff --git |--- \S.*\n\+\+\+ |Index: )/m.test(start.slice(0, 20_000)) && /^@@ .*@@/m.test(start)) return 'diff'
+  if (/^(?:diff --git |--- \S.*\n\+\+\+ |Index: )/m.test(start.slice(0, 20_000)) && /^@@ .*@@/m.test(start)) {
+    return 'diff'
+  }
   const lines = linesOf(start.slice(0, 200_000)).slice(0, looked).map(plainLine).filter((line) => line.trim() !== '')
   const share = (test: (line: string) => boolean): number => lines.filter(test).length / lines.length
-  if (share((line) => hasTime.test(line) || isRequest.test(line)) > 0.3 || share((line) => hasLevel.test(line)) > 0.4) return 'log'
+  if (share((line) => hasTime.test(line) || isRequest.test(line)) > 0.3 || share((line) => hasLevel.test(line)) > 0.4) {
+    return 'log'
+  }
   if (share((line) => isStep.test(line)) > 0.4) return 'log'
   const hits = new Hits()
   for (const line of lines) hits.read(line)

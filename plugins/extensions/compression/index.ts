@@ -21,7 +21,8 @@ function settingsOf (system: SystemConfig): Settings {
       const schema = Options.properties[name as keyof typeof Options.properties]
       return schema !== undefined && Value.Check(schema, value)
     })
-    const { enabled, ...options } = Value.Default(Options, Object.fromEntries(stored)) as Settings['options'] & { enabled: boolean }
+    const { enabled, ...options } =
+      Value.Default(Options, Object.fromEntries(stored)) as Settings['options'] & { enabled: boolean }
     known.set(system, settings = { enabled, options })
   }
   return settings
@@ -55,7 +56,8 @@ export default fp(async (app) => {
     const task = { result, options: { ...options, uriPrefix: `${originalsPrefix}${randomUUID()}/` } }
     return compressor.compress(task, exchange.client.owner ?? exchange.client.id).then((compressed) => {
       if (compressed === undefined) return result
-      const isKept = compressed.originals.every((original, index) => originals.keep(`${task.options.uriPrefix}${index}`, key, original))
+      const isKept = compressed.originals.every((original, index) =>
+        originals.keep(`${task.options.uriPrefix}${index}`, key, original))
       return isKept ? compressed.result : result
     })
   })

@@ -19,8 +19,8 @@ interface OriginalsLimits {
 interface OriginalPart { text: string, mimeType: string, offset: number, end: number, size: number }
 
 /**
- * Keeps the original texts of compressed results in memory for some time, each for the principal that received the result.
- * Beyond the max size, the principal that holds most loses its oldest.
+ * Keeps the original texts of compressed results in memory for some time, each for the principal that received the
+ * result. Beyond the max size, the principal that holds most loses its oldest.
  */
 export class Originals {
   readonly #kept = new Map<string, Kept>()
@@ -142,13 +142,18 @@ export const originalsProvider = (originals: Originals): Provider & { readonly u
 
 function contentsOf (uri: string, { text, mimeType, offset, end, size }: OriginalPart): object {
   const next = end < size ? { 'tool-hub/next': end } : {}
-  return { uri, mimeType, text, _meta: { 'tool-hub/offset': offset, 'tool-hub/end': end, 'tool-hub/size': size, ...next } }
+  return {
+    uri, mimeType, text, _meta: { 'tool-hub/offset': offset, 'tool-hub/end': end, 'tool-hub/size': size, ...next }
+  }
 }
 
 /** @throws RpcError -32602 */
 function amountOf (asked: URLSearchParams, name: string, otherwise: number): number {
   const value = asked.get(name)
   if (value === null) return otherwise
-  if (!/^\d{1,15}$/.test(value)) throw new RpcError(code.invalidParams, `Invalid params: "${name}" in the URI must be a number of bytes`)
+  if (!/^\d{1,15}$/.test(value)) {
+    throw new RpcError(code.invalidParams, `Invalid params: "${name}" in the URI must ` +
+    'be a number of bytes')
+  }
   return Number(value)
 }

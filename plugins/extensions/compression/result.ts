@@ -27,7 +27,9 @@ const deepest = 500
  * @param result the result of `tools/call`, as JSON text
  * @returns undefined if nothing became shorter
  */
-export function compressResult (result: string, options: ResultOptions, count: CountTokens): CompressedResult | undefined {
+export function compressResult (
+  result: string, options: ResultOptions, count: CountTokens
+): CompressedResult | undefined {
   if (isDeeperThan(result, deepest) || memberOf(result, 'isError') === 'true') return undefined
   const originals: Original[] = []
   const keep = (original: Original): string => {
@@ -45,7 +47,9 @@ export function compressResult (result: string, options: ResultOptions, count: C
     return [withMembers(block, { text: JSON.stringify(compressed.text) }), link]
   })
   const changes: Record<string, string> = {}
-  const structured = options.structuredContent ? shortened(memberOf(result, 'structuredContent'), options, count) : undefined
+  const structured = options.structuredContent
+    ? shortened(memberOf(result, 'structuredContent'), options, count)
+    : undefined
   if (structured !== undefined) {
     changes.structuredContent = structured.text
     blocks.push(keep({ text: structured.original, mimeType: 'application/json' }))
@@ -72,7 +76,8 @@ const linkTo = ({ text, mimeType }: Original, uri: string): string =>
     name: 'original',
     title: 'The text before it was compressed',
     description:
-      'Can be read for an hour. For a part of it, add ?offset=0&length=20000 (in bytes); the answer tells where the next part begins.',
+      'Can be read for an hour. For a part of it, add ?offset=0&length=20000 (in bytes); the answer tells where the ' +
+      'next part begins.',
     mimeType,
     size: Buffer.byteLength(text)
   })

@@ -4,16 +4,19 @@
  */
 export type CountTokens = (text: string, max?: number) => number
 
-/** Max length of a text for one call of the tokenizer, whose time is quadratic in a run without a boundary, in characters. */
+/**
+ * Max length of a text for one call of the tokenizer, whose time is quadratic in a run without a boundary, in
+ * characters.
+ */
 const longestPiece = 512
 
 /** Characters after which the tokenizer's cache is cleared, since its eviction of single words is slow. */
 const remembered = 1024 * 1024
 
 /**
- * Loads the tokenizer: 0.2 s and 65 MB, which is why only the worker thread calls this.
- * The text is counted in pieces that end where the encoding splits words anyway. A longer run is cut, which may count some tokens more:
- * `isCutInRuns` tells.
+ * Loads the tokenizer: 0.2 s and 65 MB, which is why only the worker thread calls this. The text is counted in pieces
+ * that end where the encoding splits words anyway. A longer run is cut, which may count some tokens more: `isCutInRuns`
+ * tells.
  */
 export async function loadTokenCounter (): Promise<CountTokens> {
   const { countTokens, setMergeCacheSize, clearMergeCache } = await import('gpt-tokenizer/encoding/o200k_base')

@@ -14,7 +14,8 @@ const encoder = new TextEncoder()
 parentPort?.on('message', ({ result, options }: CompressionTask) => {
   void counter.then((count) => {
     const compressed = compressResult(result, options, count)
-    const originals = compressed?.originals.map(({ text, mimeType }) => ({ bytes: encoder.encode(text), mimeType })) ?? []
+    const originals =
+      compressed?.originals.map(({ text, mimeType }) => ({ bytes: encoder.encode(text), mimeType })) ?? []
     const answer: CompressionAnswer = compressed && { result: compressed.result, originals }
     parentPort?.postMessage(answer, originals.map(({ bytes }) => bytes.buffer))
   })

@@ -22,8 +22,8 @@ interface CallLine {
 }
 
 /**
- * Logs one line for each call, at level `debug`: user, server, tool, duration and outcome, without payloads and without the
- * query of a URI. At higher levels no hook is registered.
+ * Logs one line for each call, at level `debug`: user, server, tool, duration and outcome, without payloads and without
+ * the query of a URI. At higher levels no hook is registered.
  */
 export default fp(async (app) => {
   if (app.log.level !== 'debug' && app.log.level !== 'trace') return
@@ -34,7 +34,9 @@ export default fp(async (app) => {
   })
 }, { name: 'call-log', dependencies: ['logs', 'gateway'] })
 
-function lineOf ({ exchange, provider, item, outcome, output, error, duration }: FinishedCall, redact: (text: string) => string): CallLine {
+function lineOf (
+  { exchange, provider, item, outcome, output, error, duration }: FinishedCall, redact: (text: string) => string
+): CallLine {
   const { method, address, view: { principal } } = exchange
   const named = method === 'resources/read' ? item?.split(/[?#]/, 1)[0] : item
   const { keyName } = authorKey(principal)

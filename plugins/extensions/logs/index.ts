@@ -25,7 +25,8 @@ const checkInterval = 30_000
 /** `app.logs` and `app.streamLogs`: the newest lines of the log, for admins. @param ring is filled by the logger */
 export default fp<{ ring: LogRing }>(async (app, { ring }) => {
   const { JWT_SECRET, METRICS_TOKEN } = app.config.env
-  const mask = maskerOf(() => app.settings.current, [JWT_SECRET, METRICS_TOKEN].filter((secret) => secret !== undefined))
+  const mask =
+    maskerOf(() => app.settings.current, [JWT_SECRET, METRICS_TOKEN].filter((secret) => secret !== undefined))
   ring.redactBy((text) => mask(app.credentials.mask(text)))
   app.decorate('logs', ring)
   // The log of the process has these lines at level `debug` only.

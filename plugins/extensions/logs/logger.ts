@@ -9,14 +9,18 @@ type Logger = FastifyServerOptions['logger']
 /** The hook of pino that runs for each line of an enabled level. */
 type LogMethod = (this: unknown, args: unknown[], method: (...args: unknown[]) => void, level: number) => void
 
-const levels: Readonly<Record<number, LogEntry['level']>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' }
+const levels: Readonly<Record<number, LogEntry['level']>> = {
+  10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal'
+}
 
 /**
- * Makes a ring for the newest lines of the log, the options of a logger that fills it, and the masker of the gateway's own
- * credentials in both.
+ * Makes a ring for the newest lines of the log, the options of a logger that fills it, and the masker of the gateway's
+ * own credentials in both.
  * @param metricsToken METRICS_TOKEN
  */
-export function startLog (logger: Logger, metricsToken?: string): { logger: Logger, ring: LogRing, credentials: OwnCredentials } {
+export function startLog (
+  logger: Logger, metricsToken?: string
+): { logger: Logger, ring: LogRing, credentials: OwnCredentials } {
   const ring = new LogRing(extensionsLimits.logs, maskPatterns)
   const credentials = new OwnCredentials(metricsToken)
   return { logger: tapped(logger, ring, (line) => credentials.mask(line)), ring, credentials }
@@ -30,7 +34,9 @@ function tapped (logger: Logger, ring: LogRing, mask: (line: string) => string):
     const message = messageOf(args)
     if (message !== undefined) ring.add(levels[level] ?? 'info', message)
   }
-  return { ...logger, hooks: { ...('hooks' in logger ? logger.hooks as object : {}), logMethod, streamWrite: mask } } as Logger
+  return {
+    ...logger, hooks: { ...('hooks' in logger ? logger.hooks as object : {}), logMethod, streamWrite: mask }
+  } as Logger
 }
 
 /** Marks the line of a child process, which is in the ring already. */
@@ -50,8 +56,8 @@ function messageOf ([first, ...rest]: unknown[]): string | undefined {
 export interface LogOutput { readonly write: (line: string) => void }
 
 /**
- * The standard output as the output of the log. A line that cannot be written (full disk, closed terminal, ended reader) is
- * lost. The caller must listen to the `error` events of the stream.
+ * The standard output as the output of the log. A line that cannot be written (full disk, closed terminal, ended
+ * reader) is lost. The caller must listen to the `error` events of the stream.
  */
 export async function logOutput (stdout = process.stdout): Promise<LogOutput> {
   const write = (text: string): void => {
@@ -66,8 +72,8 @@ export async function logOutput (stdout = process.stdout): Promise<LogOutput> {
 }
 
 /**
- * Closes lost terminals before the process ends: Node 20 restores the mode of its terminal at exit, and loops for ever if
- * that fails.
+ * Closes lost terminals before the process ends: Node 20 restores the mode of its terminal at exit, and loops for ever
+ * if that fails.
  * @returns a function to call at the end of the process
  */
 export function lostTerminals (close: (fd: number) => void): () => void {

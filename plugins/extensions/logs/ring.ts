@@ -18,7 +18,10 @@ export interface LogEntry {
 /** Receives each new entry; `undefined` when the log is cleared. */
 type LogListener = (entry: LogEntry | undefined) => void
 
-/** `entries`: number of entries, of which the oldest are dropped. `message`: length to which a message is cut, in characters. */
+/**
+ * `entries`: number of entries, of which the oldest are dropped. `message`: length to which a message is cut, in
+ * characters.
+ */
 interface LogBounds { readonly entries: number, readonly message: number }
 
 const types = { trace: 'debug', debug: 'debug', info: 'info', warn: 'warn', error: 'error', fatal: 'error' } as const
@@ -59,7 +62,9 @@ export class LogRing {
 
   /** Adds a line that a stdio server has printed. */
   child (server: string, line: string): void {
-    this.#push({ timestamp: Date.now(), level: 'info', type: 'info', source: 'child', message: this.#shown(line), processId: server })
+    this.#push({
+      timestamp: Date.now(), level: 'info', type: 'info', source: 'child', message: this.#shown(line), processId: server
+    })
   }
 
   /** All entries, the oldest first. */
@@ -97,7 +102,8 @@ export class LogRing {
 }
 
 /**
- * Makes a function that masks the secrets of all servers and of the system configuration, and texts that look like credentials.
+ * Makes a function that masks the secrets of all servers and of the system configuration, and texts that look like
+ * credentials.
  * @param snapshot the current settings
  * @param own further secrets
  */
@@ -118,7 +124,8 @@ export function maskerOf (snapshot: () => Snapshot, own: readonly string[]): (te
     const { version: now, servers, system } = snapshot()
     if (now === version) return
     version = now
-    const found = [own, of(system), ...[...servers.values()].map(({ config }) => of(config))].filter(({ length }) => length > 0)
+    const found =
+      [own, of(system), ...[...servers.values()].map(({ config }) => of(config))].filter(({ length }) => length > 0)
     // Most changes of the settings change no secret.
     if (found.length === sets.length && found.every((set, at) => set === sets[at])) return
     sets = found

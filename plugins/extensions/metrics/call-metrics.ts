@@ -44,12 +44,16 @@ export class CallMetrics {
 
   /** Registers both metrics: `toolhub_calls_total` and `toolhub_call_seconds`. */
   register (register: Registry): void {
-    const metric = (name: string, help: string, type: 'counter' | 'histogram', read: (server: string, row: Row) => Sample[]) => {
+    const metric = (
+      name: string, help: string, type: 'counter' | 'histogram', read: (server: string, row: Row) => Sample[]
+    ) => {
       // A registry uses no other members of a metric.
       register.registerMetric({
         name,
         help,
-        get: async () => ({ name, help, type, aggregator: 'sum', values: this.#all().flatMap(([server, row]) => read(server, row)) }),
+        get: async () => ({
+          name, help, type, aggregator: 'sum', values: this.#all().flatMap(([server, row]) => read(server, row))
+        }),
         reset: () => {}
       } as unknown as Parameters<Registry['registerMetric']>[0])
     }

@@ -43,10 +43,12 @@ export default fp(async (app) => {
       }
     })
   const count = (name: string, help: string, read: () => number): void => {
-    const counter = new Counter({ name, help, registers: [register], collect: () => { counter.reset(); counter.inc(read()) } })
+    const counter =
+      new Counter({ name, help, registers: [register], collect: () => { counter.reset(); counter.inc(read()) } })
   }
   gauge('toolhub_connections', 'Open connections of clients', () => app.connections.open)
-  count('toolhub_connections_closed_total', 'Idle or new connections that were closed for want of room', () => app.connections.closed)
+  count('toolhub_connections_closed_total', 'Idle or new connections that were closed for want ' +
+    'of room', () => app.connections.closed)
   gauge('toolhub_sessions', 'MCP sessions', () => app.downstream.sessions.size)
   gauge('toolhub_links', 'Connections to upstream servers', () => app.upstreams.links)
   const states = new Gauge({
@@ -65,11 +67,20 @@ export default fp(async (app) => {
     collect () {
       this.reset()
       let left = shownServers
-      for (const [server, isAvailable] of app.upstreams.reachable()) if (left-- > 0) this.set({ server }, isAvailable ? 1 : 0)
+      for (const [server, isAvailable] of app.upstreams.reachable()) {
+        if (left-- > 0) this.set({ server }, isAvailable ? 1 : 0)
+      }
     }
   })
   up.reset()
-  new Gauge({ name: 'toolhub_build_info', help: 'The version that runs: always 1', labelNames: ['version', 'node'], registers: [register] })
+  new Gauge(
+    {
+      name: 'toolhub_build_info',
+      help: 'The version that runs: always 1',
+      labelNames: ['version', 'node'],
+      registers: [register]
+    }
+  )
     .set({ version: app.config.version, node: process.version }, 1)
 
   const refused = new Counter({
@@ -97,11 +108,14 @@ export default fp(async (app) => {
     read: async (principal) => {
       const text = await register.metrics()
       if (!principal || (principal.isAdmin && principal.grant === undefined)) return text
-      const visible = new Set(app.access.visible(makeView(principal, { kind: 'global', open: true })).map(({ server }) => server.name))
+      const visible = new Set(
+        app.access.visible(makeView(principal, { kind: 'global', open: true })).map(({ server }) => server.name)
+      )
       return text.split('\n').filter((line) => {
         const [, name] = /^[^#]*\bserver="((?:[^"\\]|\\.)*)"/.exec(line) ?? []
         return name === undefined || name === 'other' || visible.has(name)
       }).join('\n')
     }
   })
-}, { name: 'metrics', dependencies: ['config', 'connections', 'refusals', 'access', 'gateway', 'downstream', 'upstream'] })
+},
+{ name: 'metrics', dependencies: ['config', 'connections', 'refusals', 'access', 'gateway', 'downstream', 'upstream'] })

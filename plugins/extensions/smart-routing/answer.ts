@@ -23,11 +23,14 @@ export const resultOf = (json: string): string =>
   `{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json}}`
 
 /**
- * The answer of a search as JSON: the tools in their order, shortened as far as is needed for the size that they may have together.
+ * The answer of a search as JSON: the tools in their order, shortened as far as is needed for the size that they may
+ * have together.
  * @param only one tool was asked for: it may be larger
  * @param schemas whether they are in the answer
  */
-export function answerOf (found: readonly Found[], metadata: Metadata, { only, schemas }: { only: boolean, schemas: boolean }): string {
+export function answerOf (
+  found: readonly Found[], metadata: Metadata, { only, schemas }: { only: boolean, schemas: boolean }
+): string {
   const { found: each, only: one } = extensionsLimits.smartRouting
   const left = only ? one : each * found.length
   const texts = fitting(found.map((tool) => new Candidate(tool, schemas)), left)

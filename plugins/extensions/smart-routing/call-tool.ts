@@ -7,8 +7,9 @@ import { hint } from './own-tools.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
 /**
- * `call_tool {toolName, arguments}`: the call of the tool that it names, in the merged view of the same principal on the same servers. It
- * is no call of its own: progress, cancellation, questions, results, bounds, hooks and records are those of the named tool.
+ * `call_tool {toolName, arguments}`: the call of the tool that it names, in the merged view of the same principal on
+ * the same servers. It is no call of its own: progress, cancellation, questions, results, bounds, hooks and records are
+ * those of the named tool.
  * @throws RpcError, as any call
  */
 export async function callInstead (exchange: Exchange<View>, call: CallTool): Promise<string> {
@@ -58,7 +59,10 @@ export function nameIn (text: string): string {
   throw new RpcError(code.invalidParams, `Invalid params: "toolName" must be the tool's name${hint}`)
 }
 
-/** The text of the arguments for the named tool. Models often write them as a text that holds JSON. @throws RpcError -32602 */
+/**
+ * The text of the arguments for the named tool. Models often write them as a text that holds JSON.
+ * @throws RpcError -32602
+ */
 function argumentsIn (text: string): string {
   const member = memberOf(text, 'arguments') ?? 'null'
   if (member.startsWith('{')) return member
@@ -66,12 +70,14 @@ function argumentsIn (text: string): string {
     // Models write the arguments beside the name; without them the tool would run, with its defaults.
     const other = membersOf(text).find(({ key }) => !own.has(key))?.key
     if (other === undefined) return '{}'
-    throw new RpcError(code.invalidParams, `Invalid params: put ${JSON.stringify(other.slice(0, 100))} into "arguments", beside "toolName"`)
+    throw new RpcError(code.invalidParams, `Invalid params: put ${JSON.stringify(other.slice(0, 100))} into ` +
+      '"arguments", beside "toolName"')
   }
   const inner = member.startsWith('"') && member.length <= longestText ? JSON.parse(member) as string : undefined
   if (inner?.trim() === '') return '{}'
   if (inner !== undefined && isJsonObject(inner)) return inner
-  throw new RpcError(code.invalidParams, 'Invalid params: "arguments" in "arguments" must be an object, as the tool\'s inputSchema says')
+  throw new RpcError(code.invalidParams, 'Invalid params: "arguments" in "arguments" must be an object, as the ' +
+    'tool\'s inputSchema says')
 }
 
 function isJsonObject (text: string): boolean {

@@ -3,8 +3,8 @@ import type { ShownTool } from './search-tools.ts'
 import type { Ranked } from './words/index.ts'
 
 /**
- * Two rankings as one, by `lexical / max + cosine / max`, best first. Scores are in relation to the best one, which has 1; of equal ones,
- * those of the words come first, in their order.
+ * Two rankings as one, by `lexical / max + cosine / max`, best first. Scores are in relation to the best one, which has
+ * 1; of equal ones, those of the words come first, in their order.
  * @param cosines undefined: there is the ranking by words only
  */
 export function fuse (
@@ -19,7 +19,8 @@ export function fuse (
   if (!cosines) return [...byWords].map(([tool, score]) => ({ tool, score }))
   const byMeaning = scaled([...cosines])
   const all = new Set([...byWords.keys(), ...byMeaning.keys()])
-  const sums = [...all].map((tool): [ShownTool, number] => [tool, (byWords.get(tool) ?? 0) + (byMeaning.get(tool) ?? 0)])
+  const sums =
+    [...all].map((tool): [ShownTool, number] => [tool, (byWords.get(tool) ?? 0) + (byMeaning.get(tool) ?? 0)])
   return [...scaled(sums)]
     .map(([tool, score]) => ({ tool, score }))
     .sort((one, other) => other.score - one.score)

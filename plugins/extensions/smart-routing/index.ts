@@ -12,8 +12,8 @@ import { Search } from './search.ts'
 import { extensionsLimits } from '../limits.ts'
 
 /**
- * `$smart`: a presentation of the gateway that shows the tools of a view by searching them. The routes below `$smart` ask for such views;
- * no caller knows of it otherwise.
+ * `$smart`: a presentation of the gateway that shows the tools of a view by searching them. The routes below `$smart`
+ * ask for such views; no caller knows of it otherwise.
  */
 export default fp<{ vectors: Vectors }>(async (app, { vectors }) => {
   const { EMBEDDING_DIMENSIONS_API_PASSTHROUGH: passthrough } = app.config.env
@@ -42,7 +42,10 @@ export default fp<{ vectors: Vectors }>(async (app, { vectors }) => {
     },
     warn
   })
-  const search = new Search(app.gateway, embeddings, (error) => { warn(error, 'The index of tools could not be brought up to date') })
+  const search = new Search(app.gateway, embeddings, (error) => {
+    warn(error, 'The index of tools could not be ' +
+    'brought up to date')
+  })
   const isProgressive = (): boolean => settings().progressiveDisclosure === true
   const changed = app.gateway.addPresentation('search', {
     provider: new SmartProvider(app.gateway, search, isProgressive),
@@ -54,7 +57,10 @@ export default fp<{ vectors: Vectors }>(async (app, { vectors }) => {
   // Often enough that a process which is restarted each day does so too.
   const tidying = setInterval(() => {
     search.followAll()
-    embeddings.removeUnused().catch((error: unknown) => { warn(error, 'Embeddings that are not used could not be removed') })
+    embeddings.removeUnused().catch((error: unknown) => {
+      warn(error, 'Embeddings that are not used could not be ' +
+      'removed')
+    })
   }, extensionsLimits.smartRouting.embeddings.marked / 8).unref()
   app.addHook('onClose', async () => {
     clearInterval(tidying)

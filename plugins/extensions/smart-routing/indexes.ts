@@ -13,8 +13,8 @@ export class Indexes {
   }
 
   /**
-   * Whether the index of a view is worth bringing up to date before somebody searches: there is one that is in use, or room for one. Where
-   * many views take turns, each would be built for nothing.
+   * Whether the index of a view is worth bringing up to date before somebody searches: there is one that is in use, or
+   * room for one. Where many views take turns, each would be built for nothing.
    */
   keeps (key: string): boolean {
     const index = this.#indexes.get(key)

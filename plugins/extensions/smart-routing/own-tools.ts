@@ -19,7 +19,8 @@ const nameSchema = { type: 'string', description: `A name that ${names.search} f
 export function ownTools (servers: readonly string[], progressive: boolean): Array<{ name: string }> {
   const search = {
     name: names.search,
-    description: `Finds tools by what they do. ${progressive ? `Next: ${names.describe}, ` : 'Next: '}${names.call}. ${behind(servers)}`,
+    description: `Finds tools by what they do. ${progressive ? `Next: ${names.describe}, ` : 'Next: '}${names.call}. ` +
+      `${behind(servers)}`,
     inputSchema: {
       type: 'object',
       properties: {

@@ -22,7 +22,9 @@ export class SmartProvider implements Provider {
   readonly #progressive: () => boolean
 
   /** @param progressive whether schemas are shown by `describe_tool` only */
-  constructor (gateway: Pick<Gateway, 'resolve' | 'surface' | 'exposedName'>, search: Search, progressive: () => boolean) {
+  constructor (
+    gateway: Pick<Gateway, 'resolve' | 'surface' | 'exposedName'>, search: Search, progressive: () => boolean
+  ) {
     this.#gateway = gateway
     this.#search = search
     this.#progressive = progressive
@@ -34,7 +36,9 @@ export class SmartProvider implements Provider {
   async call (given: Exchange, changes: Readonly<Record<string, string>>): ReturnType<Provider['call']> {
     const exchange = given as Exchange<View>
     const name: unknown = JSON.parse(changes.name ?? 'null')
-    if (exchange.method !== 'tools/call') throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+    if (exchange.method !== 'tools/call') {
+      throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+    }
     const json = name === names.describe ? await this.#describe(exchange) : await this.#find(exchange)
     return { kind: 'response', id: null, resultText: resultOf(json) }
   }
@@ -50,7 +54,8 @@ export class SmartProvider implements Provider {
     const name = nameIn(memberOf(exchange.paramsText, 'arguments') ?? '{}')
     const { view, params, paramsText } = exchange
     const merged = inPresentation(view, 'merged')
-    const target = await this.#gateway.resolve(new DerivedExchange(exchange, { view: merged, params, paramsText }), 'tools', name)
+    const target =
+      await this.#gateway.resolve(new DerivedExchange(exchange, { view: merged, params, paramsText }), 'tools', name)
     const shown = target && this.#gateway.exposedName(merged, exchange.client, 'tools', target.provider, target.key)
     const { tools } = this.#gateway.surface(merged, exchange.client).parts
     const entry = shown === undefined ? undefined : tools.list.entries[[...tools.targets.keys()].indexOf(shown)]
@@ -64,9 +69,13 @@ function asked (args: unknown): Asked {
   const { query, limit: given = range.usual } = isObject(args) ? args : {}
   // Models often write a number as a text.
   const limit = typeof given === 'string' && /^\s*\d{1,9}\s*$/.test(given) ? Number(given) : given
-  if (typeof query !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "query" must say what is to be done')
+  if (typeof query !== 'string') {
+    throw new RpcError(code.invalidParams, 'Invalid params: "query" must say what is to ' +
+    'be done')
+  }
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < range.least || limit > range.most) {
-    throw new RpcError(code.invalidParams, `Invalid params: "limit" must be a whole number from ${range.least} to ${range.most}`)
+    throw new RpcError(code.invalidParams, `Invalid params: "limit" must be a whole number from ${range.least} to ` +
+      `${range.most}`)
   }
   return { query: query.slice(0, extensionsLimits.smartRouting.query), limit }
 }

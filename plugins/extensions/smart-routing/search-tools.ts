@@ -4,7 +4,10 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ListEntry, Surface, Target } from '../../gateway/index.ts'
 import type { SearchTool } from './words/index.ts'
 
-/** The tool that was parsed last: its members are mostly read one after another, and not kept, since they may have megabytes. */
+/**
+ * The tool that was parsed last: its members are mostly read one after another, and not kept, since they may have
+ * megabytes.
+ */
 let last: { readonly text: string, readonly value: Record<string, unknown> } | undefined
 
 function parsed (text: string): Record<string, unknown> {
@@ -71,7 +74,9 @@ function shownTool (name: string, target: Target, entry: ListEntry): ShownTool {
  * The tools of a merged surface by name, in its order. It yields to the event loop between them.
  * @param before those of an earlier one: a tool that has not changed is the same object
  */
-export async function toolsOf ({ parts: { tools } }: Surface, before?: ReadonlyMap<string, ShownTool>): Promise<Map<string, ShownTool>> {
+export async function toolsOf (
+  { parts: { tools } }: Surface, before?: ReadonlyMap<string, ShownTool>
+): Promise<Map<string, ShownTool>> {
   const found = new Map<string, ShownTool>()
   const budget = new LoopBudget()
   let at = 0

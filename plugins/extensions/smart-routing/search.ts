@@ -24,7 +24,10 @@ export interface Embeddings {
 /** As many of the best of both rankings are fused. */
 const considered = 200
 
-/** Finds tools among those that a view shows. What a view does not show is neither found nor counted, and influences no ranking. */
+/**
+ * Finds tools among those that a view shows. What a view does not show is neither found nor counted, and influences no
+ * ranking.
+ */
 export class Search {
   readonly #gateway: Pick<Gateway, 'settled' | 'surface'>
   readonly #embeddings: Embeddings
@@ -32,7 +35,9 @@ export class Search {
   /** What the surfaces of `$smart` were made of, and the key of their views. */
   readonly #origins = new WeakMap<Surface, Pick<Presented, 'merged' | 'key'>>()
 
-  constructor (gateway: Pick<Gateway, 'settled' | 'surface'>, embeddings: Embeddings, logError: (error: unknown) => void) {
+  constructor (
+    gateway: Pick<Gateway, 'settled' | 'surface'>, embeddings: Embeddings, logError: (error: unknown) => void
+  ) {
     this.#gateway = gateway
     this.#embeddings = embeddings
     this.#indexes = new Indexes(logError)
@@ -52,7 +57,10 @@ export class Search {
   async find (exchange: Exchange<View>, query: string, limit: number): Promise<{ found: Found[], metadata: Metadata }> {
     const origin = this.#origins.get(await this.#gateway.settled(exchange))
     if (!origin) return { found: [], metadata: { mode: 'words' } }
-    if (query.trim() === '') return nothing(origin, { mode: 'words' }, 'Write into "query" what is to be done, in some words')
+    if (query.trim() === '') {
+      return nothing(origin, { mode: 'words' }, 'Write into "query" what is to be done, in ' +
+      'some words')
+    }
     const { index, updated } = this.#follow(origin)
     await updated
     const { tools } = index
@@ -62,9 +70,13 @@ export class Search {
     const scores = similarity !== undefined && 'scores' in similarity ? similarity.scores : undefined
     // Access may have changed meanwhile.
     const now = this.#origins.get(this.#gateway.surface(exchange.view, exchange.client))?.merged
-    const found = fuse(words, scores, tools).filter(({ tool }) => now !== undefined && isListed(now, tool)).slice(0, limit)
+    const found =
+      fuse(words, scores, tools).filter(({ tool }) => now !== undefined && isListed(now, tool)).slice(0, limit)
     const metadata = metadataOf(similarity)
-    if (found.length === 0) return nothing(origin, metadata, 'No tool has these words. Say it in other words, best in English')
+    if (found.length === 0) {
+      return nothing(origin, metadata, 'No tool has these words. Say it in other words, best ' +
+      'in English')
+    }
     return { found, metadata }
   }
 
@@ -81,7 +93,9 @@ export class Search {
 }
 
 /** An answer without tools. It names the servers, so that the next question can be about one of them. */
-function nothing ({ merged }: Pick<Presented, 'merged'>, metadata: Metadata, hint: string): { found: Found[], metadata: Metadata } {
+function nothing (
+  { merged }: Pick<Presented, 'merged'>, metadata: Metadata, hint: string
+): { found: Found[], metadata: Metadata } {
   return { found: [], metadata: { ...metadata, hint: `${hint}. ${behind(serversOf(merged))}` } }
 }
 

@@ -1,7 +1,8 @@
 import { isObject } from '../../../protocol/json.ts'
 import { truncate } from '../../../protocol/text.ts'
 
-// Found tools with less text. What is left out first explains a schema and decides nothing; then what the server checks itself.
+// Found tools with less text. What is left out first explains a schema and decides nothing; then what the server checks
+// itself.
 
 type Json = Record<string, unknown>
 
@@ -28,10 +29,13 @@ export const steps: readonly ShorteningStep[] = [
   { description: 50, inner: 0, plain: true, loose: true, levels: 1, enums: 5 }
 ]
 
-const annotations = new Set(['$schema', '$id', '$comment', 'title', 'examples', 'example', 'deprecated', 'readOnly', 'writeOnly'])
+const annotations =
+  new Set(['$schema', '$id', '$comment', 'title', 'examples', 'example', 'deprecated', 'readOnly', 'writeOnly'])
 const checks = new Set([
-  'format', 'pattern', 'default', 'minLength', 'maxLength', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf',
-  'minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'contentEncoding', 'contentMediaType', 'propertyNames',
+  'format', 'pattern', 'default', 'minLength', 'maxLength', 'minimum', 'maximum', 'exclusiveMinimum',
+  'exclusiveMaximum', 'multipleOf',
+  'minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'contentEncoding', 'contentMediaType',
+  'propertyNames',
   'patternProperties', 'if', 'then', 'else', 'not', 'dependentRequired', 'dependentSchemas', 'nullable'
 ])
 /** Keywords whose members are schemas by names of others. */
@@ -67,11 +71,15 @@ export function shortSchema (schema: unknown, step: ShorteningStep, level = 0): 
     } else if (key === 'enum') {
       entries.push(...Object.entries(enumOf(schema, step)))
     } else if (byName.has(key) && isObject(value)) {
-      entries.push([key, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, shortSchema(each, step, level + 1)]))])
+      entries.push([
+        key, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, shortSchema(each, step, level + 1)]))
+      ])
     } else if (Array.isArray(value)) {
       entries.push([key, value.map((each: unknown) => shortSchema(each, step, level + 1))])
     } else {
-      entries.push([key, isObject(value) && key !== 'const' && key !== 'default' ? shortSchema(value, step, level + 1) : value])
+      entries.push(
+        [key, isObject(value) && key !== 'const' && key !== 'default' ? shortSchema(value, step, level + 1) : value]
+      )
     }
   }
   return Object.fromEntries(entries)

@@ -1,5 +1,7 @@
 // The only file that loads OpenTelemetry: it is imported when tracing is on.
-import { diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Context, type Span, type Tracer } from '@opentelemetry/api'
+import {
+  diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Context, type Span, type Tracer
+} from '@opentelemetry/api'
 import { ExportResultCode, W3CTraceContextPropagator } from '@opentelemetry/core'
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
@@ -80,8 +82,8 @@ class OutageLoggingExporter implements SpanExporter {
 }
 
 /**
- * Makes a span for each call, as a child of the client's span, and sends its context to the server. The SDK reads exporter,
- * sampler, limits and resource from OpenTelemetry's environment variables.
+ * Makes a span for each call, as a child of the client's span, and sends its context to the server. The SDK reads
+ * exporter, sampler, limits and resource from OpenTelemetry's environment variables.
  */
 export class CallTracer {
   readonly #provider: BasicTracerProvider
@@ -98,7 +100,9 @@ export class CallTracer {
     const own = resourceFromAttributes({ 'service.name': 'tool-hub', 'service.version': version })
     this.#provider = new BasicTracerProvider({
       resource: defaultResource().merge(own).merge(detectResources({ detectors: [envDetector] })),
-      spanProcessors: [new BatchSpanProcessor(new OutageLoggingExporter((exporters[exporter] ?? (() => new ProtobufExporter()))(), tell))]
+      spanProcessors: [new BatchSpanProcessor(
+        new OutageLoggingExporter((exporters[exporter] ?? (() => new ProtobufExporter()))(), tell)
+      )]
     })
     this.#tracer = this.#provider.getTracer('tool-hub', version)
   }
@@ -111,18 +115,21 @@ export class CallTracer {
     const shown = method === 'resources/read' ? named?.split(/[?#]/, 1)[0] : named
     const attribute = itemAttributes[method]
     const parent = this.#parentOf(call)
-    const span = this.#tracer.startSpan(shown === undefined || method === 'resources/read' ? method : `${method} ${shown}`, {
-      kind: SpanKind.SERVER,
-      attributes: {
-        'rpc.system': 'jsonrpc',
-        'mcp.method.name': method,
-        'toolhub.server': provider,
-        ...(method === 'tools/call' && { 'gen_ai.operation.name': 'execute_tool' }),
-        ...(attribute !== undefined && shown !== undefined && { [attribute]: shown })
-      }
-    }, parent)
+    const span =
+      this.#tracer.startSpan(shown === undefined || method === 'resources/read' ? method : `${method} ${shown}`, {
+        kind: SpanKind.SERVER,
+        attributes: {
+          'rpc.system': 'jsonrpc',
+          'mcp.method.name': method,
+          'toolhub.server': provider,
+          ...(method === 'tools/call' && { 'gen_ai.operation.name': 'execute_tool' }),
+          ...(attribute !== undefined && shown !== undefined && { [attribute]: shown })
+        }
+      }, parent)
     const carrier: Record<string, string> = {}
-    this.#propagator.inject(trace.setSpan(parent, span), carrier, { set: (target, name, value) => { target[name] = value } })
+    this.#propagator.inject(
+      trace.setSpan(parent, span), carrier, { set: (target, name, value) => { target[name] = value } }
+    )
     call.trace = new CallTrace(span, carrier)
   }
 

@@ -15,7 +15,9 @@ export interface BuiltInItems {
 }
 
 /** @param former what was made of an earlier snapshot: its catalogue is kept if the lists are equal */
-export function itemsOf (snapshot: Pick<Snapshot, 'prompts' | 'resources'>, version: string, former?: BuiltInItems): BuiltInItems {
+export function itemsOf (
+  snapshot: Pick<Snapshot, 'prompts' | 'resources'>, version: string, former?: BuiltInItems
+): BuiltInItems {
   const prompts = byKey(snapshot.prompts.values(), ({ name }) => name)
   const resources = byKey(snapshot.resources.values(), ({ uri }) => uri)
   const made = makeCatalogue({
@@ -32,14 +34,21 @@ export function itemsOf (snapshot: Pick<Snapshot, 'prompts' | 'resources'>, vers
         required: each.required
       }))
     })),
-    resources: [...resources.values()].map(({ uri, name = uri, description, mimeType }) => ({ uri, name, description, mimeType }))
+    resources: [...resources.values()]
+      .map(({ uri, name = uri, description, mimeType }) => ({ uri, name, description, mimeType }))
   })
   // Announced even while there are none: clients never ask for a capability that was not announced at the beginning.
-  const catalogue = { ...made, capabilities: { prompts: { listChanged: true }, resources: { listChanged: true, subscribe: true } } }
-  return { prompts, resources, catalogue: former && sameCatalogue(former.catalogue, catalogue) ? former.catalogue : catalogue }
+  const catalogue = {
+    ...made, capabilities: { prompts: { listChanged: true }, resources: { listChanged: true, subscribe: true } }
+  }
+  return {
+    prompts, resources, catalogue: former && sameCatalogue(former.catalogue, catalogue) ? former.catalogue : catalogue
+  }
 }
 
-function byKey<Item extends { enabled?: boolean }> (items: Iterable<Item>, keyOf: (item: Item) => string): Map<string, Item> {
+function byKey<Item extends { enabled?: boolean }> (
+  items: Iterable<Item>, keyOf: (item: Item) => string
+): Map<string, Item> {
   const found = new Map<string, Item>()
   for (const item of items) if (item.enabled !== false && !found.has(keyOf(item))) found.set(keyOf(item), item)
   return found

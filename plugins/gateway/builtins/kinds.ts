@@ -19,7 +19,10 @@ const hash = /_[0-9a-f]{8}$/
 const refuse = (place: string, reason: string): never => { throw new errors.InvalidInput(`"${place}" ${reason}`) }
 
 function checkText (place: string, text: string): void {
-  if (text.length > gatewayLimits.builtIns.text) refuse(place, `must have at most ${gatewayLimits.builtIns.text} characters`)
+  if (text.length > gatewayLimits.builtIns.text) {
+    refuse(place, `must have at most ${gatewayLimits.builtIns.text} ` +
+    'characters')
+  }
 }
 
 /** @throws InvalidInput for a name that nothing may have */
@@ -31,7 +34,10 @@ function checkPrototype (place: string, name: string): void {
 function checkName (place: string, name: string): void {
   const { name: longest } = gatewayLimits.builtIns
   if (name.length < 1 || name.length > longest) refuse(place, `must have 1 to ${longest} characters`)
-  if (invisible.test(name) || name !== name.trim()) refuse(place, 'must not have control characters, nor spaces around it')
+  if (invisible.test(name) || name !== name.trim()) {
+    refuse(place, 'must not have control characters, nor spaces ' +
+    'around it')
+  }
   checkPrototype(place, name)
   if (name !== name.normalize('NFC')) refuse(place, 'must be written with composed letters (Unicode NFC)')
 }
@@ -45,9 +51,15 @@ export const promptKind: SectionKind<BuiltInPrompt, PromptRecord> = {
   keyOf: ({ name }) => name,
   check: ({ name, template, arguments: declared = [] }) => {
     checkName('name', name)
-    if (hash.test(name)) refuse('name', 'must not end in "_" and eight hexadecimal digits: the gateway makes such names')
+    if (hash.test(name)) {
+      refuse('name', 'must not end in "_" and eight hexadecimal digits: the gateway makes ' +
+      'such names')
+    }
     checkText('template', template)
-    if (declared.length > gatewayLimits.builtIns.arguments) refuse('arguments', `has more than ${gatewayLimits.builtIns.arguments} entries`)
+    if (declared.length > gatewayLimits.builtIns.arguments) {
+      refuse('arguments', 'has more than ' +
+      `${gatewayLimits.builtIns.arguments} entries`)
+    }
     const seen = new Set<string>()
     for (const [at, argument] of declared.entries()) {
       const place = `arguments.${at}.name`

@@ -73,7 +73,12 @@ export class BuiltInProvider implements Provider {
   #prompt (name: string, given: unknown): object {
     const prompt = this.#items.prompts.get(name)
     if (!prompt) throw new RpcError(code.invalidParams, `Unknown prompt: ${name}`, 'unknown-prompt')
-    return { description: prompt.description, messages: [{ role: 'user', content: { type: 'text', text: fill(prompt, given) } }] }
+    return {
+      description: prompt.description,
+      messages: [
+        { role: 'user', content: { type: 'text', text: fill(prompt, given) } }
+      ]
+    }
   }
 
   #resource (uri: string): object {
@@ -90,7 +95,8 @@ export class BuiltInProvider implements Provider {
 }
 
 /** The item's own name, which the gateway may have put in the place of the one that the client sent. */
-const ownKey = (sent: unknown, changed: string | undefined): string => String(changed === undefined ? sent : JSON.parse(changed))
+const ownKey = (sent: unknown, changed: string | undefined): string =>
+  String(changed === undefined ? sent : JSON.parse(changed))
 
 const answer = (result: object): Response => ({ kind: 'response', id: null, resultText: JSON.stringify(result) })
 
@@ -109,7 +115,8 @@ export function fill ({ name, template, arguments: declared = [] }: BuiltInPromp
     if (typeof value !== 'string') throw invalid(`the argument ${JSON.stringify(key)} must be a text`)
     values.set(key, value)
   }
-  const missing = declared.filter((each) => each.required === true && !values.has(each.name)).map((each) => JSON.stringify(each.name))
+  const missing =
+    declared.filter((each) => each.required === true && !values.has(each.name)).map((each) => JSON.stringify(each.name))
   if (missing.length > 0) {
     const [noun, verb] = missing.length === 1 ? ['argument', 'is'] : ['arguments', 'are']
     throw invalid(`the ${noun} ${missing.join(', ')} of the prompt ${JSON.stringify(name)} ${verb} required`)

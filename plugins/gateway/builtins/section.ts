@@ -81,7 +81,9 @@ export class BuiltInSection<Item extends BuiltIn, Shown> {
 
   /** @throws NoSuch */
   async remove (principal: Principal, id: string): Promise<void> {
-    await this.#settings.change((snapshot) => [this.#kind.change(this.#mustHave(snapshot, id).id, undefined)], principal)
+    await this.#settings.change(
+      (snapshot) => [this.#kind.change(this.#mustHave(snapshot, id).id, undefined)], principal
+    )
   }
 
   /** An item with the members that were sent. */
@@ -121,6 +123,9 @@ export class BuiltInSection<Item extends BuiltIn, Shown> {
       throw new errors.LimitReached(`There are ${items} built-in ${this.#kind.list} already: remove one first`)
     }
     const total = [item, ...others].reduce((sum, each) => sum + JSON.stringify(each).length, 0)
-    if (total > size) throw new errors.LimitReached(`All built-in prompts and resources would be larger than ${size} characters together`)
+    if (total > size) {
+      throw new errors.LimitReached(`All built-in prompts and resources would be larger than ${size} ` +
+      'characters together')
+    }
   }
 }

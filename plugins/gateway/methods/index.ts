@@ -28,8 +28,8 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
 ])
 
 /**
- * A request without an id is a notification: as a request it would run past everything that looks at requests. What a server may take for
- * another notification would run past what looks at that one.
+ * A request without an id is a notification: as a request it would run past everything that looks at requests. What a
+ * server may take for another notification would run past what looks at that one.
  */
 export const isNotification = (method: string): boolean =>
   method.startsWith('notifications/') && lookalikeMethod(method) === undefined
@@ -44,7 +44,9 @@ const passOn: Method = async (parts, exchange) => {
   const { method, view: { scope } } = exchange
   if (lookalikeMethod(method) !== undefined) throw unknownMethod(method)
   if (method.startsWith('tasks/')) return await task(parts, exchange)
-  if (scope.kind !== 'server' || method.startsWith('notifications/') || ofOneHop.has(method)) throw unknownMethod(method)
+  if (scope.kind !== 'server' || method.startsWith('notifications/') || ofOneHop.has(method)) {
+    throw unknownMethod(method)
+  }
   return await parts.forwarder.send(exchange, scope.name, undefined)
 }
 

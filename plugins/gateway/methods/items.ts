@@ -12,7 +12,10 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   const { resolver, surfaces, forwarder, tasks, links } = parts
   const { view, params } = exchange
   const { name } = params
-  if (typeof name !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the tool\'s name')
+  if (typeof name !== 'string') {
+    throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the ' +
+    'tool\'s name')
+  }
   // Known names are resolved without awaiting, since this is the path of every call.
   const surface = surfaces.of(view, exchange.client)
   const target = resolver.byName(view, surface, 'tools', name) ??
@@ -43,7 +46,8 @@ export async function resolved<Found> (
 
 const unknownTool = (name: string, surface: Surface): RpcError =>
   new RpcError(code.invalidParams, `Unknown tool: ${name}${surface.parts.tools.hint ?? ''}`, 'unknown-tool')
-const unknownPrompt = (name: string): RpcError => new RpcError(code.invalidParams, `Unknown prompt: ${name}`, 'unknown-prompt')
+const unknownPrompt = (name: string): RpcError =>
+  new RpcError(code.invalidParams, `Unknown prompt: ${name}`, 'unknown-prompt')
 
 /**
  * The provider of the tool, prompt or resource that an exchange names, as its request would find it now.
@@ -55,7 +59,9 @@ export async function providerOf (parts: GatewayParts, exchange: Exchange<View>)
   if (method === 'resources/read') return (await resolver.reader(exchange)).provider
   const kind = method === 'tools/call' ? 'tools' : 'prompts'
   const target = await resolver.named(exchange, kind, String(name))
-  if (!target) throw kind === 'tools' ? unknownTool(String(name), surfaces.of(view, client)) : unknownPrompt(String(name))
+  if (!target) {
+    throw kind === 'tools' ? unknownTool(String(name), surfaces.of(view, client)) : unknownPrompt(String(name))
+  }
   let provider = target.provider
   // Of a tool that stands for another one, that of the other; nothing is called.
   await target.redirect?.(exchange, async (other) => {
@@ -69,7 +75,10 @@ export async function providerOf (parts: GatewayParts, exchange: Exchange<View>)
 export const getPrompt: Method = async (parts, exchange) => {
   const { resolver, forwarder } = parts
   const { name } = exchange.params
-  if (typeof name !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the prompt\'s name')
+  if (typeof name !== 'string') {
+    throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the ' +
+    'prompt\'s name')
+  }
   const target = await resolved(parts, exchange, name, async () => await resolver.named(exchange, 'prompts', name))
   if (!target) throw unknownPrompt(name)
   return await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })
@@ -78,7 +87,8 @@ export const getPrompt: Method = async (parts, exchange) => {
 /** `resources/read`. */
 export const readResource: Method = async (parts, exchange) => {
   const { resolver, forwarder } = parts
-  const target = await resolved(parts, exchange, String(exchange.params.uri), async () => await resolver.reader(exchange))
+  const target =
+    await resolved(parts, exchange, String(exchange.params.uri), async () => await resolver.reader(exchange))
   return await forwarder.send(exchange, target.provider, target.key, { uri: JSON.stringify(target.key) })
 }
 
@@ -89,15 +99,18 @@ export const completionComplete: Method = async ({ resolver, forwarder }, exchan
     const target = await resolver.named(exchange, 'prompts', ref.name)
     if (!target) throw unknownPrompt(ref.name)
     const refText = memberOf(exchange.paramsText, 'ref') ?? '{}'
-    return await forwarder.send(exchange, target.provider, undefined, { ref: withMembers(refText, { name: JSON.stringify(target.key) }) })
+    return await forwarder
+      .send(exchange, target.provider, undefined, { ref: withMembers(refText, { name: JSON.stringify(target.key) }) })
   }
   if (isObject(ref) && ref.type === 'ref/resource' && typeof ref.uri === 'string') {
     const { uri } = ref
-    const target = await resolver.find(exchange, (surface) => surface.parts.resourceTemplates.targets.get(uri) ?? readerOf(surface, uri))
+    const target = await resolver.find(exchange, (surface) =>
+      surface.parts.resourceTemplates.targets.get(uri) ?? readerOf(surface, uri))
     if (!target) throw new RpcError(code.invalidParams, `Unknown resource template: ${uri}`, 'unknown-resource')
     return await forwarder.send(exchange, target.provider, undefined)
   }
-  throw new RpcError(code.invalidParams, 'Invalid params: "ref" must be a ref/prompt with a name or a ref/resource with a uri')
+  throw new RpcError(code.invalidParams, 'Invalid params: "ref" must be a ref/prompt with a name or a ref/resource ' +
+    'with a uri')
 }
 
 /** `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`. Large ones have several pages. */
@@ -111,6 +124,9 @@ export const listMethod = (kind: ListKind): Method => async ({ resolver, news, h
   const { list } = surface.parts[kind]
   news.saw(client, list)
   let { entries } = list
-  for (const hook of hooks.onList) { const next = hook(exchange, kind, entries); entries = next instanceof Promise ? await next : next }
+  for (const hook of hooks.onList) {
+    const next = hook(exchange, kind, entries); entries =
+    next instanceof Promise ? await next : next
+  }
   return (entries === list.entries ? list : list.with(entries)).page(exchange.params.cursor)
 }

@@ -27,8 +27,12 @@ export const subscribe: Method = async ({ resolver, providers, news }, exchange)
 export const unsubscribe: Method = async ({ resolver, providers, news }, exchange) => {
   const { client, params: { uri } } = exchange
   const wasWanted = typeof uri === 'string' && news.wantedBy(client)?.remove(uri) === true
-  const provider = typeof uri === 'string' ? providers.usedBy(client).find((each) => each.subscriptions?.(client).includes(uri)) : undefined
-  if (provider?.unsubscribe) return await provider.unsubscribe(client, String(uri), withoutProgressToken(exchange.paramsText))
+  const provider = typeof uri === 'string'
+    ? providers.usedBy(client).find((each) => each.subscriptions?.(client).includes(uri))
+    : undefined
+  if (provider?.unsubscribe) {
+    return await provider.unsubscribe(client, String(uri), withoutProgressToken(exchange.paramsText))
+  }
   if (!wasWanted) await resolver.reader(exchange)
   return '{}'
 }
@@ -40,11 +44,14 @@ export const unsubscribe: Method = async ({ resolver, providers, news }, exchang
 export const setLevel: Method = async ({ resolver, providers }, exchange) => {
   const { client, params: { level }, view: { scope } } = exchange
   if (!isLevel(level)) {
-    throw new RpcError(code.invalidParams, `Invalid params: "level" must be a log level, not ${JSON.stringify(level) ?? 'nothing'}`)
+    throw new RpcError(code.invalidParams, 'Invalid params: "level" must be a log level, not ' +
+      `${JSON.stringify(level) ?? 'nothing'}`)
   }
   const { capabilities } = await resolver.settled(exchange)
   const logging = [...capabilities].filter(([, { logging }]) => logging !== undefined).map(([name]) => name)
-  if (scope.kind === 'server' && logging.length === 0) throw new RpcError(code.methodNotFound, 'Method not found: logging/setLevel')
+  if (scope.kind === 'server' && logging.length === 0) {
+    throw new RpcError(code.methodNotFound, 'Method not found: logging/setLevel')
+  }
   const { listener } = client
   if (!listener) return '{}'
   const former = listener.level
@@ -60,6 +67,8 @@ export const setLevel: Method = async ({ resolver, providers }, exchange) => {
     }
   }))
   // With several providers, none is awaited: one may be slow.
-  await (scope.kind === 'server' ? done : Promise.race([done, sleep(gatewayLimits.firstAnswerBudget, undefined, { ref: false })]))
+  await (scope.kind === 'server'
+    ? done
+    : Promise.race([done, sleep(gatewayLimits.firstAnswerBudget, undefined, { ref: false })]))
   return '{}'
 }

@@ -10,8 +10,8 @@ import { identityLimits } from '../limits.ts'
 export type Count<Request> = (request: Request, key: string) => Promise<number>
 
 /**
- * Counters: failed logins, registrations of accounts and of OAuth clients, authorization requests, wrong secrets of clients, uses of
- * templates, social logins.
+ * Counters: failed logins, registrations of accounts and of OAuth clients, authorization requests, wrong secrets of
+ * clients, uses of templates, social logins.
  */
 interface Counts<Request> {
   readonly failure: Count<Request>
@@ -26,7 +26,9 @@ interface Counts<Request> {
 /** The checks under one key, which run one after the other. `waiting` includes the running one. */
 interface Queue { waiting: number, last: Promise<unknown> }
 
-/** Rate limits for logins and registrations: by user and address over time, and by the number of concurrent requests. */
+/**
+ * Rate limits for logins and registrations: by user and address over time, and by the number of concurrent requests.
+ */
 export class Attempts<Request extends { ip: string }> {
   readonly #counts: Counts<Request>
   readonly #reset: (key: string) => Promise<void>
@@ -40,19 +42,24 @@ export class Attempts<Request extends { ip: string }> {
    * @param reset sets the count of failed logins under a key back to 0
    * @param refusals is told of wrong passwords and secrets
    */
-  constructor (counts: Counts<Request>, reset: (key: string) => Promise<void>, refusals: Pick<Refusals, 'note' | 'lockedOut'>) {
+  constructor (
+    counts: Counts<Request>, reset: (key: string) => Promise<void>, refusals: Pick<Refusals, 'note' | 'lockedOut'>
+  ) {
     this.#counts = counts
     this.#refusals = refusals
     this.#reset = reset
   }
 
   /**
-   * Checks a user's password. The passwords for one user from one address are checked one after the other, and each counts as a failure
-   * before its check, so that parallel guesses get no more attempts than others. The right password resets the count.
+   * Checks a user's password. The passwords for one user from one address are checked one after the other, and each
+   * counts as a failure before its check, so that parallel guesses get no more attempts than others. The right password
+   * resets the count.
    * @param check returns what it found, or undefined for a wrong password
    * @throws TooManyFailures, TooManyRequests, ShareError
    */
-  async check<Found> (request: Request, username: string, check: () => Promise<Found | undefined>): Promise<Found | undefined> {
+  async check<Found> (
+    request: Request, username: string, check: () => Promise<Found | undefined>
+  ): Promise<Found | undefined> {
     const key = `login ${sha256(`${foldName(username)}\n${normalizeIP(request.ip, 64)}`)}`
     return await this.#bounded(request, async () => await this.#queued(key, async () => {
       const seconds = await this.#counts.failure(request, key)
@@ -100,8 +107,8 @@ export class Attempts<Request extends { ip: string }> {
   }
 
   /**
-   * Checks the secret of an OAuth client, as `check` does a password: the secrets of one client from one address are checked one after the
-   * other, and the right one resets the count.
+   * Checks the secret of an OAuth client, as `check` does a password: the secrets of one client from one address are
+   * checked one after the other, and the right one resets the count.
    * @throws TooManyFailures, TooManyRequests
    */
   async checkSecret (request: Request, clientId: string, check: () => boolean): Promise<boolean> {
@@ -121,7 +128,10 @@ export class Attempts<Request extends { ip: string }> {
     return new errors.TooManyFailures(seconds)
   }
 
-  /** Runs work in one of `identityLimits.passwordRequests` places, of which each address has a share. @throws ShareError */
+  /**
+   * Runs work in one of `identityLimits.passwordRequests` places, of which each address has a share.
+   * @throws ShareError
+   */
   async #bounded<Result> ({ ip }: Request, work: () => Promise<Result>): Promise<Result> {
     const release = this.#shares.take(ownerAt(ip))
     try {

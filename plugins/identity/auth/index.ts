@@ -37,21 +37,21 @@ interface Auth {
   /**
    * The caller on the management API.
    * @param query false: a token in the query does not count
-   * @throws Unauthorized, also for an access token of another resource · InsufficientScope for one, by the route's effect · ForeignOrigin
-   * for a cookie that a page of others may have caused to be sent
+   * @throws Unauthorized, also for an access token of another resource · InsufficientScope for one, by the route's
+   *   effect · ForeignOrigin for a cookie that a page of others may have caused to be sent
    */
   management: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
   /**
-   * The caller who reads the metrics: a bearer key or an access token with the scope for changes, in `Authorization`, or a login token in
-   * `x-auth-token`. Neither the query, nor a cookie, nor `routing.skipAuth` stands for one.
+   * The caller who reads the metrics: a bearer key or an access token with the scope for changes, in `Authorization`,
+   * or a login token in `x-auth-token`. Neither the query, nor a cookie, nor `routing.skipAuth` stands for one.
    * @throws Unauthorized · InsufficientScope
    */
   operator: (request: FastifyRequest) => Promise<Principal>
   /** The user of an access token; undefined: the request has none that is valid. */
   token: (request: FastifyRequest) => Promise<Principal | undefined>
   /**
-   * The caller where credentials are optional: an invalid one is ignored, and an access token for another resource, or without the scope
-   * that running needs.
+   * The caller where credentials are optional: an invalid one is ignored, and an access token for another resource, or
+   * without the scope that running needs.
    */
   optional: (request: FastifyRequest) => Promise<Principal>
   /** Emits an event when access may have ended. */
@@ -60,11 +60,15 @@ interface Auth {
   origin: (request: FastifyRequest) => void
   /** Whether pages of this origin may read the gateway's answers. */
   trustsOrigin: (origin: string) => boolean
-  /** The user with this name and password; undefined: there is none. @throws TooManyFailures, TooManyRequests, ShareError */
+  /**
+   * The user with this name and password; undefined: there is none.
+   * @throws TooManyFailures, TooManyRequests, ShareError
+   */
   authenticate: (request: FastifyRequest, username: string, password: string) => Promise<User | undefined>
   /**
    * Changes the password of a principal who states the current one.
-   * @returns a new login token, since all former ones end, and a sentence for each rule that the password breaks without being refused
+   * @returns a new login token, since all former ones end, and a sentence for each rule that the password breaks
+   *   without being refused
    * @throws Unauthorized for a wrong current password, Forbidden, WeakPassword, and as `authenticate`
    */
   changePassword: (
@@ -92,7 +96,14 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   await app.register(jwt, {
     secret: jwtSecret ?? randomBytes(32).toString('hex'),
     sign: { algorithm: 'HS256', iss: issuer, aud: audience, expiresIn: jwtExpiresIn },
-    verify: { algorithms: ['HS256'], allowedIss: issuer, allowedAud: audience, requiredClaims: ['exp', 'iat', 'sub', 'iss', 'aud'] }
+    verify: {
+      algorithms: ['HS256'],
+      allowedIss: issuer,
+      allowedAud: audience,
+      requiredClaims: [
+        'exp', 'iat', 'sub', 'iss', 'aud'
+      ]
+    }
   })
   const claimsOf = (token: string): LoginClaims | undefined => {
     try {
@@ -145,7 +156,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
 
   const standingOf = (principal: Principal): Principal | undefined => {
     const snapshot = app.settings.current
-    if (principal.kind === 'anonymous') return snapshot.system.routing?.enableBearerAuth === false ? anonymous : undefined
+    if (principal.kind === 'anonymous') {
+      return snapshot.system.routing?.enableBearerAuth === false ? anonymous : undefined
+    }
     return principal.standing ? principal.standing(snapshot) : standingOfKey(principal, snapshot)
   }
   const standings = new Standings(standingOf)
@@ -182,18 +195,27 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     throw new errors.Unauthorized(missingOrWrong(headers, snapshot))
   }
 
-  /** Admits a principal to the management API. @throws Unauthorized, InsufficientScope for an access token, by the effect */
-  const admitManager = (principal: Principal | undefined, request: FastifyRequest, effect: Effect | undefined): Principal => {
+  /**
+   * Admits a principal to the management API.
+   * @throws Unauthorized, InsufficientScope for an access token, by the effect
+   */
+  const admitManager = (
+    principal: Principal | undefined, request: FastifyRequest, effect: Effect | undefined
+  ): Principal => {
     if (principal) {
       if (!isForAll(principal, app.config.basePath)) throw new errors.Unauthorized(otherResource)
       checkScopes(principal, effect)
       return principal
     }
     noteRefused(request, request.headers.authorization)
-    const wrong = request.headers.authorization === undefined ? '' : 'The credential in the Authorization header is not valid here. '
+    const wrong = request.headers.authorization === undefined
+      ? ''
+      : 'The credential in the Authorization header is ' +
+      'not valid here. '
     const restriction = restrictionOf(app.keys, request.headers, app.settings.current)
     throw new errors.Unauthorized(
-      `${restriction ?? wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key`
+      `${restriction ?? wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system ` +
+      'bearer key'
     )
   }
 
@@ -213,7 +235,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     transport: (request, named) => {
       inOneWay(request)
       const found: Identified = identifyFresh(request as RequestCredentials, 'mcp')
-      return found instanceof Promise ? found.then((principal) => admit(principal, request, named)) : admit(found, request, named)
+      return found instanceof Promise
+        ? found.then((principal) => admit(principal, request, named))
+        : admit(found, request, named)
     },
     management: async (request, { query } = { query: true }) => {
       inOneWay(request)
@@ -241,18 +265,30 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     },
     login
   })
-}, { name: 'auth', dependencies: ['config', 'refusals', 'keys', 'settings', 'access', 'access-tokens', 'social', 'throttle', 'users'] })
+}, {
+  name: 'auth',
+  dependencies: [
+    'config', 'refusals', 'keys', 'settings', 'access', 'access-tokens', 'social', 'throttle', 'users'
+  ]
+})
 
 /** The credentials in the headers that every program sends them in, and what tells whether a proxy passed them on. */
 function inHeadersOf ({ headers, socket }: FastifyRequest): RequestCredentials {
   const { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor } = headers
-  return { headers: { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor }, query: {}, socket }
+  return {
+    headers: { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor }, query: {}, socket
+  }
 }
 
-/** Refuses a request that sends a token in two ways (RFC 6750, section 2), whichever of the two would count. @throws TokenTwice */
+/**
+ * Refuses a request that sends a token in two ways (RFC 6750, section 2), whichever of the two would count.
+ * @throws TokenTwice
+ */
 function inOneWay ({ headers: { authorization }, query }: FastifyRequest): void {
   const { access_token: token } = query as { access_token?: unknown }
-  if (token !== undefined && authorization !== undefined && /^bearer /i.test(authorization)) throw new errors.TokenTwice()
+  if (token !== undefined && authorization !== undefined && /^bearer /i.test(authorization)) {
+    throw new errors.TokenTwice()
+  }
 }
 
 /** Whether a request changes and runs nothing (RFC 9110, section 9.2.1). */

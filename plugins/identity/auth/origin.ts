@@ -18,8 +18,8 @@ const parsed = (baseUrl: string | undefined): URL | undefined =>
   baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
 
 /**
- * Whether a request to this host is served. Others are refused, since a page can make its own name resolve to this gateway (DNS rebinding;
- * MCP Transports, "Security Warning").
+ * Whether a request to this host is served. Others are refused, since a page can make its own name resolve to this
+ * gateway (DNS rebinding; MCP Transports, "Security Warning").
  * @param host `Host`, or what a trusted proxy forwarded
  * @param baseUrl the public address as the operator stated it, whose host is served, too
  */
@@ -31,12 +31,15 @@ export function servesHost ({ hosts }: OriginRules, host: string | undefined, ba
 }
 
 /**
- * Whether a request names one host: in one `Host` header, which is that of a request line with a whole address (RFC 9112, section 3.2).
+ * Whether a request names one host: in one `Host` header, which is that of a request line with a whole address (RFC
+ * 9112, section 3.2).
  * @param raw the request as Node parsed it
  */
 export function namesOneHost ({ url = '', headers: { host = '' }, rawHeaders }: IncomingMessage): boolean {
   let hosts = 0
-  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++
+  }
   if (hosts > 1) return false
   // Almost all lines have a path alone; `*` is for OPTIONS.
   const [, authority] = url.startsWith('/') ? [] : /^https?:\/\/([^/?#]*)/i.exec(url) ?? []
@@ -56,7 +59,8 @@ export function checkOrigin (
   protocol = 'http'
 ): void {
   if (origin === undefined || origins.has(origin) || origin === parsed(baseUrl)?.origin) return
-  // The gateway listens on plain HTTP. Behind a proxy that terminates TLS, the origin is that of the public address, or the forwarded one.
+  // The gateway listens on plain HTTP. Behind a proxy that terminates TLS, the origin is that of the public address, or
+  // the forwarded one.
   if (origin.toLowerCase() !== `${protocol}://${host?.toLowerCase()}`) throw new errors.ForeignOrigin()
 }
 
@@ -74,7 +78,10 @@ export function originRules (listenHost: string, allowedHosts: string, allowedOr
   }
 }
 
-/** An entry of ALLOWED_HOSTS in the form that `nameOf` returns for the `Host` of browsers. @throws Error when it is invalid */
+/**
+ * An entry of ALLOWED_HOSTS in the form that `nameOf` returns for the `Host` of browsers.
+ * @throws Error when it is invalid
+ */
 function toHost (text: string): string {
   const url = parsed(`http://${isIPv6(text) ? `[${text}]` : text}`)
   if (!url || /[/\\?#@*]/.test(text)) {
@@ -86,7 +93,10 @@ function toHost (text: string): string {
   return url.hostname
 }
 
-/** An entry of ALLOWED_ORIGINS as browsers send origins: lower case, no final slash, no default port. @throws Error when it is invalid */
+/**
+ * An entry of ALLOWED_ORIGINS as browsers send origins: lower case, no final slash, no default port.
+ * @throws Error when it is invalid
+ */
 function toOrigin (text: string): string {
   const origin = text.replace(/\/$/, '').toLowerCase()
   const url = parsed(origin)

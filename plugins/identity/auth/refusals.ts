@@ -18,8 +18,9 @@ const nouns: Readonly<Record<CredentialKind, string>> = {
 }
 
 /**
- * Credentials that were refused: counted, and told in the log with the address that they came from. Of a flood, the log has the first lines
- * of a minute and the number of the others. Access tokens are not logged, since clients notice their end by that.
+ * Credentials that were refused: counted, and told in the log with the address that they came from. Of a flood, the log
+ * has the first lines of a minute and the number of the others. Access tokens are not logged, since clients notice
+ * their end by that.
  */
 export class Refusals {
   readonly counts: Record<CredentialKind, number> = { password: 0, key: 0, token: 0, secret: 0 }
@@ -30,8 +31,13 @@ export class Refusals {
   readonly #lockOuts = new BoundedMap<string, number>(identityLimits.refusals.lockOuts)
   readonly #lines: LineLimit
 
-  /** @param isUser whether there is a user of this name: other names are not told, since people type passwords where names belong */
-  constructor (warn: (details: object, sentence: string) => void, isUser: (name: string) => boolean, now: () => number = Date.now) {
+  /**
+   * @param isUser whether there is a user of this name: other names are not told, since people type passwords where
+   *   names belong
+   */
+  constructor (
+    warn: (details: object, sentence: string) => void, isUser: (name: string) => boolean, now: () => number = Date.now
+  ) {
     this.#warn = warn
     this.#isUser = isUser
     this.#now = now
@@ -71,7 +77,9 @@ export class Refusals {
   #told (kind: CredentialKind, name: string | undefined): { details: object, words: string } {
     if (name === undefined) return { details: {}, words: '' }
     if (kind === 'secret') return { details: {}, words: 'an OAuth client' }
-    return this.#isUser(name) ? { details: { name }, words: JSON.stringify(name) } : { details: {}, words: 'a user that does not exist' }
+    return this.#isUser(name)
+      ? { details: { name }, words: JSON.stringify(name) }
+      : { details: {}, words: 'a user that does not exist' }
   }
 
   #tell (details: object, sentence: string): void {

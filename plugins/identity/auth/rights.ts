@@ -9,10 +9,15 @@ import { headerOf, mayRun, mcpScope, type Principal } from '../../settings/index
 /** The scope that a route of the management API needs, by its effect; reading needs none. */
 const scopeOf = { read: undefined, run: 'mcp', change: 'manage' } as const
 
-/** Checks what an access token may do on the management API. Other credentials have no scopes. @throws InsufficientScope */
+/**
+ * Checks what an access token may do on the management API. Other credentials have no scopes.
+ * @throws InsufficientScope
+ */
 export function checkScopes ({ scopes }: Principal, effect: Effect = 'change'): void {
   const needed = scopeOf[effect]
-  if (scopes !== undefined && needed !== undefined && !scopes.includes(needed)) throw new errors.InsufficientScope(needed)
+  if (scopes !== undefined && needed !== undefined && !scopes.includes(needed)) {
+    throw new errors.InsufficientScope(needed)
+  }
 }
 
 /** The refusal of a token for another resource. */
@@ -34,8 +39,9 @@ export function checkToken (principal: Principal, { url, routeOptions }: Fastify
 }
 
 /**
- * Whether a credential is for the gateway as a whole, as the management API and tools over plain HTTP need it: an access token without a
- * resource, or for the gateway's address, its `/mcp` or its `/api` (RFC 8707). A token for one server or group is not.
+ * Whether a credential is for the gateway as a whole, as the management API and tools over plain HTTP need it: an
+ * access token without a resource, or for the gateway's address, its `/mcp` or its `/api` (RFC 8707). A token for one
+ * server or group is not.
  */
 export const isForAll = ({ audience }: Principal, basePath: string): boolean =>
   audience === undefined || [basePath, `${basePath}/mcp`, `${basePath}/api`].includes(audience)

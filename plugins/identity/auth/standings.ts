@@ -5,9 +5,9 @@ import type { Principal } from '../../settings/index.ts'
 export type StandingOf = (principal: Principal) => Principal | undefined
 
 /**
- * Emits `changed` after each change of the settings and each revocation of a credential: the only events that end access. Owners of
- * sessions and calls in flight then check the standing of their principals. Emits `expired` with the id of a credential that its client may
- * renew: nothing more is sent to the client until then.
+ * Emits `changed` after each change of the settings and each revocation of a credential: the only events that end
+ * access. Owners of sessions and calls in flight then check the standing of their principals. Emits `expired` with the
+ * id of a credential that its client may renew: nothing more is sent to the client until then.
  */
 export class Standings extends EventEmitter<{ changed: [StandingOf], expired: [id: string] }> {
   readonly #current: StandingOf

@@ -14,10 +14,15 @@ declare module 'fastify' {
   }
 }
 
-/** A store for the rate limiter, on counters that all replicas share. While they are unavailable, attempts are refused, not uncounted. */
+/**
+ * A store for the rate limiter, on counters that all replicas share. While they are unavailable, attempts are refused,
+ * not uncounted.
+ */
 function storeOn (counters: Counters): FastifyRateLimitStoreCtor {
   return class CounterStore {
-    incr (key: string, done: (error: Error | null, result?: { current: number, ttl: number }) => void, window: number): void {
+    incr (
+      key: string, done: (error: Error | null, result?: { current: number, ttl: number }) => void, window: number
+    ): void {
       counters.hit(key, window).then(
         ({ count, left }) => { done(null, { current: count, ttl: left }) },
         (error: unknown) => { done(toHttpError(error)) }

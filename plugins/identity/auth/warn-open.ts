@@ -8,8 +8,8 @@ import { goodSecret } from '../../base/secrets/index.ts'
 const interval = 15 * 60_000
 
 /**
- * Logs a warning when `routing.skipAuth` is on, which makes everybody who reaches the gateway an admin; repeatedly, and as an error, when
- * other machines reach it.
+ * Logs a warning when `routing.skipAuth` is on, which makes everybody who reaches the gateway an admin; repeatedly, and
+ * as an error, when other machines reach it.
  */
 export function warnOfSkippedAuth (app: FastifyInstance): void {
   const { env } = app.config
@@ -25,7 +25,8 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
     const consequence = 'is an admin here, and may start processes'
     if (signs !== '') {
       app.log.error(
-        `routing.skipAuth is on and other machines reach the gateway (${signs}): everybody who reaches it ${consequence}. Turn it off`
+        `routing.skipAuth is on and other machines reach the gateway (${signs}): everybody who reaches it ` +
+        `${consequence}. Turn it off`
       )
     } else if (!isRepeated) app.log.warn(`routing.skipAuth is on: everybody on this machine ${consequence}`)
   }
@@ -54,8 +55,8 @@ export function exposureSigns ({ host, allowedHosts, address }: Exposure): strin
 }
 
 /**
- * Logs a warning when callers without credentials can run tools and other machines reach the gateway. PUBLIC_TOOLS=public is a decision:
- * each of these servers was marked.
+ * Logs a warning when callers without credentials can run tools and other machines reach the gateway.
+ * PUBLIC_TOOLS=public is a decision: each of these servers was marked.
  */
 export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): void {
   const { basePath, env } = app.config
@@ -67,7 +68,9 @@ export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): vo
     const { routing } = system
     const signs = exposureSigns({ host, allowedHosts, address: statedAddress(system, env) }).join(' and ')
     const overHttp = publicTools === 'off' ? 0 : countServers(app.access, app.access.open(anonymous, {}, 'server'))
-    const overMcp = routing?.enableBearerAuth === false ? countServers(app.access, makeView(anonymous, { kind: 'global' })) : 0
+    const overMcp = routing?.enableBearerAuth === false
+      ? countServers(app.access, makeView(anonymous, { kind: 'global' }))
+      : 0
     const ways = [
       ...overHttp > 0 ? [`under ${basePath}/api/tools, whatever routing.enableBearerAuth says`] : [],
       ...overMcp > 0 ? [`under ${basePath}/mcp, since routing.enableBearerAuth is off`] : []
@@ -75,10 +78,13 @@ export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): vo
     const found = signs === '' || ways === '' ? '' : `${ways} (${signs}; PUBLIC_TOOLS=${publicTools})`
     if (found !== '' && found !== warned) {
       const servers = Math.max(overHttp, overMcp)
-      const closing = [...overHttp > 0 ? ['PUBLIC_TOOLS=off'] : [], ...overMcp > 0 ? ['routing.enableBearerAuth on'] : []].join(' and ')
+      const closing =
+        [...overHttp > 0 ? ['PUBLIC_TOOLS=off'] : [], ...overMcp > 0 ? ['routing.enableBearerAuth on'] : []]
+          .join(' and ')
       app.log.warn(
         { servers, publicTools },
-        `Everybody who reaches this gateway may run the tools of ${servers} of its servers without credentials, ${found}. ` +
+        `Everybody who reaches this gateway may run the tools of ${servers} of its servers without credentials, ` +
+        `${found}. ` +
         `Set PUBLIC_TOOLS=public to open only servers that are marked public, or ${closing}`
       )
     }
@@ -93,7 +99,8 @@ const placeholders = new Set(['secret', 'changeme', 'change-me', 'password', 'yo
 /** @param secret signs login tokens; undefined: they are valid until the process ends */
 export function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {
   if (secret === undefined) {
-    app.log.warn(`JWT_SECRET is not set, and no secret is kept: logins end when the gateway stops. Set it to ${goodSecret}`)
+    app.log.warn('JWT_SECRET is not set, and no secret is kept: logins end when the gateway stops. Set it to ' +
+      `${goodSecret}`)
   } else if (Buffer.byteLength(secret) < 32 || placeholders.has(secret.toLowerCase())) {
     app.log.warn(`JWT_SECRET is weak: use ${goodSecret}`)
   }

@@ -18,7 +18,8 @@ export default fp(async (app) => {
   // Tokens that a person has written into the file, or a key of another gateway's file.
   app.settings.on('committed', ({ former, next }) => {
     if (next.keys === former.keys) return
-    const hashed = [...next.keys.values()].filter(({ id, token }) => token === undefined && former.keys.get(id)?.token !== undefined)
+    const hashed =
+      [...next.keys.values()].filter(({ id, token }) => token === undefined && former.keys.get(id)?.token !== undefined)
     if (hashed.length === 0) return
     const names = hashed.slice(0, 10).map(({ name }) => JSON.stringify(name)).join(', ')
     const more = hashed.length > 10 ? ` and ${hashed.length - 10} more` : ''

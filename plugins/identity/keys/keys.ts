@@ -14,11 +14,12 @@ import { expiryOf, toExpiry, Usage } from './state.ts'
 import { identityLimits } from '../limits.ts'
 
 /** The members of a new key that a caller sends. */
-type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
-  name: string
-  /** ISO 8601; null: it never expires. */
-  expiresAt?: string | null
-}
+type NewKey =
+  Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
+    name: string
+    /** ISO 8601; null: it never expires. */
+    expiresAt?: string | null
+  }
 
 /** A key as the API answers it. `token` is a mask, but for the answer that creates the key. */
 type ShownKey = Required<
@@ -79,8 +80,8 @@ export class Keys {
   }
 
   /**
-   * Turns the one key of old settings (`routing.bearerAuthKey`) into a bearer key. Only once: an old file that is put back does not
-   * bring back a key that was deleted meanwhile.
+   * Turns the one key of old settings (`routing.bearerAuthKey`) into a bearer key. Only once: an old file that is put
+   * back does not bring back a key that was deleted meanwhile.
    */
   async migrate (): Promise<void> {
     if (this.#readonly || !this.#settings.current.system.routing?.bearerAuthKey) return
@@ -110,16 +111,20 @@ export class Keys {
 
   /** The keys that a principal may manage: all for an admin, a user's own otherwise. */
   list (principal: Principal): ShownKey[] {
-    return [...this.#settings.current.keys.values()].filter((key) => isOwn(principal, key)).map((key) => this.#shown(key))
+    return [...this.#settings.current.keys.values()].filter((key) => isOwn(principal, key)).map((key) =>
+      this.#shown(key))
   }
 
   /** @throws NoSuch, Forbidden for another user's */
-  get (principal: Principal, id: string): ShownKey { return this.#shown(managed(this.#settings.current, principal, id)) }
+  get (principal: Principal, id: string): ShownKey {
+    return this.#shown(managed(this.#settings.current, principal, id))
+  }
 
   /**
-   * Creates a key. Without a kind or a scope it is one of its caller's, good for MCP. A user who is not an admin makes no others. Its maker
-   * is recorded: the caller, or the maker of the system key that the caller uses.
-   * @returns the key with its token, which is not shown again, and warnings for names that it has and that do not exist yet
+   * Creates a key. Without a kind or a scope it is one of its caller's, good for MCP. A user who is not an admin makes
+   * no others. Its maker is recorded: the caller, or the maker of the system key that the caller uses.
+   * @returns the key with its token, which is not shown again, and warnings for names that it has and that do not exist
+   *   yet
    * @throws InvalidInput, LimitReached
    */
   async create (principal: Principal, { name, ...asked }: NewKey): Promise<{ data: ShownKey, warnings: string[] }> {
@@ -138,7 +143,8 @@ export class Keys {
     const key: BearerKey = { ...base, ...scope, enabled }
     const snapshot = await this.#settings.change(({ users, keys }) => {
       Object.assign(key, authorship(users, principal, key.kind, principal.isAdmin ? asked : {}))
-      if (!principal.isAdmin && [...keys.values()].filter((other) => isOwn(principal, other)).length >= identityLimits.keysPerUser) {
+      if (!principal.isAdmin &&
+          [...keys.values()].filter((other) => isOwn(principal, other)).length >= identityLimits.keysPerUser) {
         throw new errors.ShareUsed(`You have ${identityLimits.keysPerUser} bearer keys already: remove one first`)
       }
       return [{ entity: 'bearerKeys', key: key.id, value: key }]
@@ -151,8 +157,8 @@ export class Keys {
   }
 
   /**
-   * Changes a key. A user may change `name` and `enabled` of its own keys. Kind and owner cannot be changed, since somebody has the token.
-   * Who gives it more rights is its maker from then on, unless that is the operator.
+   * Changes a key. A user may change `name` and `enabled` of its own keys. Kind and owner cannot be changed, since
+   * somebody has the token. Who gives it more rights is its maker from then on, unless that is the operator.
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async update (principal: Principal, id: string, change: KeyChange): Promise<{ data: ShownKey, warnings: string[] }> {
@@ -220,18 +226,22 @@ function managed ({ keys }: Snapshot, principal: Principal, id: string): BearerK
 }
 
 /**
- * Refuses a name that nothing may have, and invisible characters in the name of a key, since people must be able to tell names apart.
+ * Refuses a name that nothing may have, and invisible characters in the name of a key, since people must be able to
+ * tell names apart.
  * @throws InvalidInput
  */
 function checkLabel (name: string): void {
-  if (/[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u.test(name)) throw new errors.InvalidInput('"name" must not have control characters')
+  if (/[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u.test(name)) {
+    throw new errors.InvalidInput('"name" must not have ' +
+    'control characters')
+  }
   const problem = prototypeProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"name" ${problem}`)
 }
 
 /**
- * A sentence for each server, group and user that a key names and that does not exist. It opens a server or group as soon as somebody
- * creates it. Scopes may list thousands of names: beyond `mostWarnings` they are counted.
+ * A sentence for each server, group and user that a key names and that does not exist. It opens a server or group as
+ * soon as somebody creates it. Scopes may list thousands of names: beyond `mostWarnings` they are counted.
  */
 function unknownNames (
   { groups, servers, users }: Snapshot,
@@ -241,10 +251,12 @@ function unknownNames (
   const groupNames = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
   const unknown = [
     ...accessType === 'groups' || accessType === 'custom'
-      ? allowedGroups.filter((name) => !groupNames.has(name)).map((name) => `There is no group ${JSON.stringify(name)} yet: ${opensLater}`)
+      ? allowedGroups.filter((name) => !groupNames.has(name)).map((name) => 'There is no group ' +
+        `${JSON.stringify(name)} yet: ${opensLater}`)
       : [],
     ...accessType === 'servers' || accessType === 'custom'
-      ? allowedServers.filter((name) => !servers.has(name)).map((name) => `There is no server ${JSON.stringify(name)} yet: ${opensLater}`)
+      ? allowedServers.filter((name) => !servers.has(name)).map((name) => 'There is no server ' +
+        `${JSON.stringify(name)} yet: ${opensLater}`)
       : [],
     ...owner === undefined || users.has(owner)
       ? []

@@ -12,7 +12,9 @@ type Users = ReadonlyMap<string, User>
 export const userScope: Scope = { kind: 'user', accessType: 'all', allowedGroups: [], allowedServers: [] }
 
 /** The scope of lists without an access type: only what they name. */
-export function accessOf ({ allowedGroups, allowedServers }: Pick<Asked, 'allowedGroups' | 'allowedServers'>): Scope['accessType'] {
+export function accessOf (
+  { allowedGroups, allowedServers }: Pick<Asked, 'allowedGroups' | 'allowedServers'>
+): Scope['accessType'] {
   if (allowedServers === undefined || (allowedServers.length === 0 && (allowedGroups?.length ?? 0) > 0)) return 'groups'
   return allowedGroups === undefined || (allowedGroups.length === 0 && allowedServers.length > 0) ? 'servers' : 'custom'
 }
@@ -26,7 +28,8 @@ export function scopeAsked (asked: Asked): Scope {
   const hasLists = allowedGroups !== undefined || allowedServers !== undefined
   if (kind === 'system' && accessType === undefined && !hasLists) {
     throw new errors.InvalidInput(
-      '"accessType" says what a system key opens: "all", the management API included, or "groups", "servers" or "custom"'
+      '"accessType" says what a system key opens: "all", the management API included, or "groups", "servers" or ' +
+      '"custom"'
     )
   }
   return {
@@ -38,8 +41,8 @@ export function scopeAsked (asked: Asked): Scope {
 }
 
 /**
- * The owner and the maker of a new key. A key without a kind is its caller's; who has no account, as the guest and `system`, names an
- * owner.
+ * The owner and the maker of a new key. A key without a kind is its caller's; who has no account, as the guest and
+ * `system`, names an owner.
  * @throws InvalidInput
  */
 export function authorship (
@@ -66,10 +69,12 @@ export function authorship (
   }
   if (kind !== 'user' && owner !== undefined) {
     if (users.get(owner)?.isAdmin !== true) {
-      throw new errors.InvalidInput(`"owner": ${JSON.stringify(owner)} is no admin, so that a system key of theirs would open nothing`)
+      throw new errors.InvalidInput(`"owner": ${JSON.stringify(owner)} is no admin, so that a system key of theirs ` +
+        'would open nothing')
     }
     if (isByKey && self !== undefined && owner !== self) {
-      throw new errors.InvalidInput(`"owner": with a key of ${JSON.stringify(self)} you make system keys of ${JSON.stringify(self)} only`)
+      throw new errors.InvalidInput(`"owner": with a key of ${JSON.stringify(self)} you make system keys of ` +
+        `${JSON.stringify(self)} only`)
     }
   }
   const sponsors = sponsorsOf(users, principal)
@@ -91,21 +96,27 @@ export function makerOf (sponsors: readonly string[], owner: string | undefined)
 }
 
 /** The members of a key that a caller sends. One with the same value as before is not a change. */
-export type KeyChange = Partial<Omit<BearerKey, 'id' | 'token' | 'tokenHash' | 'tokenMask' | 'createdAt' | 'lastUsedAt' | 'expiresAt'>> & {
+export type KeyChange =
+  Partial<Omit<BearerKey, 'id' | 'token' | 'tokenHash' | 'tokenMask' | 'createdAt' | 'lastUsedAt' | 'expiresAt'>> & {
   /** Null: it never expires. */
-  expiresAt?: string | null
-}
+    expiresAt?: string | null
+  }
 
-const defaults: KeyChange = { kind: 'system', accessType: 'all', allowedGroups: [], allowedServers: [], enabled: true, expiresAt: null }
+const defaults: KeyChange = {
+  kind: 'system', accessType: 'all', allowedGroups: [], allowedServers: [], enabled: true, expiresAt: null
+}
 
 /**
  * A key after a change.
- * @throws InvalidInput when nothing is sent, or for a member that cannot be changed; Forbidden for a member that only an admin may change
+ * @throws InvalidInput when nothing is sent, or for a member that cannot be changed; Forbidden for a member that only
+ *   an admin may change
  */
 export function changed (key: BearerKey, asked: KeyChange, byAdmin: boolean): BearerKey {
   const before: KeyChange = { ...defaults, ...key }
-  const change = withScope(typeof asked.expiresAt === 'string' ? { ...asked, expiresAt: toExpiry(asked.expiresAt) } : asked, before)
-  const given = (Object.keys(change) as Array<keyof KeyChange>).filter((member) => members.has(member) && change[member] !== undefined)
+  const change =
+    withScope(typeof asked.expiresAt === 'string' ? { ...asked, expiresAt: toExpiry(asked.expiresAt) } : asked, before)
+  const given = (Object.keys(change) as Array<keyof KeyChange>).filter((member) =>
+    members.has(member) && change[member] !== undefined)
   if (given.length === 0) {
     throw new errors.InvalidInput(
       'There is nothing to change: send "name" or "enabled", ' +
@@ -115,11 +126,16 @@ export function changed (key: BearerKey, asked: KeyChange, byAdmin: boolean): Be
   const differing = given.filter((member) => JSON.stringify(change[member]) !== JSON.stringify(before[member]))
   const fixed = differing.find((member) => member === 'kind' || member === 'owner')
   const own = differing.every((member) => member === 'name' || member === 'enabled')
-  if (!byAdmin && !own) throw new errors.Forbidden('You may change "name" and "enabled" of your bearer keys; ask an admin for more')
-  if (fixed !== undefined) {
-    throw new errors.InvalidInput(`"${fixed}" of a bearer key cannot be changed, since its token is in somebody's hands: make a new key`)
+  if (!byAdmin && !own) {
+    throw new errors.Forbidden('You may change "name" and "enabled" of your bearer keys; ask an ' +
+    'admin for more')
   }
-  const { expiresAt, ...rest } = { ...key, ...Object.fromEntries(differing.map((member) => [member, change[member]])) } as BearerKey
+  if (fixed !== undefined) {
+    throw new errors.InvalidInput(`"${fixed}" of a bearer key cannot be changed, since its token is in somebody's ` +
+      'hands: make a new key')
+  }
+  const { expiresAt, ...rest } =
+    { ...key, ...Object.fromEntries(differing.map((member) => [member, change[member]])) } as BearerKey
   return expiresAt === undefined || expiresAt === null ? rest : { ...rest, expiresAt }
 }
 
@@ -132,4 +148,6 @@ function withScope (change: KeyChange, before: KeyChange): KeyChange {
     : change
 }
 
-const members = new Set<keyof KeyChange>(['name', 'kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers', 'enabled', 'expiresAt'])
+const members = new Set<keyof KeyChange>(
+  ['name', 'kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers', 'enabled', 'expiresAt']
+)

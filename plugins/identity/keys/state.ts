@@ -34,7 +34,8 @@ export class Usage {
 }
 
 /** Whether the stored time of a key is newer, as another replica may have seen a later use. */
-const isNewer = ({ lastUsedAt }: BearerKey, used: number): boolean => lastUsedAt !== undefined && Date.parse(lastUsedAt) >= used
+const isNewer = ({ lastUsedAt }: BearerKey, used: number): boolean =>
+  lastUsedAt !== undefined && Date.parse(lastUsedAt) >= used
 
 const changesOf = (keys: Snapshot['keys'], used: ReadonlyArray<readonly [id: string, at: number]>): Change[] =>
   used.flatMap(([id, at]): Change[] => {
@@ -43,7 +44,10 @@ const changesOf = (keys: Snapshot['keys'], used: ReadonlyArray<readonly [id: str
     return [{ entity: 'bearerKeys', key: id, value: { ...withoutToken(key), lastUsedAt: new Date(at).toISOString() } }]
   })
 
-/** When a key expires, in ms since the epoch; Infinity: never. A date in a settings file that cannot be read counts as long past. */
+/**
+ * When a key expires, in ms since the epoch; Infinity: never. A date in a settings file that cannot be read counts as
+ * long past.
+ */
 export function expiryOf ({ expiresAt }: BearerKey): number {
   if (expiresAt === undefined) return Infinity
   const time = Date.parse(expiresAt)
@@ -52,8 +56,12 @@ export function expiryOf ({ expiresAt }: BearerKey): number {
 
 /** A date as it is stored. @param text a date and time with its zone (ISO 8601) @throws InvalidInput */
 export function toExpiry (text: string): string {
-  const isDate = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text))
-  if (!isDate) throw new errors.InvalidInput('"expiresAt" must be a date and time with its zone, such as "2030-01-31T12:00:00Z"')
+  const isDate =
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text))
+  if (!isDate) {
+    throw new errors.InvalidInput('"expiresAt" must be a date and time with its zone, such as ' +
+    '"2030-01-31T12:00:00Z"')
+  }
   return new Date(text).toISOString()
 }
 
@@ -61,8 +69,8 @@ export function toExpiry (text: string): string {
 type List = 'allowedServers' | 'allowedGroups'
 
 /**
- * The changes to keys when servers or groups are removed: the names leave their scopes. A key made for a removed server or group must
- * not open a new one of the same name.
+ * The changes to keys when servers or groups are removed: the names leave their scopes. A key made for a removed server
+ * or group must not open a new one of the same name.
  */
 export const withoutNames = (snapshot: Snapshot, list: List, names: readonly string[]): Change[] =>
   relisted(snapshot, list, names, (listed) => listed.filter((name) => !names.includes(name)))
@@ -72,7 +80,9 @@ export const withNewName = (snapshot: Snapshot, list: List, name: string, newNam
   relisted(snapshot, list, [name], (listed) => [...new Set(listed.map((each) => each === name ? newName : each))])
 
 /** Changes the lists of those keys that list one of the names. */
-function relisted ({ keys }: Snapshot, list: List, names: readonly string[], change: (listed: readonly string[]) => string[]): Change[] {
+function relisted (
+  { keys }: Snapshot, list: List, names: readonly string[], change: (listed: readonly string[]) => string[]
+): Change[] {
   return [...keys.values()].flatMap((key): Change[] => {
     const listed = key[list]
     if (!listed?.some((name) => names.includes(name))) return []

@@ -6,7 +6,8 @@ import { authMethods, manageScope, type OAuthSettings } from './settings.ts'
 import { identityLimits } from '../limits.ts'
 
 /** The members of a client that it states itself, or an admin for it. */
-export type ClientMetadata = Omit<OAuthClient, 'clientId' | 'secretHash' | 'registrationTokenHash' | 'origin' | 'createdAt' | 'lastUsedAt'>
+export type ClientMetadata =
+  Omit<OAuthClient, 'clientId' | 'secretHash' | 'registrationTokenHash' | 'origin' | 'createdAt' | 'lastUsedAt'>
 
 const invalid = (description: string): OAuthError => new OAuthError('invalid_client_metadata', description)
 
@@ -14,7 +15,10 @@ function text (metadata: Readonly<Record<string, unknown>>, name: string): strin
   const value = metadata[name]
   if (value === undefined) return undefined
   if (typeof value !== 'string') throw invalid(`"${name}" must be a string`)
-  if (value.length > identityLimits.oauth.uri) throw invalid(`"${name}" is longer than ${identityLimits.oauth.uri} characters`)
+  if (value.length > identityLimits.oauth.uri) {
+    throw invalid(`"${name}" is longer than ${identityLimits.oauth.uri} ` +
+    'characters')
+  }
   return value
 }
 
@@ -22,21 +26,25 @@ function text (metadata: Readonly<Record<string, unknown>>, name: string): strin
 function address (metadata: Readonly<Record<string, unknown>>, name: string): string | undefined {
   const value = text(metadata, name)
   if (value === undefined) return undefined
-  if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) throw invalid(`"${name}" must be an http or https address`)
+  if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
+    throw invalid(`"${name}" must be an http ` +
+    'or https address')
+  }
   return value
 }
 
 function list (metadata: Readonly<Record<string, unknown>>, name: string): readonly string[] | undefined {
   const value = metadata[name]
   if (value === undefined) return undefined
-  const isList = Array.isArray(value) && value.length <= 20 && value.every((each) => typeof each === 'string' && each.length <= 256)
+  const isList =
+    Array.isArray(value) && value.length <= 20 && value.every((each) => typeof each === 'string' && each.length <= 256)
   if (!isList) throw invalid(`"${name}" must be a list of short strings`)
   return value as string[]
 }
 
 /**
- * The grants that a client uses; all that are allowed, where it does not say. A client that registers itself gets those that are allowed,
- * in place of what it asks for (RFC 7591, section 3.2.1): many ask for all that they know of.
+ * The grants that a client uses; all that are allowed, where it does not say. A client that registers itself gets those
+ * that are allowed, in place of what it asks for (RFC 7591, section 3.2.1): many ask for all that they know of.
  */
 function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings): readonly string[] {
   const allowed: readonly string[] = settings.dynamicRegistration.allowedGrantTypes
@@ -47,8 +55,9 @@ function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OA
 }
 
 /**
- * The scopes of a client that registers itself: those that it names and may have, all where it names none. Without `mcp` no MCP route is
- * open to it, so it has that in any case: some name those of OpenID Connect alone, and ask for `mcp` when they are told of it.
+ * The scopes of a client that registers itself: those that it names and may have, all where it names none. Without
+ * `mcp` no MCP route is open to it, so it has that in any case: some name those of OpenID Connect alone, and ask for
+ * `mcp` when they are told of it.
  */
 function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }: OAuthSettings): string {
   const possible = allowedScopes.filter((scope) => scope !== manageScope)
@@ -62,11 +71,14 @@ function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }
 }
 
 /**
- * Reads the metadata of a client that registers itself (RFC 7591, section 2). Members that are not known are ignored, and
- * `application_type` as well: every client may have redirect URIs of either kind. It cannot have the scope `manage`.
+ * Reads the metadata of a client that registers itself (RFC 7591, section 2). Members that are not known are ignored,
+ * and `application_type` as well: every client may have redirect URIs of either kind. It cannot have the scope
+ * `manage`.
  * @throws OAuthError `invalid_client_metadata`, `invalid_redirect_uri`
  */
-export function readClientMetadata (metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings): ClientMetadata {
+export function readClientMetadata (
+  metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings
+): ClientMetadata {
   const redirectUris = checkRedirectUris(metadata.redirect_uris)
   const grantTypes = grantTypesOf(metadata, settings)
   const responseTypes = list(metadata, 'response_types') ?? ['code']
@@ -88,7 +100,10 @@ export function readClientMetadata (metadata: Readonly<Record<string, unknown>>,
     softwareVersion: text(metadata, 'software_version')
   }
   const stated: ClientMetadata = {
-    name: name === undefined || name.trim() === '' ? 'An application without a name' : name.slice(0, identityLimits.oauth.name),
+    name: name === undefined ||
+      name.trim() === ''
+      ? 'An application without a name'
+      : name.slice(0, identityLimits.oauth.name),
     redirectUris,
     grantTypes,
     responseTypes,
@@ -97,7 +112,8 @@ export function readClientMetadata (metadata: Readonly<Record<string, unknown>>,
     ...Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined))
   }
   if (Buffer.byteLength(JSON.stringify(stated)) > identityLimits.oauth.metadata) {
-    throw invalid(`The metadata are larger than ${identityLimits.oauth.metadata} bytes: state fewer or shorter redirect URIs and addresses`)
+    throw invalid(`The metadata are larger than ${identityLimits.oauth.metadata} bytes: state fewer or shorter ` +
+      'redirect URIs and addresses')
   }
   return stated
 }
@@ -125,8 +141,12 @@ export function toRegistered (client: OAuthClient): Record<string, unknown> {
   }
 }
 
-/** Schemes of well-known applications without a domain in them; all others must be a reversed domain (RFC 8252, section 7.1). */
-const knownSchemes = new Set(['cursor:', 'vscode:', 'vscode-insiders:', 'windsurf:', 'claude:', 'zed:', 'warp:', 'raycast:', 'goose:'])
+/**
+ * Schemes of well-known applications without a domain in them; all others must be a reversed domain (RFC 8252, section
+ * 7.1).
+ */
+const knownSchemes =
+  new Set(['cursor:', 'vscode:', 'vscode-insiders:', 'windsurf:', 'claude:', 'zed:', 'warp:', 'raycast:', 'goose:'])
 
 /** Of the loopback addresses, those that RFC 8252 names (section 7.3): the library takes no others. */
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
@@ -141,8 +161,16 @@ function problemOf (uri: string): string | undefined {
   if (uri.includes('#')) return 'has a fragment'
   if (username !== '' || password !== '') return 'holds a user'
   if (protocol === 'https:') return loopbackHosts.has(hostname) ? 'is a loopback address, which takes http' : undefined
-  if (protocol === 'http:') return loopbackHosts.has(hostname) ? undefined : 'is not encrypted: http is for loopback addresses only'
-  return protocol.includes('.') || knownSchemes.has(protocol) ? undefined : 'has a scheme that is neither https nor a reversed domain'
+  if (protocol === 'http:') {
+    return loopbackHosts.has(hostname)
+      ? undefined
+      : 'is not encrypted: http is for loopback ' +
+    'addresses only'
+  }
+  return protocol.includes('.') || knownSchemes.has(protocol)
+    ? undefined
+    : 'has a scheme that is neither https nor ' +
+    'a reversed domain'
 }
 
 /** @param name of the member, for messages @throws OAuthError `invalid_redirect_uri` */
@@ -154,7 +182,10 @@ export function checkRedirectUris (uris: unknown, name = 'redirect_uris'): reado
   }
   for (const uri of uris) {
     const problem = problemOf(uri)
-    if (problem !== undefined) throw new OAuthError('invalid_redirect_uri', `${JSON.stringify(uri.slice(0, 200))} ${problem}`)
+    if (problem !== undefined) {
+      throw new OAuthError('invalid_redirect_uri', `${JSON.stringify(uri.slice(0, 200))} ` +
+      `${problem}`)
+    }
   }
   return uris
 }

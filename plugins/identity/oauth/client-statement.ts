@@ -15,9 +15,12 @@ const shown = new Set(['clientId', 'clientSecret', 'origin', 'clientUri', 'creat
 const changeable = Object.keys(OAuthClientUpdate.properties)
 
 /** A client, with the secrets that are shown only now. */
-export interface IssuedClient { readonly client: OAuthClient, readonly secret?: string, readonly registrationToken?: string }
+export interface IssuedClient {
+  readonly client: OAuthClient, readonly secret?: string, readonly registrationToken?: string
+}
 
-const timeOf = (time: number | undefined): string | undefined => time === undefined || time === 0 ? undefined : new Date(time).toISOString()
+const timeOf = (time: number | undefined): string | undefined =>
+  time === undefined || time === 0 ? undefined : new Date(time).toISOString()
 
 /** A client as the management API shows it. */
 export const toClientRecord = ({ client, secret }: IssuedClient): Static<typeof OAuthClientRecord> => ({
@@ -37,18 +40,25 @@ export const toClientRecord = ({ client, secret }: IssuedClient): Static<typeof 
 /** The scopes in a text (RFC 6749, section 3.3). */
 export const scopesIn = (scope: string): string[] => scope.split(' ').filter((each) => each !== '')
 
-/** Refuses a change that would change nothing, and members that mean nothing here or cannot be changed. @throws InvalidInput */
+/**
+ * Refuses a change that would change nothing, and members that mean nothing here or cannot be changed.
+ * @throws InvalidInput
+ */
 export function checkChange (statement: object, client: OAuthClient): void {
   checkUnchanged(statement, toClientRecord({ client }), ['clientId', 'origin', 'clientUri', 'createdAt'])
   const names = Object.keys(statement)
   const unknown = names.find((name) => !changeable.includes(name) && !shown.has(name))
-  if (unknown !== undefined) throw new errors.InvalidInput(`${JSON.stringify(unknown)} is not known; it takes ${changeable.join(', ')}`)
+  if (unknown !== undefined) {
+    throw new errors.InvalidInput(`${JSON.stringify(unknown)} is not known; it takes ` +
+    `${changeable.join(', ')}`)
+  }
   if (names.some((name) => changeable.includes(name))) return
   throw new errors.InvalidInput(`The body changes nothing: it takes ${changeable.join(', ')}`)
 }
 
 /**
- * Reads what an admin states of a client, and nothing else: members that are not stated stay, whatever the settings allow by now.
+ * Reads what an admin states of a client, and nothing else: members that are not stated stay, whatever the settings
+ * allow by now.
  * @param client the client that is changed; undefined: it is a new one
  * @throws InvalidInput in the words of the management API
  */
@@ -93,9 +103,12 @@ function grantsOf (grants: readonly string[]): readonly string[] {
   return allGrantTypes.filter((type) => grants.includes(type))
 }
 
-function scopeOf (scopes: readonly string[], { allowedScopes }: OAuthSettings, client: OAuthClient | undefined): string {
+function scopeOf (
+  scopes: readonly string[], { allowedScopes }: OAuthSettings, client: OAuthClient | undefined
+): string {
   if (scopes.length === 0) {
-    throw new errors.InvalidInput('"scopes" names none, and such a client could never be used: name one at least, or leave it out')
+    throw new errors.InvalidInput('"scopes" names none, and such a client could never be used: name one at least, or ' +
+      'leave it out')
   }
   const had = client?.scope.split(' ') ?? []
   for (const scope of scopes) {
@@ -103,7 +116,8 @@ function scopeOf (scopes: readonly string[], { allowedScopes }: OAuthSettings, c
       throw new errors.InvalidInput(`"scopes": ${JSON.stringify(scope)} is not one of ${allowedScopes.join(', ')}`)
     }
     if (scope === manageScope && client?.origin === 'registered') {
-      throw new errors.InvalidInput(`"scopes": a client that registered itself cannot have "${manageScope}"; create one for it`)
+      throw new errors.InvalidInput(`"scopes": a client that registered itself cannot have "${manageScope}"; create ` +
+        'one for it')
     }
   }
   return [...new Set(scopes)].join(' ')

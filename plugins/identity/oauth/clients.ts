@@ -10,7 +10,10 @@ import { allGrantTypes, type OAuthSettings } from './settings.ts'
 
 export type { OAuthClient as Client }
 
-/** Notes a change that an admin made: in the audit log. `before` and `after` undefined: there was, or is, no such client. */
+/**
+ * Notes a change that an admin made: in the audit log. `before` and `after` undefined: there was, or is, no such
+ * client.
+ */
 type NoteChange = (by: Author, before: OAuthClient | undefined, after: OAuthClient | undefined) => void
 
 /** The required members of a new client. */
@@ -25,11 +28,13 @@ export const matchesHash = (secret: string, hash: string | undefined): boolean =
   hash !== undefined && timingSafeEqual(Buffer.from(sha256(secret)), Buffer.from(hash.padEnd(64, '-').slice(0, 64)))
 
 /** Members of the answer to a registration that a client must not send back (RFC 7592, section 2.2). */
-const notSentBack = ['registration_access_token', 'registration_client_uri', 'client_secret_expires_at', 'client_id_issued_at']
+const notSentBack = [
+  'registration_access_token', 'registration_client_uri', 'client_secret_expires_at', 'client_id_issued_at'
+]
 
 /**
- * The clients of the authorization server: those that register themselves (RFC 7591, RFC 7592), and those that admins make. One function
- * stores both kinds.
+ * The clients of the authorization server: those that register themselves (RFC 7591, RFC 7592), and those that admins
+ * make. One function stores both kinds.
  */
 export class ClientRegistry {
   readonly #clients: Clients
@@ -39,9 +44,12 @@ export class ClientRegistry {
 
   /**
    * @param revoke ends all tokens of a client
-   * @param audit notes changes by admins. Changes by clients are not noted: strangers could fill the audit log with them
+   * @param audit notes changes by admins. Changes by clients are not noted: strangers could fill the audit log with
+   *   them
    */
-  constructor (clients: Clients, settings: () => OAuthSettings, revoke: (clientId: string) => Promise<void>, audit: NoteChange) {
+  constructor (
+    clients: Clients, settings: () => OAuthSettings, revoke: (clientId: string) => Promise<void>, audit: NoteChange
+  ) {
     this.#clients = clients
     this.#settings = settings
     this.#revoke = revoke
@@ -51,10 +59,15 @@ export class ClientRegistry {
   /** Registers a client (RFC 7591). @throws OAuthError */
   async register (body: unknown): Promise<IssuedClient> {
     const registrationToken = newToken()
-    return { ...await this.#create(readClientMetadata(asObject(body), this.#settings()), registrationToken), registrationToken }
+    return {
+      ...await this.#create(readClientMetadata(asObject(body), this.#settings()), registrationToken), registrationToken
+    }
   }
 
-  /** A client that registered itself, by its registration token. @throws OAuthError `invalid_token`, also for an unknown client */
+  /**
+   * A client that registered itself, by its registration token.
+   * @throws OAuthError `invalid_token`, also for an unknown client
+   */
   async registered (clientId: string, token: string | undefined): Promise<OAuthClient> {
     const client = await this.#clients.find(clientId)
     if (token === undefined || !client || !matchesHash(token, client.registrationTokenHash)) {
@@ -69,7 +82,10 @@ export class ClientRegistry {
     const sent = asObject(body)
     const surplus = notSentBack.find((name) => sent[name] !== undefined)
     if (surplus !== undefined) throw new OAuthError('invalid_request', `The request must not hold "${surplus}"`)
-    if (sent.client_id !== clientId) throw new OAuthError('invalid_request', '"client_id" must be that of the client, which never changes')
+    if (sent.client_id !== clientId) {
+      throw new OAuthError('invalid_request', '"client_id" must be that of the ' +
+      'client, which never changes')
+    }
     const secret = sent.client_secret
     if (secret !== undefined && !(typeof secret === 'string' && matchesHash(secret, client.secretHash))) {
       throw new OAuthError('invalid_request', '"client_secret" must be that of the client: it cannot be chosen')
@@ -89,7 +105,8 @@ export class ClientRegistry {
 
   /** One page of the clients, oldest first, and how many there are. @param page from 1 */
   async list (page: number, limit: number): Promise<{ clients: OAuthClient[], total: number }> {
-    const [clients, total] = await Promise.all([this.#clients.list({ offset: (page - 1) * limit, limit }), this.#clients.count()])
+    const [clients, total] =
+      await Promise.all([this.#clients.list({ offset: (page - 1) * limit, limit }), this.#clients.count()])
     return { clients, total }
   }
 

@@ -10,8 +10,9 @@ type IsProxy = (address: string) => boolean
 const ownNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * The issuer identifier (RFC 8414): the public base as configured, else the address on which the gateway listens. A forwarded host counts
- * only where a proxy that TRUST_PROXY names has sent the request, since a header is what a caller can set.
+ * The issuer identifier (RFC 8414): the public base as configured, else the address on which the gateway listens. A
+ * forwarded host counts only where a proxy that TRUST_PROXY names has sent the request, since a header is what a caller
+ * can set.
  * @param isProxy whether an address that connects is that of such a proxy
  */
 export function issuerOf (app: FastifyInstance, request: FastifyRequest, isProxy: IsProxy): string {
@@ -23,8 +24,9 @@ export function issuerOf (app: FastifyInstance, request: FastifyRequest, isProxy
 export const issuerPath = (issuer: string): string => new URL(issuer).pathname.replace(/\/$/, '')
 
 /**
- * The address on which the gateway listens, under that of the computer's own names which the caller uses: a client compares the resource
- * with the address that it was given (RFC 9728, section 3.3), and that may be `localhost` or `127.0.0.1`. No other name counts.
+ * The address on which the gateway listens, under that of the computer's own names which the caller uses: a client
+ * compares the resource with the address that it was given (RFC 9728, section 3.3), and that may be `localhost` or
+ * `127.0.0.1`. No other name counts.
  */
 function ownOrigin (listening: string, { headers: { host = '' } }: FastifyRequest): string {
   const [own, asked] = [new URL(listening), `http://${host}`]
@@ -41,13 +43,18 @@ function forwardedOrigin ({ headers, host, protocol, socket }: FastifyRequest, i
 /** Paths below the issuer that are protected resources: the MCP routes, the SSE routes, and the management API. */
 const paths = /^(?:\/(?:[^/]+\/)?(?:mcp|sse)(?:\/[^?#]*)?|\/api)?$/
 
-/** Characters and dot segments that `URL` would write otherwise, so that a user allowed another resource than the token gets. */
+/**
+ * Characters and dot segments that `URL` would write otherwise, so that a user allowed another resource than the token
+ * gets.
+ */
 const ambiguous = /[\\\s]|\/(?:\.|%2e){1,2}(?=\/|$)/i
 
 /** An address without a slash at the end. */
 const trimmed = (uri: string): string => uri.replace(/\/+$/, '')
 
-/** The path of a resource of this gateway below the issuer, `''` for all of it; undefined: it is not ours (RFC 8707). */
+/**
+ * The path of a resource of this gateway below the issuer, `''` for all of it; undefined: it is not ours (RFC 8707).
+ */
 export function resourcePath (issuer: string, uri: string): string | undefined {
   if (ambiguous.test(uri) || !URL.canParse(uri)) return undefined
   const address = trimmed(new URL(uri).href)
@@ -57,7 +64,8 @@ export function resourcePath (issuer: string, uri: string): string | undefined {
 }
 
 /**
- * The same as it is named in metadata: with a slash at its end where its client uses one, which compares the two (RFC 9728, section 3.3).
+ * The same as it is named in metadata: with a slash at its end where its client uses one, which compares the two (RFC
+ * 9728, section 3.3).
  */
 export function resourceName (issuer: string, uri: string): string | undefined {
   const path = resourcePath(issuer, uri)
@@ -65,8 +73,8 @@ export function resourceName (issuer: string, uri: string): string | undefined {
 }
 
 /**
- * A user at the time of a login: the name and the mark of the account. It becomes invalid once the account has another password or other
- * rights, or was removed, so that nothing that was issued for it is of use then.
+ * A user at the time of a login: the name and the mark of the account. It becomes invalid once the account has another
+ * password or other rights, or was removed, so that nothing that was issued for it is of use then.
  */
 export interface Account { readonly username: string, readonly mark: string }
 

@@ -37,7 +37,8 @@ interface OAuth {
   readonly clients: ClientRegistry
   readonly interactions: Interactions
   /**
-   * The challenge of an error on an MCP route, which shows clients the way to a token (RFC 6750, section 3; RFC 9728, section 5.1).
+   * The challenge of an error on an MCP route, which shows clients the way to a token (RFC 6750, section 3; RFC 9728,
+   * section 5.1).
    * @returns undefined: the error has none, or the authorization server is off
    */
   challenge: (request: FastifyRequest, error: { code?: string }) => string | undefined
@@ -116,7 +117,8 @@ export default fp<OAuthPorts>(async (app, ports) => {
     get settings () { return settings() },
     clients,
     interactions,
-    challenge: (request, { code }) => settings().enabled ? challengeOf(app.config.basePath, issuer(request), request, code) : undefined,
+    challenge: (request, { code }) =>
+      settings().enabled ? challengeOf(app.config.basePath, issuer(request), request, code) : undefined,
     issuer,
     provider: async (issuer) => await providers.get(issuer),
     consents: async (username) => {
@@ -154,12 +156,15 @@ export default fp<OAuthPorts>(async (app, ports) => {
   })
 }, {
   name: 'oauth',
-  dependencies: ['audit', 'auth', 'config', 'settings', 'access-tokens', 'outbound', 'pages', 'social', 'throttle', 'users']
+  dependencies: [
+    'audit', 'auth', 'config', 'settings', 'access-tokens', 'outbound', 'pages', 'social', 'throttle', 'users'
+  ]
 })
 
 /** A change of a client, for the audit log. */
 function auditOf (before: OAuthClient | undefined, after: OAuthClient | undefined): Parts {
-  const isSecretNew = before?.secretHash !== undefined && after?.secretHash !== undefined && before.secretHash !== after.secretHash
+  const isSecretNew =
+    before?.secretHash !== undefined && after?.secretHash !== undefined && before.secretHash !== after.secretHash
   return {
     entity: 'oauthClient',
     name: (after ?? before)?.name ?? '',
@@ -179,25 +184,39 @@ const auditOfConsent = (before: Consent | undefined, after: Consent | undefined)
 
 const withoutMark = ({ mark: _, ...consent }: Consent): Record<string, unknown> => consent
 
-const withoutSecrets = ({ secretHash: _, registrationTokenHash: __, ...client }: OAuthClient): Record<string, unknown> => ({ ...client })
+const withoutSecrets = (
+  { secretHash: _, registrationTokenHash: __, ...client }: OAuthClient
+): Record<string, unknown> => ({ ...client })
 
 /** An error of the library, for the person in front of the browser. */
 function sentenceOf ({ error, error_description: text }: Problem): string {
-  if (error === 'server_error') return 'Something went wrong within the gateway. Its log says what; try again, or ask who runs it.'
+  if (error === 'server_error') {
+    return 'Something went wrong within the gateway. Its log says what; try again, or ' +
+    'ask who runs it.'
+  }
   const sentence = text ?? error
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`
 }
 
-/** Loads the library where it is used. The compiler rewrites the extension of an import that is awaited, and none within an expression. */
+/**
+ * Loads the library where it is used. The compiler rewrites the extension of an import that is awaited, and none within
+ * an expression.
+ */
 async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provider> {
   const { createProvider } = await withoutNotice(async () => await import('./provider/provider.ts'))
   return createProvider(issuer, deps)
 }
 
-/** Loads the library without its warning about Node 20, on which it is tested here: the warning would break a log in JSON. */
+/**
+ * Loads the library without its warning about Node 20, on which it is tested here: the warning would break a log in
+ * JSON.
+ */
 async function withoutNotice<Module> (load: () => Promise<Module>): Promise<Module> {
   const { warn } = console
-  console.warn = (...parts) => { if (!String(parts[0]).includes('oidc-provider WARNING: Unsupported runtime')) warn(...parts) }
+  console.warn = (...parts) => {
+    if (!String(parts[0]).includes('oidc-provider WARNING: Unsupported ' +
+    'runtime')) warn(...parts)
+  }
   try {
     return await load()
   } finally {
@@ -205,20 +224,24 @@ async function withoutNotice<Module> (load: () => Promise<Module>): Promise<Modu
   }
 }
 
-function challengeOf (basePath: string, issuer: string, request: FastifyRequest, code: string | undefined): string | undefined {
+function challengeOf (
+  basePath: string, issuer: string, request: FastifyRequest, code: string | undefined
+): string | undefined {
   if (code === 'TH_TOKEN_TWICE') return 'Bearer error="invalid_request"'
   const isForbidden = code === 'TH_INSUFFICIENT_SCOPE'
   if (code !== 'TH_UNAUTHORIZED' && !isForbidden) return undefined
   // An SSE client posts its messages to another path than that of its resource.
   const path = (request.url.split('?', 1)[0] ?? '').slice(basePath.length)
   const metadata = `${issuer}/.well-known/oauth-protected-resource${resourceName(issuer, `${issuer}${path}`) ?? ''}`
-  const error = isForbidden ? 'insufficient_scope' : request.headers.authorization === undefined ? undefined : 'invalid_token'
+  const error = isForbidden
+    ? 'insufficient_scope'
+    : request.headers.authorization === undefined ? undefined : 'invalid_token'
   return `Bearer ${error === undefined ? '' : `error="${error}", `}resource_metadata="${metadata}", scope="${mcpScope}"`
 }
 
 /**
- * The consent that spares a user the question. Clients that registered themselves are asked for each time, since anybody can have their
- * id (RFC 8252, section 8.6).
+ * The consent that spares a user the question. Clients that registered themselves are asked for each time, since
+ * anybody can have their id (RFC 8252, section 8.6).
  */
 async function rememberedConsent (
   { clients, consents }: OAuthPorts,
@@ -238,7 +261,9 @@ async function rememberedConsent (
  * that it is of no use, and a removal by name, which every replica makes when it hears of the change, would end the
  * next login as well.
  */
-async function forgetUsers (app: FastifyInstance, { consents, loginStates }: OAuthPorts, former: Snapshot, next: Snapshot): Promise<void> {
+async function forgetUsers (
+  app: FastifyInstance, { consents, loginStates }: OAuthPorts, former: Snapshot, next: Snapshot
+): Promise<void> {
   if (former.users === next.users) return
   for (const [username, user] of former.users) {
     const later = next.users.get(username)

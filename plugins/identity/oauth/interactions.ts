@@ -89,7 +89,9 @@ export class Interactions {
   async show (request: BrowserRequest): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
-    return details.prompt.name === 'login' ? await this.#login(request, details, {}) : await this.#consent(request, details)
+    return details.prompt.name === 'login'
+      ? await this.#login(request, details, {})
+      : await this.#consent(request, details)
   }
 
   /** Logs a user in, from the fields of the form; after too many failures the page says so. */
@@ -105,9 +107,18 @@ export class Interactions {
     })
     if (user instanceof Error) {
       const page = await this.#login(request, details, { username, error: `${user.message}.`, status: 429 })
-      return 'retryAfter' in user ? { ...page, headers: { ...page.headers, 'retry-after': String(user.retryAfter) } } : page
+      return 'retryAfter' in user
+        ? { ...page, headers: { ...page.headers, 'retry-after': String(user.retryAfter) } }
+        : page
     }
-    if (!user) return await this.#login(request, details, { username, error: 'The username or the password is wrong.', status: 401 })
+    if (!user) {
+      return await this.#login(request, details, {
+        username,
+        error: 'The username or the password is ' +
+      'wrong.',
+        status: 401
+      })
+    }
     return await this.#enter(request, details, user)
   }
 
@@ -136,21 +147,28 @@ export class Interactions {
     if (details.prompt.name !== 'consent' || account === undefined) return await this.#login(request, details, {})
     if (text === '') return this.#expired()
     if (fields.decision !== 'allow') {
-      return await this.#finish(request, details, { error: 'access_denied', error_description: 'The user denied the request' })
+      return await this.#finish(
+        request, details, { error: 'access_denied', error_description: 'The user denied the request' }
+      )
     }
     const shown = JSON.parse(text) as Shown
     const { clientId, client, scopes: possible, fingerprint } = await this.#asked(request, details)
     const scopes = possible.filter((scope) => shown.scopes.includes(scope))
-    if (shown.account !== account || shown.client !== fingerprint || scopes.length === 0) return await this.#outdated(details)
+    if (shown.account !== account || shown.client !== fingerprint || scopes.length === 0) {
+      return await this.#outdated(details)
+    }
     const scope = scopes.join(' ')
     const { username, mark } = parseAccountId(account)
     const resource = textOf(details.params.resource)
     const { consents, audit } = this.#deps
-    // Tokens of an earlier consent are valid still, if the user has the same rights: the list of consents says what they may do, too.
+    // Tokens of an earlier consent are valid still, if the user has the same rights: the list of consents says what
+    // they may do, too.
     const former = await consents.find(username, clientId)
     const held = former?.resource === resource && former?.mark === mark ? former?.scope.split(' ') ?? [] : []
     const allowed = [...new Set([...held, ...scopes])].join(' ')
-    const consent = { username, clientId, scope: allowed, ...(resource === undefined ? {} : { resource }), mark, grantedAt: Date.now() }
+    const consent = {
+      username, clientId, scope: allowed, ...(resource === undefined ? {} : { resource }), mark, grantedAt: Date.now()
+    }
     await consents.put(consent)
     audit(former, consent)
     const isRefreshable = client?.grantTypeAllowed('refresh_token') === true
@@ -165,7 +183,8 @@ export class Interactions {
     const session = await request.provider.Session.get(request.provider.createContext(request.raw, request.reply))
     await session.destroy()
     await details.destroy()
-    const params = Object.entries(details.params).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+    const params =
+      Object.entries(details.params).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
     return { location: `${request.issuer}/oauth/authorize?${new URLSearchParams(params).toString()}` }
   }
 
@@ -192,7 +211,8 @@ export class Interactions {
     await details.destroy()
     return this.#deps.pages.problem({
       title: 'What you were asked has changed',
-      text: 'The application, what it may have, or the account that you are signed in with has changed since this page was made. ' +
+      text: 'The application, what it may have, or the account that you are signed in with has changed since this ' +
+        'page was made. ' +
         'Nothing was allowed. Go back to the application, and start again.',
       status: 400
     })
@@ -256,7 +276,9 @@ export class Interactions {
   }
 
   /** The browser's session passes to another user, who logs in beside one that was logged in. */
-  async #changeAccount ({ provider, raw, reply }: BrowserRequest, details: Interaction, account: string): Promise<void> {
+  async #changeAccount (
+    { provider, raw, reply }: BrowserRequest, details: Interaction, account: string
+  ): Promise<void> {
     if (details.session?.uid === undefined || details.session.accountId === account) return
     const session = await provider.Session.get(provider.createContext(raw, reply))
     session.loginAccount({ accountId: account })

@@ -12,7 +12,10 @@ export type OAuthSettings = Required<Omit<OAuthServer, 'dynamicRegistration'>> &
 
 const known = new WeakMap<SystemConfig, OAuthSettings>()
 
-/** The settings of the authorization server. A stored member of another type, as other programs may have written it, gets its default. */
+/**
+ * The settings of the authorization server. A stored member of another type, as other programs may have written it,
+ * gets its default.
+ */
 export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
   let settings = known.get(system)
   if (!settings) {
@@ -20,7 +23,8 @@ export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
     for (const [name, schema] of Object.entries(OAuthServer.properties)) {
       if (!Value.Check(schema, stored[name])) stored[name] = undefined
     }
-    known.set(system, settings = Value.Default(OAuthServer, { dynamicRegistration: {}, ...withoutUndefined(stored) }) as OAuthSettings)
+    known.set(system, settings =
+      Value.Default(OAuthServer, { dynamicRegistration: {}, ...withoutUndefined(stored) }) as OAuthSettings)
   }
   return settings
 }
@@ -32,7 +36,8 @@ interface Addressing { readonly HOST: string, readonly TRUST_PROXY?: string, rea
 export function problemsOf (system: SystemConfig, addressing: Addressing): string[] {
   const { oauthServer } = system
   const sentences = [...Value.Errors(OAuthServer, oauthServer ?? {})]
-    .map(({ path, message }) => `oauthServer${path.replaceAll('/', '.')} is not used: ${message.toLowerCase()}. Its default counts instead`)
+    .map(({ path, message }) => `oauthServer${path.replaceAll('/', '.')} is not used: ${message.toLowerCase()}. Its ` +
+      'default counts instead')
   const address = oauthServer?.enabled === true ? addressProblem(system, addressing) : undefined
   return address === undefined ? sentences : [...sentences, address]
 }
@@ -47,9 +52,11 @@ function addressProblem (system: SystemConfig, addressing: Addressing): string |
   }
   if (isLoopback(host) || trustedProxies(proxy) !== false) return undefined
   return host === '0.0.0.0' || host === '::'
-    ? `BASE_URL (or install.baseUrl) is not set, and the gateway listens on ${host}: clients on other machines are told of addresses at ` +
+    ? `BASE_URL (or install.baseUrl) is not set, and the gateway listens on ${host}: clients on other machines are ` +
+      'told of addresses at ' +
       'localhost, and cannot log in. Set it to the address that they use, with https'
-    : `BASE_URL (or install.baseUrl) is not set: clients are told of http addresses at ${host}, where passwords, codes and tokens can be ` +
+    : `BASE_URL (or install.baseUrl) is not set: clients are told of http addresses at ${host}, where passwords, ` +
+      'codes and tokens can be ' +
       'read on the way'
 }
 
@@ -59,13 +66,16 @@ const withoutUndefined = (value: object): object =>
 /** The scope that only clients made by an admin can have: it changes the configuration. */
 export const manageScope = 'manage'
 /**
- * The scopes that a client may be granted: of those that the settings allow, those that it was registered with. `manage` only where an
- * admin made it.
+ * The scopes that a client may be granted: of those that the settings allow, those that it was registered with.
+ * `manage` only where an admin made it.
  * @param client undefined: a client that a metadata document describes
  */
-export function scopesFor (client: Pick<OAuthClient, 'origin' | 'scope'> | undefined, { allowedScopes }: OAuthSettings): string[] {
+export function scopesFor (
+  client: Pick<OAuthClient, 'origin' | 'scope'> | undefined, { allowedScopes }: OAuthSettings
+): string[] {
   const own = client?.scope.split(' ')
-  return allowedScopes.filter((scope) => (own?.includes(scope) ?? true) && (scope !== manageScope || client?.origin === 'admin'))
+  return allowedScopes.filter((scope) =>
+    (own?.includes(scope) ?? true) && (scope !== manageScope || client?.origin === 'admin'))
 }
 
 /** The scopes that are granted when none is asked for. */
@@ -104,8 +114,13 @@ export function serverMetadata (issuer: string, settings: OAuthSettings): Record
   }
 }
 
-/** The metadata of a protected resource (RFC 9728). @param path of the resource below the issuer, `''` for all of the gateway */
-export function resourceMetadata (issuer: string, path: string, { allowedScopes }: OAuthSettings): Record<string, unknown> {
+/**
+ * The metadata of a protected resource (RFC 9728).
+ * @param path of the resource below the issuer, `''` for all of the gateway
+ */
+export function resourceMetadata (
+  issuer: string, path: string, { allowedScopes }: OAuthSettings
+): Record<string, unknown> {
   return {
     resource: `${issuer}${path}`,
     authorization_servers: [issuer],

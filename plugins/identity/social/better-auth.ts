@@ -22,7 +22,8 @@ export interface BetterAuthDeps {
   readonly lifetime: number
   readonly providers: readonly IdentityProvider[]
   /** Enters the local account of the person whom a provider identifies, for the login in progress. */
-  readonly enter: (provider: IdentityProvider, identify: () => Promise<Person>) => Promise<{ person: Person, username: string }>
+  readonly enter: (provider: IdentityProvider, identify: () => Promise<Person>) =>
+  Promise<{ person: Person, username: string }>
   /** The account that the login in progress has entered. */
   readonly entered: () => Entered
   /** Runs a step of the login in progress, whose failure is remembered. */
@@ -32,8 +33,8 @@ export interface BetterAuthDeps {
 }
 
 /**
- * better-auth as far as it is used: sign-in by providers, sessions in the database, and sign-out. It makes no request of its own, since
- * the providers are ours, and gets no token of a provider.
+ * better-auth as far as it is used: sign-in by providers, sessions in the database, and sign-out. It makes no request
+ * of its own, since the providers are ours, and gets no token of a provider.
  */
 export function makeBetterAuth (deps: BetterAuthDeps) {
   const { cookies, database, lifetime, mount, secret, trustedOrigins } = deps
@@ -91,21 +92,29 @@ function providersOf ({ providers, enter, step: remembered }: BetterAuthDeps): B
       throw new APIError('BAD_REQUEST')
     }
   }
-  return { id: 'tool-hub', init: () => ({ context: { socialProviders: providers.map((provider) => adapt(provider, enter, step)) } }) }
+  return {
+    id: 'tool-hub',
+    init: () => ({ context: { socialProviders: providers.map((provider) => adapt(provider, enter, step)) } })
+  }
 }
 
 /** The code of a login with what belongs to it, in place of tokens: better-auth hands it on, and stores none of it. */
-interface Unspent { readonly raw: { readonly code: string, readonly codeVerifier: string, readonly redirectUri: string } }
+interface Unspent {
+  readonly raw: { readonly code: string, readonly codeVerifier: string, readonly redirectUri: string }
+}
 
 /** A provider of ours as one of better-auth's. */
-function adapt (provider: IdentityProvider, enter: BetterAuthDeps['enter'], step: BetterAuthDeps['step']): OAuthProvider<Person> {
+function adapt (
+  provider: IdentityProvider, enter: BetterAuthDeps['enter'], step: BetterAuthDeps['step']
+): OAuthProvider<Person> {
   return {
     id: provider.id,
     name: provider.name,
     requiresIdTokenNonce: true,
     accountSubject: ({ profile }) => identityHash(profile),
     createAuthorizationURL: async ({ state, codeVerifier, redirectURI, idTokenNonce = '' }) =>
-      await step(async () => await provider.authorizationUrl({ state, codeVerifier, redirectUri: redirectURI, nonce: idTokenNonce })),
+      await step(async () =>
+        await provider.authorizationUrl({ state, codeVerifier, redirectUri: redirectURI, nonce: idTokenNonce })),
     validateAuthorizationCode: async ({ code, codeVerifier = '', redirectURI: redirectUri }) =>
       ({ raw: { code, codeVerifier, redirectUri } } satisfies Unspent),
     getUserInfo: async (tokens) => await step(async () => {

@@ -21,10 +21,16 @@ interface LocalAccountsDeps {
 export const identityHash = ({ provider, subject }: Pick<Person, 'provider' | 'subject'>): string =>
   createHash('sha256').update(JSON.stringify([provider, subject])).digest('hex')
 
-/** The e-mail address of a person at better-auth: unique to the identity, so that no two are ever linked by what a provider says. */
+/**
+ * The e-mail address of a person at better-auth: unique to the identity, so that no two are ever linked by what a
+ * provider says.
+ */
 export const emailOf = (hash: string): string => `${hash}@identity.invalid`
 
-/** An e-mail address for comparison. Only ASCII letters are folded: other letters that look alike may be other mailboxes. */
+/**
+ * An e-mail address for comparison. Only ASCII letters are folded: other letters that look alike may be other
+ * mailboxes.
+ */
 const foldEmail = (email: string): string => email.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
 /** Finds, or makes, the local account that a person at a provider enters. It never makes anybody an admin. */
@@ -36,8 +42,8 @@ export class LocalAccounts {
   }
 
   /**
-   * The local account of a person. A verified e-mail address enters the account of that name. Anything else enters only the account that
-   * was made for the same identity, and where there is none, one is made.
+   * The local account of a person. A verified e-mail address enters the account of that name. Anything else enters only
+   * the account that was made for the same identity, and where there is none, one is made.
    * @throws Forbidden for an account that is somebody else's; ReadOnly, LimitReached, StorageAway
    */
   async enter (person: Person): Promise<User> {
@@ -71,9 +77,13 @@ export class LocalAccounts {
   async #existing (person: Person, hash: string): Promise<User | undefined> {
     const name = this.#nameOf(person, hash)
     const folded = foldName(name)
-    const user = this.#users.get(name) ?? [...this.#users.values()].find(({ username }) => foldName(username) === folded)
+    const user =
+      this.#users.get(name) ?? [...this.#users.values()].find(({ username }) => foldName(username) === folded)
     if (!user) return undefined
-    if (!emailNames(person, user)) throw this.#refuse(person, user, 'it is not vouched for that the name is this person\'s')
+    if (!emailNames(person, user)) {
+      throw this.#refuse(person, user, 'it is not vouched for that the name is this ' +
+      'person\'s')
+    }
     const creator = await this.#deps.logins.creatorOf(user.username, subjectOf(user))
     // Somebody may have waited in the account for the one whose address it is.
     if (creator && !creator.verified && creator.hash !== hash) {
@@ -109,7 +119,10 @@ export class LocalAccounts {
     await this.#deps.logins.put(identity)
   }
 
-  /** `email ?? name ?? id`; where an account cannot have such a name the id, and where it cannot have that either, one of the hash. */
+  /**
+   * `email ?? name ?? id`; where an account cannot have such a name the id, and where it cannot have that either, one
+   * of the hash.
+   */
   #nameOf ({ provider, subject, email, name }: Person, hash: string): string {
     const names = [email === undefined ? name ?? subject : foldEmail(email), subject].map(canonicalName)
     const isPossible = (each: string): boolean =>
@@ -120,7 +133,8 @@ export class LocalAccounts {
   #refuse ({ provider }: Person, { username }: User, reason: string): Error {
     this.#deps.refused({ provider, username }, reason)
     return new errors.Forbidden(
-      'There is an account of that name already, and this login may not enter it. Log in with its password, or ask an admin'
+      'There is an account of that name already, and this login may not enter it. Log in with its password, or ask ' +
+      'an admin'
     )
   }
 

@@ -57,7 +57,13 @@ export function socialSettings (env: SocialEnv, system: SystemConfig, hasDatabas
   }
   const providers = providersOf(env, stored, warnings)
   const isAny = Object.keys(providers).length > 0
-  if (!(env.SOCIAL_AUTH_ENABLED ?? stored.enabled ?? true)) return { ...common, off: 'it is switched off (SOCIAL_AUTH_ENABLED)' }
+  if (!(env.SOCIAL_AUTH_ENABLED ?? stored.enabled ?? true)) {
+    return {
+      ...common,
+      off: 'it is switched off ' +
+    '(SOCIAL_AUTH_ENABLED)'
+    }
+  }
   if (!hasDatabase) {
     const off = 'it needs a database, and the settings are kept in a file: set DB_URL'
     if (isAny || env.SOCIAL_AUTH_ENABLED === true) warnings.push(`Social login is configured, but ${off}`)
@@ -65,7 +71,9 @@ export function socialSettings (env: SocialEnv, system: SystemConfig, hasDatabas
   }
   if (!isAny) {
     const off = 'no provider is enabled and has its credentials'
-    if (env.SOCIAL_AUTH_ENABLED === true) warnings.push(`Social login is off, although SOCIAL_AUTH_ENABLED is set: ${off}`)
+    if (env.SOCIAL_AUTH_ENABLED === true) {
+      warnings.push(`Social login is off, although SOCIAL_AUTH_ENABLED is set: ${off}`)
+    }
     return { ...common, off }
   }
   return { ...common, ...providers }
@@ -76,7 +84,8 @@ function storedConfig ({ auth }: SystemConfig): SocialConfig {
   const stored: unknown = typeof auth === 'object' && auth !== null && 'betterAuth' in auth ? auth.betterAuth : {}
   const [problem] = Value.Errors(SocialConfig, stored)
   if (problem) {
-    throw new Error(`systemConfig.auth.betterAuth${problem.path.replaceAll('/', '.')} cannot be ${JSON.stringify(problem.value)}: ` +
+    throw new Error(`systemConfig.auth.betterAuth${problem.path.replaceAll('/', '.')} cannot be ` +
+      `${JSON.stringify(problem.value)}: ` +
       `${problem.message}. Correct it in the settings file or the database.`)
   }
   return stored as SocialConfig
@@ -102,7 +111,8 @@ function providersOf (
     if (missing.length === 0 && clientId !== undefined && clientSecret !== undefined) return { clientId, clientSecret }
     // A provider of which nothing is set is not wanted.
     if (asked === true || missing.length < Object.keys(needed).length) {
-      warnings.push(`Social login by ${name} is off: ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not set`)
+      warnings.push(`Social login by ${name} is off: ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} ` +
+        'not set')
     }
     return undefined
   }
@@ -119,7 +129,9 @@ function providersOf (
 type StoredOidc = NonNullable<SocialConfig['providers']>['oidc']
 
 /** @throws Error */
-function oidcSettings (env: SocialEnv, stored: StoredOidc, discoveryUrl: string): Omit<OidcSettings, keyof ClientCredentials> {
+function oidcSettings (
+  env: SocialEnv, stored: StoredOidc, discoveryUrl: string
+): Omit<OidcSettings, keyof ClientCredentials> {
   const id = env.SOCIAL_AUTH_OIDC_PROVIDER_ID ?? stored?.providerId ?? 'oidc'
   if (id === 'codehost' || id === 'idp') {
     throw new Error(`SOCIAL_AUTH_OIDC_PROVIDER_ID cannot be ${JSON.stringify(id)}: another provider has that name.`)
@@ -160,7 +172,8 @@ export function parseOrigins (given: string | readonly string[]): string[] {
     const origin = originOf(each)
     if (origin === undefined || !/^https?:\/\/[^/\\?#@*\s]+\/?$/i.test(each)) {
       throw new Error(
-        `SOCIAL_AUTH_TRUSTED_ORIGINS cannot have ${JSON.stringify(each)}: expected origins as "https://app.example.com", without a path.`
+        `SOCIAL_AUTH_TRUSTED_ORIGINS cannot have ${JSON.stringify(each)}: expected origins as ` +
+        '"https://app.example.com", without a path.'
       )
     }
     return origin
@@ -203,8 +216,8 @@ const session = 'tool-hub-social'
 const state = 'tool-hub-social-state'
 
 /**
- * The cookies for a public address. With https and without a path they are bound to the host (`__Host-`), so that no other host of the
- * domain can set them.
+ * The cookies for a public address. With https and without a path they are bound to the host (`__Host-`), so that no
+ * other host of the domain can set them.
  * @param base with the base path
  */
 export function cookieNames (base: string): CookieNames {

@@ -21,7 +21,10 @@ interface SocialDeps {
   readonly logins: SocialLogins | undefined
   readonly providers: readonly IdentityProvider[]
   readonly accounts: LocalAccounts
-  /** The public address with the base path, and the origins that are trusted when the operator names none; read at the first login. */
+  /**
+   * The public address with the base path, and the origins that are trusted when the operator names none; read at the
+   * first login.
+   */
   readonly base: () => string
   readonly defaultOrigins: () => readonly string[]
   /** How long a session lasts, in ms. */
@@ -42,7 +45,9 @@ export interface Redirect { readonly location: string, readonly cookies: readonl
 
 /** A session, without its token. */
 interface Session {
-  readonly session: { readonly id: string, readonly userId: string, readonly createdAt: string, readonly expiresAt: string }
+  readonly session: {
+    readonly id: string, readonly userId: string, readonly createdAt: string, readonly expiresAt: string
+  }
   readonly user: { readonly id: string, readonly name: string, readonly username: string, readonly isAdmin: boolean }
 }
 
@@ -50,9 +55,14 @@ interface Session {
 interface Login { readonly iss?: string, entered?: Entered, problem?: unknown }
 
 /** The running library, from the first login until the end of the process. */
-interface Running { readonly auth: BetterAuth, readonly mount: URL, readonly cookies: CookieNames, readonly trusted: ReadonlySet<string> }
+interface Running {
+  readonly auth: BetterAuth, readonly mount: URL, readonly cookies: CookieNames, readonly trusted: ReadonlySet<string>
+}
 
-/** Login by providers elsewhere, on better-auth. Emits `ended` with the credential's id of a session that its user has ended. */
+/**
+ * Login by providers elsewhere, on better-auth. Emits `ended` with the credential's id of a session that its user has
+ * ended.
+ */
 export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   readonly #deps: SocialDeps
   readonly #login = new AsyncLocalStorage<Login>()
@@ -92,9 +102,13 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     const { mount, trusted } = await this.#run()
     if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuch('login provider', provider)
     const safe = safeTarget(target, (origin) => origin === mount.origin || trusted.has(origin))
-    if (safe === undefined) throw new errors.InvalidInput('"callbackURL" must be a path of this gateway, or an address of a trusted origin')
+    if (safe === undefined) {
+      throw new errors.InvalidInput('"callbackURL" must be a path of this gateway, or an ' +
+      'address of a trusted origin')
+    }
     const body = JSON.stringify({ provider, callbackURL: new URL(safe, mount.origin).href, disableRedirect: true })
-    const { response } = await this.#ask('/sign-in/social', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    const { response } =
+      await this.#ask('/sign-in/social', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
     const { url } = await response.json() as { url?: string }
     if (!response.ok || url === undefined) throw new errors.InvalidInput('This login cannot be begun')
     return { location: url, cookies: response.headers.getSetCookie() }
@@ -104,7 +118,9 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
    * Ends a login with what the provider's redirect brought.
    * @throws SocialLoginOff, NoSuch, LoginExpired, Forbidden, UpstreamFailed, UpstreamSlow, StorageAway
    */
-  async finish (provider: string, query: Readonly<Record<string, unknown>>, { headers }: SocialRequest): Promise<Redirect> {
+  async finish (
+    provider: string, query: Readonly<Record<string, unknown>>, { headers }: SocialRequest
+  ): Promise<Redirect> {
     const { mount, cookies } = await this.#run()
     if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuch('login provider', provider)
     const given = ['code', 'state', 'error', 'iss'].flatMap((name): Array<[string, string]> => {
@@ -137,7 +153,10 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     }
   }
 
-  /** Ends the session of a request, here only: the provider is not told, and nothing of its is shown. @returns lines of `Set-Cookie` */
+  /**
+   * Ends the session of a request, here only: the provider is not told, and nothing of its is shown.
+   * @returns lines of `Set-Cookie`
+   */
   async signOut (headers: IncomingHttpHeaders): Promise<readonly string[]> {
     const { cookies } = await this.#run()
     const found = await this.#find(headers)
@@ -157,14 +176,18 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     await this.#deps.logins?.forget(user.username, subjectOf(user), emailOf)
   }
 
-  /** The principal of a session; undefined: there is none. A promise only where there may be one. @throws StorageAway */
+  /**
+   * The principal of a session; undefined: there is none. A promise only where there may be one.
+   * @throws StorageAway
+   */
   identify (headers: IncomingHttpHeaders, snapshot: Snapshot): Promise<Principal | undefined> | undefined {
     if (!this.isOn || !mayHaveSession(headers)) return undefined
     return this.#find(headers).then((found) => found && principalOf(found.session, snapshot))
   }
 
   /**
-   * Checks that a request which the cookie identifies comes of a page that is trusted: browsers send cookies for all pages.
+   * Checks that a request which the cookie identifies comes of a page that is trusted: browsers send cookies for all
+   * pages.
    * @throws UntrustedOrigin for one without `Origin` and `Referer`, too
    */
   async checkOrigin ({ headers, host, protocol }: SocialRequest): Promise<void> {
@@ -179,16 +202,21 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     const cookie = onlyCookies(headers, [cookies.session])
     if (cookie === '') return undefined
     try {
-      return await auth.api.getSession({ headers: new Headers({ cookie }), query: { disableRefresh: true } }) ?? undefined
+      return await auth.api.getSession({ headers: new Headers({ cookie }), query: { disableRefresh: true } }) ??
+        undefined
     } catch {
       throw new errors.StorageAway('sessions cannot be looked up')
     }
   }
 
   /** Asks better-auth, as if the request had come to it. @throws what a step of the login threw */
-  async #ask (path: string, init: RequestInit & { headers: Record<string, string> }, login: Login = {}): Promise<{ response: Response }> {
+  async #ask (
+    path: string, init: RequestInit & { headers: Record<string, string> }, login: Login = {}
+  ): Promise<{ response: Response }> {
     const { auth, mount } = await this.#run()
-    const request = new Request(`${mount.href}${path}`, { ...init, headers: { ...init.headers, origin: mount.origin }, redirect: 'manual' })
+    const request = new Request(
+      `${mount.href}${path}`, { ...init, headers: { ...init.headers, origin: mount.origin }, redirect: 'manual' }
+    )
     const response = await this.#login.run(login, async () => await auth.handler(request))
     if (login.problem === undefined) return { response }
     this.#deps.log.warn({ err: login.problem }, 'a social login failed')
@@ -278,4 +306,5 @@ function failureOf (location: string, refusal: string | null): Error {
   return new errors.StorageAway('the login could not be stored; try again')
 }
 
-const toHttpError = (error: unknown): unknown => error instanceof StorageError ? new errors.StorageAway(error.message) : error
+const toHttpError = (error: unknown): unknown =>
+  error instanceof StorageError ? new errors.StorageAway(error.message) : error

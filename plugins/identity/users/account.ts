@@ -6,15 +6,16 @@ import { isInForce, isRestricted, type Principal, storersOf } from '../../settin
 import { defaultOwner } from './rules.ts'
 
 /**
- * A digest that changes with the password and with the account, so that a new user with the name of a deleted one has another. It also
- * changes when an account is restored from a backup: with its former password, it does not get the credentials of that time back.
+ * A digest that changes with the password and with the account, so that a new user with the name of a deleted one has
+ * another. It also changes when an account is restored from a backup: with its former password, it does not get the
+ * credentials of that time back.
  */
 export const markOf = ({ username, password, createdAt, restoredAt }: User): string =>
   digest([username, password, createdAt, ...(restoredAt === undefined ? [] : [restoredAt])])
 
 /**
- * A mark that also changes when the user becomes an admin, or is one no more: what a client was allowed by an admin ends with the admin's
- * rights, and what it was allowed by another user does not grow with theirs.
+ * A mark that also changes when the user becomes an admin, or is one no more: what a client was allowed by an admin
+ * ends with the admin's rights, and what it was allowed by another user does not grow with theirs.
  */
 export const rightsMarkOf = (user: User): string => `${markOf(user)}${user.isAdmin === true ? '+' : ''}`
 

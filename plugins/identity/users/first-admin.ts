@@ -17,7 +17,10 @@ export async function createFirstAdmin (
 ): Promise<FirstAdmin | undefined> {
   if (settings.current.users.size > 0) return undefined
   const weak = given === undefined ? [] : weaknesses(given)
-  if (weak.length > 0) warn(`The password of the first admin (ADMIN_PASSWORD) is weak: change it soon. ${weak.join(' ')}`)
+  if (weak.length > 0) {
+    warn('The password of the first admin (ADMIN_PASSWORD) is weak: change it soon. ' +
+    `${weak.join(' ')}`)
+  }
   const password = given ?? randomBytes(12).toString('base64url')
   const admin: User = {
     username: defaultOwner,
@@ -29,7 +32,8 @@ export async function createFirstAdmin (
   const { problem } = settings
   if (announce && problem !== undefined) throw new Error(problem)
   await announce?.(first)
-  const { users } = await settings.change(({ users }) => (users.size > 0 ? [] : [{ entity: 'users', key: admin.username, value: admin }]))
+  const { users } = await settings
+    .change(({ users }) => (users.size > 0 ? [] : [{ entity: 'users', key: admin.username, value: admin }]))
   // Another replica may have created the admin first, with another password.
   const isOurs = users.get(defaultOwner)?.password === admin.password
   return isOurs ? first : undefined

@@ -21,19 +21,25 @@ const reserved = new Set([
 ])
 
 /**
- * Letters and digits of any script, with combining marks, and `@ . _ - +`. Invisible code points are excluded, some of which are letters
- * for Unicode.
+ * Letters and digits of any script, with combining marks, and `@ . _ - +`. Invisible code points are excluded, some of
+ * which are letters for Unicode.
  */
 const grammar = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd}@._+-])+$/u
 
 /** The canonical spelling of a name: keyboards differ in whether they type composed or decomposed letters. */
 export const canonicalName = (name: string): string => name.normalize('NFC')
 
-/** The stored spelling of a user's name: as given where there is such a user, as an old file may have it, else the canonical one. */
+/**
+ * The stored spelling of a user's name: as given where there is such a user, as an old file may have it, else the
+ * canonical one.
+ */
 export const knownName = (users: { has: (name: string) => boolean }, name: string): string =>
   users.has(name) ? name : canonicalName(name)
 
-/** The reason why a new user may not have this name, as a sentence; undefined when it may. @param name in its canonical spelling */
+/**
+ * The reason why a new user may not have this name, as a sentence; undefined when it may.
+ * @param name in its canonical spelling
+ */
 export function usernameProblem (name: string): string | undefined {
   const length = [...name].length
   if (length < 1 || length > 128) return 'the username must have 1 to 128 characters'
@@ -63,9 +69,17 @@ const sizeRule: Rule = {
   sentence: 'The password must have at most 256 bytes (characters beyond ASCII take two to four).'
 }
 const classRules: readonly Rule[] = [
-  { holds: (password) => /[A-Za-z]/.test(password), sentence: 'The password must have a letter from A to Z or a to z.' },
+  {
+    holds: (password) => /[A-Za-z]/.test(password),
+    sentence: 'The password must have a letter from A to Z or ' +
+    'a to z.'
+  },
   { holds: (password) => /[0-9]/.test(password), sentence: 'The password must have a digit from 0 to 9.' },
-  { holds: (password) => /[\p{P}\p{S}]/u.test(password), sentence: 'The password must have a special character, such as ! or -.' }
+  {
+    holds: (password) => /[\p{P}\p{S}]/u.test(password),
+    sentence: 'The password must have a special character, such ' +
+    'as ! or -.'
+  }
 ]
 
 const failing = (rules: readonly Rule[], password: string): string[] =>
@@ -76,7 +90,10 @@ function check (rules: readonly Rule[], password: string): void {
   if (failed.length > 0) throw Object.assign(new errors.WeakPassword(failed.join(' ')), { errors: failed })
 }
 
-/** Checks a password that an admin sets against all rules. @throws WeakPassword with `errors`, a sentence for each broken rule */
+/**
+ * Checks a password that an admin sets against all rules.
+ * @throws WeakPassword with `errors`, a sentence for each broken rule
+ */
 export function checkGivenPassword (password: string): void {
   check([lengthRule(8), sizeRule, ...classRules], password)
 }

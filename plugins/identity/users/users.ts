@@ -62,7 +62,8 @@ export class Users {
   async authenticate (username: string, password: string): Promise<User | undefined> {
     // A login may arrive while the first admin is being created.
     await this.#bootstrapping
-    // Another replica may have made the account or the password just now: looked up for a wrong password, too, which takes as long.
+    // Another replica may have made the account or the password just now: looked up for a wrong password, too, which
+    // takes as long.
     const former = this.#settings.current
     if (this.#settings.isOutdated) throw new errors.DataAway()
     const user = await this.#verify(username, password)
@@ -79,7 +80,10 @@ export class Users {
     return await this.#rehash(user, password)
   }
 
-  /** Adds a rule for the names that people choose for themselves. @param rule returns why a name is refused, as a sentence */
+  /**
+   * Adds a rule for the names that people choose for themselves.
+   * @param rule returns why a name is refused, as a sentence
+   */
   restrictNames (rule: (name: string) => string | undefined): void { this.#rules.push(rule) }
 
   /**
@@ -115,13 +119,20 @@ export class Users {
    * @returns the user, and a sentence for each rule that the password breaks without being refused
    * @throws InvalidInput, WeakPassword, Forbidden, LimitReached
    */
-  async register (by: Principal | null, { username, password, isAdmin = false }: NewUser): Promise<{ user: User; warnings: string[] }> {
-    if (isAdmin && by?.isAdmin !== true) throw new errors.Forbidden('Only an admin may create another admin: leave "isAdmin" out')
+  async register (
+    by: Principal | null, { username, password, isAdmin = false }: NewUser
+  ): Promise<{ user: User; warnings: string[] }> {
+    if (isAdmin && by?.isAdmin !== true) {
+      throw new errors.Forbidden('Only an admin may create another admin: leave ' +
+      '"isAdmin" out')
+    }
     const name = this.#free(username)
     if (by?.isAdmin !== true && isDefaultOwner(name)) {
       throw new errors.InvalidInput(`"username": the username ${JSON.stringify(name)} is reserved`)
     }
-    const refused = by?.isAdmin === true ? undefined : this.#rules.map((rule) => rule(name)).find((each) => each !== undefined)
+    const refused = by?.isAdmin === true
+      ? undefined
+      : this.#rules.map((rule) => rule(name)).find((each) => each !== undefined)
     if (refused !== undefined) throw new errors.InvalidInput(`"username": ${refused}`)
     const warnings = checkChosenPassword(password)
     return { user: await this.#add(by, { username: name, password, isAdmin }), warnings }
@@ -140,7 +151,8 @@ export class Users {
     }
     if (isAdmin === false && stored.username === defaultOwner) {
       throw new errors.InvalidInput(
-        `"isAdmin": ${JSON.stringify(defaultOwner)} is always an admin, since it owns what has no other owner: remove the user instead`
+        `"isAdmin": ${JSON.stringify(defaultOwner)} is always an admin, since it owns what has no other owner: ` +
+        'remove the user instead'
       )
     }
     if (newPassword !== undefined) checkGivenPassword(newPassword)
@@ -161,18 +173,27 @@ export class Users {
   async remove (by: Principal, username: string): Promise<void> {
     await this.#settings.change((base) => {
       const user = existing(base, username)
-      if (user.username === by.username) throw new errors.InvalidInput('You cannot delete your own account: another admin can')
+      if (user.username === by.username) {
+        throw new errors.InvalidInput('You cannot delete your own account: another ' +
+        'admin can')
+      }
       return removalOf(base, user.username, sponsorsOf(base.users, by))
     }, by)
   }
 
-  /** A sentence for each rule that a user's own choice of a password breaks without being refused. @throws WeakPassword */
+  /**
+   * A sentence for each rule that a user's own choice of a password breaks without being refused.
+   * @throws WeakPassword
+   */
   judge (password: string): string[] { return checkChosenPassword(password) }
 
   /** The account of a principal. @throws Forbidden when it has none, and so no password */
   accountOf ({ username }: Principal): User {
     const user = username === undefined ? undefined : this.#settings.current.users.get(username)
-    if (!user) throw new errors.Forbidden('There is no account behind this credential, so it has no password to change: log in as a user')
+    if (!user) {
+      throw new errors.Forbidden('There is no account behind this credential, so it has no password to ' +
+      'change: log in as a user')
+    }
     return user
   }
 
@@ -231,7 +252,9 @@ export class Users {
         'send "isAdmin": true with it, or choose another name'
       )
     }
-    return await this.#put(by, { username, password: await this.#passwords.hash(password), isAdmin, createdAt: new Date().toISOString() })
+    return await this.#put(
+      by, { username, password: await this.#passwords.hash(password), isAdmin, createdAt: new Date().toISOString() }
+    )
   }
 
   async #put (by: Principal | null, user: User): Promise<User> {
@@ -245,13 +268,19 @@ export class Users {
     return user
   }
 
-  /** Replaces a hash of an imported file, or with outdated costs, now that the password is known. Its failure does not fail the login. */
+  /**
+   * Replaces a hash of an imported file, or with outdated costs, now that the password is known. Its failure does not
+   * fail the login.
+   */
   async #rehash (user: User, password: string): Promise<User | undefined> {
     const hashed = await this.#passwords.hash(password)
     await this.#settings
       .change(({ users }) => {
         const current = users.get(user.username)
-        return current !== undefined && current.password === user.password ? [put({ ...current, password: hashed })] : []
+        return current !== undefined &&
+          current.password === user.password
+          ? [put({ ...current, password: hashed })]
+          : []
       })
       .catch(() => {})
     const now = this.get(user.username)
@@ -278,7 +307,10 @@ function existing (snapshot: Snapshot, username: string): User {
 function mustBeFree ({ users }: Snapshot, username: string): void {
   const folded = foldName(username)
   for (const other of users.keys()) {
-    if (other === username || foldName(other) === folded) throw new errors.InvalidInput(`The username ${JSON.stringify(username)} is taken`)
+    if (other === username || foldName(other) === folded) {
+      throw new errors.InvalidInput('The username ' +
+      `${JSON.stringify(username)} is taken`)
+    }
   }
 }
 

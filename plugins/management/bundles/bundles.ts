@@ -33,8 +33,8 @@ interface BundlesDeps {
 }
 
 /**
- * Bundles (`.mcpb`, formerly `.dxt`): servers as archives with a manifest. An upload stores the files; a server whose config names them
- * runs them, and with the last such server they are removed.
+ * Bundles (`.mcpb`, formerly `.dxt`): servers as archives with a manifest. An upload stores the files; a server whose
+ * config names them runs them, and with the last such server they are removed.
  */
 export class Bundles {
   readonly #deps: BundlesDeps
@@ -49,8 +49,8 @@ export class Bundles {
   }
 
   /**
-   * Receives, checks and installs a bundle. Nothing of it runs. When the promise rejects, nothing is left of it on disk, and a bundle of
-   * the same name is as it was.
+   * Receives, checks and installs a bundle. Nothing of it runs. When the promise rejects, nothing is left of it on
+   * disk, and a bundle of the same name is as it was.
    * @param owner in whose name it is uploaded (`ownerOf`)
    * @param parts of the multipart body
    * @param signal aborted when the client is gone
@@ -78,7 +78,10 @@ export class Bundles {
     return [...new Set(configs.flatMap((config) => [...bundlesOf(this.#deps.folder.root, config)]))].sort()
   }
 
-  /** Removes the bundles that were used in one snapshot and are not used in the next one, once their processes have ended. */
+  /**
+   * Removes the bundles that were used in one snapshot and are not used in the next one, once their processes have
+   * ended.
+   */
   async removeUnused (next: Snapshot, former: Snapshot): Promise<void> {
     const users = this.#usersIn(former.servers, ({ name, config }) => next.servers.get(name)?.config !== config)
     if (users.size === 0) return
@@ -107,7 +110,8 @@ export class Bundles {
       throw new errors.InvalidBundle(`${there}: change "name" in manifest.json`)
     }
     const place = folder.pathOf(name)
-    const { command: named, args, env, required, warnings } = launchOf(manifest, { folder: place, home, platform: process.platform })
+    const { command: named, args, env, required, warnings } =
+      launchOf(manifest, { folder: place, home, platform: process.platform })
     const { command, warning } = await findCommand(named, type, unpacked, place, path)
     signal.throwIfAborted()
     await folder.install(name, unpacked)
@@ -131,7 +135,10 @@ export class Bundles {
         type === 'uv' && !entries.some((entry) => entry.path === 'pyproject.toml')
           ? 'It does not have the file "pyproject.toml", by which uv installs what it needs'
           : undefined,
-        entries.some((entry) => entry.path === start) ? undefined : `It does not have its entry point ${JSON.stringify(start)}`,
+        entries.some((entry) => entry.path === start)
+          ? undefined
+          : 'It does not have its entry point ' +
+          `${JSON.stringify(start)}`,
         await this.#deps.closed(place)
       ].filter((each) => each !== undefined)
     }
@@ -142,7 +149,9 @@ export class Bundles {
     const users = new Map<string, string[]>()
     for (const server of servers.values()) {
       if (!counts(server)) continue
-      for (const name of bundlesOf(this.#deps.folder.root, server.config)) users.set(name, [...users.get(name) ?? [], server.name])
+      for (const name of bundlesOf(this.#deps.folder.root, server.config)) {
+        users.set(name, [...users.get(name) ?? [], server.name])
+      }
     }
     return users
   }
@@ -201,14 +210,17 @@ export default fp<BundleOptions>(async (app, { root, isShared, environment, chil
     home: childUser?.home ?? environment.HOME,
     closed: async (path) => childUser === undefined || await mayEnter(path, childUser)
       ? undefined
-      : `Its folder ${path} is closed to the user ${childUser.name} (CHILD_USER): let others pass through the folders above it`
+      : `Its folder ${path} is closed to the user ${childUser.name} (CHILD_USER): let others pass through the ` +
+        'folders above it'
   })
   app.decorate('bundles', bundles)
   app.upstreamHooks.beforeStart(bundleProblem(resolve(root)))
   const removeUnused = (next: Snapshot, former: Snapshot): void => {
-    bundles.removeUnused(next, former).catch((error: unknown) => { app.log.warn({ err: error }, 'an unused bundle could not be removed') })
+    bundles.removeUnused(next, former)
+      .catch((error: unknown) => { app.log.warn({ err: error }, 'an unused bundle could not be removed') })
   }
-  // Of several replicas, the one that made a change removes; where there is one process, edits of the settings file count, too.
+  // Of several replicas, the one that made a change removes; where there is one process, edits of the settings file
+  // count, too.
   if (isShared) app.settings.on('committed', ({ next, former }) => { removeUnused(next, former) })
   else app.settings.on('changed', removeUnused)
   app.addHook('onReady', async () => { await folder.sweep() })

@@ -5,7 +5,10 @@ import { makeFolder } from '../../../db/folder.ts'
 import { current } from './launch.ts'
 
 const temporary = '.tmp-'
-/** Age from which something unfinished was left by a process that has ended, in ms; used where other processes may share the folder. */
+/**
+ * Age from which something unfinished was left by a process that has ended, in ms; used where other processes may share
+ * the folder.
+ */
 const abandoned = 60 * 60_000
 
 interface BundleFolderOptions {
@@ -18,8 +21,8 @@ interface BundleFolderOptions {
 }
 
 /**
- * The bundles on disk. A bundle is `<root>/<name>`: each version in a separate folder, and the link `current` to one of them, which is
- * replaced as a whole. Unfinished work is in `<root>/.tmp-<uuid>`.
+ * The bundles on disk. A bundle is `<root>/<name>`: each version in a separate folder, and the link `current` to one of
+ * them, which is replaced as a whole. Unfinished work is in `<root>/.tmp-<uuid>`.
  */
 export class BundleFolder {
   readonly root: string
@@ -44,7 +47,8 @@ export class BundleFolder {
   /** Makes a folder for unfinished work. */
   async makeTemporary (): Promise<string> {
     await makeFolder(this.root, 'DATA_DIR')
-    // Other users may pass through these folders and list nothing; the modes of the other files in DATA_DIR keep those closed.
+    // Other users may pass through these folders and list nothing; the modes of the other files in DATA_DIR keep those
+    // closed.
     if (this.#isForOthers) for (const folder of [this.root, dirname(this.root)]) await chmod(folder, 0o711)
     const path = join(this.root, `${temporary}${randomUUID()}`)
     await mkdir(path, { mode: 0o700 })
@@ -52,13 +56,14 @@ export class BundleFolder {
   }
 
   /**
-   * Makes an unpacked folder the current version of a bundle, durably. The version before it stays until the next one, for processes that
-   * run it; older ones are removed. When it rejects, the version before it is the current one.
+   * Makes an unpacked folder the current version of a bundle, durably. The version before it stays until the next one,
+   * for processes that run it; older ones are removed. When it rejects, the version before it is the current one.
    */
   async install (name: string, unpacked: string): Promise<void> {
     const folder = join(this.root, name)
     const version = randomUUID()
-    await mkdir(folder, { mode: 0o755 }).catch((error: unknown) => { if (systemCodeOf(error) !== 'EEXIST') throw error })
+    await mkdir(folder, { mode: 0o755 })
+      .catch((error: unknown) => { if (systemCodeOf(error) !== 'EEXIST') throw error })
     const before = await this.#currentOf(name)
     await rename(unpacked, join(folder, version))
     try {
@@ -76,7 +81,8 @@ export class BundleFolder {
   async remove (name: string): Promise<void> {
     const path = join(this.root, `${temporary}${randomUUID()}`)
     // Gone at once: a large folder takes a while.
-    await rename(join(this.root, name), path).catch((error: unknown) => { if (systemCodeOf(error) !== 'ENOENT') throw error })
+    await rename(join(this.root, name), path)
+      .catch((error: unknown) => { if (systemCodeOf(error) !== 'ENOENT') throw error })
     await rm(path, { recursive: true, force: true })
   }
 
@@ -127,7 +133,10 @@ export class BundleFolder {
 export const systemCodeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error ? String(error.code) : undefined
 
-/** Makes a file, or the names in a folder, durable by fsync. Some file systems do not support that for folders, and do not need it. */
+/**
+ * Makes a file, or the names in a folder, durable by fsync. Some file systems do not support that for folders, and do
+ * not need it.
+ */
 export async function syncPath (path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {

@@ -38,9 +38,10 @@ function defaultOf ({ default: value, sensitive }: BundleOption): string[] | und
 }
 
 /**
- * Works out the command, arguments and environment of a bundle from its manifest: the overrides of the platform, `${__dirname}`, folders of
- * the user, and defaults of `user_config`. An option that must be set stays as `${user_config.<key>}` and is listed in `required`; what
- * needs an option without a value that need not be set is left out.
+ * Works out the command, arguments and environment of a bundle from its manifest: the overrides of the platform,
+ * `${__dirname}`, folders of the user, and defaults of `user_config`. An option that must be set stays as
+ * `${user_config.<key>}` and is listed in `required`; what needs an option without a value that need not be set is left
+ * out.
  * @throws ArchiveError for any other variable: it would be taken from the gateway's environment
  */
 export function launchOf (manifest: BundleManifest, { folder, home, platform }: LaunchPlace): Launch {
@@ -55,7 +56,10 @@ export function launchOf (manifest: BundleManifest, { folder, home, platform }: 
   }
   const mustBeSet = (key: string): boolean => {
     const option = options.get(key)
-    if (option === undefined) throw new ArchiveError(`its manifest.json uses the option ${quoteEntryName(key)}, which it does not declare`)
+    if (option === undefined) {
+      throw new ArchiveError(`its manifest.json uses the option ${quoteEntryName(key)}, ` +
+      'which it does not declare')
+    }
     return defaultOf(option) === undefined && (option.required === true || option.default !== undefined)
   }
   const hasNoValue = (text: string): boolean => openOptions(text).some((key) => {
@@ -90,7 +94,9 @@ export function launchOf (manifest: BundleManifest, { folder, home, platform }: 
   return {
     command: fill(command),
     args: filledArgs,
-    env: Object.fromEntries(Object.entries(env).filter(([, text]) => !hasNoValue(text)).map(([name, text]) => [name, fill(text)])),
+    env: Object.fromEntries(
+      Object.entries(env).filter(([, text]) => !hasNoValue(text)).map(([name, text]) => [name, fill(text)])
+    ),
     required: [...options].filter(([key]) => mustBeSet(key)).map(([key, option]) => toRequired(key, option)),
     warnings: [
       ...warningsOf(manifest, platform, [...args, command].flatMap(openOptions)),
@@ -99,7 +105,10 @@ export function launchOf (manifest: BundleManifest, { folder, home, platform }: 
   }
 }
 
-/** How a bundle of the type `uv` is started that leaves it to us (MCPB 0.4): `uv` installs what its `pyproject.toml` asks for. */
+/**
+ * How a bundle of the type `uv` is started that leaves it to us (MCPB 0.4): `uv` installs what its `pyproject.toml`
+ * asks for.
+ */
 const byUv = ({ server }: BundleManifest): NonNullable<BundleManifest['server']['mcp_config']> => {
   // eslint-disable-next-line no-template-curly-in-string
   const folder = '${__dirname}'
@@ -120,14 +129,18 @@ const toRequired = (
 })
 
 /** @param inArguments keys of options that are in the command line */
-/** A warning for each variable and argument that the config omits, because it refers to an optional option without a value. */
+/**
+ * A warning for each variable and argument that the config omits, because it refers to an optional option without a
+ * value.
+ */
 function leftOutOf (env: ReadonlyArray<readonly [name: string, text: string]>, args: readonly string[]): string[] {
   const left = [
     ...env.map(([name, text]) => [`The variable ${name}`, text]),
     ...args.map((arg) => [`The argument ${JSON.stringify(arg)}`, arg])
   ]
   return left.map(([what = '', text = '']) =>
-    `${what} is left out of the config, since ${openOptions(text).map(quoteEntryName).join(', ')} has no value: add it to give one`)
+    `${what} is left out of the config, since ${openOptions(text).map(quoteEntryName).join(', ')} has no value: add ` +
+    'it to give one')
 }
 
 function warningsOf (
@@ -136,10 +149,15 @@ function warningsOf (
   inArguments: readonly string[]
 ): string[] {
   const platforms = compatibility?.platforms ?? [platform]
-  const secrets = [...new Set(inArguments)].filter((key) => Object.hasOwn(options, key) && options[key]?.sensitive === true)
+  const secrets =
+    [...new Set(inArguments)].filter((key) => Object.hasOwn(options, key) && options[key]?.sensitive === true)
   return [
-    ...(platforms.includes(platform) ? [] : [`The bundle is made for ${platforms.join(', ')}, and the gateway runs on ${platform}`]),
-    ...secrets.map((key) => `The secret ${JSON.stringify(key)} is in the arguments of the command, which admins and the owner can read`)
+    ...(platforms.includes(platform)
+      ? []
+      : [`The bundle is made for ${platforms.join(', ')}, and the gateway runs ` +
+      `on ${platform}`]),
+    ...secrets.map((key) => `The secret ${JSON.stringify(key)} is in the arguments of the command, which admins and ` +
+      'the owner can read')
   ]
 }
 
@@ -149,7 +167,10 @@ export const shownManifest = (manifest: BundleManifest): BundleManifest => ({
   ...(manifest.user_config && {
     user_config: Object.fromEntries(Object.entries(manifest.user_config).map(([key, option]) => [
       key,
-      option.sensitive === true && option.default !== undefined ? { ...option, default: mask(String(option.default)) } : option
+      option.sensitive === true &&
+        option.default !== undefined
+        ? { ...option, default: mask(String(option.default)) }
+        : option
     ]))
   })
 })
@@ -170,15 +191,16 @@ export function bundlesOf (root: string, config: ServerConfig): Set<string> {
 }
 
 /**
- * Makes a function that tells why a server cannot be started as it is configured, as a clause: its bundle is not on this machine, or
- * an option of the bundle has no value. Undefined: nothing is known to be wrong.
+ * Makes a function that tells why a server cannot be started as it is configured, as a clause: its bundle is not on
+ * this machine, or an option of the bundle has no value. Undefined: nothing is known to be wrong.
  */
 export const bundleProblem = (root: string) => async (config: ServerConfig): Promise<string | undefined> => {
   const names = bundlesOf(root, config)
   for (const name of names) {
     const isThere = await access(join(root, name, current)).then(() => true, () => false)
     if (!isThere) {
-      return `the bundle ${JSON.stringify(name)} is not in DATA_DIR of this machine: upload it again, or let all replicas share DATA_DIR`
+      return `the bundle ${JSON.stringify(name)} is not in DATA_DIR of this machine: upload it again, or let all ` +
+        'replicas share DATA_DIR'
     }
   }
   const keys = names.size > 0 ? [...new Set(textsOf(config).flatMap(openOptions))] : []

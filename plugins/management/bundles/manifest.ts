@@ -39,7 +39,10 @@ function parse (text: string): unknown {
   }
 }
 
-/** The reason why a bundle must not have this name, as a clause; undefined: it may. A valid one can be the name of a server, too. */
+/**
+ * The reason why a bundle must not have this name, as a clause; undefined: it may. A valid one can be the name of a
+ * server, too.
+ */
 export function bundleNameProblem (name: string): string | undefined {
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(name)) return 'it must have 1 to 64 letters, digits, ".", "_" and "-"'
   return nameProblem(name)

@@ -56,12 +56,14 @@ async function receiveFile (file: Readable, path: string, signal: AbortSignal): 
   }
 }
 
-const unexpected = (): Error => new errors.InvalidInput(`The body must hold one file, in the field "${field}", and nothing else`)
+const unexpected = (): Error =>
+  new errors.InvalidInput(`The body must hold one file, in the field "${field}", and nothing else`)
 
 /** The error for one of the parser's. */
 function toError (error: unknown): unknown {
   const code = systemCodeOf(error) ?? ''
   if (code === 'FST_REQ_FILE_TOO_LARGE') return new errors.BundleTooLarge(managementLimits.bundles.upload)
-  if (code.startsWith('FST_') || (error instanceof Error && /multipart|part terminated|boundary/i.test(error.message))) return unexpected()
+  if (code.startsWith('FST_') || (error instanceof Error &&
+      /multipart|part terminated|boundary/i.test(error.message))) return unexpected()
   return error
 }

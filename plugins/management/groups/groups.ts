@@ -16,7 +16,9 @@ import {
 interface GroupInput { name?: string, description?: string, servers?: Array<string | GroupMember>, owner?: string }
 
 /** A group as the API answers it. `servers` holds names, or objects for members with selectors or an alias. */
-export interface ShownGroup { id: string, name: string, description?: string, servers: Array<string | GroupMember>, owner?: string }
+export interface ShownGroup {
+  id: string, name: string, description?: string, servers: Array<string | GroupMember>, owner?: string
+}
 
 /** A group after a change, with sentences about what was stored and may not be what was meant. */
 interface ChangedGroup { data: ShownGroup, warnings: string[] }
@@ -81,7 +83,10 @@ export class Groups {
     return { data: this.get(principal, id), warnings }
   }
 
-  /** Changes the given members of a group. A new name goes into the scopes of keys, too. @throws NoSuch, Forbidden, InvalidInput */
+  /**
+   * Changes the given members of a group. A new name goes into the scopes of keys, too.
+   * @throws NoSuch, Forbidden, InvalidInput
+   */
   async update (principal: Principal, idOrName: string, input: GroupInput): Promise<ChangedGroup> {
     let id = ''
     const snapshot = await this.#settings.change((base) => {
@@ -97,10 +102,17 @@ export class Groups {
       }
       if (group.name === rest.name) return [{ entity: 'groups', key: rest.id, value: group }]
       checkGroupName(base, principal, group)
-      return [{ entity: 'groups', key: rest.id, value: group }, ...withNewName(base, 'allowedGroups', rest.name, group.name)]
+      return [
+        { entity: 'groups', key: rest.id, value: group }, ...withNewName(base, 'allowedGroups', rest.name, group.name)
+      ]
     }, principal)
     const data = this.get(principal, id)
-    return { data, warnings: [...sharedNameWarnings(snapshot, data.name, 'group'), ...input.servers ? this.#unlisted(principal, id) : []] }
+    return {
+      data,
+      warnings: [
+        ...sharedNameWarnings(snapshot, data.name, 'group'), ...input.servers ? this.#unlisted(principal, id) : []
+      ]
+    }
   }
 
   /** The members that the principal may see, with all selectors. @throws NoSuch */
@@ -109,7 +121,10 @@ export class Groups {
     return visibleMembers(snapshot, principal, find(snapshot, principal, idOrName)).map(withSelectors)
   }
 
-  /** Adds one server with all its items; a server that is a member already stays as it is. @throws NoSuch, Forbidden, InvalidInput */
+  /**
+   * Adds one server with all its items; a server that is a member already stays as it is.
+   * @throws NoSuch, Forbidden, InvalidInput
+   */
   async addServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
     return await this.#changeMembers(principal, idOrName, (base, stored) => {
       const added = readMembers(base, principal, [name])
@@ -126,7 +141,9 @@ export class Groups {
   }
 
   /** Sets which tools of a member the group has. @throws as `removeServer` */
-  async selectTools (principal: Principal, idOrName: string, name: string, tools: 'all' | string[]): Promise<ChangedGroup> {
+  async selectTools (
+    principal: Principal, idOrName: string, name: string, tools: 'all' | string[]
+  ): Promise<ChangedGroup> {
     const data = await this.#changeMembers(principal, idOrName, (base, stored) => {
       mustBeMember(base, principal, stored, name)
       return stored.map((member) => (member.name === name ? this.#withOwnNames({ ...member, tools }) : member))
@@ -140,7 +157,11 @@ export class Groups {
     return shown(snapshot, principal, managed(snapshot, principal, idOrName))
   }
 
-  /** Checks that the principal may change a group. @param member a server that must be in it @throws NoSuch, Forbidden */
+  /**
+   * Checks that the principal may change a group.
+   * @param member a server that must be in it
+   * @throws NoSuch, Forbidden
+   */
   mustManage (principal: Principal, idOrName: string, member?: string): void {
     const snapshot = this.#settings.current
     const { members } = managed(snapshot, principal, idOrName)
@@ -160,7 +181,8 @@ export class Groups {
   }
 
   #withOwnNames (member: GroupMember): GroupMember {
-    return withOwnNames(member, this.#gateway.catalogues(member.name), this.#settings.current.system.nameSeparator ?? '-')
+    return withOwnNames(member, this.#gateway.catalogues(member.name), this.#settings.current.system.nameSeparator ??
+      '-')
   }
 
   /** About the selections of a group: what its servers are known not to list. */
@@ -204,7 +226,9 @@ const ownerOf = ({ users }: Snapshot, { username }: Principal): string =>
  * @param before the owner until now
  * @throws InvalidInput for an unknown one: a user who is created later with that name would inherit the group
  */
-function wantedOwner ({ users }: Snapshot, { isAdmin }: Principal, { owner }: GroupInput, before?: string): string | undefined {
+function wantedOwner (
+  { users }: Snapshot, { isAdmin }: Principal, { owner }: GroupInput, before?: string
+): string | undefined {
   if (!isAdmin || owner === undefined) return undefined
   const name = knownName(users, owner)
   if (name === defaultOwner || name === before || users.has(name)) return name

@@ -19,7 +19,9 @@ export function withOwnNames (
     const selected = member[kind]
     const listed = new Set(catalogues.flatMap(({ lists }) => lists[kind].map(({ key }) => key)))
     if (!Array.isArray(selected) || listed.size === 0 || selected.every((name) => listed.has(name))) continue
-    const own = new Map([member.alias ?? member.name, member.name].flatMap((label) => [...ownNames(label, separator, listed)]))
+    const own = new Map(
+      [member.alias ?? member.name, member.name].flatMap((label) => [...ownNames(label, separator, listed)])
+    )
     next[kind] = selected.map((name) => listed.has(name) ? name : own.get(name) ?? name)
   }
   return next
@@ -29,8 +31,8 @@ export function withOwnNames (
 const most = 10
 
 /**
- * A sentence for each kind of items of which a member selects some that its server does not list. Nothing is said of a server whose lists
- * are not known.
+ * A sentence for each kind of items of which a member selects some that its server does not list. Nothing is said of a
+ * server whose lists are not known.
  * @param catalogues what the server lists, to all classes of clients
  */
 export function unlistedIn (member: GroupMember, catalogues: ReadonlyArray<Pick<Catalogue, 'lists'>>): string[] {
@@ -45,7 +47,8 @@ export function unlistedIn (member: GroupMember, catalogues: ReadonlyArray<Pick<
     if (left.length === 0) return []
     const shown = left.slice(0, most).map((name) => JSON.stringify(name)).join(', ')
     const names = `${shown}${left.length > most ? ` and ${left.length - most} more` : ''}`
-    return [`The server ${JSON.stringify(member.name)} lists no ${kind} ${names}: they belong to the group once it does`]
+    return [`The server ${JSON.stringify(member.name)} lists no ${kind} ` +
+      `${names}: they belong to the group once it does`]
   })
 }
 
@@ -61,7 +64,9 @@ export const visibleMembers = (snapshot: Snapshot, principal: Principal, group: 
 /** A member with all its selectors, defaults filled in. */
 export type MemberConfig = GroupMember & Required<Pick<GroupMember, 'tools' | 'prompts' | 'resources'>>
 
-export const withSelectors = ({ name, tools = 'all', prompts = 'all', resources = 'all', alias }: GroupMember): MemberConfig => ({
+export const withSelectors = (
+  { name, tools = 'all', prompts = 'all', resources = 'all', alias }: GroupMember
+): MemberConfig => ({
   name,
   tools,
   prompts,
@@ -77,12 +82,17 @@ export function compact (member: GroupMember): string | GroupMember {
 }
 
 /** @throws NoSuch when the server is not a member, or the principal may not see it */
-export function mustBeMember (snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], name: string): void {
+export function mustBeMember (
+  snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], name: string
+): void {
   const member = stored.find((each) => each.name === name)
   if (!member || !isVisibleMember(snapshot, principal, member)) throw noSuch('server in this group', name)
 }
 
-/** The members that replace the stored ones. Those that the principal cannot see, and so could not send back, keep their places. */
+/**
+ * The members that replace the stored ones. Those that the principal cannot see, and so could not send back, keep their
+ * places.
+ */
 export function nextMembers (
   snapshot: Snapshot,
   principal: Principal,
@@ -98,8 +108,8 @@ export function nextMembers (
 
 /**
  * The members that a caller sent, as objects. The bare name of a stored member stands for that member as it is.
- * @throws InvalidInput for a server that does not exist or is invisible to the principal, for one that is listed twice, for an invalid
- * alias, and for more values than a group may have
+ * @throws InvalidInput for a server that does not exist or is invisible to the principal, for one that is listed twice,
+ *   for an invalid alias, and for more values than a group may have
  */
 export function readMembers (
   snapshot: Snapshot,
@@ -108,24 +118,35 @@ export function readMembers (
   stored: readonly GroupMember[] = []
 ): GroupMember[] {
   if (valuesIn(input, managementLimits.groupValues) > managementLimits.groupValues) {
-    throw new errors.InvalidInput(`"servers": a group may have ${managementLimits.groupValues} members and selected items together`)
+    throw new errors.InvalidInput(`"servers": a group may have ${managementLimits.groupValues} members and selected ` +
+      'items together')
   }
   const seen = new Set<string>()
   const known = new Map(stored.map((member) => [member.name, member]))
   return input.map((each) => {
     const name = typeof each === 'string' ? each : each.name
     const former = known.get(name)
-    // A client that lists names and puts them back must not open what was not selected: a bare name keeps selectors and alias.
+    // A client that lists names and puts them back must not open what was not selected: a bare name keeps selectors and
+    // alias.
     const member = typeof each === 'string' ? former ?? { name } : each
     const server = snapshot.servers.get(name)
     // An admin sees members whose server is no longer configured, and may send them back.
     if (!(principal.isAdmin && former) && (!server || !canSee(principal, server, 'public'))) {
       throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
     }
-    if (seen.has(member.name)) throw new errors.InvalidInput(`"servers": ${JSON.stringify(member.name)} is listed twice`)
+    if (seen.has(member.name)) {
+      throw new errors.InvalidInput('"servers": ' +
+      `${JSON.stringify(member.name)} is listed twice`)
+    }
     seen.add(member.name)
-    const problem = member.alias === undefined || member.alias === former?.alias ? undefined : aliasProblem(member.alias)
-    if (problem !== undefined) throw new errors.InvalidInput(`"servers": the alias of ${JSON.stringify(member.name)}: ${problem}`)
+    const problem = member.alias === undefined ||
+      member.alias === former?.alias
+      ? undefined
+      : aliasProblem(member.alias)
+    if (problem !== undefined) {
+      throw new errors.InvalidInput('"servers": the alias of ' +
+      `${JSON.stringify(member.name)}: ${problem}`)
+    }
     return member
   })
 }

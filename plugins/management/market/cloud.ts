@@ -33,7 +33,8 @@ export class Cloud {
   async servers (owner: string): Promise<SourceAnswer<CloudServer[]>> {
     const seen = new Map<string, CloudServer>()
     let staleSince: string | undefined
-    for (let page = 1; page <= managementLimits.catalogues.pages && seen.size < managementLimits.catalogues.entries; page++) {
+    for (let page = 1; page <= managementLimits.catalogues.pages &&
+      seen.size < managementLimits.catalogues.entries; page++) {
       const { value, staleSince: since } = await this.#post('list-servers', { page, limit: pageSize }, serversOf, owner)
       const before = seen.size
       staleSince ??= since
@@ -47,7 +48,8 @@ export class Cloud {
   /** @param name the name here, the service's key, or its name of the config @throws NoSuch, and as `servers` */
   async server (name: string, owner: string): Promise<SourceAnswer<CloudServer>> {
     const { value, staleSince } = await this.servers(owner)
-    const server = value.find((each) => each.name === name) ?? value.find((each) => each.server_key === name || each.config_name === name)
+    const server = value.find((each) => each.name === name) ??
+      value.find((each) => each.server_key === name || each.config_name === name)
     if (!server) throw noSuch('server in this catalogue', name)
     return { value: server, staleSince }
   }
@@ -58,10 +60,13 @@ export class Cloud {
     return await this.#post('list-tools', { server }, toolsOf, owner)
   }
 
-  async #post<Value> (path: string, body: object, read: (answer: unknown) => Value, owner: string): Promise<SourceAnswer<Value>> {
+  async #post<Value> (
+    path: string, body: object, read: (answer: unknown) => Value, owner: string
+  ): Promise<SourceAnswer<Value>> {
     const { apiKey, baseUrl, referer, title } = this.#settings()
     if (!isText(apiKey) || !isText(baseUrl)) {
-      throw new errors.InvalidInput('The cloud catalogue is not set up: an admin has to set "mcpRouter.baseUrl" and "mcpRouter.apiKey"')
+      throw new errors.InvalidInput('The cloud catalogue is not set up: an admin has to set "mcpRouter.baseUrl" and ' +
+        '"mcpRouter.apiKey"')
     }
     const headers: Record<string, string> = {
       authorization: `Bearer ${apiKey}`,
@@ -116,7 +121,13 @@ function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 
     if (problem !== undefined) throw new Unusable(problem)
     return {
       config: { type: 'streamable-http', url, headers: { Authorization: `Bearer \${${keyVariable}}` } },
-      required: [{ key: keyVariable, title: 'API key', description: 'Your key of the service that mcpRouter names', sensitive: true }]
+      required: [{
+        key: keyVariable,
+        title: 'API key',
+        description: 'Your key of the service that ' +
+        'mcpRouter names',
+        sensitive: true
+      }]
     }
   } catch (error) {
     if (error instanceof Unusable) return { required: [], reason: error.message }
@@ -139,5 +150,8 @@ const toolsOf = (answer: unknown): CloudTool[] =>
   listOf(answer, 'tools').filter((given) => isText(given.name)).map((given) => ({
     name: textOf(given.name),
     description: textOf(given.description),
-    inputSchema: isObject(given.inputSchema) && JSON.stringify(given.inputSchema).length <= baseLimits.checkedSchema ? given.inputSchema : {}
+    inputSchema: isObject(given.inputSchema) &&
+      JSON.stringify(given.inputSchema).length <= baseLimits.checkedSchema
+      ? given.inputSchema
+      : {}
   }))

@@ -11,13 +11,17 @@ export class Unusable extends Error {
 type Place = Option['place'] & ('env' | 'header' | 'argument' | 'url')
 
 const inBraces = /\{([A-Za-z_][A-Za-z0-9_.-]*)\}/g
-/** Stands for a placeholder while a value is composed. Strangers' texts cannot hold it, since control characters are refused. */
+/**
+ * Stands for a placeholder while a value is composed. Strangers' texts cannot hold it, since control characters are
+ * refused.
+ */
 const mark = '\u0000'
 
 /**
- * Composes the values of one config from the inputs of a registry's entry, and collects what a person has to fill in. Strangers choose
- * these texts, and the gateway replaces `${NAME}` in configs by variables of its environment: so none of theirs may hold one, and
- * placeholders begin with `INPUT_` and the server's name, where no other program's variables are.
+ * Composes the values of one config from the inputs of a registry's entry, and collects what a person has to fill in.
+ * Strangers choose these texts, and the gateway replaces `${NAME}` in configs by variables of its environment: so none
+ * of theirs may hold one, and placeholders begin with `INPUT_` and the server's name, where no other program's
+ * variables are.
  */
 export class Inputs {
   readonly required: Field[] = []
@@ -47,7 +51,9 @@ export class Inputs {
   }
 
   /** A value with names in braces. @throws Unusable for a URL with a name that says nothing */
-  #compose (value: string, input: InputWithVariables, place: Place, title: string, isNeeded: boolean): string | undefined {
+  #compose (
+    value: string, input: InputWithVariables, place: Place, title: string, isNeeded: boolean
+  ): string | undefined {
     const { isRequired = false, variables = {} } = input
     const open: Array<[string, Input]> = []
     const text = unmarked(value, title).replace(inBraces, (written, name: string) => {
@@ -89,7 +95,8 @@ export class Inputs {
   }
 }
 
-const upper = (text: string): string => text.toUpperCase().replace(/[^A-Z0-9]+/g, '_').replace(/^_+|_+$/g, '').slice(0, 64)
+const upper = (text: string): string =>
+  text.toUpperCase().replace(/[^A-Z0-9]+/g, '_').replace(/^_+|_+$/g, '').slice(0, 64)
 
 /** A stranger's text as it may stand in a config. @throws Unusable */
 export const plainText = (text: string, title: string): string => check(unmarked(text, title), title)
@@ -102,7 +109,11 @@ function unmarked (text: string, title: string): string {
 
 /** @throws Unusable for a text that the gateway would take for something else than text */
 function check (text: string, title: string): string {
-  if (/\$\{[A-Za-z_]/.test(text)) throw new Unusable(`the value of ${quoteText(title)} names a variable of this gateway's environment (\${…})`)
+  if (/\$\{[A-Za-z_]/.test(text)) {
+    throw new Unusable(
+      `the value of ${quoteText(title)} names a variable of this gateway's environment ($\{…})`
+    )
+  }
   if (isMask(text)) throw new Unusable(`the value of ${quoteText(title)} looks like a masked secret`)
   return text
 }
@@ -113,7 +124,10 @@ export const quoteText = (text: string): string => JSON.stringify(text.length > 
 const cleaned = (text: string): string =>
   text.normalize('NFC').replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[._-]+|[._-]+$/g, '').slice(0, 64)
 
-/** The name that a server of a catalogue gets here: the first of these texts that can be one, without what a name may not hold. */
+/**
+ * The name that a server of a catalogue gets here: the first of these texts that can be one, without what a name may
+ * not hold.
+ */
 export function localName (...texts: string[]): string {
   for (const text of texts) {
     const name = cleaned(text)
@@ -122,7 +136,10 @@ export function localName (...texts: string[]): string {
   return `${cleaned(texts[0] ?? '')}-server`.replace(/^-/, '')
 }
 
-/** The name for an entry of a registry: `weather` for `io.github.ada/weather`. Where that is reserved, the namespace joins it. */
+/**
+ * The name for an entry of a registry: `weather` for `io.github.ada/weather`. Where that is reserved, the namespace
+ * joins it.
+ */
 export function nameOfEntry (name: string): string {
   const [namespace = '', own = ''] = name.split('/', 2)
   return localName(own, `${namespace.split('.').at(-1) ?? ''}-${own}`)

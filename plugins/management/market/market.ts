@@ -44,7 +44,10 @@ export class Market {
   tags (): string[] { return sorted(this.#servers.flatMap(({ tags }) => tags)) }
 
   /** The servers of a category, whatever the case of its letters; none for one that there is not. */
-  inCategory (name: string): readonly MarketServer[] { return this.#servers.filter(({ categories }) => includes(categories, name)) }
+  inCategory (name: string): readonly MarketServer[] {
+    return this.#servers.filter(({ categories }) => includes(categories, name))
+  }
+
   withTag (name: string): readonly MarketServer[] { return this.#servers.filter(({ tags }) => includes(tags, name)) }
 }
 
@@ -60,7 +63,9 @@ function withConfig (entry: MarketEntry): MarketServer {
   const text = JSON.stringify(config)
   const required = Object.entries(entry.arguments)
     .filter(([key, each]) => each.required && text.includes(`\${${key}}`))
-    .map(([key, { description, example, sensitive = false }]): Field => ({ key, description, sensitive, placeholder: example }))
+    .map((
+      [key, { description, example, sensitive = false }]
+    ): Field => ({ key, description, sensitive, placeholder: example }))
   return { ...entry, config, required }
 }
 

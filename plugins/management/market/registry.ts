@@ -69,7 +69,8 @@ async function pageOf (answer: unknown): Promise<RegistryPage> {
 }
 
 /**
- * An entry with what is known of its form. One that breaks the form has a reason in place of its configs, and does not break its page.
+ * An entry with what is known of its form. One that breaks the form has a reason in place of its configs, and does not
+ * break its page.
  * @throws TypeError for what is not an entry
  */
 function entryOf (answer: unknown): RegistryEntry {
@@ -83,7 +84,13 @@ function entryOf (answer: unknown): RegistryEntry {
   if (wrong) {
     const { name } = given.server as { name?: unknown }
     const reason = `the entry does not keep to the form of server.json: "${wrong.path}": ${wrong.message}`
-    return { server: typeof name === 'string' ? { name: name.slice(0, 200) } : {}, _meta: meta, configs: [{ from: 'entry', reason }] }
+    return {
+      server: typeof name === 'string'
+        ? { name: name.slice(0, 200) }
+        : {},
+      _meta: meta,
+      configs: [{ from: 'entry', reason }]
+    }
   }
   const { status, statusMessage = '' } = meta[official] ?? {}
   const configs = status === 'deleted'
@@ -96,5 +103,7 @@ function entryOf (answer: unknown): RegistryEntry {
 function withoutNulls (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (!isObject(value)) return value
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== null).map(([key, each]) => [key, withoutNulls(each)]))
+  return Object.fromEntries(
+    Object.entries(value).filter(([, each]) => each !== null).map(([key, each]) => [key, withoutNulls(each)])
+  )
 }

@@ -56,8 +56,9 @@ class NotAnswered extends Error {
 }
 
 /**
- * Asks a service for parts of its catalogue, and keeps its answers: for a minute as they are, then it asks whether they have changed
- * (`If-None-Match`, RFC 9110 §13.1.2), and while the service is away they stay good. Callers with the same question wait for one request.
+ * Asks a service for parts of its catalogue, and keeps its answers: for a minute as they are, then it asks whether they
+ * have changed (`If-None-Match`, RFC 9110 §13.1.2), and while the service is away they stay good. Callers with the same
+ * question wait for one request.
  */
 export class Source {
   readonly #deps: Required<SourceDeps>
@@ -76,7 +77,8 @@ export class Source {
   /**
    * The answer to a question.
    * @param owner the caller's owner (`ownerOf`), for its share of requests
-   * @throws NoSuch for 404 · InvalidInput for 400 and 422 · UpstreamFailed when there is no answer, and none was kept · ShareError
+   * @throws NoSuch for 404 · InvalidInput for 400 and 422 · UpstreamFailed when there is no answer, and none was kept ·
+   *   ShareError
    */
   async ask<Value> (question: SourceQuery<Value>, owner: string): Promise<SourceAnswer<Value>> {
     const kept = this.#kept.get(question.key)
@@ -128,7 +130,9 @@ export class Source {
       // An admin, or the one who runs the gateway, has chosen this service.
       trusted: true,
       method,
-      headers: { accept: 'application/json', ...headers, ...(kept?.etag !== undefined && { 'if-none-match': kept.etag }) },
+      headers: {
+        accept: 'application/json', ...headers, ...(kept?.etag !== undefined && { 'if-none-match': kept.etag })
+      },
       body,
       maxSize: managementLimits.catalogues.answer,
       timeout: managementLimits.catalogues.time,

@@ -5,8 +5,9 @@ import { incomplete, ServerConfig } from '../../../schemas/server.ts'
 import { Inputs, nameOfEntry, plainText, quoteText, Unusable } from './inputs.ts'
 
 /**
- * What `POST /api/servers` takes for each package and each remote of an entry, remotes first; or the reason why there is nothing. An
- * entry with neither has one reason for the whole. The names of the configs differ, so that all of them can be added.
+ * What `POST /api/servers` takes for each package and each remote of an entry, remotes first; or the reason why there
+ * is nothing. An entry with neither has one reason for the whole. The names of the configs differ, so that all of them
+ * can be added.
  */
 export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJson): Ready[] {
   const name = nameOfEntry(given)
@@ -17,7 +18,9 @@ export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJ
   return ready.length > 0 ? withNames(ready, name) : [{ from: 'entry', reason: 'it names no package and no remote' }]
 }
 
-/** The first config has the name of the entry. Others have their kind behind it, and a number where that is not enough. */
+/**
+ * The first config has the name of the entry. Others have their kind behind it, and a number where that is not enough.
+ */
 function withNames (ready: readonly Ready[], name: string): Ready[] {
   const taken = new Set<string>()
   return ready.map((each) => {
@@ -31,7 +34,9 @@ function withNames (ready: readonly Ready[], name: string): Ready[] {
   })
 }
 
-function attempt (from: string, identifier: string | undefined, name: string, make: (inputs: Inputs) => ServerConfig): Ready {
+function attempt (
+  from: string, identifier: string | undefined, name: string, make: (inputs: Inputs) => ServerConfig
+): Ready {
   const inputs = new Inputs(name)
   try {
     const config = make(inputs)
@@ -48,12 +53,17 @@ function attempt (from: string, identifier: string | undefined, name: string, ma
 const types = ['streamable-http', 'sse'] as const
 
 /** The config that connects to a remote. @throws Unusable with the reason why there is none */
-export function fromRemote ({ type: given, url, headers = [], variables = {} }: RegistryTransport, inputs: Inputs): ServerConfig {
+export function fromRemote (
+  { type: given, url, headers = [], variables = {} }: RegistryTransport, inputs: Inputs
+): ServerConfig {
   const type = types.find((each) => each === given)
   if (!type) throw new Unusable(`the transport ${quoteText(given)} is not known here`)
   if (url === undefined) throw new Unusable('it has no address')
   const address = inputs.fill({ value: url, variables }, 'url', 'url', true) ?? ''
-  if (!/^https?:\/\//i.test(address) && !address.startsWith('${')) throw new Unusable(`${quoteText(url)} is not an http or https address`)
+  if (!/^https?:\/\//i.test(address) && !address.startsWith('${')) {
+    throw new Unusable(`${quoteText(url)} is not an ` +
+    'http or https address')
+  }
   const values: Record<string, string> = {}
   for (const header of headers) {
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header.name) || header.name === '__proto__') {
@@ -69,7 +79,10 @@ export function fromRemote ({ type: given, url, headers = [], variables = {} }: 
 /** How packages of one type are run. */
 interface Runner {
   readonly command: string
-  /** Runtimes that take the same arguments before the package: those of `node` or `python` would mean something else to `npx` or `uvx`. */
+  /**
+   * Runtimes that take the same arguments before the package: those of `node` or `python` would mean something else to
+   * `npx` or `uvx`.
+   */
   readonly hints: readonly string[]
   /** The registry that the command takes packages from; undefined: the identifier says it. */
   readonly registry?: RegExp
@@ -105,7 +118,8 @@ const runners: Readonly<Record<string, Runner>> = {
 /** Why other known types of packages cannot be run. */
 const others: Readonly<Record<string, string>> = {
   mcpb: 'it is a bundle: download it, and send it to POST /api/mcpb/upload',
-  nuget: 'NuGet packages need dnx, which the gateway does not use: install it yourself, and add a server with its command',
+  nuget: 'NuGet packages need dnx, which the gateway does not use: install it yourself, and add a server with its ' +
+    'command',
   cargo: 'crates have to be compiled: install it yourself, and add a server with its command'
 }
 
@@ -115,7 +129,8 @@ export function fromPackage (given: Package, inputs: Inputs): ServerConfig {
   const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
   if (!runner) {
     const known = Object.hasOwn(others, registryType) ? others[registryType] : undefined
-    throw new Unusable(known ?? `packages of the type ${quoteText(registryType)} cannot be run here (npm, pypi and oci can)`)
+    throw new Unusable(known ?? `packages of the type ${quoteText(registryType)} cannot be run here (npm, pypi and ` +
+      'oci can)')
   }
   checkSource(given, runner)
   if (transport.type !== 'stdio') throw new Unusable(notStdio(transport.type, transport.url))
@@ -136,13 +151,22 @@ export function fromPackage (given: Package, inputs: Inputs): ServerConfig {
 function checkSource (given: Package, runner: Runner): void {
   const { identifier, version, registryBaseUrl, registryType, fileSha256, runtimeHint, runtimeArguments = [] } = given
   const { command } = runner
-  if (!runner.identifier.test(identifier)) throw new Unusable(`${quoteText(identifier)} is not the name of a package that ${command} runs`)
-  if (version !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._+!~-]*$/.test(version)) throw new Unusable(`${quoteText(version)} is not one version`)
+  if (!runner.identifier.test(identifier)) {
+    throw new Unusable(`${quoteText(identifier)} is not the name of a package ` +
+    `that ${command} runs`)
+  }
+  if (version !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._+!~-]*$/.test(version)) {
+    throw new Unusable(`${quoteText(version)} is not one version`)
+  }
   if (registryBaseUrl !== undefined && runner.registry?.test(registryBaseUrl) === false) {
     const source = quoteText(registryBaseUrl)
-    throw new Unusable(`it comes from ${source}, and ${command} takes packages from the registry that \`install\` names`)
+    throw new Unusable(`it comes from ${source}, and ` +
+      `${command} takes packages from the registry that \`install\` names`)
   }
-  if (fileSha256 !== undefined && registryType !== 'oci') throw new Unusable(`it has a checksum, which ${command} does not compare`)
+  if (fileSha256 !== undefined && registryType !== 'oci') {
+    throw new Unusable(`it has a checksum, which ${command} ` +
+    'does not compare')
+  }
   if (runtimeHint !== undefined && runtimeArguments.length > 0 && !runner.hints.includes(runtimeHint)) {
     throw new Unusable(`its arguments are those of ${quoteText(runtimeHint)}, and it would be run by ${command}`)
   }
@@ -178,12 +202,20 @@ function words (given: readonly Argument[], inputs: Inputs): string[] {
       const value = inputs.fill(argument, 'argument', argument.valueHint ?? `argument ${at + 1}`)
       return value === undefined ? [] : [value]
     }
-    if (argument.type !== 'named') throw new Unusable(`arguments of the type ${quoteText(argument.type)} are not known here`)
-    if (argument.name === undefined || argument.name === '') throw new Unusable('it has a named argument without a name')
+    if (argument.type !== 'named') {
+      throw new Unusable(`arguments of the type ${quoteText(argument.type)} are not ` +
+      'known here')
+    }
+    if (argument.name === undefined || argument.name === '') {
+      throw new Unusable('it has a named argument without ' +
+      'a name')
+    }
     const name = plainText(argument.name, 'an argument')
     // A switch is there or not.
     const isSwitch = argument.format === 'boolean'
-    if (isSwitch && argument.isRequired === true && argument.value === undefined && argument.default === undefined) return [name]
+    if (isSwitch && argument.isRequired === true && argument.value === undefined && argument.default === undefined) {
+      return [name]
+    }
     const value = inputs.fill(argument, 'argument', name)
     if (value === undefined) return []
     if (isSwitch && (value === 'true' || value === 'false')) return value === 'true' ? [name] : []

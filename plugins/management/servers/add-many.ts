@@ -20,16 +20,24 @@ export interface Outcome { name: string, success: boolean, unchanged?: true, mes
 export function serverEntries (body: unknown): SentServers {
   const document = readForeign(body, orderedEntries)
   if (document === undefined || document.servers.length === 0) {
-    throw new errors.InvalidInput('"servers": expected a list of {"name": "…", "config": {…}}, or "mcpServers": {"<name>": {…}}')
+    throw new errors.InvalidInput('"servers": expected a list of {"name": "…", "config": {…}}, or "mcpServers": ' +
+      '{"<name>": {…}}')
   }
   const { servers, members } = document
-  if (servers.length > maxEntries) throw new errors.InvalidInput(`There are ${servers.length} servers; send ${maxEntries} at most`)
-  return { servers, warnings: members.slice(0, 20).map((name) => `${JSON.stringify(name)} holds no servers, and is not stored`) }
+  if (servers.length > maxEntries) {
+    throw new errors.InvalidInput(`There are ${servers.length} servers; send ` +
+    `${maxEntries} at most`)
+  }
+  return {
+    servers,
+    warnings: members.slice(0, 20).map((name) => `${JSON.stringify(name)} holds no servers, and is ` +
+    'not stored')
+  }
 }
 
 /**
- * The changes that add several servers. A server that cannot be stored does not keep the others from it; one that is stored already as it
- * would be stays.
+ * The changes that add several servers. A server that cannot be stored does not keep the others from it; one that is
+ * stored already as it would be stays.
  * @returns with the result of each server, in their order
  */
 export function additionsOf (
@@ -38,7 +46,10 @@ export function additionsOf (
   const names = new Set<string>()
   const changes: Change[] = []
   const add = ({ name, config }: ForeignServer, at: number): Outcome => {
-    if (name === '' || !isObject(config)) throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", "config": {…}}`)
+    if (name === '' || !isObject(config)) {
+      throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", ` +
+      '"config": {…}}')
+    }
     if (names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
     const isUnchanged = isStored(snapshot, principal, name, config, usersMayRun)
     if (!isUnchanged) {
@@ -59,9 +70,13 @@ export function additionsOf (
   return { changes, outcomes }
 }
 
-/** The reason why one of several servers or groups cannot be stored. @throws the error, when it concerns more than that one */
+/**
+ * The reason why one of several servers or groups cannot be stored.
+ * @throws the error, when it concerns more than that one
+ */
 export function refusalOf (error: unknown): string {
-  const isRefusal = [errors.InvalidInput, errors.Forbidden, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)
+  const isRefusal =
+    [errors.InvalidInput, errors.Forbidden, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)
   if (!isRefusal || !(error instanceof Error)) throw error
   return error.message
 }
@@ -77,7 +92,9 @@ export interface BatchResult {
 export function batchOf (results: Outcome[], warnings: string[]): BatchResult {
   const successCount = results.filter(({ success }) => success).length
   const data = { results, successCount, failureCount: results.length - successCount }
-  if (successCount === 0) return { data, message: 'None of the servers could be added', warnings: [], outcome: 'failed' }
+  if (successCount === 0) {
+    return { data, message: 'None of the servers could be added', warnings: [], outcome: 'failed' }
+  }
   const message = `${successCount} of ${results.length} servers were added`
   return { data, message, warnings, ...(data.failureCount > 0 && { outcome: 'partial' }) }
 }

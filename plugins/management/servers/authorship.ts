@@ -5,9 +5,9 @@ import { addressPlaces, pointerTo, type StoredByUser, writtenByUser } from '../.
 import { isMask } from '../../base/secrets/index.ts'
 
 /**
- * The values that a user wrote and that are still a user's after an admin's edit: an edit stands for a value only if it writes it, and a
- * value that is sent back as it was is not written. An edit by a user makes all values the user's, since a user may send
- * an admin's header to another address.
+ * The values that a user wrote and that are still a user's after an admin's edit: an edit stands for a value only if it
+ * writes it, and a value that is sent back as it was is not written. An edit by a user makes all values the user's,
+ * since a user may send an admin's header to another address.
  * @param stored the config before the edit
  * @param next the config after it, with masks replaced by the stored secrets
  * @returns undefined: none
@@ -20,7 +20,9 @@ export function afterAdminsEdit (stored: ServerConfig | undefined, next: ServerC
     const value = valueAt(next, place)
     if (value !== undefined && isUsers(...place) && value === valueAt(stored, place)) left.push(pointerTo(...place))
   }
-  for (const map of ['env', 'headers'] as const) left.push(...leftInMap(map, stored[map] ?? {}, next[map] ?? {}, isUsers))
+  for (const map of ['env', 'headers'] as const) {
+    left.push(...leftInMap(map, stored[map] ?? {}, next[map] ?? {}, isUsers))
+  }
   // Arguments have no names: one that a user wrote is that user's wherever it stands now.
   const users = new Set((stored.args ?? []).filter((_arg, at) => isUsers('args', at)))
   left.push(...(next.args ?? []).flatMap((arg, at) => users.has(arg) ? [pointerTo('args', at)] : []))
@@ -43,7 +45,9 @@ function leftInMap (
   })
 }
 
-/** A value as a text for comparison; of a description and of credentials, the addresses in it. Undefined: there is none. */
+/**
+ * A value as a text for comparison; of a description and of credentials, the addresses in it. Undefined: there is none.
+ */
 function valueAt (
   { url, command, cwd, proxy, openapi, oauth }: ServerConfig,
   [first, second, third]: readonly string[]
@@ -63,7 +67,10 @@ function valueAt (
 /** Members of OpenAPI descriptions, of any version, that determine where calls and credentials are sent. */
 const addressMembers = new Set(['servers', 'host', 'basePath', 'schemes', 'tokenUrl', 'openIdConnectUrl'])
 
-/** The values of those members, at any depth. @param schema the description, or its text, which then counts as a whole */
+/**
+ * The values of those members, at any depth.
+ * @param schema the description, or its text, which then counts as a whole
+ */
 export function addressesOf (schema: unknown): unknown[] {
   if (!isObject(schema) && !Array.isArray(schema)) return typeof schema === 'string' ? [schema] : []
   return Object.entries(schema)
@@ -71,7 +78,10 @@ export function addressesOf (schema: unknown): unknown[] {
     .filter((each) => each !== undefined)
 }
 
-/** The addresses and the command to which the secrets of a config are sent, as a text for comparison. Masks are left out. */
+/**
+ * The addresses and the command to which the secrets of a config are sent, as a text for comparison. Masks are left
+ * out.
+ */
 export function targetOf (config: unknown): string {
   const { url, command, openapi, proxy, oauth } = config as ServerConfig
   const security = openapi?.security && securityOf(openapi.security)

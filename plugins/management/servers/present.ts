@@ -51,8 +51,12 @@ export const withDefaults = (config: Server['config']): Server['config'] & { own
   enabled: config.enabled !== false
 })
 
-/** The reason why a stored server is disabled whatever its config says: it has a name that no server may have; undefined: it is not. */
-export const disabling = ({ name, problem }: Server): string | undefined => problem === undefined ? undefined : nameProblem(name)
+/**
+ * The reason why a stored server is disabled whatever its config says: it has a name that no server may have;
+ * undefined: it is not.
+ */
+export const disabling = ({ name, problem }: Server): string | undefined =>
+  problem === undefined ? undefined : nameProblem(name)
 
 /** The state of a server's connection, for those who manage it. */
 interface ConnectionState {
@@ -85,9 +89,13 @@ export function toRecord (
   const badName = disabling(server)
   const disabled = !config.enabled || badName !== undefined
   const { connectedAt, protocolVersion, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
-  const unmatched = manages && status === 'connected' && catalogue ? unmatchedIn({ name, config, separator }, catalogue) : []
+  const unmatched = manages && status === 'connected' &&
+    catalogue
+    ? unmatchedIn({ name, config, separator }, catalogue)
+    : []
   const warnings = [...remarks, ...ofState, ...unmatched]
-  const items = (kind: ItemKind): ItemTexts => new ItemTexts(catalogue?.lists[kind] ?? [], { name, config, separator }, kind)
+  const items = (kind: ItemKind): ItemTexts =>
+    new ItemTexts(catalogue?.lists[kind] ?? [], { name, config, separator }, kind)
   return {
     name,
     enabled: !disabled,
@@ -107,7 +115,10 @@ export function toRecord (
 
 const shownConfigs = new WeakMap<object, Record<string, unknown>>()
 
-/** A config with its secrets masked. The result is kept: all configs of a list have many values. @param stored never changed in place */
+/**
+ * A config with its secrets masked. The result is kept: all configs of a list have many values.
+ * @param stored never changed in place
+ */
 function masked (stored: object, config: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const known = shownConfigs.get(stored) ?? maskConfig(config)
   shownConfigs.set(stored, known)
@@ -122,14 +133,22 @@ function openMembers (config: Server['config']): Record<string, unknown> {
 /** The last lines that a child printed may hold secrets of its owner. */
 function shownError (error: string | null, manages: boolean, wanted: WantedLogin | undefined): string | null {
   if (error === null || manages) return error
-  return wanted?.flow ? 'It wants you to log in: open oauth.authorizationUrl' : 'It is not connected; its owner can see why'
+  return wanted?.flow
+    ? 'It wants you to log in: open ' +
+    'oauth.authorizationUrl'
+    : 'It is not connected; its owner can see why'
 }
 
 /** One item as the API shows it; undefined: the server does not list it, as far as is known. */
-export function findItem (kind: ItemKind, key: string, server: Server, catalogues: readonly Catalogue[]): PresentedItem | undefined {
+export function findItem (
+  kind: ItemKind, key: string, server: Server, catalogues: readonly Catalogue[]
+): PresentedItem | undefined {
   for (const { lists } of catalogues) {
     const item = lists[kind].find((each) => each.key === key)
-    if (item) return JSON.parse(withMembers(item.text, overrideMembers(overrideOf(server, kind, key)), itemDefaults)) as PresentedItem
+    if (item) {
+      return JSON
+        .parse(withMembers(item.text, overrideMembers(overrideOf(server, kind, key)), itemDefaults)) as PresentedItem
+    }
   }
   return undefined
 }
@@ -179,7 +198,9 @@ export class ServerLogins {
   }
 }
 
-/** The reason why a stored server will not be connected, as a sentence; undefined: none is known. Needs no DNS look-up. */
+/**
+ * The reason why a stored server will not be connected, as a sentence; undefined: none is known. Needs no DNS look-up.
+ */
 export function refusalToConnect (
   snapshot: Snapshot, name: string, outbound: Pick<Outbound, 'warning'>
 ): string | undefined {
@@ -189,6 +210,7 @@ export function refusalToConnect (
   const type = typeOf(config)
   if (type !== undefined && transports[type].locatedBy === 'command') return undefined
   const addresses = [config.url, config.openapi?.url].filter((address) => typeof address === 'string')
-  const reason = addresses.map((address) => outbound.warning(address, reachOf(config))).find((each) => each !== undefined)
+  const reason =
+    addresses.map((address) => outbound.warning(address, reachOf(config))).find((each) => each !== undefined)
   return reason === undefined ? undefined : `It will not be connected: ${reason}`
 }

@@ -5,8 +5,8 @@ import type { Item } from '../../../protocol/lists.ts'
 import { itemDefaults, type ItemKind, type Overridden, overrideMembers, overrideOf } from '../../settings/index.ts'
 
 /**
- * Items as the management API shows them: each is the text that it was listed as, with its override. They are not parsed and serialised
- * again: a server may list megabytes, and numbers would lose digits.
+ * Items as the management API shows them: each is the text that it was listed as, with its override. They are not
+ * parsed and serialised again: a server may list megabytes, and numbers would lose digits.
  */
 export class ItemTexts {
   readonly #items: readonly Item[]
@@ -26,7 +26,9 @@ export class ItemTexts {
     let before = '['
     for (const { key, text } of this.#items) {
       before += '{'
-      for (const member of changedMembers(text, overrideMembers(overrideOf(this.#server, this.#kind, key)), itemDefaults)) {
+      for (const member of changedMembers(
+        text, overrideMembers(overrideOf(this.#server, this.#kind, key)), itemDefaults
+      )) {
         yield before
         yield member
         before = ','
@@ -41,8 +43,8 @@ export class ItemTexts {
 const chunkSize = 64 * 1024
 
 /**
- * The JSON of an answer that holds servers, in their order; of a large one a stream, whose pieces are made as its client reads them. An
- * answer that is text already stays.
+ * The JSON of an answer that holds servers, in their order; of a large one a stream, whose pieces are made as its
+ * client reads them. An answer that is text already stays.
  */
 export function recordsJson (answer: unknown): string | Readable {
   if (typeof answer === 'string') return answer

@@ -24,7 +24,9 @@ export interface ServerTest {
 }
 
 /** @param warnings about the config as it was sent */
-export function testRecord ({ status, error, catalogue, time, ...probe }: Probe, config: ServerConfig, warnings: string[]): ServerTest {
+export function testRecord (
+  { status, error, catalogue, time, ...probe }: Probe, config: ServerConfig, warnings: string[]
+): ServerTest {
   const items = (kind: ItemKind): ItemTexts => new ItemTexts(catalogue?.lists[kind] ?? [], { config }, kind)
   return {
     connected: status === 'connected',

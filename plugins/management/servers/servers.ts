@@ -66,7 +66,8 @@ export class Servers {
   }
 
   /**
-   * Checks that the principal may end the login that it uses at a server: a shared one is for those who manage the server.
+   * Checks that the principal may end the login that it uses at a server: a shared one is for those who manage the
+   * server.
    * @throws NoSuch, Forbidden
    */
   mustHoldLogin (principal: Principal, name: string): void {
@@ -110,8 +111,8 @@ export class Servers {
   }
 
   /**
-   * Connects to a server once, as it would be stored, and tells what it lists or why it does not connect. Nothing is stored. The same
-   * rules hold as for storing it.
+   * Connects to a server once, as it would be stored, and tells what it lists or why it does not connect. Nothing is
+   * stored. The same rules hold as for storing it.
    * @param name a stored server, whose masked secrets `config` may hold; undefined: a new one
    * @param signal aborted when the caller is gone
    * @returns what it saw, and what to do next
@@ -141,7 +142,9 @@ export class Servers {
    * @param newName renames the server, in groups and in the scopes of keys too
    * @throws NoSuch, Forbidden, InvalidInput
    */
-  async update (principal: Principal, name: string, config: Record<string, unknown>, newName?: string): Promise<PresentedServer> {
+  async update (
+    principal: Principal, name: string, config: Record<string, unknown>, newName?: string
+  ): Promise<PresentedServer> {
     await this.#settings.change((snapshot) => {
       managed(snapshot, principal, name)
       const isRenamed = newName !== undefined && newName !== name
@@ -153,8 +156,8 @@ export class Servers {
   }
 
   /**
-   * Warnings about a stored server, in sentences. They need no DNS look-up: where a host name resolves to shows in the server's status when
-   * it connects.
+   * Warnings about a stored server, in sentences. They need no DNS look-up: where a host name resolves to shows in the
+   * server's status when it connects.
    * @param sent the config as it was sent, which may have members of other programs
    */
   warnings (name: string, sent: Record<string, unknown> = {}): string[] {
@@ -170,7 +173,9 @@ export class Servers {
   }
 
   /** The stored config of a server that the principal may change, with its secrets. @throws NoSuch, Forbidden */
-  managed (principal: Principal, name: string): ServerConfig { return managed(this.#settings.current, principal, name).config }
+  managed (principal: Principal, name: string): ServerConfig {
+    return managed(this.#settings.current, principal, name).config
+  }
 
   /** Checks that the principal may change a server. @throws NoSuch, Forbidden */
   mustManage (principal: Principal, name: string): void { managed(this.#settings.current, principal, name) }
@@ -198,7 +203,10 @@ export class Servers {
       const server = managed(snapshot, principal, name)
       checkMayRun(principal, server.config, this.#usersMayRun)
       const badName = disabling(server)
-      if (enabled && badName !== undefined) throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename it (newName)`)
+      if (enabled && badName !== undefined) {
+        throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename ` +
+        'it (newName)')
+      }
       const isTaken = enabled && principal.isAdmin && !isInForce(snapshot, server)
       const config = isTaken ? withStorer(snapshot, principal, server.config) : server.config
       return [{ entity: 'mcpServers', key: name, value: { ...config, enabled } }]
@@ -230,18 +238,22 @@ export class Servers {
   /**
    * Overrides `enabled` or the description of one tool, prompt or resource, whatever the server lists later.
    * @returns the item as it is shown now; with its name only when no list of the server is known to have it
-   * @throws NoSuch, also for an item that is in no known list of the server; Forbidden; InvalidInput for more than `maxEntries` overrides;
-   * ShareError
+   * @throws NoSuch, also for an item that is in no known list of the server; Forbidden; InvalidInput for more than
+   *   `maxEntries` overrides; ShareError
    */
-  async override (principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange): Promise<PresentedItem> {
+  async override (
+    principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange
+  ): Promise<PresentedItem> {
     this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
     let own = key
     await this.#settings.change((snapshot) => {
       const { server, own: ownKey } = this.#withItem(snapshot, principal, name, kind, key)
       own = ownKey
       const value = withOverride(server, kind, own, change)
-      if (Object.keys(value[kind] ?? {}).length > Math.max(maxConfigEntries, Object.keys(server.config[kind] ?? {}).length)) {
-        throw new errors.InvalidInput(`A server has at most ${maxConfigEntries} overrides of its ${kind}: reset one first`)
+      if (Object.keys(value[kind] ?? {}).length > Math
+        .max(maxConfigEntries, Object.keys(server.config[kind] ?? {}).length)) {
+        throw new errors.InvalidInput(`A server has at most ${maxConfigEntries} overrides of its ` +
+          `${kind}: reset one first`)
       }
       return [{ entity: 'mcpServers', key: name, value }]
     }, principal)
@@ -258,15 +270,19 @@ export class Servers {
   }
 
   /**
-   * A server that the principal may change and that may have this item: it is listed, overridden, or no list of the server is known.
+   * A server that the principal may change and that may have this item: it is listed, overridden, or no list of the
+   * server is known.
    * @param key its own name or URI, or its name on merged routes
    * @returns the server, and the item's own name or URI
    * @throws NoSuch, Forbidden
    */
-  #withItem (snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string): { server: Server, own: string } {
+  #withItem (
+    snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string
+  ): { server: Server, own: string } {
     const server = managed(snapshot, principal, name)
     const catalogues = this.#gateway.catalogues(name)
-    const isKnown = findItem(kind, key, server, catalogues) !== undefined || ownOverrideOf(server, kind, key) !== undefined
+    const isKnown =
+      findItem(kind, key, server, catalogues) !== undefined || ownOverrideOf(server, kind, key) !== undefined
     if (catalogues.length === 0 || isKnown) return { server, own: key }
     const listed = kind === 'resources' ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
     const own = ownNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)
@@ -274,7 +290,10 @@ export class Servers {
     return { server, own }
   }
 
-  /** Waits until all connections and processes of a removed or disabled server have ended, but not longer than `endTimeout`. */
+  /**
+   * Waits until all connections and processes of a removed or disabled server have ended, but not longer than
+   * `endTimeout`.
+   */
   async #ended (name: string): Promise<void> {
     await Promise.race([this.#upstreams.ended(name), sleep(endTimeout, undefined, { ref: false })])
   }
@@ -286,7 +305,10 @@ export class Servers {
     const wanted = this.#login.wanted(principal, server)
     // With a login of each user, the status is the caller's.
     const isOwn = server.config.isolation === 'user' && upstream?.login !== undefined
-    const status = upstream && isOwn ? (wanted ? 'oauth_required' : upstream.available ? 'connected' : upstream.status) : upstream?.status
+    const status = upstream &&
+      isOwn
+      ? (wanted ? 'oauth_required' : upstream.available ? 'connected' : upstream.status)
+      : upstream?.status
     const error = isOwn && status === 'connected' ? null : upstream?.error ?? null
     const { warnings = [], connectedAt, protocolVersion } = upstream ?? {}
     const state = status === undefined ? undefined : { status, error, warnings, connectedAt, protocolVersion }

@@ -114,20 +114,27 @@ function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
   // Each may be a secret that texts are searched for. Those of people and of servers are not.
   const { tools: _tools, prompts: _prompts, resources: _resources, description: _text, ...secrets } = config
   if (wordsIn([secrets, others], managementLimits.configWords) > managementLimits.configWords) {
-    throw new errors.InvalidInput(`"config": its texts have more than ${managementLimits.configWords} words and parameters of addresses`)
+    throw new errors.InvalidInput(`"config": its texts have more than ${managementLimits.configWords} words and ` +
+      'parameters of addresses')
   }
 }
 
 /** Whether some member has more entries than one may have. */
 const hasTooMany = (config: Record<string, unknown>): boolean =>
-  Object.values(config).some((value) => typeof value === 'object' && value !== null && Object.keys(value).length > maxConfigEntries)
+  Object.values(config).some((value) =>
+    typeof value === 'object' && value !== null && Object.keys(value).length > maxConfigEntries)
 
 /**
  * A config with its owner, its visibility, and the members that the update left out.
  * @throws Forbidden for another owner unless an admin sets it, InvalidInput for an unknown owner
  */
-function withOwner (snapshot: Snapshot, principal: Principal, sent: ServerConfig, stored: Server | undefined): ServerConfig {
-  const caller = principal.username !== undefined && snapshot.users.has(principal.username) ? principal.username : defaultOwner
+function withOwner (
+  snapshot: Snapshot, principal: Principal, sent: ServerConfig, stored: Server | undefined
+): ServerConfig {
+  const caller = principal.username !== undefined &&
+    snapshot.users.has(principal.username)
+    ? principal.username
+    : defaultOwner
   const before = withDefaults(stored?.config ?? { owner: caller })
   const isKept = (key: typeof kept[number]): boolean => sent[key] === undefined && stored?.config[key] !== undefined
   const config: ServerConfig = {
@@ -139,7 +146,10 @@ function withOwner (snapshot: Snapshot, principal: Principal, sent: ServerConfig
   if (stored && sent.enabled === true && stored.config.enabled === undefined) delete config.enabled
   const keepsOwner = sent.owner === undefined || sent.owner === before.owner
   const owner = keepsOwner ? before.owner : knownName(snapshot.users, sent.owner ?? '')
-  if (!principal.isAdmin && owner !== before.owner) throw new errors.Forbidden('Only an admin may set a server\'s owner')
+  if (!principal.isAdmin && owner !== before.owner) {
+    throw new errors.Forbidden('Only an admin may set a ' +
+    'server\'s owner')
+  }
   // A user who is created later with the name of an unknown owner would inherit the server.
   if (owner !== defaultOwner && owner !== before.owner && !snapshot.users.has(owner)) {
     throw new errors.InvalidInput(`"config.owner": there is no user named ${JSON.stringify(owner)}`)
@@ -157,7 +167,8 @@ function withOwner (snapshot: Snapshot, principal: Principal, sent: ServerConfig
 function withSecrets (sent: Record<string, unknown>, stored: Server | undefined): unknown {
   const { value: config, unknown } = unmask(sent, stored?.config, stored && maskConfig(stored.config))
   if (unknown.length > 0) {
-    throw new errors.InvalidInput(`"config.${unknown.join('", "config.')}": this is a mask, not a value; send the secret itself`)
+    throw new errors.InvalidInput(`"config.${unknown.join('", "config.')}": this is a mask, not a value; send the ` +
+      'secret itself')
   }
   const hadMasks = stored !== undefined && config !== sent && JSON.stringify(sent) !== JSON.stringify(config)
   if (hadMasks && targetOf(config) !== targetOf(stored.config)) {

@@ -22,7 +22,8 @@ const takenHeaders = new Set([
   'last-event-id'
 ])
 
-const isHttpUrl = (text: string): boolean => !/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+const isHttpUrl = (text: string): boolean =>
+  !/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 
 /** Bounds of `routing.jsonBodyLimit`, in bytes. */
 const bodyLimit = { min: 1_024, max: 256 * 1024 * 1024 }
@@ -39,11 +40,14 @@ export function checkSections (sent: SystemSections): void {
   ]
   const header = routing.bearerAuthHeaderName?.toLowerCase()
   if (header !== undefined && (takenHeaders.has(header) || header.startsWith('x-forwarded-'))) {
-    throw wrong('routing.bearerAuthHeaderName', 'this header has another meaning already; choose another one, for example X-API-Key')
+    throw wrong('routing.bearerAuthHeaderName', 'this header has another meaning already; choose another one, for ' +
+      'example X-API-Key')
   }
   if (routing.jsonBodyLimit != null) {
     const bytes = bytesOf(routing.jsonBodyLimit)
-    if (!(bytes >= bodyLimit.min && bytes <= bodyLimit.max)) throw wrong('routing.jsonBodyLimit', 'expected between 1kb and 256mb')
+    if (!(bytes >= bodyLimit.min && bytes <= bodyLimit.max)) {
+      throw wrong('routing.jsonBodyLimit', 'expected between 1kb and 256mb')
+    }
   }
   const addresses = {
     'install.baseUrl': install.baseUrl,
@@ -53,7 +57,10 @@ export function checkSections (sent: SystemSections): void {
     'mcpRouter.baseUrl': mcpRouter.baseUrl
   }
   for (const [path, address] of Object.entries(addresses)) {
-    if (address && !isMask(address) && !isHttpUrl(address)) throw wrong(path, 'expected an absolute http or https address')
+    if (address && !isMask(address) && !isHttpUrl(address)) {
+      throw wrong(path, 'expected an absolute http or https ' +
+      'address')
+    }
   }
   const { dbUrl } = smartRouting
   if (dbUrl && !isMask(dbUrl) && !dbUrl.includes('${') && !/^(postgres(ql)?|pglite):\/\//.test(dbUrl)) {
@@ -65,7 +72,10 @@ export function checkSections (sent: SystemSections): void {
   }
 }
 
-/** Refuses a mask for a secret whose address changes: the stored secret would be sent to the new address. @throws InvalidInput */
+/**
+ * Refuses a mask for a secret whose address changes: the stored secret would be sent to the new address.
+ * @throws InvalidInput
+ */
 export function checkTargets (sent: SystemSections, stored: SystemSections, next: SystemSections): void {
   const targets = [
     [
@@ -79,7 +89,9 @@ export function checkTargets (sent: SystemSections, stored: SystemSections, next
   ] as const
   for (const [section, secret, value, before, after] of targets) {
     if (isMask(value) && before !== after) {
-      throw new errors.InvalidInput(`"${section}.${secret}": the address changed, so the masked secret must be sent anew`)
+      throw new errors.InvalidInput(
+        `"${section}.${secret}": the address changed, so the masked secret must be sent anew`
+      )
     }
   }
 }

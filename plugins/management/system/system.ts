@@ -44,7 +44,10 @@ export class System {
     this.#warn = warn
   }
 
-  /** The configuration in force, defaults filled in and secrets masked; for users who are not admins only the `open` members. */
+  /**
+   * The configuration in force, defaults filled in and secrets masked; for users who are not admins only the `open`
+   * members.
+   */
   get (principal: Principal): Json {
     const shown = show(this.#settings.current.system)
     if (principal.isAdmin) return shown
@@ -69,7 +72,8 @@ export class System {
     }
     let warning: string | undefined
     await this.#settings.change(({ system, keys, users }) => {
-      // Clients make a key up when bearer authentication is switched on. Beside keys that exist it would open everything unasked.
+      // Clients make a key up when bearer authentication is switched on. Beside keys that exist it would open
+      // everything unasked.
       const hasKeys = keys.size > 0 || system.bearerAuthKeyMigrated === true
       const token = legacyKeyIn(body)
       // A key rests on the rights of who makes it.
@@ -89,7 +93,8 @@ export class System {
       ]
     }, principal)
     if (warning === legacyKeyWarning) this.#warn(warning)
-    const warnings = [warning, separatorWarning(body.nameSeparator), this.#baseUrlWarning(body)].filter((each) => each !== undefined)
+    const warnings =
+      [warning, separatorWarning(body.nameSeparator), this.#baseUrlWarning(body)].filter((each) => each !== undefined)
     return { data: this.get(principal), warnings }
   }
 
@@ -121,8 +126,11 @@ function renamed (system: Json): Json {
 
 /** The configuration as a GET answers it to an admin. */
 function show (system: Json): Json {
-  const sections: Json = { routing: {}, install: {}, smartRouting: {}, toolResultCompression: {}, mcpRouter: {}, oauthServer: {} }
-  const given = Object.fromEntries(Object.entries(renamed(system)).filter(([, value]) => value !== undefined && value !== null))
+  const sections: Json = {
+    routing: {}, install: {}, smartRouting: {}, toolResultCompression: {}, mcpRouter: {}, oauthServer: {}
+  }
+  const given =
+    Object.fromEntries(Object.entries(renamed(system)).filter(([, value]) => value !== undefined && value !== null))
   return maskConfig(Value.Default(SystemSections, structuredClone({ ...sections, ...given })) as Json)
 }
 
@@ -140,8 +148,9 @@ const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undef
   schema?.type === 'object' ? (schema.properties as Record<string, TSchema>) : undefined
 
 /**
- * Merges sent values into the stored ones: a given key replaces its value, in nested objects likewise; absent keys stay;
- * null resets to the default. A value equal to the shown one changes nothing, even under a key that is not in the schema.
+ * Merges sent values into the stored ones: a given key replaces its value, in nested objects likewise; absent keys
+ * stay; null resets to the default. A value equal to the shown one changes nothing, even under a key that is not in the
+ * schema.
  * @param shown the answer of a GET for `stored`: masks for secrets, defaults for absent values
  * @throws InvalidInput naming the key that is unknown, or whose value is invalid
  */
@@ -152,12 +161,18 @@ export function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, p
     const place = path === '' ? key : `${path}.${key}`
     if (Object.hasOwn(shown, key) && isDeepStrictEqual(value, shown[key])) continue
     const known = Object.hasOwn(members, key) ? members[key] : undefined
-    if (!known) throw new errors.InvalidInput(`"${place}" is not known; the documentation of this route lists what it takes`)
+    if (!known) {
+      throw new errors.InvalidInput(`"${place}" is not known; the documentation of this route lists what ` +
+      'it takes')
+    }
     if (value === null) {
       delete next[key]
       continue
     }
-    if (isMask(value)) throw new errors.InvalidInput(`"${place}": this is a mask, not a value; send the value itself, or leave it out`)
+    if (isMask(value)) {
+      throw new errors.InvalidInput(`"${place}": this is a mask, not a value; send the value ` +
+      'itself, or leave it out')
+    }
     if (membersOf(known) && isObject(value)) {
       next[key] = merge(objectIn(stored, key), value, objectIn(shown, key), known, place)
       continue

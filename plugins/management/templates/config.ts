@@ -21,10 +21,13 @@ const members = Object.keys(ServerConfig.properties).filter((name) => !local.has
 /** Members of `oauth` that are configuration. Others are what a login has left. */
 const oauthMembers = Object.keys(UpstreamOAuth.properties)
 /** Members with texts of people and of servers, in which nothing is a secret. */
-const texts = new Set(['description', 'tools', 'prompts', 'resources', 'passthroughHeaders', 'type', 'visibility', 'isolation'])
+const texts =
+  new Set(['description', 'tools', 'prompts', 'resources', 'passthroughHeaders', 'type', 'visibility', 'isolation'])
 
 const pick = (value: Readonly<Json>, names: readonly string[]): Json =>
-  Object.fromEntries(names.flatMap((name) => Object.hasOwn(value, name) && value[name] !== undefined ? [[name, value[name]]] : []))
+  Object.fromEntries(
+    names.flatMap((name) => Object.hasOwn(value, name) && value[name] !== undefined ? [[name, value[name]]] : [])
+  )
 
 /** The members of a config that go into a template, as they are stored; those that are not known are left out. */
 export function portable (config: Readonly<Json>): Json {
@@ -44,8 +47,8 @@ export function referenced ({ env, headers, url, args, proxy, oauth, openapi }: 
 }
 
 /**
- * A config with variables in the places of its secrets: of what is masked for people, and of what else looks like a token. A `${NAME}` that
- * a user wrote is replaced as well: an admin who imports the template would fill it in.
+ * A config with variables in the places of its secrets: of what is masked for people, and of what else looks like a
+ * token. A `${NAME}` that a user wrote is replaced as well: an admin who imports the template would fill it in.
  */
 export function withoutSecrets (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isUsers = isByUser(config)
@@ -54,15 +57,17 @@ export function withoutSecrets (name: string, config: Readonly<Json>, variables:
   const named = maskConfig(rest, cover)
   const covered = Object.fromEntries(Object.entries(named).map(([key, value]) =>
     [key, texts.has(key) ? value : key === 'openapi' ? coverOpenApi(value, cover) : coverAll(value, cover)]))
-  return env === undefined ? covered : { ...covered, env: maskAll(env, variables.coverOf(name, { isOwnName: true, isUsers })) }
+  return env === undefined
+    ? covered
+    : { ...covered, env: maskAll(env, variables.coverOf(name, { isOwnName: true, isUsers })) }
 }
 
 /** Whether a user without admin rights wrote some value of a config. */
 const isByUser = ({ storedByUser }: Readonly<Json>): boolean => storedByUser !== undefined && storedByUser !== false
 
 /**
- * The portable members of a config, with other variables in place of those that are not filled in here, in any notation: the import reads
- * those of other programs.
+ * The portable members of a config, with other variables in place of those that are not filled in here, in any
+ * notation: the import reads those of other programs.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isLeft = leftAsWritten(config.storedByUser as StoredByUser)
@@ -124,7 +129,10 @@ export function readServer (name: string, value: unknown): { config: Json, warni
 export function readGroup (value: unknown): { group: TemplateGroup, warnings: string[] } {
   if (!isObject(value)) throw new errors.InvalidInput('A group is an object: {"name": "…", "servers": ["…"]}')
   if (value.name === undefined) throw new errors.InvalidInput('"name" is missing: a group needs one')
-  if (value.servers === undefined) throw new errors.InvalidInput('"servers" is missing: list the names of its servers, or [] for none')
+  if (value.servers === undefined) {
+    throw new errors.InvalidInput('"servers" is missing: list the names of its ' +
+    'servers, or [] for none')
+  }
   const wrong = problemOf(TemplateGroup, value)
   if (wrong) throw new errors.InvalidInput(memberProblem(value.servers) ?? `"${wrong.path}": ${wrong.message}`)
   const group = value as TemplateGroup

@@ -57,7 +57,8 @@ export class Templates {
   }
 
   /**
-   * Makes a template of servers and groups that the principal manages; with neither named, of all of them. Groups bring their servers.
+   * Makes a template of servers and groups that the principal manages; with neither named, of all of them. Groups bring
+   * their servers.
    * @throws NoSuch, Forbidden, SecretsLocked
    */
   async export (principal: Principal, { name, description, groupIds, serverNames }: NewTemplate): Promise<Exported> {
@@ -78,7 +79,8 @@ export class Templates {
     })
     const locked = configs.filter(([, config]) => lockOf(config) !== undefined).map(([each]) => JSON.stringify(each))
     if (locked.length > 0) throw new errors.SecretsLocked(locked.slice(0, 20).join(', '))
-    const variables = new TemplateVariables(configs.flatMap(([, config]) => referenced(portable(config))), this.#environment)
+    const variables =
+      new TemplateVariables(configs.flatMap(([, config]) => referenced(portable(config))), this.#environment)
     const covered: Array<[name: string, config: Record<string, unknown>]> = []
     for (const [each, config] of configs) {
       covered.push([each, withoutSecrets(each, config, variables)])
@@ -109,25 +111,29 @@ export class Templates {
   }
 
   /**
-   * Adds the servers and groups of a template, each as `POST /api/servers` and `POST /api/groups` would; existing names are skipped.
+   * Adds the servers and groups of a template, each as `POST /api/servers` and `POST /api/groups` would; existing names
+   * are skipped.
    * @returns what became of each, with the variables that the new servers need in the message
    * @throws InvalidInput for a template of another version, or with too many entries
    */
   async import (principal: Principal, sent: SentTemplate): Promise<ImportResult> {
     const { version: given, servers = {}, groups = [] } = sent
     if (given !== version) {
-      throw new errors.InvalidInput(`"version": ${JSON.stringify(given)} is not known here; templates have version "${version}"`)
+      throw new errors.InvalidInput(`"version": ${JSON.stringify(given)} is not known here; templates have version ` +
+        `"${version}"`)
     }
     const entries = orderedEntries(servers)
     if (Math.max(entries.length, groups.length) > identityLimits.templates.entries) {
-      throw new errors.InvalidInput(`A template may have ${identityLimits.templates.entries} servers and as many groups; import it in parts`)
+      throw new errors.InvalidInput(`A template may have ${identityLimits.templates.entries} servers and as many ` +
+        'groups; import it in parts')
     }
     const details = await this.#importServers(principal, entries)
     const created = new Set(details.flatMap(({ action, name }) => action === 'created' ? [name] : []))
     for (const [at, group] of groups.entries()) details.push(await this.#importGroup(principal, group, at))
     const count = (type: ImportDetail['type'], action: ImportDetail['action']): number =>
       details.filter((each) => each.type === type && each.action === action).length
-    const variables = entries.flatMap(([name, config]) => created.has(name) && isObject(config) ? referenced(config) : [])
+    const variables =
+      entries.flatMap(([name, config]) => created.has(name) && isObject(config) ? referenced(config) : [])
     const data: Imported = {
       serversCreated: count('server', 'created'),
       serversSkipped: count('server', 'skipped'),
@@ -136,7 +142,9 @@ export class Templates {
       details
     }
     const isPartial = details.some(({ action }) => action === 'failed')
-    return { data, message: resultOf(data, variables), warnings: warningsOf(sent), ...(isPartial && { outcome: 'partial' }) }
+    return {
+      data, message: resultOf(data, variables), warnings: warningsOf(sent), ...(isPartial && { outcome: 'partial' })
+    }
   }
 
   async #importServers (principal: Principal, entries: ReadonlyArray<[string, unknown]>): Promise<ImportDetail[]> {
@@ -145,13 +153,21 @@ export class Templates {
     const read = entries.flatMap(([name, value]) => {
       try {
         if (!known.has(name)) return [{ name, ...readServer(name, value) }]
-        details.set(name, { type: 'server', name, action: 'skipped', message: 'There is a server of this name already' })
+        details.set(name, {
+          type: 'server',
+          name,
+          action: 'skipped',
+          message: 'There is a server of this name ' +
+          'already'
+        })
       } catch (error) {
         details.set(name, { type: 'server', name, action: 'failed', message: refusalOf(error) })
       }
       return []
     })
-    const outcomes = read.length === 0 ? [] : await this.#servers.createMany(principal, read.map(({ name, config }) => ({ name, config })))
+    const outcomes = read.length === 0
+      ? []
+      : await this.#servers.createMany(principal, read.map(({ name, config }) => ({ name, config })))
     for (const [at, { name, success, message, warnings = [] }] of outcomes.entries()) {
       const detail = success ? told([...read[at]?.warnings ?? [], ...warnings]) : { message }
       details.set(name, { type: 'server', name, action: success ? 'created' : 'failed', ...detail })
@@ -175,7 +191,8 @@ export class Templates {
   }
 
   #ownServers (principal: Principal): string[] {
-    return [...this.#settings.current.servers.values()].filter((server) => canManage(principal, server)).map(({ name }) => name)
+    return [...this.#settings.current.servers.values()].filter((server) => canManage(principal, server))
+      .map(({ name }) => name)
   }
 
   #ownGroups (principal: Principal): ShownGroup[] {
@@ -191,12 +208,16 @@ const told = (warnings: readonly string[]): { message?: string } =>
 
 const quoted = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(', ')
 
-/** Sentences about what a template lacks: members of groups, and bundles that its servers run; empty: there is nothing to say. */
+/**
+ * Sentences about what a template lacks: members of groups, and bundles that its servers run; empty: there is nothing
+ * to say.
+ */
 const remarksOn = (leftOut: readonly string[], bundles: readonly string[]): string => [
   ...(leftOut.length === 0 ? [] : [`Left out, since you do not manage them: ${quoted(leftOut)}`]),
   ...(bundles.length === 0
     ? []
-    : [`Bundles are not in a template, and configs name their folder of this gateway: upload ${quoted(bundles)} there, and put that in`])
+    : [`Bundles are not in a template, and configs name their folder of this gateway: upload ${quoted(bundles)} ` +
+      'there, and put that in'])
 ].join('. ')
 
 /** The result of an import in words. @param variables names of environment variables that the new servers need */
@@ -207,10 +228,14 @@ function resultOf ({ details }: Imported, variables: readonly string[]): string 
     ? has('failed') ? `A part of the template was imported: ${cause} the rest was not` : 'The template was imported'
     : has('failed')
       ? `Nothing of the template was imported: ${cause}`
-      : has('skipped') ? 'Nothing was imported: all names of the template exist already' : 'The template is empty: nothing was imported'
+      : has('skipped')
+        ? 'Nothing was imported: all names of the template exist ' +
+        'already'
+        : 'The template is empty: nothing was imported'
   if (variables.length === 0) return result
   const names = [...new Set(variables)].sort().join(', ')
-  return `${result}. Its servers need these environment variables of the gateway, which are filled in for admins' servers only: ${names}`
+  return `${result}. Its servers need these environment variables of the gateway, which are filled in for admins' ` +
+    `servers only: ${names}`
 }
 
 /** Looks up one of several names, which a refusal then names. @throws as `find` */
@@ -223,7 +248,9 @@ function lookedUp<Value> (kind: 'server' | 'group', name: string, find: () => Va
   }
 }
 
-const unique = (groups: readonly ShownGroup[]): ShownGroup[] => [...new Map(groups.map((group) => [group.id, group])).values()]
+const unique = (groups: readonly ShownGroup[]): ShownGroup[] => [
+  ...new Map(groups.map((group) => [group.id, group])).values()
+]
 
 declare module 'fastify' {
   interface FastifyInstance { templates: Templates }

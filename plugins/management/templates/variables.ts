@@ -2,7 +2,10 @@ import { Env } from '../../../schemas/env.ts'
 import { type Cover, isNoSecret } from '../../base/secrets/index.ts'
 import { isOurs, type ProcessEnvironment, variablePattern } from '../../upstream/index.ts'
 
-/** Variables of any gateway, its machine and its runtime, also of the gateway that imports: they have values of another meaning. */
+/**
+ * Variables of any gateway, its machine and its runtime, also of the gateway that imports: they have values of another
+ * meaning.
+ */
 const occupied = new Set([
   ...Object.keys(Env.properties),
   ...'PATH HOME USER LOGNAME SHELL LANG TZ PWD TMPDIR TEMP TMP TERM HOSTNAME NODE_ENV NODE_OPTIONS'.split(' ')
@@ -23,8 +26,8 @@ interface Naming {
   /** A hint is the name of a variable already, as in `env`. */
   readonly isOwnName?: boolean
   /**
-   * A user without admin rights wrote some value, and so may have chosen server and hint: the name gets a prefix and a suffix, so that it
-   * is not that of a variable of the gateway that imports.
+   * A user without admin rights wrote some value, and so may have chosen server and hint: the name gets a prefix and a
+   * suffix, so that it is not that of a variable of the gateway that imports.
    */
   readonly isUsers?: boolean
 }
@@ -34,7 +37,10 @@ export class TemplateVariables {
   /** The secret of each variable; undefined: one that the configs name themselves. */
   readonly #secrets = new Map<string, string | undefined>()
 
-  /** Of names that end in a number: the next one, and the names by their secrets. An address may have thousands of parameters. */
+  /**
+   * Of names that end in a number: the next one, and the names by their secrets. An address may have thousands of
+   * parameters.
+   */
   readonly #numbers = new Map<string, { next: number, readonly names: Map<string, string> }>()
 
   /** The names of the variables that the gateway has, in upper case: on some systems names are not case-sensitive. */
@@ -58,8 +64,13 @@ export class TemplateVariables {
     }
   }
 
-  /** Replaces a variable that a user wrote and that is not filled in for that user, as a secret. @param written `${NAME}` */
-  ofUsers (written: string, server: string, hint: string): string { return `\${${this.#nameOf(written, server, hint, { isUsers: true })}}` }
+  /**
+   * Replaces a variable that a user wrote and that is not filled in for that user, as a secret.
+   * @param written `${NAME}`
+   */
+  ofUsers (written: string, server: string, hint: string): string {
+    return `\${${this.#nameOf(written, server, hint, { isUsers: true })}}`
+  }
 
   #nameOf (secret: string, server: string, hint: string, { isOwnName = false, isUsers = false }: Naming): string {
     const own = toName(hint) || 'VALUE'

@@ -1,8 +1,8 @@
 import type { Server, Snapshot } from '../../../db/store.ts'
 
 /**
- * The objects of access decisions: the configured servers, and the providers that the program itself registers. Registered providers have
- * an owner, a visibility and overrides like servers, and are subject to the same rule.
+ * The objects of access decisions: the configured servers, and the providers that the program itself registers.
+ * Registered providers have an owner, a visibility and overrides like servers, and are subject to the same rule.
  */
 export class Directory {
   readonly #settings: () => Snapshot
@@ -14,12 +14,16 @@ export class Directory {
     this.#settings = settings
   }
 
-  /** The current settings, with the registered providers after the servers. The object stays the same until either changes. */
+  /**
+   * The current settings, with the registered providers after the servers. The object stays the same until either
+   * changes.
+   */
   get current (): Snapshot {
     const settings = this.#settings()
     if (this.#registered.size === 0) return settings
     if (this.#merged?.from !== settings) {
-      this.#merged = { from: settings, snapshot: { ...settings, servers: new Map([...settings.servers, ...this.#registered]) } }
+      this.#merged =
+        { from: settings, snapshot: { ...settings, servers: new Map([...settings.servers, ...this.#registered]) } }
     }
     return this.#merged.snapshot
   }

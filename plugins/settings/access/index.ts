@@ -4,20 +4,28 @@ import { errors, noSuch } from '../../base/errors/index.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
 import { Directory } from './directory.ts'
 import { makeView, type Principal, type Scope, type View } from './view.ts'
-import { admits, canSee, toGroupScope, toScope, visibleServers, type PublicReach, type VisibleServer } from './visibility.ts'
+import {
+  admits, canSee, toGroupScope, toScope, visibleServers, type PublicReach, type VisibleServer
+} from './visibility.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { access: Access }
 }
 
-/** The name in the path of an MCP route: of a group or server, or of a group only. `smart`: the route shows tools by `$smart`. */
+/**
+ * The name in the path of an MCP route: of a group or server, or of a group only. `smart`: the route shows tools by
+ * `$smart`.
+ */
 interface RouteWord { name?: string, group?: string, smart?: boolean }
 
 /** Decides which principal sees which servers, in the same way for MCP, REST and documents. */
 export interface Access {
   /** The settings, with the registered providers. The object stays the same until either changes. */
   readonly snapshot: Snapshot
-  /** Registers a provider of the program's own, visible by the rule for servers. Its config has owner, visibility and overrides. */
+  /**
+   * Registers a provider of the program's own, visible by the rule for servers. Its config has owner, visibility and
+   * overrides.
+   */
   register: (server: Server) => void
   /** The servers and registered providers that a view sees, in the order of configuration. */
   visible: (view: View) => VisibleServer[]
@@ -86,18 +94,25 @@ const isUnlisted = ({ kind, grant }: Principal, word: string): boolean =>
   !(grant.accessType !== 'groups' && grant.servers.includes(word)) &&
   !(grant.accessType !== 'servers' && grant.groups.includes(word))
 
-function viewOf (snapshot: Snapshot, principal: Principal, { name, group, smart }: RouteWord, anonymous: PublicReach): View {
+function viewOf (
+  snapshot: Snapshot, principal: Principal, { name, group, smart }: RouteWord, anonymous: PublicReach
+): View {
   if (smart && !isSmartOn(snapshot)) throw new errors.UnknownRoute('"$smart"')
   const word = group ?? name
   const byName = snapshot.system.routing?.enableGroupNameRoute !== false
   // To a scoped key, servers and groups that it does not list do not exist.
   const unknown = (): Error =>
-    word !== undefined && isUnlisted(principal, word) ? new errors.OutOfScope() : new errors.UnknownRoute(quoteName(word ?? ''))
+    word !== undefined &&
+      isUnlisted(principal, word)
+      ? new errors.OutOfScope()
+      : new errors.UnknownRoute(quoteName(word ?? ''))
   const scope = scopeOf(snapshot, { name, group }, byName)
   if (!scope) throw unknown()
   const view = makeView(principal, scope, smart ? 'search' : undefined)
   if (!isVisible(snapshot, view, anonymous)) throw unknown()
-  if (!smart && scope.kind === 'global' && snapshot.system.routing?.enableGlobalRoute === false) throw new errors.RouteDisabled()
+  if (!smart && scope.kind === 'global' && snapshot.system.routing?.enableGlobalRoute === false) {
+    throw new errors.RouteDisabled()
+  }
   if (!admits(snapshot, principal, scope)) throw new errors.OutOfScope()
   return view
 }
@@ -137,7 +152,9 @@ function stands (snapshot: Snapshot, former: View, principal: Principal, anonymo
   const { enableGlobalRoute = true, enableGroupNameRoute = true } = snapshot.system.routing ?? {}
   const isSmart = presentation === 'search'
   if (isSmart ? !isSmartOn(snapshot) : scope.kind === 'global' && !enableGlobalRoute) return false
-  if (scope.kind === 'group' && (!snapshot.groups.has(scope.id) || (scope.byName === true && !enableGroupNameRoute))) return false
+  if (scope.kind === 'group' && (!snapshot.groups.has(scope.id) || (scope.byName === true && !enableGroupNameRoute))) {
+    return false
+  }
   const view = makeView(principal, scope, presentation)
   return view.key === former.key && isVisible(snapshot, view, anonymous) && admits(snapshot, principal, scope)
 }

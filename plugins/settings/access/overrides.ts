@@ -13,12 +13,14 @@ export interface OverrideChange { enabled?: boolean, description?: string | null
 export interface Overridden { readonly name?: string, readonly config: ServerConfig, readonly separator?: string }
 
 /**
- * The override of one item; undefined when there is none. All reading of overrides goes through this function. One under the item's own
- * name counts before one under its name on merged routes.
+ * The override of one item; undefined when there is none. All reading of overrides goes through this function. One
+ * under the item's own name counts before one under its name on merged routes.
  */
 export function overrideOf (server: Overridden, kind: ItemKind, key: string): ItemOverride | undefined {
   const own = ownOverrideOf(server, kind, key)
-  if (kind === 'resources' || own?.enabled !== undefined || server.config[kind]?.[allItems]?.enabled !== false) return own
+  if (kind === 'resources' || own?.enabled !== undefined || server.config[kind]?.[allItems]?.enabled !== false) {
+    return own
+  }
   return { ...own, enabled: false }
 }
 
@@ -28,11 +30,14 @@ export function ownOverrideOf (server: Overridden, kind: ItemKind, key: string):
   if (section === undefined) return undefined
   if (Object.hasOwn(section, key)) return section[key]
   if (kind === 'resources') return undefined
-  for (const name of mergedNames(prefixesIn(section, server), key)) if (Object.hasOwn(section, name)) return section[name]
+  for (const name of mergedNames(prefixesIn(section, server), key)) {
+    if (Object.hasOwn(section, name)) return section[name]
+  }
   return undefined
 }
 
-const prefixes = new WeakMap<Record<string, ItemOverride>, { readonly server: Overridden, readonly found: readonly string[] }>()
+const prefixes =
+  new WeakMap<Record<string, ItemOverride>, { readonly server: Overridden, readonly found: readonly string[] }>()
 
 /** The prefixes of names on merged routes that some overrides have. Kept: each of thousands of items is looked up. */
 function prefixesIn (section: Record<string, ItemOverride>, server: Overridden): readonly string[] {
@@ -63,11 +68,14 @@ export function unmatchedIn (server: Overridden, { lists }: Pick<Catalogue, 'lis
     if (names.length === 0 || (kind === 'resources' && lists.resourceTemplates.length > 0)) return []
     const keys = new Set(lists[kind].map(({ key }) => key))
     const unlisted = names.filter((name) => name !== allItems && !keys.has(name))
-    const merged = new Set(unlisted.length === 0 ? [] : [...keys].flatMap((key) => [...mergedNames(prefixesIn(section, server), key)]))
+    const merged = new Set(
+      unlisted.length === 0 ? [] : [...keys].flatMap((key) => [...mergedNames(prefixesIn(section, server), key)])
+    )
     const left = unlisted.filter((name) => !merged.has(name))
     if (left.length === 0) return []
     const shown = left.slice(0, 10).map((name) => JSON.stringify(name)).join(', ')
-    return [`The overrides of ${kind} ${shown}${left.length > 10 ? ` and ${left.length - 10} more` : ''} match nothing that it lists`]
+    return [`The overrides of ${kind} ${shown}${left.length > 10 ? ` and ${left.length - 10} more` : ''} match ` +
+      'nothing that it lists']
   })
 }
 
@@ -80,7 +88,10 @@ export function overrideMembers (override: ItemOverride | undefined): Record<str
   return { description: JSON.stringify(override.description), overridden: 'true', enabled }
 }
 
-/** Members that the management API shows where a server lists an item without them, as JSON text: no description is an empty one. */
+/**
+ * Members that the management API shows where a server lists an item without them, as JSON text: no description is an
+ * empty one.
+ */
 export const itemDefaults: Readonly<Record<string, string>> = { description: '""' }
 
 /** Selectors as sets: a group may select thousands of items. */
@@ -96,10 +107,13 @@ export function selects (member: GroupMember, kind: ItemKind, key: string): bool
 }
 
 /**
- * A config with the override of one item changed, by the item's own name (a resource: its URI). An override without effect is removed,
- * unless it stands before one under a name with the prefix, which stays: another item may have that name.
+ * A config with the override of one item changed, by the item's own name (a resource: its URI). An override without
+ * effect is removed, unless it stands before one under a name with the prefix, which stays: another item may have that
+ * name.
  */
-export function withOverride (server: Overridden, kind: ItemKind, key: string, { enabled, description }: OverrideChange): ServerConfig {
+export function withOverride (
+  server: Overridden, kind: ItemKind, key: string, { enabled, description }: OverrideChange
+): ServerConfig {
   const { [kind]: section = {}, ...rest } = server.config
   const next: ItemOverride = { ...overrideOf(server, kind, key) }
   if (enabled === true) delete next.enabled

@@ -3,7 +3,10 @@ import { type ServerConfig, typeOf } from '../../../schemas/server.ts'
 import { isRestrictedType } from '../../../schemas/transports.ts'
 import { isAdmins } from './visibility.ts'
 
-/** Whether a server runs a command, or is of a restricted type: only admins may store it, unless ALLOW_USER_STDIO lifts this. */
+/**
+ * Whether a server runs a command, or is of a restricted type: only admins may store it, unless ALLOW_USER_STDIO lifts
+ * this.
+ */
 export function isRestricted (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): boolean {
   const type = typeOf(config)
   return config.command !== undefined || (type !== undefined && isRestrictedType(type))
@@ -55,7 +58,9 @@ export const isInForce = (snapshot: Snapshot, { config, problem }: Server): bool
  */
 export function restrictServers (): (snapshot: Snapshot) => Snapshot {
   const marks = new WeakMap<Server, Server & { readonly problem: string }>()
-  let last: { from: Pick<Snapshot, 'servers' | 'users'>, servers: Snapshot['servers'], problems: readonly string[] } | undefined
+  let last: {
+    from: Pick<Snapshot, 'servers' | 'users'>, servers: Snapshot['servers'], problems: readonly string[]
+  } | undefined
   const mark = (server: Server, problem: string): Server => {
     const former = marks.get(server)
     const marked = former?.problem === problem ? former : { ...server, problem }
@@ -71,8 +76,11 @@ export function restrictServers (): (snapshot: Snapshot) => Snapshot {
       }))
       last = {
         from: { servers, users },
-        servers: marked.size === 0 ? servers : new Map([...servers].map(([name, server]) => [name, marked.get(name) ?? server])),
-        problems: [...marked.values()].map(({ name, problem }) => `server ${JSON.stringify(name)} is not connected: ${problem}`)
+        servers: marked.size === 0
+          ? servers
+          : new Map([...servers].map(([name, server]) => [name, marked.get(name) ?? server])),
+        problems: [...marked.values()].map(({ name, problem }) => `server ${JSON.stringify(name)} is not connected: ` +
+          `${problem}`)
       }
     }
     const { servers, problems } = last

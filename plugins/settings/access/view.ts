@@ -11,17 +11,25 @@ export interface Principal {
   readonly username?: string
   /** True: it sees every server. */
   readonly isAdmin: boolean
-  /** The user who made a system key: what is made with the key has that maker, too. Absent: the operator has, by a file. */
+  /**
+   * The user who made a system key: what is made with the key has that maker, too. Absent: the operator has, by a file.
+   */
   readonly maker?: string
   /** The routes that a scoped credential is limited to; undefined: all. */
   readonly grant?: Grant
   /** The scopes of an access token; undefined for all other credentials, which scopes do not limit. */
   readonly scopes?: readonly string[]
-  /** The path of the resource that an access token is for (RFC 8707), without a slash at the end; undefined: all of the gateway. */
+  /**
+   * The path of the resource that an access token is for (RFC 8707), without a slash at the end; undefined: all of the
+   * gateway.
+   */
   readonly audience?: string
   /** The stored credential by which it was identified: a bearer key, or a token. Its sessions end with it. */
   readonly credential?: Credential
-  /** The same principal in a later snapshot; undefined when the credential is not valid any more. Absent on bearer keys of MCP routes. */
+  /**
+   * The same principal in a later snapshot; undefined when the credential is not valid any more. Absent on bearer keys
+   * of MCP routes.
+   */
   readonly standing?: (snapshot: Snapshot) => Principal | undefined
 }
 
@@ -41,7 +49,9 @@ export interface Grant {
   readonly servers: readonly string[]
 }
 
-/** A set of servers. `open`: on the routes that need no credentials, where public servers are added to the caller's own. */
+/**
+ * A set of servers. `open`: on the routes that need no credentials, where public servers are added to the caller's own.
+ */
 export type Scope = { readonly open?: boolean } & (
   | { readonly kind: 'global' }
   // `byName`: the route names the group by its name, which `enableGroupNameRoute` may end.
@@ -49,7 +59,10 @@ export type Scope = { readonly open?: boolean } & (
   | { readonly kind: 'server', readonly name: string }
 )
 
-/** The way in which items are shown: under the `raw` names of one server, `merged` under qualified names, or by `search` (`$smart`). */
+/**
+ * The way in which items are shown: under the `raw` names of one server, `merged` under qualified names, or by `search`
+ * (`$smart`).
+ */
 export type PresentationName = 'raw' | 'merged' | 'search'
 
 /** A principal, a set of servers, and the way in which they are shown. Views with the same key see the same. */
@@ -65,7 +78,13 @@ export function makeView (
   scope: Scope,
   presentation: PresentationName = scope.kind === 'server' ? 'raw' : 'merged'
 ): View {
-  return { principal, scope, presentation, key: JSON.stringify([...whoSees(principal, scope), ...whereSeen(scope), presentation]) }
+  return {
+    principal,
+    scope,
+    presentation,
+    key: JSON
+      .stringify([...whoSees(principal, scope), ...whereSeen(scope), presentation])
+  }
 }
 
 const others = new WeakMap<View, Map<PresentationName, View>>()
@@ -81,12 +100,14 @@ export function inPresentation (view: View, presentation: PresentationName): Vie
 }
 
 /**
- * Everything about a principal that decides what it sees (`shows` in visibility.ts), and nothing else, so that principals that see the same
- * share surfaces. An input of that decision that were missing here would show one principal what another one sees.
+ * Everything about a principal that decides what it sees (`shows` in visibility.ts), and nothing else, so that
+ * principals that see the same share surfaces. An input of that decision that were missing here would show one
+ * principal what another one sees.
  */
 function whoSees ({ kind, isAdmin, username, grant }: Principal, { open = false }: Scope): unknown[] {
   const everything = isAdmin ? 'all' : username === undefined ? 'anyone' : ['user', username]
-  // On routes that need a credential, the scope of a key decides about the route (`admits`), not about the servers behind it.
+  // On routes that need a credential, the scope of a key decides about the route (`admits`), not about the servers
+  // behind it.
   if (!open || (isAdmin && grant === undefined)) return [everything]
   return ['open', everything, kind === 'anonymous', grant === undefined ? null : grantText(grant)]
 }

@@ -13,20 +13,27 @@ export function canSee (principal: Principal, { config }: Server, anonymous: Pub
   return isAnybodys(config, anonymous)
 }
 
-/** Whether callers without credentials may see and call a server. PUBLIC_TOOLS=off closes the open routes, not MCP (DECISIONS §4). */
-const isAnybodys = ({ visibility }: Server['config'], anonymous: PublicReach): boolean => anonymous === 'all' || visibility === 'public'
+/**
+ * Whether callers without credentials may see and call a server. PUBLIC_TOOLS=off closes the open routes, not MCP
+ * (DECISIONS §4).
+ */
+const isAnybodys = ({ visibility }: Server['config'], anonymous: PublicReach): boolean =>
+  anonymous === 'all' || visibility === 'public'
 
 /** Whether the owner is an admin. Servers without an owner are the admins' (DECISIONS §5). */
-export const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean => owner === 'admin' || users.get(owner)?.isAdmin === true
+export const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean =>
+  owner === 'admin' || users.get(owner)?.isAdmin === true
 
 /**
- * Whether an open route shows a server (DECISIONS §8): anybody's servers, and those that the caller's credential adds. A scoped key adds
- * servers of its scope that its owner sees: a scope narrows, and never shows what its owner does not see.
+ * Whether an open route shows a server (DECISIONS §8): anybody's servers, and those that the caller's credential adds.
+ * A scoped key adds servers of its scope that its owner sees: a scope narrows, and never shows what its owner does not
+ * see.
  */
 function isOpen ({ principal, scope }: View, server: Server, anonymous: PublicReach): boolean {
   if (anonymous !== 'off' && isAnybodys(server.config, anonymous)) return true
   if (principal.kind === 'anonymous') return false
-  return canSee(principal, server, anonymous) && (principal.grant === undefined || grants(principal.grant, scope, server.name))
+  return canSee(principal, server, anonymous) &&
+    (principal.grant === undefined || grants(principal.grant, scope, server.name))
 }
 
 /** Whether a view shows a configured server. */
@@ -38,15 +45,17 @@ export const canManage = (principal: Principal, { config }: Server): boolean =>
   principal.isAdmin || (principal.username !== undefined && config.owner === principal.username)
 
 /**
- * One server or registered provider that a view sees: the prefix of its items' names on merged routes (empty: they have none), the
- * selection of its items, and whether its owner is an admin.
+ * One server or registered provider that a view sees: the prefix of its items' names on merged routes (empty: they have
+ * none), the selection of its items, and whether its owner is an admin.
  */
-export interface VisibleServer { readonly server: Server, readonly label: string, readonly member: GroupMember, readonly ofAdmin: boolean }
+export interface VisibleServer {
+  readonly server: Server, readonly label: string, readonly member: GroupMember, readonly ofAdmin: boolean
+}
 
 /**
- * The servers that a view sees, without disabled ones: admins' servers first, then users', within each in the order of configuration, on
- * a group's routes in that of its members (DECISIONS §7); providers without a prefix come last. The order decides which of two servers
- * keeps a name, so a user's server never takes one from an admin's.
+ * The servers that a view sees, without disabled ones: admins' servers first, then users', within each in the order of
+ * configuration, on a group's routes in that of its members (DECISIONS §7); providers without a prefix come last. The
+ * order decides which of two servers keeps a name, so a user's server never takes one from an admin's.
  */
 export function visibleServers (snapshot: Snapshot, view: View, anonymous: PublicReach): VisibleServer[] {
   const visible: VisibleServer[] = []
@@ -98,8 +107,9 @@ const toGroup = (snapshot: Snapshot, word: string, byName: boolean): StoredGroup
   snapshot.groups.get(word) ?? (byName ? groupNamed(snapshot, word) : undefined)
 
 /**
- * Whether a group takes precedence over a server of the same name on routes. A non-admin's group does not take precedence over another
- * user's server, whichever is older: otherwise its owner would decide what agents get under that server's name.
+ * Whether a group takes precedence over a server of the same name on routes. A non-admin's group does not take
+ * precedence over another user's server, whichever is older: otherwise its owner would decide what agents get under
+ * that server's name.
  */
 export const takesPlace = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean =>
   isAdmins(snapshot, owner) || owner === config.owner
@@ -109,7 +119,9 @@ const namedGroups = new WeakMap<Snapshot, Map<string, StoredGroup>>()
 /** The group of this name. The map is made once per snapshot. */
 export function groupNamed (snapshot: Snapshot, name: string): StoredGroup | undefined {
   let named = namedGroups.get(snapshot)
-  if (!named) namedGroups.set(snapshot, named = new Map([...snapshot.groups.values()].map((group) => [group.name, group])))
+  if (!named) {
+    namedGroups.set(snapshot, named = new Map([...snapshot.groups.values()].map((group) => [group.name, group])))
+  }
   return named.get(name)
 }
 

@@ -12,7 +12,9 @@ type Json = Record<string, unknown>
 export interface ShownEntry extends Omit<AuditEntry, 'timestamp' | 'before' | 'after'> {
   /** ISO 8601. */
   timestamp: string
-  /** The entity before the change; absent for `create`. `{id?, name?, truncated: true}` when it is too large to be kept. */
+  /**
+   * The entity before the change; absent for `create`. `{id?, name?, truncated: true}` when it is too large to be kept.
+   */
   before?: Json
   /** The entity after the change; absent for `delete`. As `before` when it is too large. */
   after?: Json
@@ -23,8 +25,8 @@ type AuditQuery = Omit<AuditFilter, 'from' | 'to'> & DateRange & { readonly limi
 interface AuditDeps {
   readonly trail: AuditTrail
   /**
-   * Of the entries that wait for the storage; beyond: the oldest of the actor that has most are dropped. `part`: max characters of one
-   * `before` or `after`; `stored`: max entries that the trail keeps.
+   * Of the entries that wait for the storage; beyond: the oldest of the actor that has most are dropped. `part`: max
+   * characters of one `before` or `after`; `stored`: max entries that the trail keeps.
    */
   readonly bounds: TrailBounds & { readonly part: number, readonly stored: number }
   /** A text without credentials of this gateway's. */
@@ -54,12 +56,18 @@ export class Audit {
     this.#waiting = new BoundedEntries(deps.bounds)
   }
 
-  /** Adds an entry for each change of a commit. Commits without an author, such as the last use of keys, make no entries. */
+  /**
+   * Adds an entry for each change of a commit. Commits without an author, such as the last use of keys, make no
+   * entries.
+   */
   add (committed: Committed): void {
     this.#add(entriesOfCommit(committed, this.#deps.bounds.part))
   }
 
-  /** Adds an entry for a change of what is no part of the settings. @param by who asked for it: a user's name, or more */
+  /**
+   * Adds an entry for a change of what is no part of the settings.
+   * @param by who asked for it: a user's name, or more
+   */
   note (by: string | Author, parts: Parts): void {
     const entry = entryOf(typeof by === 'string' ? { username: by } : by, parts, this.#deps.bounds.part)
     if (entry) this.#add([entry])
@@ -87,8 +95,12 @@ export class Audit {
   async list (query: AuditQuery): Promise<{ data: ShownEntry[], nextCursor?: string }> {
     const { limit = defaultLimit, cursor, startDate, endDate, ...equal } = query
     const filter = { ...equal, ...timesOf({ startDate, endDate }) }
-    const found = await askedRecords(this.#write().then(async () => await this.#deps.trail.list(filter, limit + 1, cursor)))
-    if (found === undefined) throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
+    const found =
+      await askedRecords(this.#write().then(async () => await this.#deps.trail.list(filter, limit + 1, cursor)))
+    if (found === undefined) {
+      throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin ' +
+      'again without it')
+    }
     const page = found.slice(0, limit)
     const last = page.at(-1)
     return { data: page.map(toShown), ...(last !== undefined && found.length > limit ? { nextCursor: last.id } : {}) }
@@ -102,7 +114,10 @@ export class Audit {
     await Promise.race([late, this.#write().catch(() => {})])
     clearTimeout(timer)
     clearTimeout(this.#timer)
-    if (this.#waiting.size > 0) this.#deps.warn(`${this.#waiting.size} changes are in no audit log but that of the process`)
+    if (this.#waiting.size > 0) {
+      this.#deps.warn(`${this.#waiting.size} changes are in no audit log but that of the ` +
+      'process')
+    }
   }
 
   /** Resolves when no entry waits. @throws StorageError, after which it is tried again by itself */
@@ -121,7 +136,10 @@ export class Audit {
       if (this.#hasFailed) warn('the audit log is written again')
       this.#hasFailed = false
     } catch (error) {
-      if (!this.#hasFailed) warn(`the audit log cannot be written now: ${error instanceof Error ? error.message : String(error)}`)
+      if (!this.#hasFailed) {
+        warn('the audit log cannot be written now: ' +
+        `${error instanceof Error ? error.message : String(error)}`)
+      }
       this.#hasFailed = true
       this.#timer = setTimeout(() => { this.#write().catch(() => {}) }, pause).unref()
       throw error
@@ -140,7 +158,10 @@ const toShown = ({ timestamp, before, after, ...entry }: AuditEntry): ShownEntry
   ...(after === undefined ? {} : { after: valueOf(after) })
 })
 
-/** Parses a stored value. A value that is not valid JSON is returned unparsed, so that one bad row does not fail the whole list. */
+/**
+ * Parses a stored value. A value that is not valid JSON is returned unparsed, so that one bad row does not fail the
+ * whole list.
+ */
 function valueOf (text: unknown): Json {
   try {
     return typeof text === 'string' ? JSON.parse(text) as Json : text as Json

@@ -9,8 +9,8 @@ import type { Committed } from '../settings.ts'
 type Json = Record<string, unknown>
 
 /**
- * The entries for a commit: one for each changed entity. Secrets are masked; passwords and tokens are left out. The name of a renamed
- * server is the former one; the id of a key or group is in `before` or `after`.
+ * The entries for a commit: one for each changed entity. Secrets are masked; passwords and tokens are left out. The
+ * name of a renamed server is the former one; the id of a key or group is in `before` or `after`.
  * @param maxSize of one `before` or `after`, in characters; beyond: it is `{id?, name?, truncated: true}`
  */
 export function entriesOfCommit (committed: Committed, maxSize: number): AuditEntry[] {
@@ -42,7 +42,10 @@ function actionOf (before: Json | undefined, after: Json | undefined): AuditEntr
 function textOf (part: Json, maxSize: number): string {
   // What is much too large is not put into words first.
   const text = leastSize(part, maxSize) > maxSize ? undefined : JSON.stringify(part)
-  return text === undefined || text.length > maxSize ? JSON.stringify({ id: part.id, name: part.name, truncated: true }) : text
+  return text === undefined ||
+    text.length > maxSize
+    ? JSON.stringify({ id: part.id, name: part.name, truncated: true })
+    : text
 }
 
 /** A length that the JSON text of a value has at least, in characters; the count stops above `max`. */
@@ -63,7 +66,9 @@ export interface Parts { entity: AuditEntry['entity'], name: string, before?: Js
 
 function partsOf (change: Change, former: Snapshot, next: Snapshot): Parts {
   if (change.entity === 'systemConfig') {
-    return { entity: 'systemConfig', name: 'systemConfig', before: maskConfig(former.system), after: maskConfig(next.system) }
+    return {
+      entity: 'systemConfig', name: 'systemConfig', before: maskConfig(former.system), after: maskConfig(next.system)
+    }
   }
   const { member, noun, label } = entities[change.entity]
   const { key, rename = key } = change

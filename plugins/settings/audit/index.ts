@@ -12,10 +12,12 @@ declare module 'fastify' {
 const closeTimeout = 2_000
 
 /**
- * `app.audit`: the audit log of changes made by the management API, in the database where there is one. Each entry is also written to the
- * log of the process.
+ * `app.audit`: the audit log of changes made by the management API, in the database where there is one. Each entry is
+ * also written to the log of the process.
  */
-export default fp<{ auditTrail?: AuditTrail }>(async (app, { auditTrail: trail = new MemoryTrail(settingsLimits.audit) }) => {
+export default fp<{ auditTrail?: AuditTrail }>(async (
+  app, { auditTrail: trail = new MemoryTrail(settingsLimits.audit) }
+) => {
   const audit = new Audit({
     trail,
     bounds: settingsLimits.audit,

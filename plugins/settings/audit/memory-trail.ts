@@ -12,8 +12,8 @@ const actorOf = ({ username, keyId }: AuditEntry): string =>
   keyId !== undefined && username === 'system' ? `key ${keyId}` : `user ${username}`
 
 /**
- * Entries in the order of their changes. Beyond each of the bounds, the oldest entry of the actor that has most by it is dropped: nobody
- * removes what others did by changes of his own.
+ * Entries in the order of their changes. Beyond each of the bounds, the oldest entry of the actor that has most by it
+ * is dropped: nobody removes what others did by changes of his own.
  */
 export class BoundedEntries {
   readonly #entries = new Set<AuditEntry>()

@@ -13,7 +13,9 @@ interface KeyRotationDeps {
 /** Max passes: replicas with other first keys may seal anew against each other. */
 const maxPasses = 20
 
-/** The rotation of the encryption key: seals anew what former keys have sealed, and says when they may be taken away. */
+/**
+ * The rotation of the encryption key: seals anew what former keys have sealed, and says when they may be taken away.
+ */
 export class KeyRotation {
   readonly #deps: KeyRotationDeps
   readonly #pauses: { readonly pass: number, readonly failure: number }
@@ -32,7 +34,10 @@ export class KeyRotation {
   /** Begins in the background. It is tried again while the storage is away. */
   start (): void {
     this.#running = this.#runUntilDone().catch((error: unknown) => {
-      if (!this.#end.signal.aborted) this.#deps.warn(`${failed} (${messageOf(error)}). It is tried again at the next start.`)
+      if (!this.#end.signal.aborted) {
+        this.#deps.warn(`${failed} ` +
+        `(${messageOf(error)}). It is tried again at the next start.`)
+      }
     })
   }
 
@@ -50,7 +55,10 @@ export class KeyRotation {
         return
       } catch (error) {
         if (!(error instanceof StorageError) || signal.aborted) throw error
-        if (!this.#hasFailed) this.#deps.warn(`${failed} (${error.message}) It is tried again; keep the former keys until then.`)
+        if (!this.#hasFailed) {
+          this.#deps.warn(`${failed} (${error.message}) It is tried again; keep the former keys ` +
+          'until then.')
+        }
         this.#hasFailed = true
         await sleep(this.#pauses.failure, undefined, { signal, ref: false })
       }
@@ -62,7 +70,10 @@ export class KeyRotation {
     let { former, locked } = await resealing.count()
     if (!this.#hasBegun) this.#tellOfLocked(locked)
     // Without a number: the settings have begun to be sealed anew when they were loaded.
-    if (former > 0 && !this.#hasBegun) info('key rotation: secrets that former keys have sealed are being sealed anew with the first key')
+    if (former > 0 && !this.#hasBegun) {
+      info('key rotation: secrets that former keys have sealed are being sealed ' +
+      'anew with the first key')
+    }
     this.#hasBegun = true
     for (let pass = 0; pass < maxPasses; pass++) {
       const { anew } = await resealing.run(this.#end.signal)
@@ -83,12 +94,14 @@ export class KeyRotation {
     if (left > 0) {
       warn(
         `key rotation: ${sealedAnew(this.#anew)}; ${left} still ${left === 1 ? 'has' : 'have'} a former key: ` +
-        `${left === 1 ? 'it does' : 'they do'} not open, or a replica that has another first key seals ${left === 1 ? 'it' : 'them'}. ` +
+        `${left === 1 ? 'it does' : 'they do'} not open, or a replica that has another first key seals ` +
+        `${left === 1 ? 'it' : 'them'}. ` +
         'Keep the former keys.'
       )
     } else if (this.#anew > 0) {
       info(
-        `key rotation: ${sealedAnew(this.#anew)} with the first key. Nothing stored needs another one: once each replica ` +
+        `key rotation: ${sealedAnew(this.#anew)} with the first key. Nothing stored needs another one: once each ` +
+        'replica ' +
         'has started with this first key, the former keys may go from ENCRYPTION_KEY'
       )
     }
@@ -98,7 +111,8 @@ export class KeyRotation {
     if (locked.length === 0) return
     const those = locked.map(({ what, key, count }) => `${count} ${what} (key ${key})`).join(', ')
     this.#deps.warn(
-      `Sealed with a key that is not available, and so not to be opened: ${those}. Add that key to ENCRYPTION_KEY, behind a comma. ` +
+      `Sealed with a key that is not available, and so not to be opened: ${those}. Add that key to ENCRYPTION_KEY, ` +
+      'behind a comma. ' +
       'A login at a server that cannot be opened counts as none.'
     )
   }

@@ -34,7 +34,9 @@ const formerHeadOf = (target: string): string => `{"target":${JSON.stringify(tar
  * A server's catalogues, and its claims as far as they do not follow from these, as lines of JSON for the cache on
  * disk: the claims, each catalogue followed by its items, and the end.
  */
-export function * cacheText (target: string, owner: string, claims: Claims, catalogues: readonly Catalogue[]): Generator<string> {
+export function * cacheText (
+  target: string, owner: string, claims: Claims, catalogues: readonly Catalogue[]
+): Generator<string> {
   const { initial, items } = claims.keptBeside(catalogues)
   yield `${headOf(owner)}"target":${JSON.stringify(target)},"claims":{`
   yield initial === undefined ? '"items":{' : `"initial":${initial},"items":{`
@@ -134,7 +136,9 @@ const isEntry = (value: unknown): value is readonly [string, number] =>
 
 /** Claims of the cache; undefined when they are not valid. */
 function toClaims (value: unknown): KeptClaims | undefined {
-  if (!isObject(value) || !isObject(value.items) || !(value.initial === undefined || isTime(value.initial))) return undefined
+  if (!isObject(value) || !isObject(value.items) || !(value.initial === undefined || isTime(value.initial))) {
+    return undefined
+  }
   const { initial, items: { tools, prompts, resources, resourceTemplates } } = value
   const entriesOf = (list: unknown): Array<readonly [string, number]> => Array.isArray(list) ? list.filter(isEntry) : []
   return {
@@ -153,10 +157,13 @@ const isItem = (value: unknown): boolean =>
 
 /** A catalogue of the cache; undefined when it is not valid. */
 export function toCatalogue (value: unknown): Catalogue | undefined {
-  if (!isObject(value) || !isObject(value.lists) || !isObject(value.extras) || !isObject(value.capabilities)) return undefined
+  if (!isObject(value) || !isObject(value.lists) || !isObject(value.extras) || !isObject(value.capabilities)) {
+    return undefined
+  }
   const { lists, extras } = value
   if (typeof value.serverInfo !== 'string' || typeof value.capabilityClass !== 'string') return undefined
-  if (!kinds.every((kind) => Array.isArray(lists[kind]) && lists[kind].every(isItem) && typeof extras[kind] === 'string')) return undefined
+  if (!kinds.every((kind) =>
+    Array.isArray(lists[kind]) && lists[kind].every(isItem) && typeof extras[kind] === 'string')) return undefined
   const { capabilities } = validCapabilities(value.capabilities)
   return { ...value, capabilities, id: nextCatalogueId() } as unknown as Catalogue
 }

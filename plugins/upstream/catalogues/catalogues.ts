@@ -183,11 +183,15 @@ export class Catalogues {
   #isStale (slot: Slot, isAlone: boolean): boolean {
     const catalogue = isAlone ? this.of(slot, slot.key.capabilityClass) : slot.catalogue
     const fresh = catalogue && this.#fresh.get(catalogue)
-    if (!fresh || !slot.link || this.#reading.has(slot) || this.#refreshing.has(slot) || this.#due.has(slot)) return false
+    if (!fresh || !slot.link || this.#reading.has(slot) || this.#refreshing.has(slot) || this.#due.has(slot)) {
+      return false
+    }
     const { freshLists } = gatewayLimits
     const now = Date.now()
     const pace = this.#paceOf(slot)
-    if (staleAt(fresh, slot.link.identity.capabilities, freshLists) > now || now - pace.renewed < freshLists.least) return false
+    if (staleAt(fresh, slot.link.identity.capabilities, freshLists) > now || now - pace.renewed < freshLists.least) {
+      return false
+    }
     pace.renewed = now
     return true
   }
@@ -257,7 +261,8 @@ export class Catalogues {
     const most = this.#deps.allowance.room() - this.#sizeBeside(former)
     const timeout = upstreamLimits.listTime * 2 ** pace.failures
     const leftOut = new LeftOut(this.#deps.warn)
-    const { catalogue: read, whole, fresh } = await readCatalogue(link, former, most, timeout, this.#undeclared, leftOut.add)
+    const { catalogue: read, whole, fresh } =
+      await readCatalogue(link, former, most, timeout, this.#undeclared, leftOut.add)
     leftOut.end()
     if (base) this.#leftOut = leftOut.sentences
     this.#deps.allowance.spend(catalogueSize(read))
@@ -266,7 +271,9 @@ export class Catalogues {
     const catalogue = this.#fitting(read, before)
     pace.read = Date.now()
     pace.failures = whole ? 0 : Math.min(pace.failures + 1, mostFailures)
-    if (!whole) this.#readIn(Math.min(upstreamLimits.listRetry * 2 ** (pace.failures - 1), longestRetry), slot, base, false)
+    if (!whole) {
+      this.#readIn(Math.min(upstreamLimits.listRetry * 2 ** (pace.failures - 1), longestRetry), slot, base, false)
+    }
     const same = before !== undefined && sameCatalogue(before, catalogue)
     pace.settle = same ? Math.min(2 * pace.settle, longestSettleTime) : settleTime
     // What a server lists to one user's login is not shown to others.
@@ -304,7 +311,9 @@ export class Catalogues {
     const { capabilityClass } = catalogue
     slot.catalogue = undefined
     this.#byClass.set(capabilityClass, catalogue)
-    if (forgetOthers) for (const other of this.#byClass.keys()) if (other !== capabilityClass) this.#byClass.delete(other)
+    if (forgetOthers) {
+      for (const other of this.#byClass.keys()) if (other !== capabilityClass) this.#byClass.delete(other)
+    }
     this.#known = true
     this.recount()
     this.#note()

@@ -23,7 +23,9 @@ interface LearnerDeps {
   readonly isWaitedFor: (client: Client) => boolean
 }
 
-/** Reads what a server lists to clients of which that is not known, and says how long their lists are to wait for it. */
+/**
+ * Reads what a server lists to clients of which that is not known, and says how long their lists are to wait for it.
+ */
 export class ListLearner {
   readonly #deps: LearnerDeps
   /** When the lists of each capability class were last asked for, in ms since the epoch. */
@@ -92,7 +94,8 @@ export class ListLearner {
     const since = Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity)
     // Once that has taken too long, nobody waits for it again for a while.
     const left = since > upstreamLimits.newClassRetry ? gatewayLimits.newClass : gatewayLimits.newClass - since
-    // Among several, a server that needs no process (it answers at once, or is stuck) or is known to be slow gets little time.
+    // Among several, a server that needs no process (it answers at once, or is stuck) or is known to be slow gets
+    // little time.
     const startsInTime = !remote && supervisor.openTime < gatewayLimits.newClass
     return only || startsInTime ? left : Math.min(left, gatewayLimits.firstAnswerBudget)
   }
@@ -101,7 +104,9 @@ export class ListLearner {
   async #read (slot: Slot): Promise<void> {
     const { catalogues, supervisor, placement } = this.#deps
     const { capabilityClass } = slot.key
-    if (Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity) > upstreamLimits.newClassRetry) this.#asked.set(capabilityClass, Date.now())
+    if (Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity) > upstreamLimits.newClassRetry) {
+      this.#asked.set(capabilityClass, Date.now())
+    }
     try {
       await supervisor.ready(slot)
     } catch (error) {

@@ -78,8 +78,13 @@ export async function readCatalogue (
     if (sentence !== undefined) warn(sentence)
     if (lists.tools.length > 0) capabilities.tools = {}
   }
-  const instructions = identity.instructions === undefined ? undefined : truncate(identity.instructions, upstreamLimits.instructions)
-  if (instructions !== identity.instructions) warn(`its instructions are longer than ${upstreamLimits.instructions} characters and are cut`)
+  const instructions = identity.instructions === undefined
+    ? undefined
+    : truncate(identity.instructions, upstreamLimits.instructions)
+  if (instructions !== identity.instructions) {
+    warn(`its instructions are longer than ${upstreamLimits.instructions} ` +
+    'characters and are cut')
+  }
   const catalogue = { id: nextCatalogueId(), capabilityClass, ...identity, capabilities, instructions, lists, extras }
   return { catalogue, whole, fresh: { at, lists: fresh } }
 }
@@ -91,7 +96,9 @@ function withFormer (items: readonly Item[], former: readonly Item[]): readonly 
 }
 
 /** Undefined: not answered in time. @throws UpstreamError when none can be read, or the connection is gone */
-async function readAll (reading: ReadonlyArray<Promise<Reading>>, timeout: number): Promise<Array<Reading | undefined>> {
+async function readAll (
+  reading: ReadonlyArray<Promise<Reading>>, timeout: number
+): Promise<Array<Reading | undefined>> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => {
     const begin = (): void => { timer ??= setTimeout(() => { resolve(undefined) }, timeout).unref() }
@@ -106,7 +113,9 @@ async function readAll (reading: ReadonlyArray<Promise<Reading>>, timeout: numbe
 }
 
 /** A server with resources need not have templates: an unknown method is an empty list. */
-async function readOne (link: Readable, kind: ListKind, most: number, warn: (sentence: string) => void): Promise<Reading> {
+async function readOne (
+  link: Readable, kind: ListKind, most: number, warn: (sentence: string) => void
+): Promise<Reading> {
   try {
     return await readFrom(link, kind, most, warn)
   } catch (error) {
@@ -116,7 +125,9 @@ async function readOne (link: Readable, kind: ListKind, most: number, warn: (sen
 }
 
 /** @throws RpcError; UpstreamError, also when the connection ended before the last page */
-async function readFrom (link: Readable, kind: ListKind, most: number, warn: (sentence: string) => void): Promise<ListRead> {
+async function readFrom (
+  link: Readable, kind: ListKind, most: number, warn: (sentence: string) => void
+): Promise<ListRead> {
   const list = await readList(kind, async (method, params) => await link.request(method, params), warn, most)
   if (list.failure !== undefined && link.closed === true) throw new UpstreamError('broken', list.failure)
   return list
@@ -148,7 +159,9 @@ export class UndeclaredTools {
   async read (read: () => Promise<ListRead>, isGone: () => boolean): Promise<ListRead> {
     this.#refusal = 'its connection ended when it was asked for them'
     let timer: NodeJS.Timeout | undefined
-    const late = new Promise<undefined>((resolve) => { timer = setTimeout(() => { resolve(undefined) }, upstreamLimits.undeclaredTools) })
+    const late = new Promise<undefined>(
+      (resolve) => { timer = setTimeout(() => { resolve(undefined) }, upstreamLimits.undeclaredTools) }
+    )
     try {
       const list = await Promise.race([read(), late])
       this.#refusal = list ? undefined : 'it does not answer tools/list'
@@ -161,7 +174,10 @@ export class UndeclaredTools {
       }
       this.#isMethodUnknown = error instanceof RpcError && error.code === code.methodNotFound
       const isLost = error instanceof UpstreamError && error.fault === 'broken' && error.status === undefined
-      this.#refusal = isLost ? `tools/list failed: ${error.message}` : `it answers tools/list with an error: ${error.message}`
+      this.#refusal = isLost
+        ? `tools/list failed: ${error.message}`
+        : 'it answers tools/list with an error: ' +
+        `${error.message}`
       this.#losses = isLost ? this.#losses + 1 : 0
       return isLost && this.mayHave ? { ...none, failure: error.message } : none
     } finally {

@@ -94,7 +94,8 @@ class ListReader {
       if (page === 0) extra = copyOf(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
       caching = page === 0 ? cachingOf(rest) : strictestCaching(caching, cachingOf(rest))
       if (extra.length > upstreamLimits.itemSize) {
-        this.#warn(`the other members of the result are larger than ${upstreamLimits.itemSize} characters and are left out`)
+        this.#warn(`the other members of the result are larger than ${upstreamLimits.itemSize} characters and are ` +
+          'left out')
         extra = '{}'
       }
       if (budget.spent) await budget.yieldToEventLoop()
@@ -120,7 +121,10 @@ class ListReader {
     const notes = {
       warn: (sentence: string) => { this.#warn(sentence) },
       mended: (name: string, place: string) => {
-        if (this.#mended++ === 0) this.#firstMended = `${JSON.stringify(truncate(name, 200))} (${JSON.stringify(place)})`
+        if (this.#mended++ === 0) {
+          this.#firstMended = `${JSON.stringify(truncate(name, 200))} ` +
+          `(${JSON.stringify(place)})`
+        }
       }
     }
     const repeated: string[] = []
@@ -143,7 +147,12 @@ class ListReader {
       this.#items.push(item)
     }
     if (page > 0 && repeated.length > 1 && this.#items.length === before) this.#repeatedPages++
-    else for (const key of repeated) this.#warn(`${JSON.stringify(truncate(key, 200))} is listed twice; the first one counts`)
+    else {
+      for (const key of repeated) {
+        this.#warn(`${JSON.stringify(truncate(key, 200))} is listed twice; the first ` +
+      'one counts')
+      }
+    }
   }
 
   /** Why this item and the ones behind it are not taken; undefined: it is taken, and counted. */
@@ -189,7 +198,9 @@ function asList (written: string | undefined, kind: ListKind): Pick<PageParts, '
   if (written?.startsWith('[') === true) return { list: written, problem: undefined }
   const list = written === undefined ? undefined : listOf(written)
   if (list !== undefined) {
-    return { list, problem: `"${kind}" is an object with numbers for names, as PHP writes some lists, and is read as a list` }
+    return {
+      list, problem: `"${kind}" is an object with numbers for names, as PHP writes some lists, and is read as a list`
+    }
   }
   const what = written === undefined ? 'is missing' : `is no list, but ${truncate(written, 100)}`
   return { list: '[]', problem: `"${kind}" ${what}, and is read as an empty list` }

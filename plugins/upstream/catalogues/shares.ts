@@ -3,13 +3,19 @@ import { memoryOf } from '../../../protocol/text.ts'
 import { TokenBucket } from '../../base/limits/index.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** How much a server's catalogues may hold, how often they may be read, and where they are kept. Sizes are in characters. */
+/**
+ * How much a server's catalogues may hold, how often they may be read, and where they are kept. Sizes are in
+ * characters.
+ */
 export interface CatalogueAllowance {
   /** How much the catalogues of all classes may hold together. */
   readonly room: () => number
   /** Notes how much they hold. */
   readonly hold: (size: number) => void
-  /** How long the lists are not to be read, since its owner's were read often, in ms. @param isFirst nothing of it is known */
+  /**
+   * How long the lists are not to be read, since its owner's were read often, in ms.
+   * @param isFirst nothing of it is known
+   */
   readonly wait: (isFirst: boolean) => number
   /** Notes how much was read. */
   readonly spend: (size: number) => void
@@ -54,7 +60,8 @@ export class CatalogueShares {
 }
 
 /** The key under which reads are counted. */
-const readerOf = (server: string, user: string | undefined): string => user === undefined ? `server ${server}` : `user ${user}`
+const readerOf = (server: string, user: string | undefined): string =>
+  user === undefined ? `server ${server}` : `user ${user}`
 
 /** The memory of a catalogue, in bytes. */
 export function catalogueSize ({ lists, instructions = '' }: Catalogue): number {
@@ -72,6 +79,7 @@ export function fitting (catalogue: Catalogue, room: number, warn: (sentence: st
   let left = room - memoryOf(catalogue.instructions ?? '')
   const lists = {} as Record<ListKind, readonly Item[]>
   for (const kind of kinds) lists[kind] = catalogue.lists[kind].filter(({ text }) => (left -= memoryOf(text)) >= 0)
-  warn(`its owner's servers list more than ${upstreamLimits.cataloguesPerUser} bytes together; what does not fit is left out`)
+  warn(`its owner's servers list more than ${upstreamLimits.cataloguesPerUser} bytes together; what does not fit is ` +
+    'left out')
   return { ...catalogue, lists }
 }

@@ -34,7 +34,8 @@ function lookedAt (text: string, key: string, kind: ListKind): Record<string, un
   for (const { key: name, start, end } of membersOf(text)) {
     if (!names.has(name)) continue
     const isSchema = (name === 'inputSchema' || name === 'outputSchema') && text[start] === '{'
-    members[name] = isSchema ? { type: smallMemberOf(text.slice(start, end), 'type') } : JSON.parse(text.slice(start, end))
+    members[name] =
+      isSchema ? { type: smallMemberOf(text.slice(start, end), 'type') } : JSON.parse(text.slice(start, end))
   }
   return members
 }
@@ -113,8 +114,10 @@ const annotations = optional<TSchema>({
   priority: Type.Number({ minimum: 0, maximum: 1 }),
   lastModified: text
 })
-const resource = Type.Composite([Type.Object({ name: text }), optional<TSchema>({ ...described, mimeType: text, annotations })])
-const argument = Type.Composite([Type.Object({ name: text }), optional<TSchema>({ title: text, description: text, required: flag })])
+const resource =
+  Type.Composite([Type.Object({ name: text }), optional<TSchema>({ ...described, mimeType: text, annotations })])
+const argument =
+  Type.Composite([Type.Object({ name: text }), optional<TSchema>({ title: text, description: text, required: flag })])
 
 const schemas: Readonly<Record<ListKind, TObject>> = {
   tools: Type.Composite([
@@ -122,7 +125,9 @@ const schemas: Readonly<Record<ListKind, TObject>> = {
     optional<TSchema>({
       ...described,
       outputSchema: object,
-      annotations: optional<TSchema>({ title: text, readOnlyHint: flag, destructiveHint: flag, idempotentHint: flag, openWorldHint: flag }),
+      annotations: optional<TSchema>(
+        { title: text, readOnlyHint: flag, destructiveHint: flag, idempotentHint: flag, openWorldHint: flag }
+      ),
       execution: optional({ taskSupport: oneOf('forbidden', 'optional', 'required') })
     })
   ]),
@@ -130,7 +135,8 @@ const schemas: Readonly<Record<ListKind, TObject>> = {
   resources: Type.Composite([resource, optional({ size: Type.Number() })]),
   resourceTemplates: resource
 }
-const compiled = Object.fromEntries(Object.entries(schemas).map(([kind, schema]) => [kind, TypeCompiler.Compile(schema)]))
+const compiled =
+  Object.fromEntries(Object.entries(schemas).map(([kind, schema]) => [kind, TypeCompiler.Compile(schema)]))
 
 /** The members of an item of this kind that are checked. */
 export const checkedMembers = (kind: ListKind): readonly string[] => Object.keys(schemas[kind].properties)

@@ -45,7 +45,8 @@ function askedClientOf ({ client, exchange }: Call): string {
   return JSON.stringify([principal, owner, classOf(capabilities)])
 }
 
-const isWithoutCredentials = ({ address, client }: Exchange): boolean => address !== undefined && client.owner === ownerAt(address)
+const isWithoutCredentials = ({ address, client }: Exchange): boolean =>
+  address !== undefined && client.owner === ownerAt(address)
 
 /** How many questions each call waits for. */
 const asked = new WeakMap<Call, number>()
@@ -84,7 +85,9 @@ function recipientOf (
 type Asked = Extract<Attribution<Call, Client>, { kind: 'call' | 'owner' }>
 
 /** The client that a question is put to. @throws RpcError to answer the upstream with, where there is none */
-function askedOf ({ name, contested }: DispatchDeps, slot: Slot, link: Link, { method, params }: Question, origin: Origin): Asked {
+function askedOf (
+  { name, contested }: DispatchDeps, slot: Slot, link: Link, { method, params }: Question, origin: Origin
+): Asked {
   const target = recipientOf(slot, link, origin, params, forQuestions)
   if (target.kind === 'call' || target.kind === 'owner') return target
   if (target.kind === 'over') throw new RpcError(code.invalidRequest, `The request that ${method} belongs to is over`)
@@ -97,7 +100,9 @@ function askedOf ({ name, contested }: DispatchDeps, slot: Slot, link: Link, { m
 }
 
 /** Puts an upstream's question to its recipient. @throws RpcError to answer the upstream with */
-export async function dispatchQuestion (deps: DispatchDeps, slot: Slot, link: Link, question: Question, origin: Origin): Promise<Response> {
+export async function dispatchQuestion (
+  deps: DispatchDeps, slot: Slot, link: Link, question: Question, origin: Origin
+): Promise<Response> {
   const target = askedOf(deps, slot, link, question, origin)
   if (target.kind === 'owner') return await putTo(deps, slot, question, target.owner, target.owner)
   const { call } = target
@@ -105,7 +110,9 @@ export async function dispatchQuestion (deps: DispatchDeps, slot: Slot, link: Li
   // Only the time relates it to the call.
   const isGuessed = origin === undefined && call.exchange?.canSuspend === true
   try {
-    return await whileAsked(call, putTo(deps, slot, isGuessed ? { ...question, outlivesRequest: true } : question, call.client, call))
+    return await whileAsked(
+      call, putTo(deps, slot, isGuessed ? { ...question, outlivesRequest: true } : question, call.client, call)
+    )
   } catch (error) {
     // The call is over, but the question may be about another one of the same client.
     const isLeft = origin === undefined && call.over && !question.signal.aborted &&
@@ -142,7 +149,9 @@ async function whileAsked (call: Call, answer: Promise<Response>): Promise<Respo
 }
 
 /** Passes an upstream's notification to its recipients. */
-export function dispatchNotification (deps: DispatchDeps, slot: Slot, link: Link, notification: Notification, origin: Origin): void {
+export function dispatchNotification (
+  deps: DispatchDeps, slot: Slot, link: Link, notification: Notification, origin: Origin
+): void {
   const { method, params, paramsText } = notification
   switch (method) {
     case 'notifications/tools/list_changed':
@@ -152,7 +161,9 @@ export function dispatchNotification (deps: DispatchDeps, slot: Slot, link: Link
       return
     case 'notifications/resources/updated':
       if (typeof params.uri !== 'string') return
-      for (const subscriber of slot.subscriptions.subscribersOf(params.uri)) subscriber.listener?.deliver(method, paramsText)
+      for (const subscriber of slot.subscriptions.subscribersOf(params.uri)) {
+        subscriber.listener?.deliver(method, paramsText)
+      }
       return
     case 'notifications/progress': {
       // A task goes on reporting under the token of the call that began it.
@@ -181,7 +192,9 @@ function deliver ({ dropped }: DispatchDeps, client: Client | undefined, method:
 }
 
 /** A log message, or a notification of an unknown kind. */
-function dispatchOther (deps: DispatchDeps, slot: Slot, link: Link, { method, params, paramsText }: Notification, origin: Origin): void {
+function dispatchOther (
+  deps: DispatchDeps, slot: Slot, link: Link, { method, params, paramsText }: Notification, origin: Origin
+): void {
   const isLog = method === 'notifications/message'
   const target = recipientOf(slot, link, origin, params, forNotifications)
   switch (target.kind) {
@@ -233,7 +246,9 @@ export function noteAnswer ({ tasks }: Slot, link: Link, call: Call, { resultTex
   if (!isObject(value)) return
   if (isObject(value.task)) {
     const { clientToken } = call
-    const progress = clientToken === undefined ? undefined : { client, link, token: call.id, clientToken: copyOf(clientToken) }
+    const progress = clientToken === undefined
+      ? undefined
+      : { client, link, token: call.id, clientToken: copyOf(clientToken) }
     tasks.task(value.task, link, client, progress)
   } else tasks.task(value, link, client)
 }

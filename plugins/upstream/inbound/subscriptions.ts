@@ -86,7 +86,8 @@ export class ResourceSubscriptions {
   #checkCount ({ subscriptions }: Slot, { id }: Client): void {
     if (subscriptions.countOf(id) < gatewayLimits.subscriptionsPerSession) return
     const server = JSON.stringify(this.#server)
-    const sentence = `This session has ${gatewayLimits.subscriptionsPerSession} subscriptions with server ${server}, as many as there may be`
+    const sentence = `This session has ${gatewayLimits.subscriptionsPerSession} subscriptions with server ${server}, ` +
+      'as many as there may be'
     throw new RpcError(code.badRequest, sentence, 'limit')
   }
 }

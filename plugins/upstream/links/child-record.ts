@@ -9,15 +9,19 @@ import { startChild, type StartedProcess, type StartProcess } from '../../../pro
 
 /** Time between TERM and KILL for processes of a former gateway, in ms. */
 const grace = 2_000
-/** Time for which an entry stays once its process has ended, in ms: meanwhile the gateway ends what that process started. */
+/**
+ * Time for which an entry stays once its process has ended, in ms: meanwhile the gateway ends what that process
+ * started.
+ */
 const afterlife = 10_000
 
 type Log = (level: 'info' | 'warn', sentence: string) => void
 
 /**
- * Starts the processes of stdio servers, and records them on disk, so that the next gateway can end what a `kill -9` of this one left
- * running. An entry is a file: its name has the gateway (id and time of start) and the process's `TOOL_HUB_CHILD`; its text is the id and
- * the time of start of the process, which leads a group. Processes are ended where both match, or where their environment has that mark.
+ * Starts the processes of stdio servers, and records them on disk, so that the next gateway can end what a `kill -9` of
+ * this one left running. An entry is a file: its name has the gateway (id and time of start) and the process's
+ * `TOOL_HUB_CHILD`; its text is the id and the time of start of the process, which leads a group. Processes are ended
+ * where both match, or where their environment has that mark.
  */
 export class ChildRecord {
   readonly #root: string

@@ -28,7 +28,10 @@ export interface Connecting<Transport = TransportDeps> {
 export interface ConnectDeps {
   connecting: Connecting
   warn: (sentence: string) => void
-  /** Called when the connection takes longer than `gatewayLimits.connectionWait`. @param lastWords as `Transport` has them */
+  /**
+   * Called when the connection takes longer than `gatewayLimits.connectionWait`.
+   * @param lastWords as `Transport` has them
+   */
   late: (lastWords: string) => void
   /** The login that a slot's link uses; undefined: none. */
   authorization: (slot: Slot) => AuthorizationSource | undefined
@@ -76,7 +79,8 @@ async function openOnce (
   handlers: LinkHandlers,
   era?: Era
 ): Promise<Link> {
-  const { connecting: { clientInfo, initTimeout, transport: transportDeps, dialling }, warn, eras, tools, isBase } = deps
+  const { connecting: { clientInfo, initTimeout, transport: transportDeps, dialling }, warn, eras, tools, isBase } =
+    deps
   const { owner, trusted } = reachOf(config)
   // The place covers spawning or dialling only: a slow server keeps no other one from connecting.
   const leave = await dialling.take(owner, trusted)
@@ -87,7 +91,9 @@ async function openOnce (
     const authorization = deps.authorization(slot)
     const transport = makeTransport(kind, { config, deps: { ...transportDeps, warn }, passed, authorization })
     const makeSession: SessionFactory = transports[kind].isDualEra
-      ? (...session) => new DualEraSession(transport, ...session, eras.beginning(isBase, era), { tools, warn, bounds: upstreamLimits.inputRounds })
+      ? (...session) => new DualEraSession(
+          transport, ...session, eras.beginning(isBase, era), { tools, warn, bounds: upstreamLimits.inputRounds }
+        )
       : (...session) => new LegacyUpstreamSession(transport, ...session)
     const { key, capabilities } = slot
     const link = new Link(makeSession, { key, owner: slot.owner, capabilities, clientInfo, initTimeout }, handlers)

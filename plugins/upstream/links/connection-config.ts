@@ -12,7 +12,8 @@ const withoutConnection: ReadonlySet<string> = new Set([
 /** Whether a connection made with one config serves the other. */
 export function sameConnection (a: ServerConfig, b: ServerConfig): boolean {
   const names = new Set([...Object.keys(a), ...Object.keys(b)].filter((name) => !withoutConnection.has(name)))
-  const textOf = (config: ServerConfig, name: string): string | undefined => JSON.stringify(config[name as keyof ServerConfig])
+  const textOf = (config: ServerConfig, name: string): string | undefined =>
+    JSON.stringify(config[name as keyof ServerConfig])
   return [...names].every((name) => textOf(a, name) === textOf(b, name))
 }
 
@@ -31,7 +32,9 @@ export class PreparedConfig {
   #last: Prepared | undefined
 
   /** @param install the package indexes, by the current settings */
-  constructor (written: ServerConfig, environment: ProcessEnvironment, install: (() => Install | undefined) | undefined) {
+  constructor (
+    written: ServerConfig, environment: ProcessEnvironment, install: (() => Install | undefined) | undefined
+  ) {
     this.#written = written
     this.#environment = environment
     this.#install = install

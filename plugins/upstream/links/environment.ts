@@ -118,7 +118,9 @@ type Fill = (text: string, place: string, ...within: Array<string | number>) => 
 export const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
 /** A test whether variables at a place stay as written, since a user without admin rights wrote them. */
-export function leftAsWritten (storedByUser: ServerConfig['storedByUser']): (place: string, ...within: Array<string | number>) => boolean {
+export function leftAsWritten (
+  storedByUser: ServerConfig['storedByUser']
+): (place: string, ...within: Array<string | number>) => boolean {
   const isUsers = writtenByUser(storedByUser)
   const isMixed = storedByUser !== undefined && storedByUser !== false
   return (place, ...within) => isUsers(place, ...within) || (isMixed && !attributed.has(place))
@@ -167,8 +169,10 @@ export function expandVariables (config: ServerConfig, environment: ProcessEnvir
   const isLeft = leftAsWritten(config.storedByUser)
   const fill: Fill = (text, place, ...within) => text.replace(variablePattern, (written, name: string) => {
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined
-    if (isLeft(place, ...within)) warnings.add(`${written} in ${place} is not filled in: an admin has to write this value for that`)
-    else if (isOurs(name)) warnings.add(`${written} in ${place} is not filled in: it is a secret of the gateway's own`)
+    if (isLeft(place, ...within)) {
+      warnings.add(`${written} in ${place} is not filled in: an admin has to write this ` +
+      'value for that')
+    } else if (isOurs(name)) warnings.add(`${written} in ${place} is not filled in: it is a secret of the gateway's own`)
     else if (value === undefined) warnings.add(`${written} in ${place} is not set`)
     else {
       values.set(value, written)

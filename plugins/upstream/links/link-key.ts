@@ -42,7 +42,9 @@ export const baseKey: LinkKey = { key: `shared ${plainClass}`, affinity: 'shared
 
 /** The link that reads lists for a class of clients where headers are passed on: it carries no client's headers. */
 export const listingKey = (base: LinkKey, capabilityClass: string): LinkKey =>
-  capabilityClass === base.capabilityClass ? base : { key: `listing ${capabilityClass}`, affinity: 'shared', capabilityClass }
+  capabilityClass === base.capabilityClass
+    ? base
+    : { key: `listing ${capabilityClass}`, affinity: 'shared', capabilityClass }
 
 /**
  * The key of the link that serves a client: affinity × capability class × passed-on headers. A pure function; the table

@@ -5,7 +5,9 @@ import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import { isObject } from '../../../protocol/json.ts'
 import type { Level } from '../../../protocol/listener.ts'
 import type { Notification, Response } from '../../../protocol/message.ts'
-import type { ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession } from '../../../protocol/upstream-session.ts'
+import type {
+  ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession
+} from '../../../protocol/upstream-session.ts'
 import type { LinkKey } from './link-key.ts'
 
 export interface LinkHandlers {
@@ -83,7 +85,9 @@ export class Link {
   get isShared (): boolean { return this.#isShared }
 
   /** Whether no other principal has used it. */
-  isUsedOnlyBy (client: Client): boolean { return this.#user === undefined || (!this.#isShared && this.#isUser(client)) }
+  isUsedOnlyBy (client: Client): boolean {
+    return this.#user === undefined || (!this.#isShared && this.#isUser(client))
+  }
 
   /** Callers without credentials are one principal, and differ by the owner. */
   #isUser (client: Client): boolean {
@@ -94,10 +98,18 @@ export class Link {
    * One request of the gateway; the text of its result. @throws RpcError of the upstream, UpstreamError when no answer
    * comes
    */
-  async request (method: string, paramsText?: string): Promise<string> { return await this.#session.request(method, paramsText) }
+  async request (method: string, paramsText?: string): Promise<string> {
+    return await this.#session.request(method, paramsText)
+  }
 
-  async subscribe (uri: string, paramsText?: string): Promise<string> { return await this.#session.subscribe(uri, paramsText) }
-  async unsubscribe (uri: string, paramsText?: string): Promise<string> { return await this.#session.unsubscribe(uri, paramsText) }
+  async subscribe (uri: string, paramsText?: string): Promise<string> {
+    return await this.#session.subscribe(uri, paramsText)
+  }
+
+  async unsubscribe (uri: string, paramsText?: string): Promise<string> {
+    return await this.#session.unsubscribe(uri, paramsText)
+  }
+
   async ping (timeout: number): Promise<void> { await this.#session.ping(timeout) }
 
   notify (method: string, paramsText?: string): void { this.#session.notify(method, paramsText) }

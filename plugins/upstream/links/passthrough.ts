@@ -35,21 +35,28 @@ const neverPrefixes = /^(proxy-|content-|mcp-|x-forwarded-)/
 const isName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
 /** Whether a name (lower case) may be passed on if it is configured. */
-export const isForwardable = (name: string): boolean => isName.test(name) && !never.has(name) && !neverPrefixes.test(name)
+export const isForwardable = (name: string): boolean =>
+  isName.test(name) && !never.has(name) && !neverPrefixes.test(name)
 
 /** The names of headers that a config passes on, in lower case, and a sentence for each name that cannot be. */
 export function passthroughOf (config: ServerConfig, remote: boolean): { names: string[], warnings: string[] } {
   const written = passthroughNames(config)
   if (written.length > 0 && !remote) {
-    return { names: [], warnings: ['passthroughHeaders have no effect: a server that is a command gets no HTTP headers'] }
+    return {
+      names: [],
+      warnings: ['passthroughHeaders have no effect: a server that is a command gets no HTTP ' +
+      'headers']
+    }
   }
   const set = new Set(Object.keys(config.headers ?? {}).map((name) => name.toLowerCase()))
   const names = new Set<string>()
   const warnings: string[] = []
   for (const name of written.map((each) => each.toLowerCase())) {
     if (!isForwardable(name)) warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is never forwarded`)
-    else if (set.has(name)) warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is not forwarded, since "headers" sets it`)
-    else names.add(name)
+    else if (set.has(name)) {
+      warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is not forwarded, since ` +
+      '"headers" sets it')
+    } else names.add(name)
   }
   return { names: [...names], warnings }
 }
@@ -102,4 +109,5 @@ const textOf = (value: unknown): string | undefined =>
 const secret = randomBytes(32)
 
 /** Identifies a set of values within this process, without revealing them. */
-export const digestOf = (passed: Passed): string => createHmac('sha256', secret).update(JSON.stringify(passed)).digest('base64url')
+export const digestOf = (passed: Passed): string =>
+  createHmac('sha256', secret).update(JSON.stringify(passed)).digest('base64url')

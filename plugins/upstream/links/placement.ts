@@ -35,7 +35,9 @@ export class Placement {
     this.#deps = deps
     // Where links are for sessions or users only, no client can have the key of the gateway's link.
     const base = isolation === 'session' || isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey
-    this.pool = new Pool({ server: name, base, isProcess: !isRemote(deps.config), children, idleTimeout: idleTimeoutMs })
+    this.pool = new Pool(
+      { server: name, base, isProcess: !isRemote(deps.config), children, idleTimeout: idleTimeoutMs }
+    )
   }
 
   get #traits (): typeof transports[TransportType] {

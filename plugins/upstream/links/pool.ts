@@ -9,7 +9,8 @@ import { upstreamLimits } from '../limits.ts'
 /** The processes that each owner has caused at all servers, beside those that the gateway starts for itself. */
 export class Children {
   readonly #counts = new Map<string, number>()
-  readonly #starts = new TokenBucket({ burst: upstreamLimits.childStarts.burst, perSecond: 1_000 / upstreamLimits.childStarts.interval })
+  readonly #starts =
+    new TokenBucket({ burst: upstreamLimits.childStarts.burst, perSecond: 1_000 / upstreamLimits.childStarts.interval })
 
   of (owner: string): number { return this.#counts.get(owner) ?? 0 }
 
@@ -67,14 +68,19 @@ export class Pool {
     const { server, isProcess, children } = this.#options
     // A slot that replaces an idle one counts as well: processes would be started and ended without end.
     if (isProcess && !children.mayStart(owner)) {
-      const sentence = `You cause processes of server ${JSON.stringify(server)} faster than one caller may; try again later`
+      const sentence = `You cause processes of server ${JSON.stringify(server)} faster than one caller may; try ` +
+        'again later'
       throw new RpcError(code.unavailable, sentence, 'share')
     }
     this.#makeRoom(owner)
     if (isProcess) children.start(owner)
     const slot = key.affinity === 'session'
-      ? new Slot(key, bridged(client.capabilities), { countedTo: owner, owner: client.linksOf ?? client, user: client.user })
-      : new Slot(key, shareable(client.capabilities), { countedTo: owner, user: key.affinity === 'user' ? client.user : undefined })
+      ? new Slot(
+        key, bridged(client.capabilities), { countedTo: owner, owner: client.linksOf ?? client, user: client.user }
+      )
+      : new Slot(key, shareable(client.capabilities), {
+        countedTo: owner, user: key.affinity === 'user' ? client.user : undefined
+      })
     this.#slots.set(key.key, slot)
     this.#count(slot, 1)
     if (key.affinity === 'shared') this.#sweeping ??= setInterval(() => { this.#sweep() }, this.#sweepTime).unref()
@@ -94,7 +100,9 @@ export class Pool {
 
   /** Users are gone: their links end, and what servers keep for them with these. */
   async endOf (users: ReadonlySet<string>): Promise<void> {
-    await Promise.all(this.all.map(async (slot) => { if (slot.user !== undefined && users.has(slot.user)) await this.#end(slot) }))
+    await Promise.all(
+      this.all.map(async (slot) => { if (slot.user !== undefined && users.has(slot.user)) await this.#end(slot) })
+    )
   }
 
   async close (): Promise<void> {
@@ -126,10 +134,12 @@ export class Pool {
     const hasAllHere = own.length >= (isProcess ? upstreamLimits.childrenPerOwner : most)
     const hasAll = isProcess && children.of(owner) >= upstreamLimits.allChildrenPerOwner
     if (hasAllHere || hasAll || isCrowded) {
-      const sentence = `You use as many connections to server ${JSON.stringify(server)} as one caller may; end some, or try again later`
+      const sentence = `You use as many connections to server ${JSON.stringify(server)} as one caller may; end some, ` +
+        'or try again later'
       this.#evict(own, sentence, 'share')
     } else if (this.#slots.size >= most) {
-      this.#evict(this.all, `Server ${JSON.stringify(server)} has ${most} connections, all in use; try again later`, 'limit')
+      this.#evict(this.all, `Server ${JSON.stringify(server)} has ` +
+        `${most} connections, all in use; try again later`, 'limit')
     }
   }
 
@@ -141,7 +151,9 @@ export class Pool {
   #evict (candidates: readonly Slot[], sentence: string, reason: 'share' | 'limit'): void {
     let oldest: Slot | undefined
     for (const slot of candidates) {
-      if (slot !== this.base && slot.idle && (slot.link?.lastUsed ?? 0) < (oldest?.link?.lastUsed ?? Infinity)) oldest = slot
+      if (slot !== this.base && slot.idle && (slot.link?.lastUsed ?? 0) < (oldest?.link?.lastUsed ?? Infinity)) {
+        oldest = slot
+      }
     }
     if (!oldest && reason === 'share') oldest = leftUnanswered(candidates)
     if (!oldest) throw new RpcError(code.unavailable, sentence, reason)
@@ -162,7 +174,8 @@ export class Pool {
   }
 }
 
-const gaveWay = 'its question was not answered, and the caller has begun other calls since, for which there were no more connections'
+const gaveWay =
+  'its question was not answered, and the caller has begun other calls since, for which there were no more connections'
 
 /** The slot that has waited for answers of clients for longest, and does nothing else. */
 function leftUnanswered (slots: readonly Slot[]): Slot | undefined {

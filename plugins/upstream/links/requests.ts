@@ -46,7 +46,8 @@ export class RequestRunner {
         this.#supervisor.ready(slot),
         new Promise<never>((_resolve, reject) => {
           timer = setTimeout(() => {
-            reject(new UpstreamError('timeout', `it is still connecting after ${gatewayLimits.connectionWait / 1_000} s`))
+            reject(new UpstreamError('timeout', 'it is still connecting after ' +
+              `${gatewayLimits.connectionWait / 1_000} s`))
           }, gatewayLimits.connectionWait)
           exchange?.onCancel((reason) => { reject(new UpstreamError('closed', reason)) })
         })
@@ -68,12 +69,15 @@ export class RequestRunner {
     if (error instanceof LoginRequired) return error.toRpcError(this.#server, exchange?.client)
     const why = this.#redacted(error)
     switch (error.fault) {
-      case 'timeout': return new RpcError(code.unavailable, `Request timed out: server ${this.#name} gave ${why}`, 'timeout')
-      case 'broken': return new RpcError(code.unavailable, `Server ${this.#name} failed: ${why}. The request may have run`, 'no-answer')
+      case 'timeout': return new RpcError(code.unavailable, 'Request timed out: server ' +
+        `${this.#name} gave ${why}`, 'timeout')
+      case 'broken': return new RpcError(code.unavailable, `Server ${this.#name} failed: ${why}. The request may ` +
+        'have run', 'no-answer')
       case 'no-room':
       case 'share-used': {
         const reason = error.fault === 'share-used' ? 'share' : 'limit'
-        return new RpcError(code.unavailable, `Server ${this.#name} answered, but ${why}. The request may have run`, reason)
+        return new RpcError(code.unavailable, `Server ${this.#name} answered, but ` +
+          `${why}. The request may have run`, reason)
       }
       case 'refused': return new RpcError(code.unavailable, `Server ${this.#name} failed: ${why}`, 'no-answer')
       case 'closed': return new RpcError(code.unavailable, `Server ${this.#name} did not answer: ${why}`, 'cancelled')

@@ -65,7 +65,9 @@ export class Slot {
     if (passed && this.owner === undefined) this.#carriesFor.add(id)
   }
 
-  carriesFor ({ id, linksOf }: Client): boolean { return this.#carriesFor.has(id) || this.owner?.id === (linksOf?.id ?? id) }
+  carriesFor ({ id, linksOf }: Client): boolean {
+    return this.#carriesFor.has(id) || this.owner?.id === (linksOf?.id ?? id)
+  }
 
   /** True when the last client whose headers it carries has gone. */
   carriesNoMore (id: string): boolean { return this.#carriesFor.delete(id) && this.#carriesFor.size === 0 }
@@ -81,7 +83,9 @@ export class Slot {
    */
   get askedSince (): number | undefined {
     const calls = this.link?.openCalls ?? []
-    if (this.opening !== undefined || this.subscriptions.size > 0 || this.tasks.any || calls.length === 0) return undefined
+    if (this.opening !== undefined || this.subscriptions.size > 0 || this.tasks.any || calls.length === 0) {
+      return undefined
+    }
     const times = calls.map(({ askedSince }) => askedSince ?? Infinity)
     const last = Math.max(...times)
     return last === Infinity ? undefined : last
@@ -122,7 +126,9 @@ export class Slot {
   /** The clients that asked for something that outlives their calls. */
   get clients (): Client[] {
     const clients = new Map<string, Client>()
-    for (const client of this.#clients.values()) if (client.listener?.level !== undefined) clients.set(client.id, client)
+    for (const client of this.#clients.values()) {
+      if (client.listener?.level !== undefined) clients.set(client.id, client)
+    }
     for (const client of this.subscriptions.clients) clients.set(client.id, client)
     return [...clients.values()]
   }

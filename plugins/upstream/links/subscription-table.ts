@@ -19,7 +19,9 @@ export class SubscriptionTable {
   get uris (): Iterable<string> { return this.#byUri.keys() }
   get clients (): Client[] { return [...this.#byClient.values()].map(({ client }) => client) }
 
-  has (uri: string, id?: string): boolean { return id === undefined ? this.#byUri.has(uri) : this.#byUri.get(uri)?.has(id) === true }
+  has (uri: string, id?: string): boolean {
+    return id === undefined ? this.#byUri.has(uri) : this.#byUri.get(uri)?.has(id) === true
+  }
 
   of (uri: string): Client[] { return [...this.#byUri.get(uri)?.values() ?? []] }
 

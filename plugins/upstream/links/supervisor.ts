@@ -17,7 +17,8 @@ import { isRemote, transportKinds } from './transport.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
 /** A handler that is also given the slot of the message. */
-type OnSlot<Handler extends (...args: never[]) => unknown> = (slot: Slot, ...args: Parameters<Handler>) => ReturnType<Handler>
+type OnSlot<Handler extends (...args: never[]) => unknown> =
+  (slot: Slot, ...args: Parameters<Handler>) => ReturnType<Handler>
 
 interface SupervisorDeps {
   connecting: Connecting
@@ -90,7 +91,8 @@ export class ConnectionSupervisor {
     this.#begun = Date.now()
     this.wake()
     const { startOnDemand } = this.#config
-    if (startOnDemand === true && !this.#remote && this.#catalogues.has(plainClass) && this.#pool.base.subscriptions.size === 0) {
+    if (startOnDemand === true && !this.#remote && this.#catalogues.has(plainClass) &&
+        this.#pool.base.subscriptions.size === 0) {
       this.#first = false
       this.#become('disconnected', null)
       return
@@ -109,7 +111,10 @@ export class ConnectionSupervisor {
    * former runs either.
    */
   get firstAnswerBudget (): number {
-    return this.#first && !this.#catalogues.known ? Math.max(this.#begun + gatewayLimits.firstAnswerBudget - Date.now(), 0) : 0
+    return this.#first &&
+      !this.#catalogues.known
+      ? Math.max(this.#begun + gatewayLimits.firstAnswerBudget - Date.now(), 0)
+      : 0
   }
 
   /** A text without the secrets of the config. */
@@ -137,7 +142,8 @@ export class ConnectionSupervisor {
   retry (slots: readonly Slot[]): void {
     for (const slot of slots) {
       slot.lastTry = 0
-      const isWanted = slot === this.#pool.base || slot.subscriptions.size > 0 || !this.#catalogues.has(slot.key.capabilityClass)
+      const isWanted =
+        slot === this.#pool.base || slot.subscriptions.size > 0 || !this.#catalogues.has(slot.key.capabilityClass)
       if (isWanted && !slot.ended && !this.#closed) void this.ready(slot).catch(() => {})
     }
   }
@@ -167,7 +173,8 @@ export class ConnectionSupervisor {
       const link = await this.#connect(slot)
       slot.link = link
       // The catalogue of one client's link is read again.
-      const fresh = base || slot.catalogue !== undefined || (this.#deps.lists(slot) && !this.#catalogues.has(slot.key.capabilityClass))
+      const fresh = base || slot.catalogue !== undefined ||
+        (this.#deps.lists(slot) && !this.#catalogues.has(slot.key.capabilityClass))
       if (slot.level !== undefined) await link.setLevel(slot.level).catch(() => {})
       for (const client of slot.subscriptions.clients) link.noteUser(client)
       const budget = new LoopBudget()
@@ -183,7 +190,9 @@ export class ConnectionSupervisor {
       return link
     } catch (error) {
       const failure =
-        error instanceof UpstreamError ? error : new UpstreamError('refused', error instanceof Error ? error.message : String(error))
+        error instanceof UpstreamError
+          ? error
+          : new UpstreamError('refused', error instanceof Error ? error.message : String(error))
       await slot.hangUp()
       if (base && !this.#closed) this.#disconnected(failure)
       if (!base) this.#retryLater(slot)
@@ -262,7 +271,9 @@ export class ConnectionSupervisor {
   /** A link with subscribers is opened again, however often that fails. */
   #retryLater (slot: Slot): void {
     const isWanted = (): boolean => !slot.ended && !this.#closed && slot.subscriptions.size > 0
-    if (isWanted()) setTimeout(() => { if (isWanted()) void this.ready(slot).catch(() => {}) }, backoff(++slot.failures)).unref()
+    if (isWanted()) {
+      setTimeout(() => { if (isWanted()) void this.ready(slot).catch(() => {}) }, backoff(++slot.failures)).unref()
+    }
   }
 
   async #check (timeout: number): Promise<void> {

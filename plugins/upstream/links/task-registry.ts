@@ -12,7 +12,9 @@ const terminal: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelle
  * The recipient of a task's progress: the token of the call that began the task stays valid. `token` is the upstream's,
  * on its link; `clientToken` the client's, as JSON text.
  */
-interface TaskProgress { readonly client: Client, readonly link: Link, readonly token: number, readonly clientToken: string }
+interface TaskProgress {
+  readonly client: Client, readonly link: Link, readonly token: number, readonly clientToken: string
+}
 
 interface Awaited {
   /** The owner that it counts to: the principal, or the address of a caller without credentials. */
@@ -67,18 +69,23 @@ export class TaskRegistry {
 
   /** Something is under way: the connection is needed. */
   get any (): boolean {
-    for (const begun of [this.#tasks, this.#pages]) for (const [id, { until }] of begun) if (until <= Date.now()) begun.delete(id)
+    for (const begun of [this.#tasks, this.#pages]) {
+      for (const [id, { until }] of begun) if (until <= Date.now()) begun.delete(id)
+    }
     return this.#pages.size > 0 || [...this.#tasks.values()].some(({ over }) => !over)
   }
 
   /** The clients whose tasks are under way on a connection. */
   workersOn (link: Link): Client[] {
     if (this.#tasks.size === 0 || !this.any) return []
-    return [...this.#tasks.values()].flatMap((task) => task.link === link && !task.over && task.client ? [task.client] : [])
+    return [...this.#tasks.values()].flatMap((task) =>
+      task.link === link && !task.over && task.client ? [task.client] : [])
   }
 
   /** Whether a client's principal has such a task here, finished or not. */
-  hasTask (id: unknown, client: Client): boolean { return this.#tasks.get(String(id))?.principal === principalOf(client) }
+  hasTask (id: unknown, client: Client): boolean {
+    return this.#tasks.get(String(id))?.principal === principalOf(client)
+  }
 
   knowsTask (id: unknown): boolean { return this.#tasks.has(String(id)) }
 
@@ -116,14 +123,18 @@ export class TaskRegistry {
 
   /** The recipient of progress under a token of no open call. */
   progressOf (link: Link, token: unknown): TaskProgress | undefined {
-    for (const { progress } of this.#tasks.values()) if (progress?.token === token && progress?.link === link) return progress
+    for (const { progress } of this.#tasks.values()) {
+      if (progress?.token === token && progress?.link === link) return progress
+    }
     return undefined
   }
 
   /** A client was sent to a page (`elicitation/create` with a URL). */
   elicitation (id: unknown, client: Client): void {
     if (!isRemembered(id)) return
-    this.#pages.set(id, { owner: ownerOf(client), client, until: Date.now() + gatewayLimits.questionTimeout, over: false })
+    this.#pages.set(
+      id, { owner: ownerOf(client), client, until: Date.now() + gatewayLimits.questionTimeout, over: false }
+    )
   }
 
   /** The upstream says that a page is completed. @returns the client that was sent there */

@@ -27,7 +27,9 @@ export function transportKinds ({ type, command }: Pick<ServerConfig, 'type' | '
 const traitsOf = (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): typeof transports[TransportType] =>
   transports[transportKinds(config)[0] ?? 'stdio']
 
-/** Whether a server is no process of this machine: it gets HTTP headers, is pinged, and is opened again when it is lost. */
+/**
+ * Whether a server is no process of this machine: it gets HTTP headers, is pinged, and is opened again when it is lost.
+ */
 export const isRemote = (config: ServerConfig): boolean => traitsOf(config).locatedBy !== 'command'
 
 /** Whether a server is an MCP server at an address, so that the gateway may log in there. */
@@ -90,8 +92,13 @@ const makers: Readonly<Record<TransportType, MakeTransport>> = {
     new OpenApiTransport({ config, outbound, sharedApi, isOurs, passed, warn, owner })
 }
 
-/** A transport for one connection to a server, not yet started. @throws UpstreamError refused, when the config is not valid */
-export function makeTransport (type: TransportType, { config, deps, passed, authorization }: Omit<Making, 'reading'>): Transport {
+/**
+ * A transport for one connection to a server, not yet started.
+ * @throws UpstreamError refused, when the config is not valid
+ */
+export function makeTransport (
+  type: TransportType, { config, deps, passed, authorization }: Omit<Making, 'reading'>
+): Transport {
   // What no client has asked for is counted to the one who stored the server.
   const reading = { meter: memory, pace: deps.pace, owner: causeOf(reachOf(config)) }
   return makers[type]({ config, deps, passed, authorization, reading })
@@ -115,7 +122,8 @@ function makeStdio ({ config, deps, reading }: Making): Transport {
 /** The options that the transports over HTTP share. */
 function httpOptions ({ config, deps: { outbound }, authorization, reading }: Making) {
   if (config.url === undefined || !URL.canParse(config.url)) {
-    throw new UpstreamError('refused', '"url" is not an absolute http or https address once its variables are filled in')
+    throw new UpstreamError('refused', '"url" is not an absolute http or https address once its variables are ' +
+      'filled in')
   }
   const url = new URL(config.url)
   const headers = lowerCased(config.headers ?? {})
@@ -142,7 +150,8 @@ const environmentOf = ({ home, name }: ProcessUser, environment: ProcessEnvironm
   ({ ...environment, HOME: home, USER: name, LOGNAME: name, TMPDIR: undefined })
 
 /** Headers of a connection or of one message, which a request cannot have from elsewhere. */
-const ofTheConnection = new Set(['connection', 'content-length', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
+const ofTheConnection =
+  new Set(['connection', 'content-length', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
 
 const lowerCased = (headers: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

@@ -33,7 +33,9 @@ export function parseChallenge (header: string | undefined): BearerChallenge {
 }
 
 /** The scopes in a text, without repetition (RFC 6749 §3.3). */
-export const scopesIn = (text: string | undefined): string[] => [...new Set((text ?? '').split(' ').filter((each) => each !== ''))]
+export const scopesIn = (text: string | undefined): string[] => [
+  ...new Set((text ?? '').split(' ').filter((each) => each !== ''))
+]
 
 /** Where scopes of a server come from. */
 interface ScopeSources {

@@ -1,4 +1,6 @@
-import type { AuthorizationServerMetadata, OAuthProtectedResourceMetadata } from '@modelcontextprotocol/sdk/shared/auth.js'
+import type {
+  AuthorizationServerMetadata, OAuthProtectedResourceMetadata
+} from '@modelcontextprotocol/sdk/shared/auth.js'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
@@ -41,7 +43,9 @@ type MakeFetch = (onStatus: (status: number) => void) => FetchLike
  * server without the first is its authorization server itself (MCP 2025-03-26), by metadata or fixed paths.
  * @throws UpstreamError with a sentence for the operator
  */
-export async function discoverAuthorization (input: DiscoveryInput, makeFetch: MakeFetch): Promise<AuthorizationDiscovery> {
+export async function discoverAuthorization (
+  input: DiscoveryInput, makeFetch: MakeFetch
+): Promise<AuthorizationDiscovery> {
   const { serverUrl, metadataUrl, oauth, isAdmins } = input
   const fixed = fixedServer(oauth)
   if (fixed) {
@@ -67,7 +71,9 @@ export async function discoverAuthorization (input: DiscoveryInput, makeFetch: M
  * which counts if that publishes the same endpoints itself. Otherwise the code of one server could reach the token
  * endpoint of another (mix-up, RFC 9700, section 4.4).
  */
-async function fetchedIssuer (url: string, metadata: AuthorizationServerMetadata, makeFetch: MakeFetch): Promise<string> {
+async function fetchedIssuer (
+  url: string, metadata: AuthorizationServerMetadata, makeFetch: MakeFetch
+): Promise<string> {
   const { issuer } = metadata
   if (isSame(issuer, url)) return issuer
   const own = URL.canParse(issuer) ? await readServer(issuer, makeFetch).catch(() => undefined) : undefined
@@ -85,7 +91,8 @@ function checkOrigins ({ url, metadata }: AuthorizationServer): void {
   const origins = [...new Set(addresses.map((each) => URL.canParse(each) ? new URL(each).origin : each))]
   if (origins.length === 1) return
   refuse(
-    'no admin stored this server, so the issuer, the authorization endpoint and the token endpoint must have one origin, and they have ' +
+    'no admin stored this server, so the issuer, the authorization endpoint and the token endpoint must have one ' +
+    'origin, and they have ' +
     `${visibleText(origins.join(', '), 300)}: ask an admin to store the server`
   )
 }
@@ -93,7 +100,9 @@ function checkOrigins ({ url, metadata }: AuthorizationServer): void {
 /** The authorization server that the config states in full. */
 function fixedServer (oauth: UpstreamOAuth): AuthorizationServer | undefined {
   const { authorizationEndpoint, tokenEndpoint, grantType, issuer } = oauth
-  if (tokenEndpoint === undefined || (authorizationEndpoint === undefined && grantType !== 'client_credentials')) return undefined
+  if (tokenEndpoint === undefined || (authorizationEndpoint === undefined && grantType !== 'client_credentials')) {
+    return undefined
+  }
   const url = issuer ?? new URL('/', tokenEndpoint).href
   return {
     url,
@@ -129,15 +138,19 @@ async function readResource (
     checkResourceAllowed({ requestedResource: resourceUrlFromServerUrl(serverUrl), configuredResource: resource })
   return isOurs
     ? described
-    : refuse(`the server's metadata is of another resource (${visibleText(resource, 200)}) than its address: check "url"`)
+    : refuse('the server\'s metadata is of another resource ' +
+      `(${visibleText(resource, 200)}) than its address: check "url"`)
 }
 
 /** The authorization server to use, of those that the resource names. */
-function issuerOf (described: OAuthProtectedResourceMetadata | undefined, { issuer }: UpstreamOAuth): string | undefined {
+function issuerOf (
+  described: OAuthProtectedResourceMetadata | undefined, { issuer }: UpstreamOAuth
+): string | undefined {
   const named = described?.authorization_servers?.map(String) ?? []
   if (issuer === undefined) return named[0]
   if (described === undefined || named.length === 0 || named.some((each) => isSame(each, issuer))) return issuer
-  return refuse(`the server names other authorization servers (${visibleText(named.join(', '), 300)}) than "oauth.issuer"`)
+  return refuse(`the server names other authorization servers (${visibleText(named.join(', '), 300)}) than ` +
+    '"oauth.issuer"')
 }
 
 /** RFC 8414 §3, OpenID Connect Discovery §4. @returns undefined: it publishes none */
@@ -152,13 +165,17 @@ async function readServer (url: string, makeFetch: MakeFetch): Promise<Authoriza
 
 /**
  * @param isNamed a resource names this authorization server
- * @throws UpstreamError for metadata of another issuer (RFC 8414 §3.3), without PKCE, or with an endpoint that browsers must not open
+ * @throws UpstreamError for metadata of another issuer (RFC 8414 §3.3), without PKCE, or with an endpoint that browsers
+ *   must not open
  */
-function checkServer (metadata: AuthorizationServerMetadata, url: string, isNamed: boolean, { grantType }: UpstreamOAuth): void {
+function checkServer (
+  metadata: AuthorizationServerMetadata, url: string, isNamed: boolean, { grantType }: UpstreamOAuth
+): void {
   const { issuer, code_challenge_methods_supported: methods, authorization_endpoint: endpoint } = metadata
   // A server of MCP 2025-03-26 may pass on the metadata of another issuer.
   if (isNamed && !isSame(issuer, url)) {
-    refuse(`the authorization server ${visibleText(url, 200)} says it is ${visibleText(issuer, 200)}: its metadata is not trusted`)
+    refuse(`the authorization server ${visibleText(url, 200)} says it is ${visibleText(issuer, 200)}: its metadata ` +
+      'is not trusted')
   }
   if (grantType === 'client_credentials') return
   const hasPkce = methods?.includes('S256') ?? !isNamed
@@ -168,5 +185,8 @@ function checkServer (metadata: AuthorizationServerMetadata, url: string, isName
       'if it has it, set "oauth.authorizationEndpoint" and "oauth.tokenEndpoint"'
     )
   }
-  if (!/^https?:$/.test(new URL(endpoint).protocol)) refuse('the authorization server names an authorization endpoint that is no web address')
+  if (!/^https?:$/.test(new URL(endpoint).protocol)) {
+    refuse('the authorization server names an authorization ' +
+    'endpoint that is no web address')
+  }
 }

@@ -113,7 +113,8 @@ export class Flows {
     const wanted = [...need.former ?? [], ...need.former === undefined ? [] : need.challenge.scopes ?? []]
     const isFresh = known && Date.now() - known.begunAt < upstreamLimits.login.flowTime / 2
     if (isFresh && wanted.every((scope) => known.scopes.includes(scope)) && await this.#isOpen(holder)) return known
-    const beginning = this.#beginning.get(holder) ?? this.#begin(holder, need).finally(() => { this.#beginning.delete(holder) })
+    const beginning =
+      this.#beginning.get(holder) ?? this.#begin(holder, need).finally(() => { this.#beginning.delete(holder) })
     this.#beginning.set(holder, beginning)
     return await beginning
   }
@@ -201,10 +202,19 @@ export class Flows {
       holder,
       codeVerifier,
       redirectUri: self.redirectUri,
-      frame: { binding: binding(holder), scopes, server: essence(server), client, ...(resource === undefined ? {} : { resource }) },
+      frame: {
+        binding: binding(holder),
+        scopes,
+        server: essence(server),
+        client,
+        ...(resource === undefined
+          ? {}
+          : { resource })
+      },
       start: hashOfTicket(ticket),
       ...(issuer === undefined ? {} : { issuer }),
-      namesIssuer: (metadata as Record<string, unknown> | undefined)?.authorization_response_iss_parameter_supported === true
+      namesIssuer: (metadata as Record<string, unknown>
+        | undefined)?.authorization_response_iss_parameter_supported === true
     }
     const begunAt = Date.now()
     await grants.put(hashOfState(state), newFlowId(), saved, begunAt + upstreamLimits.login.flowTime)
@@ -228,7 +238,8 @@ export class Flows {
     if (known) return known
     const read = async (): Promise<{ version: string | undefined, client: LoginClient | undefined }> => {
       const stored = await tokens.find(server, clientHolder)
-      const registration = stored && asRegistration(stored.value, binding(clientHolder), found.server.url, self.redirectUri)
+      const registration =
+        stored && asRegistration(stored.value, binding(clientHolder), found.server.url, self.redirectUri)
       return { version: stored?.version, client: registration?.client }
     }
     const { version, client } = await read()

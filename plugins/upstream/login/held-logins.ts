@@ -79,7 +79,9 @@ export class HeldLogins {
    * @param scopes for the gateway's login as itself
    * @returns null: the authorization server says that the login has ended
    */
-  async renew (holder: string, held: Held | null, challenge: BearerChallenge, scopes?: readonly string[]): Promise<Held | null> {
+  async renew (
+    holder: string, held: Held | null, challenge: BearerChallenge, scopes?: readonly string[]
+  ): Promise<Held | null> {
     const renew = async (): Promise<Held | null> =>
       this.#isOwn ? await this.#obtain(holder, challenge, scopes) : held && await this.#refresh(holder, held)
     const renewing = this.#renewing.get(holder) ?? renew().finally(() => { this.#renewing.delete(holder) })
@@ -121,8 +123,13 @@ export class HeldLogins {
     const { version = '' } = held
     for (const end = Date.now() + claimTime; !await tokens.claim(server, holder, version, claimTime);) {
       const stored = await tokens.find(server, holder)
-      if (stored?.version !== version) return this.#hold(holder, stored?.version, asLogin(stored?.value, binding(holder)))
-      if (Date.now() > end) throw new UpstreamError('timeout', 'another replica refreshes its login, and has not finished in time')
+      if (stored?.version !== version) {
+        return this.#hold(holder, stored?.version, asLogin(stored?.value, binding(holder)))
+      }
+      if (Date.now() > end) {
+        throw new UpstreamError('timeout', 'another replica refreshes its login, and has not ' +
+        'finished in time')
+      }
       await new Promise((resolve) => { setTimeout(resolve, claimPause) })
     }
     try {

@@ -31,7 +31,9 @@ export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginState
     environment,
     settings: () => app.settings.current,
     self: () => selfOf(app),
-    listening: async () => { if (configuredBase(app.settings.current.system, app.config) === undefined) await listening(app) }
+    listening: async () => {
+      if (configuredBase(app.settings.current.system, app.config) === undefined) await listening(app)
+    }
   })
   app.decorate('logins', logins)
   let isFollowing = false

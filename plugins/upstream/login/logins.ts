@@ -80,7 +80,9 @@ export class Logins {
       const obstacle = obstacleToRegister(found, deps.target.oauth)
       if (obstacle !== undefined) {
         const self = await deps.self()
-        if (!knownClient(deps.target.oauth, found, self)) throw new UpstreamError('unauthorized', `${obstacle}: ${byHand(self)}`)
+        if (!knownClient(deps.target.oauth, found, self)) {
+          throw new UpstreamError('unauthorized', `${obstacle}: ${byHand(self)}`)
+        }
       }
       throw new LoginRequired('manager', undefined, `the upstream wants a login (OAuth) at ${found.server.url}`)
     }
@@ -145,18 +147,24 @@ export class Logins {
     if (sent?.isOwn === false) {
       return failed(
         'This login was begun in another browser',
-        'It ends in the browser in which it began, and nothing was changed. Open the address there, and go on from its page.'
+        'It ends in the browser in which it began, and nothing was changed. Open the address there, and go on from ' +
+        'its page.'
       )
     }
     const taken = sent && await this.#deps.stores.grants.take(hashOfState(sent.state))
-    if (taken?.first === false) return failed('This login is over already', 'The address was used before. To log in anew, start again.')
+    if (taken?.first === false) {
+      return failed('This login is over already', 'The address was used before. To log in ' +
+      'anew, start again.')
+    }
     const saved = taken?.value
     if (!isSavedFlow(saved)) {
-      return failed('This login is not known', 'It was begun too long ago, or at another gateway. Start again with a new address.')
+      return failed('This login is not known', 'It was begun too long ago, or at another gateway. Start again with a ' +
+        'new address.')
     }
     const login = this.#servers.get(saved.server)
     if (login?.deps.binding(saved.holder) !== saved.frame.binding) {
-      return failed('The server has changed', 'It was changed, disabled or removed while you logged in. Start again with a new address.')
+      return failed('The server has changed', 'It was changed, disabled or removed while you logged in. Start again ' +
+        'with a new address.')
     }
     const refuse = async (title: string, text: string): Promise<LoginOutcome> => {
       // Its `state` is used up: the next login needs a new request.
@@ -169,7 +177,8 @@ export class Logins {
     const { code } = response
     if (error !== undefined || code === undefined) {
       const why = [error ?? 'it sent no code', ...description === undefined ? [] : [description]].join(': ')
-      return await refuse('The login was refused', `The authorization server of ${JSON.stringify(saved.server)} answered: ${why}`)
+      return await refuse('The login was refused', `The authorization server of ${JSON.stringify(saved.server)} ` +
+        `answered: ${why}`)
     }
     try {
       const { codeVerifier, redirectUri, frame } = saved
@@ -183,7 +192,9 @@ export class Logins {
     const { server, holder } = saved
     const who = this.#whoOf(holder)
     const use = `Tool-Hub now uses this login at server ${JSON.stringify(server)}, for ${who.whose}.`
-    return { ok: true, title: 'You are logged in', text: `${use} You can close this window.`, login: { server, ...who } }
+    return {
+      ok: true, title: 'You are logged in', text: `${use} You can close this window.`, login: { server, ...who }
+    }
   }
 
   #whoOf (holder: string): { whose: string, user?: string } {
@@ -195,14 +206,17 @@ export class Logins {
   #whose (holder: string): string {
     if (!holder.startsWith(prefix)) return 'everybody who may use the server'
     if (!isKeys(holder)) return `the user ${holder.slice(prefix.length)}`
-    return `the bearer key ${JSON.stringify(this.#deps.settings().keys.get(holder.slice(keyPrefix.length))?.name ?? '')}`
+    return 'the bearer key ' +
+      `${JSON.stringify(this.#deps.settings().keys.get(holder.slice(keyPrefix.length))?.name ?? '')}`
   }
 
   /** Looks for what other replicas have stored and removed lately. @throws StorageError */
   async follow (): Promise<void> {
     if (![...this.#servers.values()].some(({ active }) => active)) return
     const changes = await this.#deps.stores.tokens.changedWithin(lookBack)
-    await Promise.all(changes.map(async ({ server, holder, version }) => { await this.#servers.get(server)?.changed(holder, version) }))
+    await Promise.all(
+      changes.map(async ({ server, holder, version }) => { await this.#servers.get(server)?.changed(holder, version) })
+    )
   }
 
   /** Removes the logins of servers, users and keys that are gone or were replaced. @throws StorageError */
@@ -210,7 +224,9 @@ export class Logins {
     const { tokens } = this.#deps.stores
     // Before anything is awaited: a later account of the same name may call in the next moment.
     const holders = [...goneAccounts(former.users, next.users)].map(holderOf)
-    for (const id of former.keys === next.keys ? [] : former.keys.keys()) if (!next.keys.has(id)) holders.push(holderOf(`key ${id}`))
+    for (const id of former.keys === next.keys ? [] : former.keys.keys()) {
+      if (!next.keys.has(id)) holders.push(holderOf(`key ${id}`))
+    }
     for (const login of this.#servers.values()) for (const holder of holders) login.forget(holder)
     for (const [name, { config }] of former.servers) {
       const now = next.servers.get(name)
@@ -238,7 +254,9 @@ function takesLogin (config: ServerConfig): boolean {
 }
 
 /** The origins that a config names. */
-function originsIn ({ url, oauth: { issuer, authorizationEndpoint, tokenEndpoint } = {} }: ServerConfig): ReadonlySet<string> {
+function originsIn (
+  { url, oauth: { issuer, authorizationEndpoint, tokenEndpoint } = {} }: ServerConfig
+): ReadonlySet<string> {
   const addresses = [url, issuer, authorizationEndpoint, tokenEndpoint]
   return new Set(addresses.flatMap((each) => each !== undefined && URL.canParse(each) ? [new URL(each).origin] : []))
 }
@@ -246,7 +264,9 @@ function originsIn ({ url, oauth: { issuer, authorizationEndpoint, tokenEndpoint
 /** Identifies the owner of a server and where its tokens go: a login is valid for both. */
 function bindingOf ({ url, owner = 'admin', createdAt, oauth = {} }: Server['config']): string {
   const { clientId, issuer, resource, authorizationEndpoint, tokenEndpoint } = oauth
-  return sha256(JSON.stringify([url, owner, createdAt, clientId, issuer, resource, authorizationEndpoint, tokenEndpoint]))
+  return sha256(
+    JSON.stringify([url, owner, createdAt, clientId, issuer, resource, authorizationEndpoint, tokenEndpoint])
+  )
 }
 
 /** @throws UpstreamError */
@@ -261,8 +281,15 @@ const isSavedFlow = (value: unknown): value is SavedFlow => isObject(value) && v
  * Why a response is not from the authorization server that was asked (RFC 9207 §2.4); undefined: it is. Issuers are
  * compared as strings; if none was fetched, the response must be from the origin that the browser was sent to.
  */
-function foreignIssuer ({ issuer, namesIssuer, frame: { server } }: SavedFlow, iss: string | undefined): string | undefined {
-  if (iss === undefined) return namesIssuer ? 'The authorization server names itself in its answers, and this one has no name.' : undefined
+function foreignIssuer (
+  { issuer, namesIssuer, frame: { server } }: SavedFlow, iss: string | undefined
+): string | undefined {
+  if (iss === undefined) {
+    return namesIssuer
+      ? 'The authorization server names itself in its answers, and this one ' +
+    'has no name.'
+      : undefined
+  }
   const isOrigin = (): boolean =>
     URL.canParse(iss) && new URL(iss).origin === new URL(server.metadata?.authorization_endpoint ?? server.url).origin
   const isSame = issuer === undefined ? isOrigin() : iss === issuer

@@ -35,8 +35,10 @@ export class LoginRequired extends UpstreamError {
 
   override get messageForClients (): string {
     switch (this.who) {
-      case 'manager': return 'it waits for a login: its owner or an admin finds the address in its record (oauth.authorizationUrl)'
-      case 'nobody': return 'it wants a login of each user, and this request is of no user: use a key or an access token of yours'
+      case 'manager': return 'it waits for a login: its owner or an admin finds the address in its record ' +
+        '(oauth.authorizationUrl)'
+      case 'nobody': return 'it wants a login of each user, and this request is of no user: use a key or an access ' +
+        'token of yours'
       case 'user':
         if (this.flow) return `log in there first: open ${this.flow.url}`
         return 'it wants you to log in, which is not possible now: its owner can see why'
@@ -52,7 +54,8 @@ export class LoginRequired extends UpstreamError {
     const canOpen = isObject(client?.capabilities.elicitation) && isObject(client.capabilities.elicitation.url)
     const { flow } = this
     if (this.who !== 'user' || !flow || !client || !canOpen) {
-      return new RpcError(code.unavailable, `Server ${name} is not connected: ${this.messageForClients}`, 'not-connected')
+      return new RpcError(code.unavailable, `Server ${name} is not connected: ` +
+        `${this.messageForClients}`, 'not-connected')
     }
     flow.tell(client)
     const message = `Server ${name} wants you to log in`
@@ -83,7 +86,10 @@ export function failureOf (error: unknown, doing: string): UpstreamError {
   }
   // The SDK's error quotes the body of an answer that is no OAuth error.
   const [, status] = /^HTTP (\d{3}): /.exec(error.message) ?? []
-  if (status !== undefined) return new UpstreamError('unauthorized', `${doing} failed: the authorization server answered HTTP ${status}`)
+  if (status !== undefined) {
+    return new UpstreamError('unauthorized', `${doing} failed: the authorization server ` +
+    `answered HTTP ${status}`)
+  }
   const description = visibleText(error.message, 300)
   const why = description === '' ? error.errorCode : `${error.errorCode}: ${description}`
   return new UpstreamError('unauthorized', `${doing} failed: the authorization server answered ${why}`)

@@ -37,7 +37,9 @@ export const clientDocument = (self: Self): Record<string, unknown> => ({
  * The client that needs no registration: that of the config, or the document where that is supported. Undefined: there
  * is none.
  */
-export function knownClient (oauth: UpstreamOAuth, { server: { metadata } }: AuthorizationDiscovery, self: Self): LoginClient | undefined {
+export function knownClient (
+  oauth: UpstreamOAuth, { server: { metadata } }: AuthorizationDiscovery, self: Self
+): LoginClient | undefined {
   if (oauth.clientId !== undefined) {
     return { id: oauth.clientId, ...(oauth.clientSecret === undefined ? {} : { secret: oauth.clientSecret }) }
   }
@@ -77,7 +79,8 @@ export async function register (
   const obstacle = obstacleToRegister({ server: { url, metadata } }, oauth)
   if (obstacle !== undefined) throw new UpstreamError('unauthorized', `${obstacle}: ${byHand(self)}`)
   const methods = metadata?.token_endpoint_auth_methods_supported
-  const method = ['client_secret_basic', 'client_secret_post', 'none'].find((each) => methods?.includes(each)) ?? 'client_secret_basic'
+  const method = ['client_secret_basic', 'client_secret_post', 'none'].find((each) => methods?.includes(each)) ??
+    'client_secret_basic'
   const { registerClient } = await loadSdk()
   try {
     const made = await registerClient(url, {
@@ -86,7 +89,9 @@ export async function register (
       ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
       fetchFn
     })
-    const { client_id: id, client_secret: secret, token_endpoint_auth_method: given, client_secret_expires_at: expires = 0 } = made
+    const {
+      client_id: id, client_secret: secret, token_endpoint_auth_method: given, client_secret_expires_at: expires = 0
+    } = made
     return {
       binding,
       issuer: url,
@@ -95,7 +100,10 @@ export async function register (
       ...(secret === undefined || expires === 0 ? {} : { expiresAt: expires * 1_000 })
     }
   } catch (error) {
-    if (!isGuess || error instanceof UpstreamError) throw failureOf(error, `the registration at its authorization server (${byHand(self)})`)
+    if (!isGuess || error instanceof UpstreamError) {
+      throw failureOf(error, 'the registration at its authorization ' +
+      `server (${byHand(self)})`)
+    }
     throw wantsCredentials()
   }
 }

@@ -54,17 +54,23 @@ export function outboundFetch (
       timeout: upstreamLimits.login.time,
       answersRedirects: true
     }).catch((error: unknown) => {
-      throw !isKnown && error instanceof UpstreamError && error.fault === 'unreachable' ? error.withDetail(named) : error
+      throw !isKnown && error instanceof UpstreamError &&
+        error.fault === 'unreachable'
+        ? error.withDetail(named)
+        : error
     })
     onStatus(status)
     const type = headers['content-type']
     if (bodiless.has(status)) return new Response(null, { status })
     const document = documentIn(type, bytes)
     if (document === undefined) {
-      return new Response(new Uint8Array(bytes), { status, headers: type === undefined ? {} : { 'content-type': type } })
+      return new Response(
+        new Uint8Array(bytes), { status, headers: type === undefined ? {} : { 'content-type': type } }
+      )
     }
     // Some answer errors of the token endpoint with 200, as GitHub does.
-    const isError = status === 200 && method === 'POST' && typeof document.error === 'string' && document.access_token === undefined
+    const isError =
+      status === 200 && method === 'POST' && typeof document.error === 'string' && document.access_token === undefined
     return Response.json(document, { status: isError ? 400 : status })
   }
 }

@@ -164,7 +164,8 @@ export class ServerLogin {
     const canRenew = this.#isOwn || held?.login.refreshToken !== undefined
     if (canRenew && !again && await this.#renew(holder, held)) return true
     if (this.#isOwn) {
-      throw new UpstreamError('unauthorized', 'the upstream refuses the token that its authorization server gave (HTTP 401)')
+      throw new UpstreamError('unauthorized', 'the upstream refuses the token that its authorization server gave ' +
+        '(HTTP 401)')
     }
     if (held) await this.#held.drop(holder, held)
     return await this.#require(holder, { challenge })
@@ -176,7 +177,8 @@ export class ServerLogin {
     const { scopes: former = [] } = held?.login ?? {}
     if (held && missing.every((scope) => former.includes(scope))) {
       const which = missing.length === 0 ? 'names none' : `wants ${missing.join(' ')}, which the login has asked for`
-      throw new UpstreamError('unauthorized', `the upstream refuses the request for want of a scope (HTTP 403), and ${which}`)
+      throw new UpstreamError('unauthorized', 'the upstream refuses the request for want of a scope (HTTP 403), and ' +
+        `${which}`)
     }
     if (!this.#isOwn) return await this.#require(holder, { challenge, former })
     return await this.#renew(holder, held, [...former, ...missing]) !== null
@@ -201,7 +203,8 @@ export class ServerLogin {
     const who: Who = holder === undefined || holder === nobody ? 'nobody' : holder === sharedHolder ? 'manager' : 'user'
     const message = who === 'manager'
       ? 'the upstream wants a login: open oauth.authorizationUrl'
-      : 'the upstream wants a login of each user: each opens the oauth.authorizationUrl that the server\'s record shows to him'
+      : 'the upstream wants a login of each user: each opens the oauth.authorizationUrl that the server\'s record ' +
+        'shows to him'
     return new LoginRequired(who, flow, message)
   }
 

@@ -46,7 +46,8 @@ function isProof (given: string, key: string | undefined, what: 'start' | 'state
 
 /** The token of the link on the page of a start: only a browser with the cookie has it. */
 export const linkToken = (key: string, ticket: string): string => proofOf(key, 'start', ticket)
-export const isLinkToken = (token: string, key: string | undefined, ticket: string): boolean => isProof(token, key, 'start', ticket)
+export const isLinkToken = (token: string, key: string | undefined, ticket: string): boolean =>
+  isProof(token, key, 'start', ticket)
 
 /** The authorization request of a start, with the browser's tag on its `state`. */
 export function taggedUrl ({ url }: Start, key: string): string {
@@ -60,7 +61,9 @@ export function taggedUrl ({ url }: Start, key: string): string {
  * The `state` of a response without its tag.
  * @returns undefined: it is no state of this gateway; `isOwn` false: another browser has begun the login
  */
-export function untagged (text: string, key: string | undefined): { readonly state: string, readonly isOwn: boolean } | undefined {
+export function untagged (
+  text: string, key: string | undefined
+): { readonly state: string, readonly isOwn: boolean } | undefined {
   const [, state, tag] = /^([\w-]{43})(?:\.([\w-]{43}))?$/.exec(text) ?? []
   return state === undefined ? undefined : { state, isOwn: tag !== undefined && isProof(tag, key, 'state', state) }
 }

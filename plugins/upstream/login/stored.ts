@@ -8,7 +8,9 @@ import { upstreamLimits } from '../limits.ts'
  * An authorization server. `url`: the identifier by which it was found; `metadata` undefined: it publishes none (MCP
  * 2025-03-26).
  */
-export interface AuthorizationServer { readonly url: string, readonly metadata: AuthorizationServerMetadata | undefined }
+export interface AuthorizationServer {
+  readonly url: string, readonly metadata: AuthorizationServerMetadata | undefined
+}
 
 /** The gateway as a client of an authorization server. */
 export interface LoginClient {
@@ -55,8 +57,10 @@ export type LoginFrame = Omit<ServerLoginRecord, 'accessToken' | 'refreshToken' 
  */
 export function loginFrom (frame: LoginFrame, tokens: OAuthTokens, refreshToken?: string): ServerLoginRecord {
   const { access_token: accessToken, refresh_token: next = refreshToken, expires_in: lifetime, scope } = tokens
-  if (!/^[\x21-\x7e]+$/.test(accessToken) || Math.max(accessToken.length, next?.length ?? 0) > upstreamLimits.login.token) {
-    throw new UpstreamError('unauthorized', 'its authorization server gave a token that no header can carry', { isPublic: true })
+  if (!/^[\x21-\x7e]+$/.test(accessToken) ||
+      Math.max(accessToken.length, next?.length ?? 0) > upstreamLimits.login.token) {
+    throw new UpstreamError('unauthorized', 'its authorization server gave a token that no header ' +
+      'can carry', { isPublic: true })
   }
   const now = Date.now()
   return {
@@ -96,8 +100,12 @@ export function asLogin (value: unknown, binding: string): ServerLoginRecord | u
 }
 
 /** A stored value as a registration that is still valid at this authorization server; undefined: it is none. */
-export function asRegistration (value: unknown, binding: string, issuer: string, redirectUri: string): StoredRegistration | undefined {
-  if (!isObject(value) || value.binding !== binding || value.issuer !== issuer || value.redirectUri !== redirectUri) return undefined
+export function asRegistration (
+  value: unknown, binding: string, issuer: string, redirectUri: string
+): StoredRegistration | undefined {
+  if (!isObject(value) || value.binding !== binding || value.issuer !== issuer || value.redirectUri !== redirectUri) {
+    return undefined
+  }
   const registration = value as unknown as StoredRegistration
   return registration.expiresAt !== undefined && registration.expiresAt <= Date.now() ? undefined : registration
 }

@@ -12,7 +12,9 @@ import {
 /** What requests to a token endpoint need beside their grant. */
 interface TokenDeps { readonly oauth: UpstreamOAuth, readonly fetchFn: FetchLike }
 
-const clientInformation = ({ id, secret }: LoginClient) => ({ client_id: id, ...(secret === undefined ? {} : { client_secret: secret }) })
+const clientInformation = ({ id, secret }: LoginClient) => ({
+  client_id: id, ...(secret === undefined ? {} : { client_secret: secret })
+})
 
 const authentication = (client: LoginClient, server: AuthorizationServer, oauth: UpstreamOAuth) =>
   (headers: Headers, params: URLSearchParams): void => { authenticate(headers, params, client, server, oauth) }
@@ -51,10 +53,15 @@ export async function refresh (login: ServerLoginRecord, { oauth, fetchFn }: Tok
     fetchFn
   })
   const { binding, scopes } = login
-  return loginFrom({ binding, scopes, server, client, ...(resource === undefined ? {} : { resource }) }, tokens, refreshToken)
+  return loginFrom(
+    { binding, scopes, server, client, ...(resource === undefined ? {} : { resource }) }, tokens, refreshToken
+  )
 }
 
-/** Logs the gateway in as itself (RFC 6749 §4.4; MCP extension "OAuth Client Credentials"). @throws the SDK's errors, UpstreamError */
+/**
+ * Logs the gateway in as itself (RFC 6749 §4.4; MCP extension "OAuth Client Credentials").
+ * @throws the SDK's errors, UpstreamError
+ */
 export async function clientCredentials (
   { server, resource }: AuthorizationDiscovery,
   frame: Pick<LoginFrame, 'binding' | 'client'>,
@@ -143,7 +150,9 @@ export function authenticate (
  * The method of a client's authentication. @param supported undefined: the metadata does not say, which means
  * client_secret_basic
  */
-export function methodOf (client: LoginClient, supported: readonly string[] | undefined, oauth: UpstreamOAuth = {}): string {
+export function methodOf (
+  client: LoginClient, supported: readonly string[] | undefined, oauth: UpstreamOAuth = {}
+): string {
   if (oauth.tokenEndpointAuthMethod !== undefined) return oauth.tokenEndpointAuthMethod
   if (oauth.privateKey !== undefined && client.id === oauth.clientId) return 'private_key_jwt'
   if (client.secret === undefined) return 'none'
@@ -162,7 +171,8 @@ function assertion (clientId: string, audience: string, oauth: UpstreamOAuth): s
   const { privateKey = '', signingAlgorithm: alg = 'ES256', keyId } = oauth
   const now = Math.floor(Date.now() / 1_000)
   const header = base64url({ alg, typ: 'JWT', ...(keyId === undefined ? {} : { kid: keyId }) })
-  const claims = base64url({ iss: clientId, sub: clientId, aud: audience, iat: now, exp: now + assertionLife, jti: randomUUID() })
+  const claims =
+    base64url({ iss: clientId, sub: clientId, aud: audience, iat: now, exp: now + assertionLife, jti: randomUUID() })
   try {
     const key = keyFrom(privateKey)
     const hash = alg === 'EdDSA' ? null : `sha${alg.slice(2)}`
@@ -174,7 +184,8 @@ function assertion (clientId: string, audience: string, oauth: UpstreamOAuth): s
     })
     return `${header}.${claims}.${signature.toString('base64url')}`
   } catch {
-    throw new UpstreamError('unauthorized', `"oauth.privateKey" cannot sign with ${alg}: check the key and "oauth.signingAlgorithm"`)
+    throw new UpstreamError('unauthorized', `"oauth.privateKey" cannot sign with ${alg}: check the key and ` +
+      '"oauth.signingAlgorithm"')
   }
 }
 

@@ -6,7 +6,10 @@ import { ApiDescription } from './describe/description.ts'
 /** The description of an HTTP API, and the credentials of its calls. */
 export interface DescribedApi { readonly description: ApiDescription, readonly credentials: ApiCredentials }
 
-/** The API of one server of type `openapi`, shared by all links to it. It is created for the first link and closed with the last one. */
+/**
+ * The API of one server of type `openapi`, shared by all links to it. It is created for the first link and closed with
+ * the last one.
+ */
 export class SharedApi {
   #api: DescribedApi | undefined
   /** One `onChange` for each link. */

@@ -11,13 +11,20 @@ export const isHeaderName = (name: string): boolean => /^[\w!#$%&'*+.^`|~-]+$/.t
 export function toHeaderValue (value: string): string | undefined {
   // eslint-disable-next-line no-control-regex
   if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value)) return undefined
-  return /^[\u0000-\u00ff]*$/.test(value) ? value : Buffer.from(value).toString('latin1') // eslint-disable-line no-control-regex
+  // eslint-disable-next-line no-control-regex
+  return /^[\u0000-\u00ff]*$/.test(value) ? value : Buffer.from(value).toString('latin1')
 }
 
-/** A header of the configuration: its name in lower case, and its value as it is sent. @throws UpstreamError where either is not valid */
+/**
+ * A header of the configuration: its name in lower case, and its value as it is sent.
+ * @throws UpstreamError where either is not valid
+ */
 export function toHeader (name: string, value: string): [string, string] {
   const hint = 'check "headers" and "openapi.security"'
-  if (!isHeaderName(name)) throw new UpstreamError('refused', `${JSON.stringify(name)} is not a valid header name: ${hint}`)
+  if (!isHeaderName(name)) {
+    throw new UpstreamError('refused', `${JSON.stringify(name)} is not a valid header name: ` +
+    `${hint}`)
+  }
   const sent = toHeaderValue(value)
   if (sent === undefined) {
     throw new UpstreamError('refused', `the header "${name}" holds a control character, which no header may: ${hint}`)

@@ -2,7 +2,8 @@
 export type ParameterLocation = 'path' | 'query' | 'header' | 'cookie'
 
 /** The serialization styles of OpenAPI 3, and the tabs of Swagger 2.0. */
-export type Style = 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'tabDelimited' | 'deepObject'
+export type Style =
+  'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'tabDelimited' | 'deepObject'
 
 /** The serialization of one value. */
 export interface Serialization {
@@ -75,7 +76,10 @@ export interface SecurityDefaults {
   openIdConnectUrl?: string
 }
 
-/** An OpenAPI description in the form in which it is served: pages and plans as JSON texts, each plan parsed when it is needed. */
+/**
+ * An OpenAPI description in the form in which it is served: pages and plans as JSON texts, each plan parsed when it is
+ * needed.
+ */
 export interface CompiledDescription {
   title: string
   version: string

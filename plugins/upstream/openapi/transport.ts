@@ -2,7 +2,9 @@ import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { isLegacyVersion, latestLegacy } from '../../../protocol/legacy/versions.ts'
 import type { Request } from '../../../protocol/message.ts'
 import { parseMessage } from '../../../protocol/parse-message.ts'
-import { transportLimits, type Receiver, type SendOptions, type Transport } from '../../../protocol/transports/transport.ts'
+import {
+  transportLimits, type Receiver, type SendOptions, type Transport
+} from '../../../protocol/transports/transport.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
 import type { DescribedApi, SharedApi } from './api.ts'
@@ -25,8 +27,8 @@ interface OpenApiTransportOptions {
 }
 
 /**
- * An HTTP API as an MCP server in this process: its operations are tools. It receives and sends the messages of a server, so that
- * catalogues, deadlines, cancellation and hooks work as with any other link.
+ * An HTTP API as an MCP server in this process: its operations are tools. It receives and sends the messages of a
+ * server, so that catalogues, deadlines, cancellation and hooks work as with any other link.
  */
 export class OpenApiTransport implements Transport {
   readonly #options: OpenApiTransportOptions
@@ -49,7 +51,9 @@ export class OpenApiTransport implements Transport {
     this.#receiver = receiver
     for (const [name, value] of Object.entries(config.headers ?? {})) toHeader(name, value)
     const { api, release } = sharedApi.acquire(config, outbound, warn, () => {
-      this.#receiver?.message({ kind: 'notification', method: 'notifications/tools/list_changed', params: {}, paramsText: '{}' }, undefined)
+      this.#receiver?.message(
+        { kind: 'notification', method: 'notifications/tools/list_changed', params: {}, paramsText: '{}' }, undefined
+      )
     })
     this.#api = api
     this.#release = release

@@ -12,23 +12,29 @@ import { managementLimits } from '../../../plugins/management/index.ts'
 /** The upload of bundles, whose bodies are multipart forms. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
-  await app.register(multipart, { limits: { files: 1, fields: 0, headerPairs: 20, fileSize: managementLimits.bundles.upload + 1 } })
+  await app.register(
+    multipart, { limits: { files: 1, fields: 0, headerPairs: 20, fileSize: managementLimits.bundles.upload + 1 } }
+  )
 
   app.post('/mcpb/upload', {
     schema: {
       tags: ['Servers'],
       summary: 'Upload a bundle',
       description:
-        'Takes a `.mcpb` or `.dxt` file as `multipart/form-data`, in the field `mcpbFile`, and stores its files. No server is stored ' +
+        'Takes a `.mcpb` or `.dxt` file as `multipart/form-data`, in the field `mcpbFile`, and stores its files. No ' +
+        'server is stored ' +
         'and nothing runs: look at `config`, put the values that `required` lists in their places, and send it to ' +
-        '`POST /api/servers`. A bundle of the same name is replaced; servers that use it run the new version once they are reloaded. ' +
+        '`POST /api/servers`. A bundle of the same name is replaced; servers that use it run the new version once ' +
+        'they are reloaded. ' +
         'A bundle is removed with the last server that uses it.',
       consumes: ['multipart/form-data'],
       response: { 200: Success(UploadedBundle) }
     },
     config: { effect: 'change' },
     onRequest: async (request) => {
-      if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) throw new errors.MultipartExpected()
+      if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) {
+        throw new errors.MultipartExpected()
+      }
       // `managementLimits.bundles` has the time limits of an upload.
       mayBeSlow(request.raw)
     }

@@ -14,7 +14,11 @@ const LogEntry = Type.Object(
     message: Type.String(),
     processId: Type.Optional(Type.String({ description: 'The server, where its process has printed the line' }))
   },
-  { examples: [{ timestamp: 1_795_000_000_000, level: 'info', type: 'info', source: 'main', message: 'issues: connected' }] }
+  {
+    examples: [
+      { timestamp: 1_795_000_000_000, level: 'info', type: 'info', source: 'main', message: 'issues: connected' }
+    ]
+  }
 )
 
 const LogStream = {
@@ -27,7 +31,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   api.get('/logs', {
     summary: 'The newest lines of the log',
-    description: 'The last 5,000 of this process, the oldest first, secrets masked; and what processes of servers print.',
+    description: 'The last 5,000 of this process, the oldest first, secrets masked; and what processes of servers ' +
+      'print.',
     data: Type.Array(LogEntry)
   }, () => ({ data: app.logs.list() }))
 
@@ -44,7 +49,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       tags: ['Logs'],
       summary: 'The log as it is written',
       description:
-        'Server-sent events without names: `{"type":"initial","logs":[…]}`, then `{"type":"log","log":{…}}` for each line, and ' +
+        'Server-sent events without names: `{"type":"initial","logs":[…]}`, then `{"type":"log","log":{…}}` for each ' +
+        'line, and ' +
         '`{"type":"clear"}`. Comments keep it open. A reader that stops reading is dropped.',
       response: { 200: LogStream }
     },

@@ -36,7 +36,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     collection: '/oauth/clients'
   }, async ({ principal, body }) => {
     const data = toClientRecord(await clients.create(toAuthor(principal), body))
-    return { data, message: messageOf(data, 'The client was created; it is public, and has no secret'), created: data.clientId }
+    return {
+      data,
+      message: messageOf(data, 'The client was created; it is public, and has no ' +
+      'secret'),
+      created: data.clientId
+    }
   })
 
   api.get('/oauth/clients/:clientId', { ...one, summary: 'Show an OAuth client' }, async ({ params }) =>
@@ -67,6 +72,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'Give an OAuth client another secret',
     description: 'Its tokens end. The secret is shown in this answer and never again.'
   }, async ({ principal, params }) =>
-    ({ data: toClientRecord(await clients.regenerateSecret(toAuthor(principal), params.clientId)), message: keepSecret }))
+    ({
+      data: toClientRecord(
+        await clients.regenerateSecret(toAuthor(principal), params.clientId)
+      ),
+      message: keepSecret
+    }))
 }
 export default routes

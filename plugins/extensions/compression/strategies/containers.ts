@@ -15,7 +15,9 @@ const large = 16 * 1024
 /** The characters that may be read in total: a multiple of the text's length, and a fixed number. */
 const readBounds = { times: 12, characters: 8 * 1024 * 1024 }
 
-/** Reads the arrays and objects of one JSON text repeatedly. Large ones are cached, and the total of reads is bounded. */
+/**
+ * Reads the arrays and objects of one JSON text repeatedly. Large ones are cached, and the total of reads is bounded.
+ */
 export class Containers {
   readonly #elements = new Map<string, Elements>()
   readonly #members = new Map<string, Members>()
@@ -58,7 +60,9 @@ export class Containers {
       const keyEnd = skipString(text, at)
       const start = skipSpace(text, skipSpace(text, keyEnd) + 1)
       const end = skipValue(text, start)
-      if (count++ < bounds.items) first.push({ key: JSON.parse(text.slice(keyStart, keyEnd)) as string, keyStart, start, end })
+      if (count++ < bounds.items) {
+        first.push({ key: JSON.parse(text.slice(keyStart, keyEnd)) as string, keyStart, start, end })
+      }
       at = skipComma(text, end)
     }
     const members = { count, first }

@@ -17,17 +17,20 @@ const filesFirst = 20
 const looked = 1_000
 
 /**
- * Keeps the headers of files and hunks and the changed lines; drops the context first, then the later changes of each hunk.
- * A removed line stays with its replacement, so that some files have whole changes and others none.
+ * Keeps the headers of files and hunks and the changed lines; drops the context first, then the later changes of each
+ * hunk. A removed line stays with its replacement, so that some files have whole changes and others none.
  */
 export const diff: Strategy = (text) => {
   const { files, others, added, removed } = filesOf(text)
   if (files.length === 0) return undefined
   const hunks = files.flatMap(({ hunks }) => hunks)
   // Removals without a replacement come last.
-  const byWeight = hunks.map(({ changes }) => [...changes].sort((one, other) => Number(isRemoval(one)) - Number(isRemoval(other))))
+  const byWeight =
+    hunks.map(({ changes }) => [...changes].sort((one, other) => Number(isRemoval(one)) - Number(isRemoval(other))))
   const order = inTurns(hunks.map(({ changes }) => changes.length))
-  /** The numbers of files and changes of a level: first files, then a change for each further file, then other changes. */
+  /**
+   * The numbers of files and changes of a level: first files, then a change for each further file, then other changes.
+   */
   const shownAt = (level: number): { files: number, changes: number } => {
     const first = Math.min(files.length, filesFirst)
     const extra = Math.max(level - first, 0)
@@ -96,7 +99,8 @@ function written (file: FileDiff, kept: ReadonlyMap<Hunk, readonly Change[]>): s
 const maxHeaders = 20
 
 /** Matches the headers of a file that are kept. */
-const fileHeader = /^(?:diff --git |--- |\+\+\+ |rename |new file|deleted file|old mode|new mode|Binary files|similarity )/
+const fileHeader =
+  /^(?:diff --git |--- |\+\+\+ |rename |new file|deleted file|old mode|new mode|Binary files|similarity )/
 
 /** A parsed diff: its first file, the number of its other files, and the changed lines of all files. */
 interface Changes { files: FileDiff[], others: number, added: number, removed: number }
@@ -147,7 +151,9 @@ function filesOf (text: string): Changes {
     const isOldName = text.startsWith('--- ', start) && text.startsWith('+++ ', next)
     const isGit = text.startsWith('diff --git ', start)
     // Without `diff --git`, a file begins with its old name.
-    if (isGit || (isOldName && !before.startsWith('diff --git ') && (hunk !== undefined || file === undefined))) file = begin()
+    if (isGit || (isOldName && !before.startsWith('diff --git ') && (hunk !== undefined || file === undefined))) {
+      file = begin()
+    }
     if (isGit || isOldName) before = text.slice(start, Math.min(end, start + looked))
     if (file === undefined) return true
     if (text.startsWith('@@', start)) readHunk(file, text.slice(start, end))

@@ -117,7 +117,9 @@ class Writer {
 
   #array (text: string, amount: Amount): string {
     const { count, at } = this.#containers.elements(text)
-    if (!this.#isPlain && amount.depth === 0 && count > 0) return this.#counted(JSON.stringify(`[… ${counted(count, 'item')} …]`))
+    if (!this.#isPlain && amount.depth === 0 && count > 0) {
+      return this.#counted(JSON.stringify(`[… ${counted(count, 'item')} …]`))
+    }
     this.#counted('')
     const parts: string[] = []
     const write = (from: number, to: number): void => {
@@ -133,7 +135,8 @@ class Writer {
       const last = tail === 0 ? '' : ` and the last ${figure(tail)}`
       const shown = amount.items === 0 ? 'none shown' : `the first ${figure(amount.items - tail)}${last} shown`
       const { type, isOfAll } = this.#schemaOf(text)
-      parts.push(this.#counted(JSON.stringify(`${counted(count, 'item')}, ${isOfAll ? 'each' : 'most'} ${type}; ${shown}`)))
+      parts.push(this.#counted(JSON.stringify(`${counted(count, 'item')}, ${isOfAll ? 'each' : 'most'} ${type}; ` +
+        `${shown}`)))
     }
     write(0, amount.items - tail)
     write(count - tail, count)
@@ -150,7 +153,9 @@ class Writer {
 
   #object (text: string, amount: Amount): string {
     const { first, count } = this.#containers.members(text)
-    if (!this.#isPlain && amount.depth === 0 && count > 0) return this.#counted(JSON.stringify(`{… ${counted(count, 'key')} …}`))
+    if (!this.#isPlain && amount.depth === 0 && count > 0) {
+      return this.#counted(JSON.stringify(`{… ${counted(count, 'key')} …}`))
+    }
     // A value for a program needs all its keys.
     if (this.#isPlain && count > first.length) throw new TooCostly()
     this.#counted('')
@@ -197,7 +202,12 @@ function schemaOf (array: string, containers: Containers): Schema {
   const sample: string[] = []
   for (let index = 0; index < count; index += step) sample.push(at(index))
   const type = typeOf(sample, schemaBounds.depth, containers)
-  return { type: type.length <= schemaBounds.characters ? type : `${truncate(type, schemaBounds.characters)}…`, isOfAll: step === 1 }
+  return {
+    type: type.length <= schemaBounds.characters
+      ? type
+      : `${truncate(type, schemaBounds.characters)}…`,
+    isOfAll: step === 1
+  }
 }
 
 function typeOf (texts: readonly string[], depth: number, containers: Containers): string {
@@ -208,7 +218,11 @@ function typeOf (texts: readonly string[], depth: number, containers: Containers
     const first = text.charAt(0)
     if (first === '{') objects.push(text)
     else if (first === '[') arrays.push(text)
-    else types.add(first === '"' ? 'string' : first === 't' || first === 'f' ? 'boolean' : first === 'n' ? 'null' : 'number')
+    else {
+      types.add(
+        first === '"' ? 'string' : first === 't' || first === 'f' ? 'boolean' : first === 'n' ? 'null' : 'number'
+      )
+    }
   }
   if (objects.length > 0) types.add(depth === 0 ? 'object' : typeOfObjects(objects, depth, containers))
   if (arrays.length > 0) {

@@ -70,7 +70,8 @@ export function withGaps (
 }
 
 /**
- * The order in which items of several groups are kept: the first item of each group, then the second of each, and so on.
+ * The order in which items of several groups are kept: the first item of each group, then the second of each, and so
+ * on.
  * @param sizes the number of items of each group
  * @returns (group, item) pairs
  */

@@ -16,9 +16,11 @@ const warning = /\bwarn(?:ing)?\b|\bdeprecated\b/i
 const requestFailed = /" 5\d\d(?: |$)/
 const requestRefused = /" 4\d\d(?: |$)/
 /** Matches a continuation of a log entry: stack frame, cause, indented line, name and message of an exception. */
-const continuation = /^(?:\s+\S|Caused by|\.\.\. \d+ more|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
+const continuation =
+  /^(?:\s+\S|Caused by|\.\.\. \d+ more|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
 /** Matches the cause of an exception, in the form of Java, Node.js or Python. */
-const cause = /^\s*(?:Caused by|\[cause\]|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
+const cause =
+  /^\s*(?:Caused by|\[cause\]|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
 /** Length of a line's start that is parsed, in characters. */
 const looked = 1_000
 
@@ -26,8 +28,8 @@ const looked = 1_000
 const mostUnfolded = 1_000
 
 /**
- * Keeps failures with the lines around them, the first line of each shape, and both ends. Repeated lines are folded; with
- * space left, those of failures and beside failures are shown.
+ * Keeps failures with the lines around them, the first line of each shape, and both ends. Repeated lines are folded;
+ * with space left, those of failures and beside failures are shown.
  */
 export const log: Strategy = (text) => {
   const entries = folded(text)
@@ -229,7 +231,9 @@ function prioritiesOf (text: string, starts: Offsets, kinds: Offsets): Uint8Arra
     }
   }
   const isForemost = (index: number): boolean => (kinds.at(index) & isSevere) !== 0 || values[index] === rank.failure
-  const top = new Set([...failures.filter(isForemost).slice(0, foremostFailures), ...failures.slice(0, foremostFailures)])
+  const top = new Set(
+    [...failures.filter(isForemost).slice(0, foremostFailures), ...failures.slice(0, foremostFailures)]
+  )
   for (const index of failures) {
     const isTop = top.has(index)
     if (isTop) raise(index, rank.failure)
@@ -253,7 +257,8 @@ function prioritiesOf (text: string, starts: Offsets, kinds: Offsets): Uint8Arra
 function foremost (priorities: Uint8Array, most: number): number[] {
   const order: number[] = []
   for (const value of [...new Set(priorities)].sort((a, b) => b - a)) {
-    for (let index = priorities.indexOf(value); index !== -1 && order.length < most; index = priorities.indexOf(value, index + 1)) {
+    for (let index = priorities.indexOf(value); index !== -1 &&
+      order.length < most; index = priorities.indexOf(value, index + 1)) {
       order.push(index)
     }
   }

@@ -90,8 +90,9 @@ function sidesOf (entries: Entries, most: number): Side[] {
   const { failures, total } = entries
   const isFailure = new Set(failures)
   const each = Math.max(1, Math.ceil(most / Math.max(1, failures.length)))
-  return failures.flatMap((failure) => [[failure - 1, true], [failure + 1, false]] as const).flatMap(([entry, isBefore]) => {
-    const count = entry < 0 || entry >= total || isFailure.has(entry) ? 0 : Math.min(each, sizeOf(entries, entry) - 1)
-    return count > 0 ? [{ entry, isBefore, count }] : []
-  })
+  return failures.flatMap((failure) => [[failure - 1, true], [failure + 1, false]] as const)
+    .flatMap(([entry, isBefore]) => {
+      const count = entry < 0 || entry >= total || isFailure.has(entry) ? 0 : Math.min(each, sizeOf(entries, entry) - 1)
+      return count > 0 ? [{ entry, isBefore, count }] : []
+    })
 }

@@ -15,9 +15,9 @@ export const strategyNames = ['json', 'log', 'search', 'diff', 'text'] as const
 export type StrategyName = typeof strategyNames[number]
 
 /**
- * Bounds of the parts of a text that are kept; further ones are counted. `items`: hits, changed lines, members of an object;
- * `groups`: files, hunks; `inGroup`: items of one group; `shapes`: different lines of a log. `rows`: lines of JSON; a text
- * with more is plain text.
+ * Bounds of the parts of a text that are kept; further ones are counted. `items`: hits, changed lines, members of an
+ * object; `groups`: files, hunks; `inGroup`: items of one group; `shapes`: different lines of a log. `rows`: lines of
+ * JSON; a text with more is plain text.
  */
 export const bounds = { items: 50_000, groups: 50_000, inGroup: 1_000, shapes: 10_000, rows: 500_000 }
 

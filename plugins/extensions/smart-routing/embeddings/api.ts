@@ -11,7 +11,9 @@ export class EmbeddingsFailed extends Error {
   /** True: the API refuses these texts, and would again. */
   readonly isRefusal: boolean
 
-  constructor (message: string, { retryAfter, isRefusal = false }: { readonly retryAfter?: number, readonly isRefusal?: boolean } = {}) {
+  constructor (message: string, { retryAfter, isRefusal = false }: {
+    readonly retryAfter?: number, readonly isRefusal?: boolean
+  } = {}) {
     super(message)
     this.name = 'EmbeddingsFailed'
     this.retryAfter = retryAfter
@@ -36,7 +38,9 @@ export class EmbeddingsApi {
     const { url, apiKey, model, dimensions } = this.#options
     const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' }
     if (apiKey !== undefined) headers.authorization = `Bearer ${apiKey}`
-    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(headers.authorization ?? '')) throw new EmbeddingsFailed('its key holds what no header can')
+    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(headers.authorization ?? '')) {
+      throw new EmbeddingsFailed('its key holds what no header can')
+    }
     const answer = await this.#outbound.fetch(url, {
       // Only admins set the address.
       trusted: true,
@@ -50,7 +54,9 @@ export class EmbeddingsApi {
     const { status } = answer
     if (status !== 200) {
       const retryAfter = retryAfterOf(answer.headers['retry-after'])
-      throw new EmbeddingsFailed(`it answered HTTP ${status}`, { retryAfter, isRefusal: [400, 413, 422].includes(status) })
+      throw new EmbeddingsFailed(
+        `it answered HTTP ${status}`, { retryAfter, isRefusal: [400, 413, 422].includes(status) }
+      )
     }
     return embeddingsOf(answer.body, texts.length)
   }

@@ -1,6 +1,9 @@
 import type { Outage } from '../../../base/limits/index.ts'
 
-/** When to try again what failed: after 1 s, then after twice as long each time, up to a minute, and as much longer as it was told. */
+/**
+ * When to try again what failed: after 1 s, then after twice as long each time, up to a minute, and as much longer as
+ * it was told.
+ */
 export class BackOff {
   readonly #now: () => number
   readonly #outage: Pick<Outage, 'failed' | 'over'> | undefined

@@ -26,8 +26,8 @@ export interface EmbedderDeps {
 }
 
 /**
- * Embeds tools in the background: those whose vectors are not stored yet, in batches, with back-off. Of several replicas, one embeds at a
- * time, and each looks first for what another one has stored meanwhile.
+ * Embeds tools in the background: those whose vectors are not stored yet, in batches, with back-off. Of several
+ * replicas, one embeds at a time, and each looks first for what another one has stored meanwhile.
  */
 export class Embedder {
   readonly #deps: EmbedderDeps
@@ -57,8 +57,8 @@ export class Embedder {
   isPending (id: string): boolean { return this.#wanted.has(id) && !this.#over.has(id) }
 
   /**
-   * Embeds those of these tools that are not, in the background. Of those that are, the vectors are marked as in use once in a while, and
-   * looked for: others may have removed them.
+   * Embeds those of these tools that are not, in the background. Of those that are, the vectors are marked as in use
+   * once in a while, and looked for: others may have removed them.
    */
   follow (tools: ReadonlyMap<string, ShownTool>): void {
     if (this.#isRecent(this.#seen.get(tools))) return
@@ -80,7 +80,9 @@ export class Embedder {
       const id = idOf(tool)
       if (!this.#isRecent(this.#ready.get(id)) && this.#wanted.size < bounds.waiting) this.#wanted.set(id, tool)
     }
-    if (this.#wanted.size > 0 && !this.#end.signal.aborted) this.#running ??= this.#run().finally(() => { this.#running = undefined })
+    if (this.#wanted.size > 0 && !this.#end.signal.aborted) {
+      this.#running ??= this.#run().finally(() => { this.#running = undefined })
+    }
   }
 
   async #run (): Promise<void> {
@@ -120,7 +122,10 @@ export class Embedder {
     }
   }
 
-  /** Embeds batch after batch, for as long as no other replica may. @returns whether only what is over the quota is left */
+  /**
+   * Embeds batch after batch, for as long as no other replica may.
+   * @returns whether only what is over the quota is left
+   */
   async #embed (vectors: Vectors, until: number): Promise<boolean> {
     while (performance.now() < until && !this.#end.signal.aborted && this.#wanted.size > 0) {
       const batch = this.#nextBatch()
@@ -131,7 +136,10 @@ export class Embedder {
         for (const [, tool] of batch) this.#quota.give(this.#deps.ownerOf(tool.server))
         if (!(error instanceof EmbeddingsFailed) || !error.isRefusal) throw error
         // One text may be the reason why all of them are refused.
-        if (batch.length === 1) { this.#wanted.delete(batch[0]?.[0] ?? ''); this.#deps.warn(error, 'A tool cannot be embedded') }
+        if (batch.length === 1) {
+          this.#wanted
+            .delete(batch[0]?.[0] ?? ''); this.#deps.warn(error, 'A tool cannot be embedded')
+        }
         this.#size = Math.max(1, Math.floor(batch.length / 2))
       }
     }

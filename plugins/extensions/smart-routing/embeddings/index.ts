@@ -45,7 +45,10 @@ export class ApiEmbeddings implements Embeddings {
     return await this.#now()?.meaning.similarity(question, tools) ?? { reason: 'embeddings are off' }
   }
 
-  /** Removes vectors that nobody has used for long, in small steps: those of tools that are gone, and of models that are not used. */
+  /**
+   * Removes vectors that nobody has used for long, in small steps: those of tools that are gone, and of models that are
+   * not used.
+   */
   async removeUnused (): Promise<void> {
     const { vectors: own, vectorsAt } = this.#deps
     const { signal } = this.#closing
@@ -81,7 +84,8 @@ export class ApiEmbeddings implements Embeddings {
     const embedder = new Embedder({ api, backOff, vectors, collection, counters, ownerOf, warn })
     const isReady = (id: string): boolean => embedder.isReady(id)
     const isPending = (id: string): boolean => embedder.isPending(id)
-    const ofQuestions = backOffOf('questions cannot be embedded, and tools are searched by words', 'questions are embedded')
+    const ofQuestions = backOffOf('questions cannot be embedded, and tools are searched ' +
+      'by words', 'questions are embedded')
     const meaning = new Meaning({ api, backOff: ofQuestions, vectors, collection, isReady, isPending, warn })
     return { options, embedder, meaning }
   }

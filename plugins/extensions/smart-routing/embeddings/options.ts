@@ -24,7 +24,9 @@ const takesDimensions = (model: string): boolean => /(^|\/)text-embedding-3-/.te
  * The options of the settings; undefined where no address is set, so that nothing is sent anywhere.
  * @param passthrough EMBEDDING_DIMENSIONS_API_PASSTHROUGH, which counts before the setting
  */
-export function embeddingOptions (settings: SmartRouting, passthrough: boolean | undefined): EmbeddingOptions | undefined {
+export function embeddingOptions (
+  settings: SmartRouting, passthrough: boolean | undefined
+): EmbeddingOptions | undefined {
   const { llmProviderBaseUrl: base, llmProviderApiKey: apiKey, embeddingDimensions, dbUrl } = settings
   if (!isText(base) || !URL.canParse(base)) return undefined
   const url = new URL(base)

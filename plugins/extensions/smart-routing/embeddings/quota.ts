@@ -15,7 +15,10 @@ export class Quota {
     this.#all = new TokenBucket(rateOf(all), { maxKeys: 1, now })
   }
 
-  /** @param owner an owner with its own bound; undefined: only the bound for all counts @returns false: a bound is reached */
+  /**
+   * @param owner an owner with its own bound; undefined: only the bound for all counts
+   * @returns false: a bound is reached
+   */
   take (owner: string | undefined): boolean {
     if (owner !== undefined && this.#owners.wait(owner) > 0) return false
     if (!this.#all.take('')) return false

@@ -18,7 +18,10 @@ export class VectorsAt {
       this.#backOff = new BackOff()
     }
     if (!this.#opened) {
-      if (this.#backOff.left > 0) throw new Error('The database of the embeddings could not be opened; this is tried again')
+      if (this.#backOff.left > 0) {
+        throw new Error('The database of the embeddings could not be opened; this is ' +
+        'tried again')
+      }
       const opening = this.#open(dbUrl)
       this.#opened = { dbUrl, opening }
       opening.catch(() => {

@@ -6,8 +6,8 @@ import { wordsOf } from './tokens.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 /**
- * A tool as the index has it: its terms and how much each weighs, in units of 1 / `unit`. It depends on the tool alone, so that all indexes
- * share it.
+ * A tool as the index has it: its terms and how much each weighs, in units of 1 / `unit`. It depends on the tool alone,
+ * so that all indexes share it.
  */
 export interface Analysis {
   /** The words of the name, as terms. */
@@ -22,10 +22,12 @@ export const unit = 64
 export const heaviest = 1023
 
 /**
- * `weight`: what a word counts. `length`: the usual number of words; in longer fields each word counts less, by `norm`. `most`: max words
- * that are read. `repeats`: how many times a word counts.
+ * `weight`: what a word counts. `length`: the usual number of words; in longer fields each word counts less, by `norm`.
+ * `most`: max words that are read. `repeats`: how many times a word counts.
  */
-interface Field { readonly weight: number, readonly length: number, readonly norm: number, readonly most: number, readonly repeats: number }
+interface Field {
+  readonly weight: number, readonly length: number, readonly norm: number, readonly most: number, readonly repeats: number
+}
 
 const fields = {
   name: { weight: 1.8, length: 3, norm: 0.75, most: 16, repeats: 1 },
@@ -85,7 +87,10 @@ function parametersOf (schema: unknown): string[] {
   return texts
 }
 
-/** What a parameter may be, of a tool that does several things: `create`, `list`. Long lists are of countries, models and the like. */
+/**
+ * What a parameter may be, of a tool that does several things: `create`, `list`. Long lists are of countries, models
+ * and the like.
+ */
 function valuesOf (values: readonly unknown[]): string {
   const texts = values.slice(0, bounds.values).filter((value) => typeof value === 'string')
   return texts.map((text) => text.slice(0, longestValue)).join(' ')
@@ -93,7 +98,10 @@ function valuesOf (values: readonly unknown[]): string {
 
 /** By number of a term: 1 + its place among the terms of the tool that is read; 0, where the tool has not got it. */
 const places: number[] = []
-/** By place of a term, of the tool that is read: its weight, and how often it occurred in the current field. One tool is read at a time. */
+/**
+ * By place of a term, of the tool that is read: its weight, and how often it occurred in the current field. One tool is
+ * read at a time.
+ */
 const weightAt = new Float64Array(bounds.terms)
 const timesAt = new Uint16Array(bounds.terms)
 
@@ -134,7 +142,9 @@ class Terms {
   analysis (name: readonly string[]): Analysis {
     for (const { number } of this.#tokens) places[number] = 0
     const weights = new Uint16Array(this.#tokens.length)
-    for (let at = 0; at < weights.length; at++) weights[at] = Math.min(heaviest, Math.max(1, Math.round((weightAt[at] ?? 0) * unit)))
+    for (let at = 0; at < weights.length; at++) {
+      weights[at] = Math.min(heaviest, Math.max(1, Math.round((weightAt[at] ?? 0) * unit)))
+    }
     return { name, tokens: this.#tokens.slice(), weights }
   }
 }

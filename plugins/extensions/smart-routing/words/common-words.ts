@@ -9,7 +9,9 @@ export const stopWords: ReadonlySet<string> = new Set(splitWords(
 
 /** Verbs that say little by themselves, but much in phrases: `take the app off`. */
 export const lightVerbs: ReadonlySet<string> = new Set(splitWords(
-  'take takes taking took taken make makes making made put puts putting give gives giving gave given keep keeps keeping kept let lets',
-  'go goes going went come comes coming tell tells told say says said know knows knew think thinks see sees saw seen look looks looking',
+  'take takes taking took taken make makes making made put puts putting give gives giving gave given keep keeps ' +
+  'keeping kept let lets',
+  'go goes going went come comes coming tell tells told say says said know knows knew think thinks see sees saw seen ' +
+  'look looks looking',
   'bring brings brought throw pull stick leave turn hit call work works working happen happens happened stand hold left'
 ))

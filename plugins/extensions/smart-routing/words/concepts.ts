@@ -9,8 +9,9 @@ const leastOfMain = 0.3
 const isMain = ({ weight }: Variant): boolean => weight >= leastOfMain && weight <= tuning.synonym
 
 /**
- * The concepts of a question. A synonym of several words counts whole for one of them only, that for which it counts most, and less for
- * the others: who sends an email is not as right with a message, which may stand for `send` and for `email`, as with an email.
+ * The concepts of a question. A synonym of several words counts whole for one of them only, that for which it counts
+ * most, and less for the others: who sends an email is not as right with a message, which may stand for `send` and for
+ * `email`, as with an email.
  */
 export function withoutRepetition (concepts: readonly Concept[]): Concept[] {
   const most = new Map<string, { readonly worth: number, readonly concept: Concept }>()
@@ -23,7 +24,8 @@ export function withoutRepetition (concepts: readonly Concept[]): Concept[] {
   return concepts.map((concept) => {
     const isRepeated = (variant: Variant): boolean => isMain(variant) && most.get(variant.term)?.concept !== concept
     if (!concept.variants.some(isRepeated)) return concept
-    const variants = concept.variants.map((each) => isRepeated(each) ? { term: each.term, weight: each.weight * tuning.again } : each)
+    const variants =
+      concept.variants.map((each) => isRepeated(each) ? { term: each.term, weight: each.weight * tuning.again } : each)
     return { weight: concept.weight, variants: variants.sort((a, b) => b.weight - a.weight) }
   })
 }

@@ -6,8 +6,9 @@ import type { Vocabulary } from './vocabulary.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 /**
- * Words of a question that may be misspelled, although the lexicons have something that they may be: `contaner` begins like a Portuguese
- * word, and `invoce` has the stem of `invocation`. What tools have, and differs by one letter, was meant rather.
+ * Words of a question that may be misspelled, although the lexicons have something that they may be: `contaner` begins
+ * like a Portuguese word, and `invoce` has the stem of `invocation`. What tools have, and differs by one letter, was
+ * meant rather.
  */
 export class Doubts {
   readonly #lexicon: Lexicon
@@ -20,7 +21,9 @@ export class Doubts {
     this.#vocabulary = vocabulary
   }
 
-  /** What a word may have been meant to be, of the words that tools have; none for words beyond the bound of a question. */
+  /**
+   * What a word may have been meant to be, of the words that tools have; none for words beyond the bound of a question.
+   */
   near (word: string): readonly Variant[] {
     let near = this.#near.get(word)
     if (near) return near
@@ -30,8 +33,8 @@ export class Doubts {
   }
 
   /**
-   * Whether a word is not known for certain: no tool has it, no English word is written so, and no language has it, if not one that the
-   * question is in, in which it need only begin like one.
+   * Whether a word is not known for certain: no tool has it, no English word is written so, and no language has it, if
+   * not one that the question is in, in which it need only begin like one.
    */
   isDoubtful (word: string, languages: ReadonlySet<string>): boolean {
     if (this.#vocabulary.has(stemOf(word)) || lightVerbs.has(word) || this.#lexicon.isWritten(word)) return false
@@ -39,9 +42,13 @@ export class Doubts {
     return !meanings.some(({ language }) => languages.has(language)) && !this.isTranslated(word, meanings)
   }
 
-  /** Whether another language has just this word, not only one that begins like it, and tools something of what it means. */
+  /**
+   * Whether another language has just this word, not only one that begins like it, and tools something of what it
+   * means.
+   */
   isTranslated (word: string, meanings: readonly Foreign[]): boolean {
     if (!this.#lexicon.isForeign(word)) return false
-    return meanings.some((meaning) => isKnownToTools(this.#lexicon.translated(meaning).term, this.#vocabulary, this.#lexicon))
+    return meanings.some((meaning) =>
+      isKnownToTools(this.#lexicon.translated(meaning).term, this.#vocabulary, this.#lexicon))
   }
 }

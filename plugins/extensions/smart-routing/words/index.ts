@@ -25,8 +25,9 @@ const analyses = new WeakMap<SearchTool, Analysis>()
 interface Indexed { readonly tool: SearchTool, readonly analysis: Analysis }
 
 /**
- * What is searched by words: one view's tools. Each weighs by BM25F: fields count differently, rare words more than common ones. All
- * statistics are those of these tools, so that others influence nothing. docs/search.md describes the ranking.
+ * What is searched by words: one view's tools. Each weighs by BM25F: fields count differently, rare words more than
+ * common ones. All statistics are those of these tools, so that others influence nothing. docs/search.md describes the
+ * ranking.
  */
 export class ToolIndex {
   readonly #vocabulary = new Vocabulary()
@@ -48,8 +49,8 @@ export class ToolIndex {
   #updating: Promise<void> | undefined
 
   /**
-   * Makes these the tools that are searched. Only what changed is analysed; it yields to the event loop every few ms. What is not among
-   * them is not found from now on; what is new is found when the promise resolves.
+   * Makes these the tools that are searched. Only what changed is analysed; it yields to the event loop every few ms.
+   * What is not among them is not found from now on; what is new is found when the promise resolves.
    */
   async update (tools: readonly SearchTool[]): Promise<void> {
     this.#want(tools)
@@ -59,11 +60,14 @@ export class ToolIndex {
     }
   }
 
-  /** Writes down the places of all; only of those that stand at other tools' places, if the others are where they were. */
+  /**
+   * Writes down the places of all; only of those that stand at other tools' places, if the others are where they were.
+   */
   #want (tools: readonly SearchTool[]): void {
     const before = this.#asked
     const fresh = before.length === tools.length ? differing(tools, before) : tools
-    const isPatch = before.length === tools.length && new Set(fresh).size === fresh.length && !fresh.some((tool) => this.#wanted.has(tool))
+    const isPatch = before.length === tools.length && new Set(fresh).size === fresh.length &&
+      !fresh.some((tool) => this.#wanted.has(tool))
     this.#asked = isPatch ? tools.slice() : [...new Set(tools)]
     if (!isPatch) this.#wanted.clear()
     for (const [place, tool] of this.#asked.entries()) {
@@ -192,7 +196,8 @@ export class ToolIndex {
     let [all, part] = [0, 0]
     for (const term of this.#slots[slot]?.analysis.name ?? []) {
       if (this.#hints.isUsual(term, server)) continue
-      const weight = tuning.name.base + Math.log(1 + this.#slotOf.size / (1 + (this.#vocabulary.get(term)?.places.length ?? 0)))
+      const weight =
+        tuning.name.base + Math.log(1 + this.#slotOf.size / (1 + (this.#vocabulary.get(term)?.places.length ?? 0)))
       all += weight
       part += weight * (asked.get(term) ?? 0)
     }
@@ -222,7 +227,10 @@ export class ToolIndex {
     }).sort(order)
   }
 
-  /** The question with typos and foreign words put right, for an embeddings model. The question itself, when nothing is wrong with it. */
+  /**
+   * The question with typos and foreign words put right, for an embeddings model. The question itself, when nothing is
+   * wrong with it.
+   */
   interpret (query: string): string {
     const text = this.#interpreter?.read(query).text ?? ''
     return text === '' ? query : text
@@ -242,4 +250,5 @@ function worthOfTerms (concepts: readonly Concept[]): Map<string, number> {
 }
 
 /** Those of one list that do not stand at the same place in another. */
-const differing = (list: readonly SearchTool[], other: readonly SearchTool[]): SearchTool[] => list.filter((tool, i) => tool !== other[i])
+const differing = (list: readonly SearchTool[], other: readonly SearchTool[]): SearchTool[] =>
+  list.filter((tool, i) => tool !== other[i])

@@ -24,7 +24,9 @@ const longestEnding = 5
 /** Max words that `…` stands for. */
 const longestGap = 6
 
-/** The words of the trade and their translations. Terms are stems; several words are one term, joined: `pullrequest`. */
+/**
+ * The words of the trade and their translations. Terms are stems; several words are one term, joined: `pullrequest`.
+ */
 export class Lexicon {
   readonly #same = new Map<string, string[][]>()
   readonly #synonyms = new Map<string, string[][]>()
@@ -92,7 +94,9 @@ export class Lexicon {
 
   #addForeign (item: string, foreign: Foreign): void {
     const isBeginning = item.endsWith('*')
-    if (/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u.test(item)) return push(this.#unspaced, item, foreign)
+    if (/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u.test(item)) {
+      return push(this.#unspaced, item, foreign)
+    }
     const words = wordsOf(item, 8, false)
     const key = words.join(' ')
     push(isBeginning ? this.#beginnings : this.#foreign, key, foreign)
@@ -104,7 +108,8 @@ export class Lexicon {
   }
 
   #gappedTermOf (words: string): string {
-    const carried = (part: string): string[] => wordsOf(part, 8, false).flatMap((word) => carrying(word, stemOf(word)) ?? [])
+    const carried = (part: string): string[] =>
+      wordsOf(part, 8, false).flatMap((word) => carrying(word, stemOf(word)) ?? [])
     const [before = [], after = []] = words.split('…').map(carried)
     const term = `${before.join(' ')} … ${after.join(' ')}`
     if (before[0] !== undefined && after.length > 0) push(this.#gapped, before[0], { before, after, term })
@@ -143,11 +148,16 @@ export class Lexicon {
   /** Whether it holds an English term. */
   knows (term: string): boolean { return this.#same.has(term) || this.#synonyms.has(term) || this.#hints.has(term) }
 
-  /** Whether an English word, or a regular form of one, is written so. A stem does not tell: that of `invoce` is that of `invocation`. */
+  /**
+   * Whether an English word, or a regular form of one, is written so. A stem does not tell: that of `invoce` is that of
+   * `invocation`.
+   */
   isWritten (word: string): boolean {
     if (this.#common.has(word)) return true
     const bare = word.replace(/(?:ing|ed)$/, '')
-    const forms = [word, `${word}s`, word.replace(/e?s$/, ''), word.replace(/[sd]$/, ''), word.replace(/ie[sd]$/, 'y'), bare]
+    const forms = [
+      word, `${word}s`, word.replace(/e?s$/, ''), word.replace(/[sd]$/, ''), word.replace(/ie[sd]$/, 'y'), bare
+    ]
     if (bare !== word) forms.push(`${bare}e`)
     return forms.some((form) => this.#written.has(form))
   }
@@ -164,7 +174,10 @@ export class Lexicon {
   /** Whether these stems, joined, are a term of several words. */
   isPhrase (term: string): boolean { return this.#parts.has(term) && this.knows(term) }
 
-  /** The term of several words that has the same words but for those that say nothing, as `carrying` writes them, joined. */
+  /**
+   * The term of several words that has the same words but for those that say nothing, as `carrying` writes them,
+   * joined.
+   */
   carriedBy (key: string): string | undefined {
     const term = this.#carried.get(key)
     return term !== undefined && this.knows(term) ? term : undefined
@@ -194,7 +207,8 @@ export class Lexicon {
     if (!second.follows) return undefined
     if (first.joined === undefined) {
       const continuations = this.#continuations.get(first.term)
-      first.joined = continuations ? new Map([...continuations].map((rest) => [rest, tokenOf(first.term + rest)])) : null
+      first.joined =
+        continuations ? new Map([...continuations].map((rest) => [rest, tokenOf(first.term + rest)])) : null
     }
     return first.joined?.get(second.term)
   }
@@ -213,7 +227,9 @@ export class Lexicon {
       if (factor < 1) add(spelling, factor)
       for (const group of this.#synonyms.get(spelling) ?? []) {
         const isHead = group[0] === spelling
-        for (const [i, other] of group.entries()) add(other, factor * (isHead || i === 0 ? tuning.synonym : tuning.fellow))
+        for (const [i, other] of group.entries()) {
+          add(other, factor * (isHead || i === 0 ? tuning.synonym : tuning.fellow))
+        }
       }
     }
     return [...found].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight)
@@ -246,7 +262,10 @@ export class Lexicon {
     return undefined
   }
 
-  /** The words in a run of characters of a script without spaces, the longest first at each place, each with what it may mean. */
+  /**
+   * The words in a run of characters of a script without spaces, the longest first at each place, each with what it may
+   * mean.
+   */
   unspaced (text: string): Foreign[][] {
     const found: Foreign[][] = []
     const characters = [...text]
@@ -268,7 +287,9 @@ export class Lexicon {
 }
 
 /** Where words stand one after the other, apart from those that say nothing. */
-function placesOf (sought: readonly string[], words: ReadonlyArray<string | undefined>, from: number): number[] | undefined {
+function placesOf (
+  sought: readonly string[], words: ReadonlyArray<string | undefined>, from: number
+): number[] | undefined {
   const places: number[] = []
   for (let at = from; at < words.length && places.length < sought.length; at++) {
     if (words[at] === sought[places.length]) places.push(at)

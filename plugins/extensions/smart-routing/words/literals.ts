@@ -1,4 +1,5 @@
-// Values within a question (a file's name, an address, a quotation) say what kind of thing it is about; their words say little.
+// Values within a question (a file's name, an address, a quotation) say what kind of thing it is about; their words say
+// little.
 
 /** A piece of a question. `weight`: what its words count. `hint`: the kind of thing it is, in English words. */
 interface Piece { readonly text: string, readonly weight: number, readonly hint?: string }
@@ -17,7 +18,11 @@ const kinds: readonly Kind[] = [
   { pattern: /["“„«][^"“”„«»]{1,200}["”“»]/, weight: 0.4 },
   { pattern: /\bhttps?:\/\/[^\s"'<>]{1,500}/, weight: 0.25, hint: 'url web page' },
   { pattern: /[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{1,63}/, weight: 0.25, hint: 'email' },
-  { pattern: /\b(?:document|window|navigator|localstorage)\.[a-z]\w{1,60}(?:\(\))?/, weight: 0.25, hint: 'javascript evaluate' },
+  {
+    pattern: /\b(?:document|window|navigator|localstorage)\.[a-z]\w{1,60}(?:\(\))?/,
+    weight: 0.25,
+    hint: 'javascript evaluate'
+  },
   { pattern: /\b[\w-]{1,64}\.(?:png|jpe?g|gif|webp|svg|heic|tiff?|bmp)\b/, weight: 0.3, hint: 'file image' },
   { pattern: /\b[\w-]{1,64}\.(?:mp3|wav|ogg|flac|m4a)\b/, weight: 0.3, hint: 'file audio' },
   { pattern: /\b[\w-]{1,64}\.(?:mp4|mov|avi|mkv|webm)\b/, weight: 0.3, hint: 'file video' },
@@ -25,29 +30,60 @@ const kinds: readonly Kind[] = [
   { pattern: /\b[\w-]{1,64}\.(?:apk|ipa)\b/, weight: 0.3, hint: 'app' },
   // What libraries are called is no file.
   { pattern: /\b(?:node|next|nuxt|vue|react|three|express|ember|chart|d3|alpine)\.js\b/, weight: 1 },
-  { pattern: /\b[\w-]{1,64}\.(?:txt|md|pdf|docx?|pptx?|json|ya?ml|toml|xml|html?|css|log|zip|gz|tar|sql|ini|conf|env|lock)\b/, weight: 0.3, hint: 'file' },
+  {
+    pattern: /\b[\w-]{1,64}\.(?:txt|md|pdf|docx?|pptx?|json|ya?ml|toml|xml|html?|css|log|zip|gz|tar|sql|ini|conf|env|lock)\b/, weight: 0.3, hint: 'file'
+  },
   { pattern: /\b[\w-]{1,64}\.(?:py|tsx?|jsx?|go|rs|java|rb|php|c|cpp|h|sh)\b/, weight: 0.3, hint: 'file' },
-  { pattern: /\b[a-z\d-]{1,63}\.(?:com|org|net|io|dev|app|edu|gov|info|shop|site|eu|de|fr|es|it|nl|uk|ch|at)\b/, weight: 0.6, hint: 'url web site' },
+  {
+    pattern: /\b[a-z\d-]{1,63}\.(?:com|org|net|io|dev|app|edu|gov|info|shop|site|eu|de|fr|es|it|nl|uk|ch|at)\b/,
+    weight: 0.6,
+    hint: 'url web site'
+  },
   { pattern: /(?<![\w/])(?:~|\.{1,2})?\/[\w.-]{1,100}(?:\/[\w.-]{0,100}){1,20}/, weight: 0.3, hint: 'file path' },
   { pattern: /\b(?:localhost|\d{1,3}(?:\.\d{1,3}){3}):\d{2,5}\b/, weight: 0.5, hint: 'port' },
   { pattern: /\b\d{1,3}(?:\.\d{1,3}){3}\b/, weight: 0.3, hint: 'ip host' },
-  { pattern: /-?\d{1,3}\.\d{2,10}°?,? {0,2}-?\d{1,3}\.\d{2,10}/, weight: 0.2, hint: 'location coordinates latitude longitude' },
+  {
+    pattern: /-?\d{1,3}\.\d{2,10}°?,? {0,2}-?\d{1,3}\.\d{2,10}/,
+    weight: 0.2,
+    hint: 'location coordinates latitude ' +
+    'longitude'
+  },
   { pattern: /\b\d{3,4} ?[x×] ?\d{3,4}\b/, weight: 0.3, hint: 'resize size width height' },
-  { pattern: /\b(?:ctrl|cmd|alt|shift|strg|option|command) ?\+ ?\w{1,10}(?: ?\+ ?\w{1,10})?/, weight: 0.3, hint: 'press key keyboard' },
+  {
+    pattern: /\b(?:ctrl|cmd|alt|shift|strg|option|command) ?\+ ?\w{1,10}(?: ?\+ ?\w{1,10})?/,
+    weight: 0.3,
+    hint: 'press key keyboard'
+  },
   { pattern: /(?<!\w)#(?=[a-f]*\d)[a-f\d]{6}\b/, weight: 0.3, hint: 'color' },
   { pattern: /(?<!\w)#\d{1,6}\b/, weight: 0.3, hint: 'issue' },
   { pattern: /(?<!\w)#[a-z][\w-]{1,60}/i, weight: 0.3, hint: 'channel' },
   { pattern: /(?<!\w)@[a-z][\w-]{1,60}/i, weight: 0.3, hint: 'user' },
   { pattern: /\b[a-z]{2,10}-\d{1,6}\b/, weight: 0.3, hint: 'issue', only: /^[A-Z]{2,10}-\d+$/ },
   { pattern: /\b[a-z]{2,30}(?:_[a-z\d]{1,30}){1,6}\b/, weight: 0.4, hint: 'environment variable', only: /^[A-Z_\d]+$/ },
-  { pattern: /[$€£¥] ?\d[\d.,]{0,12}|\b\d[\d.,]{0,12} ?(?:euros?|dollars?|bucks|pounds|usd|eur|gbp|chf)\b/, weight: 0.3, hint: 'amount' },
+  {
+    pattern: /[$€£¥] ?\d[\d.,]{0,12}|\b\d[\d.,]{0,12} ?(?:euros?|dollars?|bucks|pounds|usd|eur|gbp|chf)\b/,
+    weight: 0.3,
+    hint: 'amount'
+  },
   { pattern: /\p{Extended_Pictographic}/u, weight: 0.3, hint: 'emoji reaction' },
-  { pattern: /\b(?:at )?(?:[01]?\d|2[0-3])(?::[0-5]\d(?: ?[ap]m)?| ?[ap]m| o'clock)\b/, weight: 0.2, hint: 'calendar event' },
+  {
+    pattern: /\b(?:at )?(?:[01]?\d|2[0-3])(?::[0-5]\d(?: ?[ap]m)?| ?[ap]m| o'clock)\b/,
+    weight: 0.2,
+    hint: 'calendar event'
+  },
   { pattern: /\bat (?:[1-9]|1\d|2[0-3])\b(?![.,:]?\d)/, weight: 0.2, hint: 'calendar event' },
   // In other languages, with the hour's name: um 15 Uhr, à 15h, om 15 uur; alle 15 and kl. 15.
-  { pattern: /(?<!\p{L})(?:um|gegen|à|om|в|к) (?:[01]?\d|2[0-3])(?:[:.h][0-5]\d)? ?(?:uhr|uur|h|heures|час\p{L}*)(?!\p{L})/u, weight: 0.2, hint: 'calendar event' },
-  { pattern: /(?<!\p{L})(?:a las?|alle|às|kl\.?|klockan|saat) (?:[01]?\d|2[0-3])(?![.,:]?[\d\p{L}])/u, weight: 0.2, hint: 'calendar event' },
-  { pattern: /\b(?:next|last|this|every|until|by|coming) (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|week|month|year)\b/, weight: 0.3 },
+  {
+    pattern: /(?<!\p{L})(?:um|gegen|à|om|в|к) (?:[01]?\d|2[0-3])(?:[:.h][0-5]\d)? ?(?:uhr|uur|h|heures|час\p{L}*)(?!\p{L})/u, weight: 0.2, hint: 'calendar event'
+  },
+  {
+    pattern: /(?<!\p{L})(?:a las?|alle|às|kl\.?|klockan|saat) (?:[01]?\d|2[0-3])(?![.,:]?[\d\p{L}])/u,
+    weight: 0.2,
+    hint: 'calendar event'
+  },
+  {
+    pattern: /\b(?:next|last|this|every|until|by|coming) (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|week|month|year)\b/, weight: 0.3
+  },
   { pattern: /\b(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{6,64}\b/i, weight: 0.3 }
 ]
 const any = new RegExp(kinds.map(({ pattern }) => `(${pattern.source})`).join('|'), 'giu')

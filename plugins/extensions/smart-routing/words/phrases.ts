@@ -1,4 +1,5 @@
-// Phrases are compared by the words that carry them: "who opened the ticket" is "who opened this ticket" and "who has opened our ticket".
+// Phrases are compared by the words that carry them: "who opened the ticket" is "who opened this ticket" and "who has
+// opened our ticket".
 
 const list = (words: string): string[] => words.split(' ')
 
@@ -9,16 +10,21 @@ const leftOut: ReadonlySet<string> = new Set(list(
 const alike: ReadonlyMap<string, string> = new Map([
   ...list('i we you he she they').map((word): [string, string] => [word, 'i']),
   ...list('have has had').map((word): [string, string] => [word, 'have']),
-  ...list('don isn aren doesn didn won wasn weren couldn wouldn shouldn haven hasn hadn').map((word): [string, string] => [word, 'not'])
+  ...list('don isn aren doesn didn won wasn weren couldn wouldn shouldn haven ' +
+    'hasn hadn').map((word): [string, string] => [word, 'not'])
 ])
 
 /** A word of a phrase as it is compared: what stands for others of its kind; undefined for what may be left out. */
-export const carrying = (word: string, stem: string): string | undefined => leftOut.has(word) ? undefined : alike.get(word) ?? stem
+export const carrying = (word: string, stem: string): string | undefined =>
+  leftOut.has(word) ? undefined : alike.get(word) ?? stem
 
-/** What stands apart from its verb: `turn the lights off`; in German and Dutch at the end: `füge einen Kommentar hinzu`. */
+/**
+ * What stands apart from its verb: `turn the lights off`; in German and Dutch at the end: `füge einen Kommentar hinzu`.
+ */
 const particles: ReadonlySet<string> = new Set(list('off up down out away back on over together apart through'))
 const foreignParticles: ReadonlySet<string> = new Set(list(
-  'an auf aus ab ein hoch herunter runter hinzu um zu zuruck neu fertig vor nach mit los weg weiter wieder zusammen durch fest frei ' +
+  'an auf aus ab ein hoch herunter runter hinzu um zu zuruck neu fertig vor nach mit los weg weiter wieder zusammen ' +
+  'durch fest frei ' +
   'bei rein raus op af uit aan toe terug over door mee samen bij in'
 ))
 /** What may follow a particle; else it begins what follows: `put milk on my list`. */

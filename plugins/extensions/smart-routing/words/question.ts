@@ -18,9 +18,13 @@ interface Question { readonly concepts: Concept[], readonly text: string, readon
 /** Max words of a question that a phrase is looked for in, with those that are left out. */
 const longestSpan = 9
 
-/** What tools are called that do several things at once; how a question says that there are several. Times and sizes are no such things. */
+/**
+ * What tools are called that do several things at once; how a question says that there are several. Times and sizes are
+ * no such things.
+ */
 const together: readonly string[] = ['batch', 'bulk', 'multiple', 'many'].map((word) => stemOf(word))
-const severalWords = /^(?:[2-9]|[1-9]\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|fifty|hundred|hundreds|several|these|those)$/
+const severalWords =
+  /^(?:[2-9]|[1-9]\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|fifty|hundred|hundreds|several|these|those)$/
 const pluralEnd = /^(?!(?:second|minute|hour|day|week|month|year|percent|euro|dollar|pixel|line|time)s$)\w{2,}[^su]s$/
 /** Max words from a number to what it counts. */
 const nearNumber = 3
@@ -74,7 +78,9 @@ class Reading {
         this.#words.push(word)
         this.#weights.push(weight)
       }
-      for (const word of hint.split(' ')) if (word !== '') this.#addConcept([{ term: stemOf(word), weight: 1 }], tuning.kind)
+      for (const word of hint.split(' ')) {
+        if (word !== '') this.#addConcept([{ term: stemOf(word), weight: 1 }], tuning.kind)
+      }
     }
     this.#stems = this.#words.map(stemOf)
     this.#carrying = this.#words.map((word, i) => carrying(word, this.#stems[i] ?? ''))
@@ -107,7 +113,9 @@ class Reading {
     return new Set([...evidence].filter(([, count]) => count >= most).map(([language]) => language))
   }
 
-  #isEveryday (word: string): boolean { return stopWords.has(word) || lightVerbs.has(word) || this.#lexicon.isCommon(word) }
+  #isEveryday (word: string): boolean {
+    return stopWords.has(word) || lightVerbs.has(word) || this.#lexicon.isCommon(word)
+  }
 
   #isKnown (term: string): boolean { return this.#vocabulary.has(term) || this.#lexicon.knows(term) }
 
@@ -150,7 +158,8 @@ class Reading {
   /** Whether a number stands here, and a plural soon after it: `ten contacts`, `these 20 old deals`. */
   #areMany (at: number): boolean {
     if (!severalWords.test(this.#words[at] ?? '')) return false
-    return this.#words.slice(at + 1, at + 1 + nearNumber).some((word) => pluralEnd.test(word) && !this.#isEveryday(word))
+    return this.#words.slice(at + 1, at + 1 + nearNumber).some((word) =>
+      pluralEnd.test(word) && !this.#isEveryday(word))
   }
 
   /** Adds the longest phrase that begins at a word. @returns how many words it has, 0 when there is none */
@@ -171,7 +180,9 @@ class Reading {
       }
       const joined = stemOf(stems.join(''))
       const isSaid = this.#words.slice(at, at + 2).every((word) => !this.#isEveryday(word))
-      if (length === 2 && isSaid && this.#vocabulary.has(joined)) this.#addConcept([{ term: joined, weight: tuning.joined }], 0.5)
+      if (length === 2 && isSaid && this.#vocabulary.has(joined)) {
+        this.#addConcept([{ term: joined, weight: tuning.joined }], 0.5)
+      }
     }
     return this.#addParted(at) ? 1 : 0
   }
@@ -195,7 +206,8 @@ class Reading {
     }
     const particle = foreign === undefined ? undefined : this.#words[foreign]
     if (foreign === undefined || particle === undefined || this.#languages.size === 0) return false
-    const meanings = this.#foreign(`${particle}${this.#words[at] ?? ''}`).filter(({ language }) => this.#languages.has(language))
+    const meanings =
+      this.#foreign(`${particle}${this.#words[at] ?? ''}`).filter(({ language }) => this.#languages.has(language))
     if (meanings.length === 0) return false
     this.#said.add(at).add(foreign)
     this.#addConcept(meanings.map((meaning) => this.#lexicon.translated(meaning)), 1)
@@ -213,7 +225,10 @@ class Reading {
   #carriedBy (at: number, length: number): string | undefined {
     if (this.#carrying[at] === undefined || this.#carrying[at + length - 1] === undefined) return undefined
     const words = this.#carrying.slice(at, at + length).filter((word) => word !== undefined)
-    return words.length > 1 && words.length <= this.#lexicon.longestPhrase ? this.#lexicon.carriedBy(words.join('')) : undefined
+    return words.length > 1 &&
+      words.length <= this.#lexicon.longestPhrase
+      ? this.#lexicon.carriedBy(words.join(''))
+      : undefined
   }
 
   #addWord (at: number, factor: number): void {
@@ -250,16 +265,23 @@ class Reading {
       this.text.push(...parts.map((part) => this.#foreign(part)[0]?.english ?? part))
       return
     }
-    this.#addMisspelled(word, this.#misspelled++ < bounds.misspelled ? similarWords(word, this.#vocabulary, this.#lexicon) : [], factor)
+    this.#addMisspelled(
+      word, this.#misspelled++ < bounds.misspelled ? similarWords(word, this.#vocabulary, this.#lexicon) : [], factor
+    )
   }
 
   /** A word that was meant to be another one, or that is the beginning of one. */
   #addMisspelled (word: string, similar: readonly Variant[], factor: number): void {
-    const begun = word.length < 3 ? [] : this.#vocabulary.beginning(word, 6).map(({ term }) => ({ term, weight: tuning.beginning }))
+    const begun = word.length < 3
+      ? []
+      : this.#vocabulary.beginning(word, 6).map(({ term }) => ({ term, weight: tuning.beginning }))
     const others = begun.filter(({ term }) => !similar.some((each) => each.term === term))
     this.#addConcept([...others, ...similar], factor)
     const [best] = similar
-    this.text.push(best && others.length === 0 ? this.#lexicon.words.get(best.term) ?? this.#vocabulary.get(best.term)?.word ?? word : word)
+    this.text.push(best &&
+      others.length === 0
+      ? this.#lexicon.words.get(best.term) ?? this.#vocabulary.get(best.term)?.word ?? word
+      : word)
   }
 
   /** What a word means that is known: itself, or its translations. */
@@ -274,7 +296,8 @@ class Reading {
   #split (word: string, most: number): string[] | undefined {
     if (word.length < 7 || most < 2) return undefined
     const middle = word.length / 2
-    const places = Array.from({ length: word.length - 6 }, (_, i) => i + 3).sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle))
+    const places = Array.from({ length: word.length - 6 }, (_, i) => i + 3).sort((a, b) =>
+      Math.abs(a - middle) - Math.abs(b - middle))
     for (const at of places) {
       const first = this.#asPart(word.slice(0, at))
       const second = this.#asPart(word.slice(at))
@@ -316,7 +339,8 @@ class Reading {
     // A phrase that no tool has, nor anything that it stands for, is what its words are.
     if (variants.size === 0) {
       for (const { term, weight } of meant) {
-        for (const part of this.#lexicon.partsOf(term) ?? []) if (!this.#lexicon.isPlain(part)) add(part, weight * tuning.part)
+        for (const part of this.#lexicon.partsOf(term) ??
+          []) if (!this.#lexicon.isPlain(part)) add(part, weight * tuning.part)
       }
     }
     if (variants.size > 0) {

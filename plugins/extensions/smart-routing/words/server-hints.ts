@@ -74,7 +74,9 @@ export class ServerHints {
     for (const { variants, weight } of concepts) {
       if (weight < 0.5) continue
       for (const variant of variants) {
-        if (variant.weight >= 0.8) for (const server of this.#namedBy(variant.term, vocabulary, largest)) servers.add(server)
+        if (variant.weight >= 0.8) {
+          for (const server of this.#namedBy(variant.term, vocabulary, largest)) servers.add(server)
+        }
       }
     }
     for (const server of servers) for (const slot of this.#slots.get(server) ?? []) yield [slot, tuning.server]

@@ -21,7 +21,10 @@ const number = /^\d+$/
 
 /** Endings that a misspelled word may have, and the word as a tool has it has not: `directons`, of `direction`. */
 const longestEnding = 3
-/** What it counts, in mistakes, that the first letter is another one, and that no tool has what a word of the trade stands for. */
+/**
+ * What it counts, in mistakes, that the first letter is another one, and that no tool has what a word of the trade
+ * stands for.
+ */
 const penalty = { first: 0.8, useless: 0.9 }
 
 /** The most mistakes that a word may have. */
@@ -64,8 +67,13 @@ function compare (word: string, most: number, source: Source, found: (mistakes: 
   }
 }
 
-/** Looks for a stem among the stems of words that begin with the same letter: of all forms of a word a vocabulary has one. */
-function compareStems (stem: string, most: number, source: Source, found: (mistakes: number, known: Known) => void): void {
+/**
+ * Looks for a stem among the stems of words that begin with the same letter: of all forms of a word a vocabulary has
+ * one.
+ */
+function compareStems (
+  stem: string, most: number, source: Source, found: (mistakes: number, known: Known) => void
+): void {
   const bits = letters(stem)
   for (let length = stem.length - most; length <= stem.length + most + longestEnding; length++) {
     for (const words of source(length)) {
@@ -79,7 +87,8 @@ function compareStems (stem: string, most: number, source: Source, found: (mista
 }
 
 /**
- * The words of tools that differ from a word by one letter, not the first: `contaner` was meant to be `container`, also in the plural.
+ * The words of tools that differ from a word by one letter, not the first: `contaner` was meant to be `container`, also
+ * in the plural.
  * @param word in lower case, that no tool has
  * @returns at most three, the most frequent ones; none for words of less than four letters
  */
@@ -98,8 +107,8 @@ export function nearInTools (word: string, vocabulary: Vocabulary): Variant[] {
 }
 
 /**
- * The words of tools and of the trade that a misspelled one may have been meant to be: those with the fewest mistakes, then with the same
- * first letter, then those that tools have, then the most frequent. Its stem is compared as well.
+ * The words of tools and of the trade that a misspelled one may have been meant to be: those with the fewest mistakes,
+ * then with the same first letter, then those that tools have, then the most frequent. Its stem is compared as well.
  * @param word in lower case, that nobody knows
  * @returns at most three
  */
@@ -110,7 +119,8 @@ export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lex
   const candidates = new Candidates()
   const add = (mistakes: number, known: Known): void => {
     const isUseful = known.places !== undefined || isKnownToTools(known.term, vocabulary, lexicon)
-    candidates.add(mistakes, (known.word.charCodeAt(0) === letter ? 0 : penalty.first) + (isUseful ? 0 : penalty.useless), known)
+    candidates.add(mistakes, (known.word.charCodeAt(0) === letter ? 0 : penalty.first) +
+      (isUseful ? 0 : penalty.useless), known)
   }
   const sources: Source[] = [(length) => [vocabulary.begun(letter, length)], (length) => [lexicon.ofLength(length)]]
   for (const source of sources) compare(word, most, source, add)
@@ -124,5 +134,6 @@ export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lex
 /** Whether tools have a term of the trade, or something that it stands for or hints at. */
 export function isKnownToTools (term: string, vocabulary: Vocabulary, lexicon: Lexicon): boolean {
   if (vocabulary.has(term)) return true
-  return lexicon.variants(term).some((other) => vocabulary.has(other.term)) || lexicon.hints(term).some((hint) => vocabulary.has(hint))
+  return lexicon.variants(term).some((other) => vocabulary.has(other.term)) ||
+    lexicon.hints(term).some((hint) => vocabulary.has(hint))
 }

@@ -14,9 +14,12 @@ const hasVowel = new RegExp(`^(${consonants})?${vowel}`)
 const shortEnd = new RegExp(`^${consonants}${vowel}[^aeiouwxy]$`)
 
 const derived: Array<[RegExp, string]> = [
-  [/^(.+?)(ational|ate)$/, 'ate'], [/^(.+?)tional$/, 'tion'], [/^(.+?)(enci|ence)$/, 'ence'], [/^(.+?)(anci|ance)$/, 'ance'],
-  [/^(.+?)(izer|ization)$/, 'ize'], [/^(.+?)(bli)$/, 'ble'], [/^(.+?)(alli|alism|aliti)$/, 'al'], [/^(.+?)entli$/, 'ent'],
-  [/^(.+?)eli$/, 'e'], [/^(.+?)(ousli|ousness)$/, 'ous'], [/^(.+?)(ation|ator)$/, 'ate'], [/^(.+?)(iveness|iviti)$/, 'ive'],
+  [/^(.+?)(ational|ate)$/, 'ate'], [/^(.+?)tional$/, 'tion'], [/^(.+?)(enci|ence)$/, 'ence'],
+  [/^(.+?)(anci|ance)$/, 'ance'],
+  [/^(.+?)(izer|ization)$/, 'ize'], [/^(.+?)(bli)$/, 'ble'], [/^(.+?)(alli|alism|aliti)$/, 'al'],
+  [/^(.+?)entli$/, 'ent'],
+  [/^(.+?)eli$/, 'e'], [/^(.+?)(ousli|ousness)$/, 'ous'], [/^(.+?)(ation|ator)$/, 'ate'],
+  [/^(.+?)(iveness|iviti)$/, 'ive'],
   [/^(.+?)fulness$/, 'ful'], [/^(.+?)biliti$/, 'ble'], [/^(.+?)logi$/, 'log'],
   [/^(.+?[cdeghkmnrtw])li$/, '']
 ]
@@ -72,7 +75,8 @@ function replaced (word: string, rules: Array<[RegExp, string]>): string {
 
 /** Words that the rules throw together with others of another meaning. */
 const exceptions = new Map<string, string>([
-  'news', 'customer', 'terminal', 'container', 'general', 'generic', 'important', 'internal', 'international', 'author', 'authority',
+  'news', 'customer', 'terminal', 'container', 'general', 'generic', 'important', 'internal', 'international',
+  'author', 'authority',
   'engineer', 'community', 'department', 'apartment', 'university', 'several', 'organ', 'instant', 'former', 'hospital'
 ].flatMap((word) => [[word, word], [`${word.replace(/y$/, 'ie')}s`, word]]))
 
@@ -82,7 +86,10 @@ export interface WordToken {
   readonly term: string
   /** The number of the term among those of the cache: terms are counted in an array, which costs less than a map. */
   readonly number: number
-  /** The terms of several words that begin with it, by what follows, as the lexicon says; null: none; undefined: it was not asked yet. */
+  /**
+   * The terms of several words that begin with it, by what follows, as the lexicon says; null: none; undefined: it was
+   * not asked yet.
+   */
   joined: ReadonlyMap<string, WordToken> | null | undefined
   /** Whether it follows another word in a term of several words; undefined: it was not asked yet. */
   follows: boolean | undefined
@@ -93,7 +100,10 @@ const numbers = new Map<string, number>()
 /** The words of what stands between spaces and signs, as it was written: most of a text was seen before. */
 const runs = new Map<string, readonly WordToken[]>()
 
-/** A word with its stem, from a cache: the same word gives the same object, so that an index of many tools holds it once. */
+/**
+ * A word with its stem, from a cache: the same word gives the same object, so that an index of many tools holds it
+ * once.
+ */
 export function tokenOf (word: string): WordToken {
   const known = tokens.get(word)
   if (known) return known

@@ -7,24 +7,32 @@ const noWord = /[^A-Za-z0-9]+/
 const lowerCase = /^[a-z]+$/
 const capitalized = /^[A-Z](?:[a-z]+|[A-Z]*)$/
 const plainAscii = /^[\t-\r -~]*$/
-/** The only letters and digits are of ASCII; signs that are common in texts (dashes, quotes, arrows, boxes) do not make it slow to read. */
-const asciiWords = /^[\t-\r -~\u00a0\u00ab\u00b7\u00bb\u2010-\u2016\u2018-\u203d\u203f-\u205e\u2190-\u21ff\u2500-\u2775]*$/
+/**
+ * The only letters and digits are of ASCII; signs that are common in texts (dashes, quotes, arrows, boxes) do not make
+ * it slow to read.
+ */
+const asciiWords =
+  /^[\t-\r -~\u00a0\u00ab\u00b7\u00bb\u2010-\u2016\u2018-\u203d\u203f-\u205e\u2190-\u21ff\u2500-\u2775]*$/
 const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]/u
 const pieces = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]+)/u
-const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]+(?: [\p{Script=Han}\p{Script=Hangul}]+)*/gu
+const unspaced =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]+(?: [\p{Script=Han}\p{Script=Hangul}]+)*/gu
 const special: Record<string, string> = { ß: 'ss', ł: 'l', ø: 'o', æ: 'ae', œ: 'oe', ı: 'i', đ: 'd' }
 
 /** In lower case, without accents. */
 export function fold (word: string): string {
   const lower = word.toLowerCase()
   if (plainAscii.test(lower)) return lower
-  return lower.normalize('NFD').replace(/[\u0300-\u036f]/g, '').normalize('NFC').replace(/[ßłøæœıđ]/g, (letter) => special[letter] ?? letter)
+  return lower.normalize('NFD').replace(/[\u0300-\u036f]/g, '').normalize('NFC').replace(/[ßłøæœıđ]/g, (letter) =>
+    special[letter] ?? letter)
 }
 
 /**
- * The words of a text, in order: `createPullRequest` is create, pull, request; `GitHub` is git, hub, github; `oauth2` is oauth2, oauth.
+ * The words of a text, in order: `createPullRequest` is create, pull, request; `GitHub` is git, hub, github; `oauth2`
+ * is oauth2, oauth.
  * @param max the most words
- * @param isWhole whether an identifier that was split is a word as well (it is one for an index, not for the order of a question)
+ * @param isWhole whether an identifier that was split is a word as well (it is one for an index, not for the order of a
+ *   question)
  */
 export function wordsOf (text: string, max: number, isWhole = true): string[] {
   const words: string[] = []
@@ -36,7 +44,10 @@ export function wordsOf (text: string, max: number, isWhole = true): string[] {
   return words
 }
 
-/** The runs of letters and digits of a text, each cut to the longest word; some may be empty. The words of a text are those of its runs. */
+/**
+ * The runs of letters and digits of a text, each cut to the longest word; some may be empty. The words of a text are
+ * those of its runs.
+ */
 export function runsOf (text: string): readonly string[] {
   const runs = asciiWords.test(text) ? text.split(noWord) : text.normalize('NFKC').match(run) ?? []
   for (let i = 0; i < runs.length; i++) {

@@ -1,6 +1,6 @@
 /**
- * The numbers of the ranking. Most stand in the middle of ranges in which the figures hardly change, in each of five parts of the servers
- * (docs/search.md).
+ * The numbers of the ranking. Most stand in the middle of ranges in which the figures hardly change, in each of five
+ * parts of the servers (docs/search.md).
  */
 export const tuning = {
   /** How soon more of a term counts no more (k1 of BM25). */
@@ -9,16 +9,23 @@ export const tuning = {
   repetition: 0.8,
   /** What part of the score depends on how much of the question a tool covers. */
   coverage: 0.4,
-  /** How much more a tool counts whose whole name is asked for, and what a synonym counts there: its worth to the power of `exponent`. */
+  /**
+   * How much more a tool counts whose whole name is asked for, and what a synonym counts there: its worth to the power
+   * of `exponent`.
+   */
   name: { whole: 0.6, exponent: 0.7, base: 3 },
   /** What the tools of a server count that the question names. */
   server: 1.6,
   /**
-   * What a tool counts that does the contrary: that changes something for a question that wants to know. What is asked for is a change from
-   * `changing` on, if `telling` is not exceeded: what verbs of such tools are worth in the question.
+   * What a tool counts that does the contrary: that changes something for a question that wants to know. What is asked
+   * for is a change from `changing` on, if `telling` is not exceeded: what verbs of such tools are worth in the
+   * question.
    */
   purpose: { contrary: 0.85, changing: 0.3, telling: 0.5 },
-  /** How rare a word may be; and how far its rarity is that of its most frequent synonym: few say `make`, many say `create`. */
+  /**
+   * How rare a word may be; and how far its rarity is that of its most frequent synonym: few say `make`, many say
+   * `create`.
+   */
   rarity: { least: 3, ofSynonyms: 0.5 },
   /** What a match is worth of an exact one: by the lexicons, */
   same: 0.9,

@@ -32,7 +32,9 @@ export function distance (a: string, b: string, most: number): number {
 
 /** More than the longest word has. */
 const longest = 64
-const rows: [Uint8Array, Uint8Array, Uint8Array] = [new Uint8Array(longest), new Uint8Array(longest), new Uint8Array(longest)]
+const rows: [
+  Uint8Array, Uint8Array, Uint8Array
+] = [new Uint8Array(longest), new Uint8Array(longest), new Uint8Array(longest)]
 
 /** The letters of a word as bits: two words that differ in few letters differ in few bits. */
 export function letters (word: string): number {
@@ -50,8 +52,8 @@ function differing (a: number, b: number): number {
 }
 
 /**
- * Words in the order in which they were added. Their letters stand beside them: by these alone most words are told from another, and
- * reading them in a row takes a tenth of the time that looking into each word does.
+ * Words in the order in which they were added. Their letters stand beside them: by these alone most words are told from
+ * another, and reading them in a row takes a tenth of the time that looking into each word does.
  */
 export class WordList<Entry extends Word = Word> {
   readonly #words: Entry[] = []
@@ -71,7 +73,10 @@ export class WordList<Entry extends Word = Word> {
 
   [Symbol.iterator] (): Iterator<Entry> { return this.#words[Symbol.iterator]() }
 
-  /** @param bits the letters of a word, as `letters` gives them @returns words of which at most `most` letters are not in both */
+  /**
+   * @param bits the letters of a word, as `letters` gives them
+   * @returns words of which at most `most` letters are not in both
+   */
   near (bits: number, most: number): Entry[] {
     const found: Entry[] = []
     for (let i = 0; i < this.#bits.length; i++) {

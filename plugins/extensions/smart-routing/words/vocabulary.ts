@@ -2,8 +2,8 @@ import { heaviest, type Analysis } from './analysis.ts'
 import { letters, WordList, type Word } from './typos.ts'
 
 /**
- * Where a term occurs, with the word as it was first written: slots of tools and weights, packed as `slot << bits | weight`. `gone`: how
- * many of these are being removed.
+ * Where a term occurs, with the word as it was first written: slots of tools and weights, packed as `slot << bits |
+ * weight`. `gone`: how many of these are being removed.
  */
 interface Entry extends Word { places: number[], gone: number }
 

@@ -6,18 +6,20 @@ import { rightsMarkOf } from '../../users/account.ts'
 import type { AuthStep } from '../chain.ts'
 
 /**
- * An access token of the gateway's own authorization server, in `Authorization: Bearer`. It acts as its user, who is read from the
- * settings: demotion, deletion and another password end it at once. Its rights there follow from its scopes.
+ * An access token of the gateway's own authorization server, in `Authorization: Bearer`. It acts as its user, who is
+ * read from the settings: demotion, deletion and another password end it at once. Its rights there follow from its
+ * scopes.
  */
-export const accessToken = (tokens: AccessTokens, config: AddressConfig): AuthStep => (credentials, _routes, snapshot) => {
-  if (snapshot.system.oauthServer?.enabled !== true) return undefined
-  const { headers: { authorization } } = credentials
-  const text = authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
-  const found = text === undefined ? undefined : tokens.find(text, credentials.ip)
-  return found instanceof Promise
-    ? found.then((token) => token && principalOf(token, snapshot, config))
-    : found && principalOf(found, snapshot, config)
-}
+export const accessToken = (tokens: AccessTokens, config: AddressConfig): AuthStep =>
+  (credentials, _routes, snapshot) => {
+    if (snapshot.system.oauthServer?.enabled !== true) return undefined
+    const { headers: { authorization } } = credentials
+    const text = authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
+    const found = text === undefined ? undefined : tokens.find(text, credentials.ip)
+    return found instanceof Promise
+      ? found.then((token) => token && principalOf(token, snapshot, config))
+      : found && principalOf(found, snapshot, config)
+  }
 
 const principals = new WeakMap<Snapshot, WeakMap<StoredToken, Principal>>()
 
@@ -34,8 +36,8 @@ const pathOf = (uri: string | undefined): string =>
   uri !== undefined && URL.canParse(uri) ? new URL(uri).pathname.replace(/\/+$/, '') : ''
 
 /**
- * The path of a resource, as requests for it arrive here: a proxy has taken off what the public base has in front of the base path. A
- * resource without a path is all of the gateway.
+ * The path of a resource, as requests for it arrive here: a proxy has taken off what the public base has in front of
+ * the base path. A resource without a path is all of the gateway.
  * @param base the public base
  */
 function audienceOf (resource: string | undefined, base: string | undefined, basePath: string): { audience?: string } {

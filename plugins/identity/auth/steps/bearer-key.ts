@@ -6,16 +6,21 @@ import { counts } from '../../keys/rights.ts'
 import type { RequestCredentials, AuthStep } from '../chain.ts'
 
 /**
- * A bearer key, in the header that `routing.bearerAuthHeaderName` names, with or without `Bearer `; outside of the MCP routes also in
- * `Authorization`. The management API accepts unscoped system keys only.
+ * A bearer key, in the header that `routing.bearerAuthHeaderName` names, with or without `Bearer `; outside of the MCP
+ * routes also in `Authorization`. The management API accepts unscoped system keys only.
  */
 export const bearerKey = (keys: Keys): AuthStep => ({ headers }, routes, snapshot) => {
   const name = headerOf(snapshot)
   const named = headers[name]
-  const key = typeof named === 'string' ? keys.find(/^bearer +(.+)$/i.exec(named)?.[1]?.trim() ?? named.trim()) : undefined
+  const key = typeof named === 'string'
+    ? keys.find(/^bearer +(.+)$/i.exec(named)?.[1]?.trim() ?? named.trim())
+    : undefined
   if (routes === 'mcp') return key && used(keys, key, principalOf(key, snapshot))
   const { authorization } = headers
-  const bearer = name === 'authorization' || authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
+  const bearer = name === 'authorization' ||
+    authorization === undefined
+    ? undefined
+    : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
   // `Authorization` takes precedence, as everywhere else on these routes.
   for (const each of [bearer === undefined ? undefined : keys.find(bearer), key]) {
     const principal = each && used(keys, each, routes === 'api' ? managerOf(each) : principalOf(each, snapshot))
@@ -25,9 +30,13 @@ export const bearerKey = (keys: Keys): AuthStep => ({ headers }, routes, snapsho
 }
 
 /** The reason why the management API refuses a valid key, as a sentence; undefined: no key was sent. */
-export function restrictionOf (keys: Keys, headers: RequestCredentials['headers'], snapshot: Snapshot): string | undefined {
+export function restrictionOf (
+  keys: Keys, headers: RequestCredentials['headers'], snapshot: Snapshot
+): string | undefined {
   for (const sent of [headers.authorization, headers[headerOf(snapshot)]]) {
-    const key = typeof sent === 'string' ? keys.find(/^bearer +(.+)$/i.exec(sent)?.[1]?.trim() ?? sent.trim()) : undefined
+    const key = typeof sent === 'string'
+      ? keys.find(/^bearer +(.+)$/i.exec(sent)?.[1]?.trim() ?? sent.trim())
+      : undefined
     if (key?.kind === 'user') return 'This is a user key, which opens MCP only. '
     if (key && (key.accessType ?? 'all') !== 'all') return 'This key has a scope, and so opens MCP only. '
   }
@@ -76,7 +85,9 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
   const common = {
     key: `${keyPrefix}${key.id}`,
     credential: credentialOf(key),
-    grant: accessType === 'all' ? undefined : { accessType, groups: key.allowedGroups ?? [], servers: key.allowedServers ?? [] }
+    grant: accessType === 'all'
+      ? undefined
+      : { accessType, groups: key.allowedGroups ?? [], servers: key.allowedServers ?? [] }
   }
   if (key.kind !== 'user') return { ...common, kind: 'system-key', user: key.owner ?? common.key, isAdmin: true }
   const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)

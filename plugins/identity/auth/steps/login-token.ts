@@ -12,18 +12,19 @@ import type { AuthStep, RequestCredentials } from '../chain.ts'
 export interface LoginClaims { sub: string, mark: string }
 
 /**
- * A login token, in `x-auth-token`; on the management API also in `?token=`, which on the open routes is an argument of the tool. The user
- * is read from the settings: demotion, deletion and another password take effect at once.
+ * A login token, in `x-auth-token`; on the management API also in `?token=`, which on the open routes is an argument of
+ * the tool. The user is read from the settings: demotion, deletion and another password take effect at once.
  */
-export const loginToken = (claimsOf: (token: string) => LoginClaims | undefined): AuthStep => ({ headers, query }, routes, snapshot) => {
-  if (routes === 'mcp') return undefined
-  for (const token of [headers['x-auth-token'], routes === 'api' ? query.token : undefined]) {
-    const claims = typeof token === 'string' ? claimsOf(token) : undefined
-    const principal = claims && principalOf(claims, snapshot)
-    if (principal) return principal
+export const loginToken = (claimsOf: (token: string) => LoginClaims | undefined): AuthStep =>
+  ({ headers, query }, routes, snapshot) => {
+    if (routes === 'mcp') return undefined
+    for (const token of [headers['x-auth-token'], routes === 'api' ? query.token : undefined]) {
+      const claims = typeof token === 'string' ? claimsOf(token) : undefined
+      const principal = claims && principalOf(claims, snapshot)
+      if (principal) return principal
+    }
+    return undefined
   }
-  return undefined
-}
 
 function principalOf (claims: LoginClaims, { users }: Snapshot): Principal | undefined {
   const user = users.get(claims.sub)
@@ -43,8 +44,8 @@ const sameMark = (one: unknown, other: string): boolean =>
   typeof one === 'string' && one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
 /**
- * The credential of this machine's command line: made at each start, and kept in a file that only the gateway's user may read. It has the
- * rights of an admin on the management API, from a loopback address and not through a proxy.
+ * The credential of this machine's command line: made at each start, and kept in a file that only the gateway's user
+ * may read. It has the rights of an admin on the management API, from a loopback address and not through a proxy.
  * @param token undefined: there is none
  */
 export function localCredential (token: string | undefined): AuthStep {

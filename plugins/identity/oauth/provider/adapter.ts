@@ -29,13 +29,14 @@ const rotated = new WeakMap<KoaContextWithOIDC, IssuedToken>()
 const seconds = (ms: number): number => Math.floor(ms / 1_000)
 
 /**
- * Whether a request may get a refresh token. A client may add the grant type (RFC 7592) after its user has consented: then what holds is
- * what the client was registered for at the consent.
+ * Whether a request may get a refresh token. A client may add the grant type (RFC 7592) after its user has consented:
+ * then what holds is what the client was registered for at the consent.
  */
 export function isRefreshable (ctx: KoaContextWithOIDC): boolean {
   const consent = ctx.oidc.result?.consent as Partial<GivenConsent> | undefined
   const source = presented.get(ctx) as { isRefreshable?: boolean } | undefined
-  return ctx.oidc.client?.grantTypeAllowed('refresh_token') === true && (consent?.isRefreshable ?? source?.isRefreshable ?? true)
+  return ctx.oidc.client?.grantTypeAllowed('refresh_token') === true &&
+    (consent?.isRefreshable ?? source?.isRefreshable ?? true)
 }
 
 /** The request that the library is serving. */
@@ -58,7 +59,10 @@ const none: Adapter = {
   revokeByGrantId: unused
 }
 
-/** The library's storage, over our ports: secrets are stored as hashes only. @returns the adapter of a model, by its name */
+/**
+ * The library's storage, over our ports: secrets are stored as hashes only.
+ * @returns the adapter of a model, by its name
+ */
 export const adapterOn = (storage: AuthorizationStorage) => (model: string): Adapter => {
   switch (model) {
     case 'AuthorizationCode': return codesOn(storage)
@@ -72,7 +76,10 @@ export const adapterOn = (storage: AuthorizationStorage) => (model: string): Ada
   }
 }
 
-/** Authorization codes are grants that are taken once. A second taker ends all that was issued for the code (RFC 6749, section 4.1.2). */
+/**
+ * Authorization codes are grants that are taken once. A second taker ends all that was issued for the code (RFC 6749,
+ * section 4.1.2).
+ */
 const codesOn = ({ grants, revoke }: AuthorizationStorage): Adapter => ({
   ...none,
   upsert: async (code, { jti: _, ...payload }) => {
@@ -89,24 +96,32 @@ const codesOn = ({ grants, revoke }: AuthorizationStorage): Adapter => ({
   }
 })
 
-/** Access and refresh tokens. A refresh token is swapped for its successors in one step, so that one of all who present it is first. */
+/**
+ * Access and refresh tokens. A refresh token is swapped for its successors in one step, so that one of all who present
+ * it is first.
+ */
 function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
   const { tokens, clients, consents, revoke, endRevoked, stands } = storage
   /** Only issuing a token marks a client as used; a request that merely names its id does not. */
   const touch = (clientId: string): void => { void clients.touch(clientId, Date.now()) }
 
   /** Stores the first tokens of an authorization. @throws InvalidGrant when its consent was withdrawn meanwhile */
-  const issue = async (issued: IssuedToken, { grantId: family = '', clientId = '', accountId = '' }: AdapterPayload): Promise<void> => {
+  const issue = async (
+    issued: IssuedToken, { grantId: family = '', clientId = '', accountId = '' }: AdapterPayload
+  ): Promise<void> => {
     const account = parseAccountId(accountId)
     await tokens.put({ family, clientId, ...account }, [issued])
-    // Between code and tokens, the client or the consent may have been removed: that has revoked tokens which existed then.
+    // Between code and tokens, the client or the consent may have been removed: that has revoked tokens which existed
+    // then.
     if (await consents.find(account.username, clientId)) { touch(clientId); return }
     await revoke(family)
     throw new failures.InvalidGrant('the user has withdrawn the authorization')
   }
 
   /** Swaps a refresh token for its successors, once both are made. @throws InvalidGrant when it was used already */
-  const rotate = async (ctx: KoaContextWithOIDC, former: { jti: string, grantId?: string }, issued: IssuedToken): Promise<void> => {
+  const rotate = async (
+    ctx: KoaContextWithOIDC, former: { jti: string, grantId?: string }, issued: IssuedToken
+  ): Promise<void> => {
     const other = rotated.get(ctx)
     if (other === undefined) { rotated.set(ctx, issued); return }
     const outcome = await tokens.swap(sha256(former.jti), [other, issued])
@@ -148,7 +163,9 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
 
 const accountOf = ({ username = '', mark = '' }: StoredToken): string => accountId({ username, mark })
 
-function toIssued (token: string, kind: TokenKind, { scope = '', exp = 0, aud, resource }: AdapterPayload): IssuedToken {
+function toIssued (
+  token: string, kind: TokenKind, { scope = '', exp = 0, aud, resource }: AdapterPayload
+): IssuedToken {
   const [only] = [(kind === 'access' ? aud : resource) ?? []].flat()
   return { hash: sha256(token), kind, scope, ...(only === undefined ? {} : { resource: only }), expiresAt: exp * 1_000 }
 }
@@ -184,8 +201,9 @@ function derivedGrant (id: string): AdapterPayload | undefined {
 }
 
 /**
- * A client in the library's terms. Its secret is known as a hash only, with which the library compares (`provider.ts`). Its scopes are left
- * out: they follow the settings, and the library would refuse the whole client for one that it does not know.
+ * A client in the library's terms. Its secret is known as a hash only, with which the library compares (`provider.ts`).
+ * Its scopes are left out: they follow the settings, and the library would refuse the whole client for one that it does
+ * not know.
  */
 function clientPayload (client: OAuthClient | undefined): AdapterPayload | undefined {
   if (!client) return undefined
@@ -218,7 +236,13 @@ function loginStatesOn ({ loginStates, stands }: AuthorizationStorage, kind: 'se
     if (state?.kind !== kind) return undefined
     const payload = state.value as AdapterPayload
     if (payload.accountId !== undefined && !stands(payload.accountId)) return undefined
-    return { ...payload, jti: id, ...(payload.returnTo === undefined ? {} : { returnTo: payload.returnTo.replace(idPlaceholder, id) }) }
+    return {
+      ...payload,
+      jti: id,
+      ...(payload.returnTo === undefined
+        ? {}
+        : { returnTo: payload.returnTo.replace(idPlaceholder, id) })
+    }
   }
   return {
     ...none,
@@ -233,7 +257,8 @@ function loginStatesOn ({ loginStates, stands }: AuthorizationStorage, kind: 'se
       const username = account === undefined ? undefined : parseAccountId(account).username
       // The uid of an interaction is its id.
       const uid = kind === 'session' ? payload.uid : undefined
-      await loginStates.put(sha256(id), { kind, uid, username, value, createdAt: Date.now() }, Date.now() + expiresIn * 1_000)
+      await loginStates.put(sha256(id), { kind, uid, username, value, createdAt: Date.now() }, Date.now() +
+        expiresIn * 1_000)
     },
     find: async (id) => payloadOf(id, await loginStates.find(sha256(id))),
     findByUid: async (uid) => payloadOf('', await loginStates.findByUid(uid)),

@@ -9,14 +9,19 @@ export interface Problem { readonly error: string, readonly error_description?: 
 export interface CorrectionDeps {
   /** Makes the page for an error that is not told to the client. */
   readonly problemPage: (problem: Problem, status: number) => Page
-  /** Makes the page for an error of which the client is told if its user wants that. @param href the address of the client */
+  /**
+   * Makes the page for an error of which the client is told if its user wants that.
+   * @param href the address of the client
+   */
   readonly refusalPage: (problem: Problem, status: number, client: PageClient, href: string) => Page
   /** Whether an admin made a client. @throws StorageError */
   readonly isAdmins: (clientId: string) => Promise<boolean>
 }
 
 /** Parameters of OpenID Connect that mean nothing without an ID token. */
-const unusedParameters = ['response_mode', 'nonce', 'claims', 'claims_locales', 'max_age', 'id_token_hint', 'acr_values']
+const unusedParameters = [
+  'response_mode', 'nonce', 'claims', 'claims_locales', 'max_age', 'id_token_hint', 'acr_values'
+]
 
 type Context = Parameters<Parameters<Provider['use']>[0]>[0]
 
@@ -56,8 +61,9 @@ function sendPage (ctx: Context, { html, headers, status }: Page): void {
 }
 
 /**
- * Shows a page in place of a redirect that tells a client of an error before its user was asked anything: anybody can register a client,
- * and would have a redirector that looks like this gateway (RFC 9700, section 4.11.2). Clients that an admin made are told.
+ * Shows a page in place of a redirect that tells a client of an error before its user was asked anything: anybody can
+ * register a client, and would have a redirector that looks like this gateway (RFC 9700, section 4.11.2). Clients that
+ * an admin made are told.
  */
 async function holdBack (ctx: Context, { isAdmins, refusalPage }: CorrectionDeps): Promise<void> {
   const { oidc } = ctx as Partial<KoaContextWithOIDC>
@@ -71,13 +77,21 @@ async function holdBack (ctx: Context, { isAdmins, refusalPage }: CorrectionDeps
   const status = isAway ? 503 : isFault ? 500 : 400
   const problem = isAway ? away : { error, error_description: searchParams.get('error_description') ?? undefined }
   ctx.remove('location')
-  sendPage(ctx, refusalPage(problem, status, { name: client.clientName ?? client.clientId, redirectUri: location }, location))
+  sendPage(
+    ctx, refusalPage(problem, status, { name: client.clientName ?? client.clientId, redirectUri: location }, location)
+  )
 }
 
-/** Where an answer redirects to; empty for any other. Koa returns undefined for a header that is not set, whatever its types say. */
-const locationOf = ({ response }: Pick<Context, 'response'>): string => (response.get('location') as string | undefined) ?? ''
+/**
+ * Where an answer redirects to; empty for any other. Koa returns undefined for a header that is not set, whatever its
+ * types say.
+ */
+const locationOf = ({ response }: Pick<Context, 'response'>): string =>
+  (response.get('location') as string | undefined) ?? ''
 
-/** The library answers unsupported response types in the fragment, where a client that waits for a code does not look. */
+/**
+ * The library answers unsupported response types in the fragment, where a client that waits for a code does not look.
+ */
 function errorsIntoQuery (ctx: Context): void {
   const location = locationOf(ctx)
   if (!location.includes('#')) return
@@ -87,7 +101,11 @@ function errorsIntoQuery (ctx: Context): void {
   ctx.set('location', url.href)
 }
 
-const away: Problem = { error: 'temporarily_unavailable', error_description: 'The storage cannot be used now; try again in a moment' }
+const away: Problem = {
+  error: 'temporarily_unavailable',
+  error_description: 'The storage cannot be used now; try ' +
+  'again in a moment'
+}
 
 /** An answer while the storage is away, unless the client is told of it by a redirect. Browsers get a page. */
 export function answerAway (ctx: KoaContextWithOIDC): void {

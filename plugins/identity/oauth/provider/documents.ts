@@ -5,7 +5,10 @@ import { OAuthError } from '../../../base/errors/index.ts'
 import { checkRedirectUris } from '../client-metadata.ts'
 import { identityLimits } from '../../limits.ts'
 
-/** Checks what a Client ID Metadata Document states; clients in the storage were checked before. @throws InvalidClientMetadata */
+/**
+ * Checks what a Client ID Metadata Document states; clients in the storage were checked before.
+ * @throws InvalidClientMetadata
+ */
 export function checkDocument (metadata: Record<string, unknown>): void {
   if (typeof metadata.client_id !== 'string' || !metadata.client_id.startsWith('https://')) return
   metadata.application_type = 'native'
@@ -20,20 +23,26 @@ export function checkDocument (metadata: Record<string, unknown>): void {
 }
 
 /** A media type of JSON (draft-ietf-oauth-client-id-metadata-document, section 4.1; RFC 6839, section 3.1). */
-const isJson = (type: string | undefined): boolean => /^application\/(?:[\w.!#$&^+-]+\+)?json *(?:;|$)/i.test(type?.trim() ?? '')
+const isJson = (type: string | undefined): boolean =>
+  /^application\/(?:[\w.!#$&^+-]+\+)?json *(?:;|$)/i.test(type?.trim() ?? '')
 
 /**
- * Fetches a Client ID Metadata Document, as from an address that a stranger gave: it must be public, the answer must be JSON, and no
- * redirect is followed, since the address is the identity of the client.
+ * Fetches a Client ID Metadata Document, as from an address that a stranger gave: it must be public, the answer must be
+ * JSON, and no redirect is followed, since the address is the identity of the client.
  */
 export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string): Promise<Response> {
-  const options = { trusted: false, owner: 'clients of the authorization server', maxSize: identityLimits.oauth.document, timeout: 5_000 }
+  const options = {
+    trusted: false, owner: 'clients of the authorization server', maxSize: identityLimits.oauth.document, timeout: 5_000
+  }
   const { status, headers, body } = await outbound.fetch(url, {
     ...options,
     headers: { accept: 'application/json' },
     answersRedirects: 'all'
   })
-  if (status === 200 && !isJson(headers['content-type'])) throw new Error('the answer is not of the media type application/json')
+  if (status === 200 && !isJson(headers['content-type'])) {
+    throw new Error('the answer is not of the media type ' +
+    'application/json')
+  }
   const kept = ['content-type', 'cache-control', 'expires'].flatMap((name): Array<[string, string]> => {
     const value = headers[name]
     return typeof value === 'string' ? [[name, value]] : []

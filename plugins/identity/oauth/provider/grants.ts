@@ -5,7 +5,8 @@ import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Consent } from '../../../../db/ports.ts'
 
 /** An earlier consent that spares the user the question. */
-export type RememberedConsent = (accountId: string, clientId: string) => Promise<Pick<Consent, 'scope' | 'resource'> | undefined>
+export type RememberedConsent =
+  (accountId: string, clientId: string) => Promise<Pick<Consent, 'scope' | 'resource'> | undefined>
 
 /** The consent that a user has just given. */
 export interface GivenConsent {
@@ -15,7 +16,9 @@ export interface GivenConsent {
 }
 
 /** The grant of an authorization request: what the user has just allowed, or has allowed before. */
-export async function loadGrant (provider: Provider, ctx: KoaContextWithOIDC, remembered: RememberedConsent): Promise<Grant | undefined> {
+export async function loadGrant (
+  provider: Provider, ctx: KoaContextWithOIDC, remembered: RememberedConsent
+): Promise<Grant | undefined> {
   const { client, account, result } = ctx.oidc
   if (!client || !account) return undefined
   const given = result?.consent as Partial<GivenConsent> | undefined
@@ -65,8 +68,8 @@ export function requestOf (raw: IncomingMessage): FastifyRequest {
 }
 
 /**
- * Makes a request look as if it had come to the address of the issuer: the library builds its URLs from the request, which a caller
- * could make say anything.
+ * Makes a request look as if it had come to the address of the issuer: the library builds its URLs from the request,
+ * which a caller could make say anything.
  */
 export function addressTo (issuer: string, raw: IncomingMessage): void {
   const { host, protocol } = new URL(issuer)

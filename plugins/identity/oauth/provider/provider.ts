@@ -1,6 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { Provider, errors as failures, interactionPolicy, type Configuration, type KoaContextWithOIDC } from 'oidc-provider'
+import {
+  Provider, errors as failures, interactionPolicy, type Configuration, type KoaContextWithOIDC
+} from 'oidc-provider'
 import { StorageError } from '../../../../db/store.ts'
 import { credentialPrefixes } from '../../../../schemas/credential-prefixes.ts'
 import { errors } from '../../../base/errors/index.ts'
@@ -23,7 +25,10 @@ export interface ProviderDeps extends CorrectionDeps {
   /** The scopes that a client may be granted. */
   readonly scopesOf: (clientId: string) => Promise<readonly string[]>
   readonly consent: RememberedConsent
-  /** Checks the secret of a client, unless there were too many failures. @throws TooManyFailures, TooManyRequests, StorageAway */
+  /**
+   * Checks the secret of a client, unless there were too many failures.
+   * @throws TooManyFailures, TooManyRequests, StorageAway
+   */
   readonly checkSecret: (raw: IncomingMessage, clientId: string, check: () => boolean) => Promise<boolean>
   /** Counts a registration of a client. @throws TooManyRequests, StorageAway */
   readonly countRegistration: (raw: IncomingMessage) => Promise<void>
@@ -35,8 +40,8 @@ const sessionLifetime = 8 * 3_600
 const interactionLifetime = 10 * 60
 
 /**
- * The library that runs the endpoints of authorization, token and revocation, for one issuer. It was made
- * for OpenID Connect: where its behaviour differs from OAuth 2.1, `corrections.ts` changes it, and no ID tokens are issued.
+ * The library that runs the endpoints of authorization, token and revocation, for one issuer. It was made for OpenID
+ * Connect: where its behaviour differs from OAuth 2.1, `corrections.ts` changes it, and no ID tokens are issued.
  */
 export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   const { storage, settings, outbound } = deps
@@ -49,7 +54,12 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     responseTypes: ['code'],
     // Signs nothing, but has to be there.
     jwks: {
-      keys: [{ ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'ES256' }]
+      keys: [{
+        ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+          .export({ format: 'jwk' }),
+        use: 'sig',
+        alg: 'ES256'
+      }]
     },
     clientDefaults: {
       id_token_signed_response_alg: 'ES256',
@@ -61,7 +71,9 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     // Checked where the library knows the redirect URI already.
     extraParams: {
       state: async (ctx, value, { clientId }) => {
-        if (settings().requireState && value === undefined) throw new failures.InvalidRequest('missing required parameter "state"')
+        if (settings().requireState && value === undefined) {
+          throw new failures.InvalidRequest('missing required parameter "state"')
+        }
         // The user would be asked to allow nothing.
         const [possible, asked] = [await deps.scopesOf(clientId), ctx.oidc.requestParamScopes]
         if (possible.some((scope) => asked.has(scope))) return
@@ -112,7 +124,8 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
         allowFetch: async (ctx: KoaContextWithOIDC | undefined) => {
           if (!documentsAllowed(settings())) return false
           if (!ctx) return true
-          // The library looks for the client again to tell it of an error, also of the one that its document cannot be had.
+          // The library looks for the client again to tell it of an error, also of the one that its document cannot be
+          // had.
           if (fetched.has(ctx.req)) return false
           fetched.add(ctx.req)
           await countFetch(deps, ctx)
@@ -125,8 +138,12 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
         useGrantedResource: () => true,
         defaultResource: (_ctx, _client, oneOf) => oneOf?.[0] ?? issuer,
         getResourceServerInfo: async (_ctx, resource, client) => {
-          if (resourcePath(issuer, resource) === undefined) throw new failures.InvalidTarget('"resource" is not one of this gateway')
-          return { scope: (await deps.scopesOf(client.clientId)).join(' '), audience: resource, accessTokenFormat: 'opaque' }
+          if (resourcePath(issuer, resource) === undefined) {
+            throw new failures.InvalidTarget('"resource" is not one of this gateway')
+          }
+          return {
+            scope: (await deps.scopesOf(client.clientId)).join(' '), audience: resource, accessTokenFormat: 'opaque'
+          }
         }
       }
     }
@@ -196,13 +213,17 @@ function cookiesOf (issuer: string): Configuration['cookies'] {
   const prefix = protocol === 'https:' && pathname === '/' ? '__Host-' : ''
   return {
     names: { session: `${prefix}tool-hub-session`, interaction: 'tool-hub-interaction', resume: 'tool-hub-resume' },
-    // Cookies do not tell ports apart: with the path `/`, a client on this computer would get the session with its code.
+    // Cookies do not tell ports apart: with the path `/`, a client on this computer would get the session with its
+    // code.
     long: { ...options, path: prefix === '' ? `${pathname.replace(/\/$/, '')}/oauth` : pathname },
     short: options
   }
 }
 
-/** The library's reasons to ask a user, without the one that asks again for each client on the user's device: `loadGrant` decides. */
+/**
+ * The library's reasons to ask a user, without the one that asks again for each client on the user's device:
+ * `loadGrant` decides.
+ */
 function policy (): ReturnType<typeof interactionPolicy.base> {
   const prompts = interactionPolicy.base()
   prompts.get('consent')?.checks.remove('native_client_prompt')

@@ -67,7 +67,8 @@ export class GithubProvider implements IdentityProvider {
     // The number stays with an account; its name may be given up, and taken by somebody else.
     const id: unknown = 'id' in user ? user.id : undefined
     if (typeof id !== 'number' || !Number.isSafeInteger(id)) throw this.#client.failure('does not say who its user is')
-    const primary = (Array.isArray(emails) ? emails as Array<Record<string, unknown> | null> : []).find((each) => each?.primary === true)
+    const primary = (Array.isArray(emails) ? emails as Array<Record<string, unknown> | null> : []).find((each) =>
+      each?.primary === true)
     const email = nonEmptyText(primary?.email)
     return {
       provider: this.id,

@@ -23,7 +23,8 @@ interface Metadata {
 }
 
 /** Algorithms with a public key. Those with a shared secret, and `none`, are never accepted. */
-const isAsymmetric = (alg: unknown): alg is string => typeof alg === 'string' && /^(RS|PS|ES)(256|384|512)$|^EdDSA$|^Ed25519$/.test(alg)
+const isAsymmetric = (alg: unknown): alg is string =>
+  typeof alg === 'string' && /^(RS|PS|ES)(256|384|512)$|^EdDSA$|^Ed25519$/.test(alg)
 
 /** A provider of OpenID Connect, by the authorization code flow. Its metadata is read when it is first needed. */
 export class OidcProvider implements IdentityProvider {
@@ -57,7 +58,10 @@ export class OidcProvider implements IdentityProvider {
 
   async checkIssuer (iss: string | undefined): Promise<void> {
     const { issuer, sendsIssuer } = await this.#load()
-    if (iss === undefined ? sendsIssuer : iss !== issuer) throw new errors.Forbidden('This answer is of another login provider')
+    if (iss === undefined ? sendsIssuer : iss !== issuer) {
+      throw new errors.Forbidden('This answer is of another ' +
+      'login provider')
+    }
   }
 
   async identify ({ code, codeVerifier, redirectUri, nonce }: AuthorizationResponse): Promise<Person> {
@@ -94,7 +98,9 @@ export class OidcProvider implements IdentityProvider {
   }
 
   /** The claims of an ID token, verified (OpenID Connect Core, section 3.1.3.7). @throws Forbidden */
-  async #claimsOf ({ issuer, algorithms, keys }: Metadata, token: string | undefined, nonce: string): Promise<Record<string, unknown>> {
+  async #claimsOf (
+    { issuer, algorithms, keys }: Metadata, token: string | undefined, nonce: string
+  ): Promise<Record<string, unknown>> {
     const { verifyProviderIdToken } = await import('better-auth/oauth2')
     let failed: unknown
     const jwks = async (header: KeyHeader): Promise<KeyObject> => {
@@ -139,7 +145,8 @@ export class OidcProvider implements IdentityProvider {
     }
     const [issuer, authorizationEndpoint] = [nonEmptyText(document.issuer), address('authorization_endpoint')]
     const [tokenEndpoint, keys] = [address('token_endpoint'), address('jwks_uri')]
-    if (issuer === undefined || authorizationEndpoint === undefined || tokenEndpoint === undefined || keys === undefined) {
+    if (issuer === undefined || authorizationEndpoint === undefined || tokenEndpoint === undefined ||
+        keys === undefined) {
       throw this.#client.failure('has no complete discovery document')
     }
     const algorithms = listOf(document.id_token_signing_alg_values_supported).filter(isAsymmetric)
@@ -204,7 +211,9 @@ export class KeySet {
     this.#fetched = performance.now()
     const loading = this.#client.get(this.#url).then((answer) => {
       const keys: unknown = 'keys' in answer ? answer.keys : undefined
-      return Array.isArray(keys) ? keys.filter((key): key is Record<string, unknown> => typeof key === 'object' && key !== null) : []
+      return Array.isArray(keys)
+        ? keys.filter((key): key is Record<string, unknown> => typeof key === 'object' && key !== null)
+        : []
     })
     this.#keys = loading
     loading.catch(() => { if (this.#keys === loading) this.#keys = undefined })

@@ -27,7 +27,10 @@ export interface AuthorizationRequest {
 /** A provider's answer to it. */
 export interface AuthorizationResponse extends Omit<AuthorizationRequest, 'state'> { readonly code: string }
 
-/** A provider of identities. Every method may throw UpstreamFailed or UpstreamSlow, whose sentences hold nothing that the provider sent. */
+/**
+ * A provider of identities. Every method may throw UpstreamFailed or UpstreamSlow, whose sentences hold nothing that
+ * the provider sent.
+ */
 export interface IdentityProvider {
   readonly id: string
   /** For people. */
@@ -41,7 +44,8 @@ export interface IdentityProvider {
 }
 
 type Get = (url: string, headers?: Record<string, string>) => Promise<Record<string, unknown> | readonly unknown[]>
-type Post = (url: string, fields: Record<string, string>, headers?: Record<string, string>) => Promise<Record<string, unknown>>
+type Post = (url: string, fields: Record<string, string>, headers?: Record<string, string>) =>
+Promise<Record<string, unknown>>
 
 /** Requests to one provider, under the outbound rules for addresses that an admin configured. */
 export class ProviderClient {
@@ -54,7 +58,8 @@ export class ProviderClient {
   }
 
   /** A JSON document. @throws UpstreamFailed, UpstreamSlow */
-  readonly get: Get = async (url, headers = {}) => await this.#fetch(url, { headers: { accept: 'application/json', ...headers } })
+  readonly get: Get = async (url, headers = {}) =>
+    await this.#fetch(url, { headers: { accept: 'application/json', ...headers } })
 
   /** The JSON answer to a form. @throws UpstreamFailed, UpstreamSlow */
   readonly post: Post = async (url, fields, headers = {}) => {
@@ -77,10 +82,14 @@ export class ProviderClient {
     options: { method?: 'POST', headers: Record<string, string>, body?: string }
   ): Promise<Record<string, unknown> | readonly unknown[]> {
     const { status, body } = await this.#outbound
-      .fetch(url, { trusted: true, maxSize: identityLimits.social.answer, timeout: identityLimits.social.timeout, ...options })
+      .fetch(url,
+        { trusted: true, maxSize: identityLimits.social.answer, timeout: identityLimits.social.timeout, ...options })
       .catch((error: unknown) => {
         if (!(error instanceof UpstreamError)) throw error
-        if (error.fault === 'timeout') throw new errors.UpstreamSlow(`The login provider ${this.#name} did not answer in time`)
+        if (error.fault === 'timeout') {
+          throw new errors.UpstreamSlow(`The login provider ${this.#name} did not ` +
+          'answer in time')
+        }
         throw this.failure('cannot be reached', error)
       })
     if (status < 200 || status > 299) throw this.failure(`answered with status ${status}`)
@@ -93,7 +102,8 @@ export class ProviderClient {
 }
 
 /** A text that says something. */
-export const nonEmptyText = (value: unknown): string | undefined => typeof value === 'string' && value !== '' ? value : undefined
+export const nonEmptyText = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined
 
 /** An address with parameters in its query, beside those that it has. */
 export function withQuery (address: string, params: Readonly<Record<string, string | undefined>>): URL {

@@ -39,7 +39,8 @@ export interface ArchiveEntry {
 }
 
 /** A name as it is shown in a message. */
-export const quoteEntryName = (name: string): string => JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)
+export const quoteEntryName = (name: string): string =>
+  JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -70,7 +71,10 @@ function pathProblem (path: string, bounds: ArchiveBounds): string | undefined {
 /** Two names are the same file on some system when they are equal in this form. */
 const folded = (path: string): string => path.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC')
 
-/** The paths of an archive: each is valid, and no two of them are one file on a system that ignores case or normalizes Unicode. */
+/**
+ * The paths of an archive: each is valid, and no two of them are one file on a system that ignores case or normalizes
+ * Unicode.
+ */
 export class Names {
   readonly #bounds: ArchiveBounds
   /** By folded path. `isStated`: it has an entry, and is not only part of another one's path. */
@@ -84,7 +88,9 @@ export class Names {
   add (path: string, isFolder: boolean): void {
     const problem = pathProblem(path, this.#bounds)
     if (problem !== undefined) throw new ArchiveError(`the path ${quoteEntryName(path)} ${problem}`)
-    for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) this.#put(path.slice(0, at), true, false)
+    for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) {
+      this.#put(path.slice(0, at), true, false)
+    }
     this.#put(path, isFolder, true)
   }
 

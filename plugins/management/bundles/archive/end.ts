@@ -1,7 +1,9 @@
 import type { FileHandle } from 'node:fs/promises'
 import { ArchiveError } from './archive.ts'
 
-/** The end of central directory record (APPNOTE 4.3.16): its size without a comment, and the max size of the comment. */
+/**
+ * The end of central directory record (APPNOTE 4.3.16): its size without a comment, and the max size of the comment.
+ */
 const recordSize = 22
 const maxComment = 0xffff
 const endSignature = 0x06054b50
@@ -23,8 +25,8 @@ async function readPart (file: FileHandle, at: number, length: number): Promise<
 }
 
 /**
- * Finds the end of a zip archive. Parts of other archives, ZIP64 and bytes behind the archive are refused: readers of archives differ in
- * what they make of them.
+ * Finds the end of a zip archive. Parts of other archives, ZIP64 and bytes behind the archive are refused: readers of
+ * archives differ in what they make of them.
  * @throws ArchiveError
  */
 export async function findEnd (file: FileHandle): Promise<ArchiveEnd> {
@@ -34,12 +36,17 @@ export async function findEnd (file: FileHandle): Promise<ArchiveEnd> {
   let at = length - recordSize
   while (at >= 0 && tail.readUInt32LE(at) !== endSignature) at--
   if (at < 0) throw new ArchiveError('it is no zip archive, or is cut off')
-  if (at + recordSize + tail.readUInt16LE(at + 20) !== length) throw new ArchiveError('there are other bytes behind the archive')
+  if (at + recordSize + tail.readUInt16LE(at + 20) !== length) {
+    throw new ArchiveError('there are other bytes behind ' +
+    'the archive')
+  }
   if (at >= zip64LocatorSize && tail.readUInt32LE(at - zip64LocatorSize) === zip64LocatorSignature) {
     throw new ArchiveError('it is in the ZIP64 format, which no bundle needs')
   }
   const [disk, directoryDisk, onDisk, entries] = [4, 6, 8, 10].map((offset) => tail.readUInt16LE(at + offset))
-  if (disk !== 0 || directoryDisk !== 0 || onDisk !== entries) throw new ArchiveError('it is a part of a larger archive')
+  if (disk !== 0 || directoryDisk !== 0 || onDisk !== entries) {
+    throw new ArchiveError('it is a part of a larger archive')
+  }
   const directorySize = tail.readUInt32LE(at + 12)
   const directoryAt = tail.readUInt32LE(at + 16)
   const endAt = size - length + at
@@ -50,7 +57,10 @@ export async function findEnd (file: FileHandle): Promise<ArchiveEnd> {
 /** A signature of the MCPB format is behind the archive: header, length (four bytes), PKCS #7, footer. */
 const signature = { header: 'MCPB_SIG_V1', footer: 'MCPB_SIG_END', max: 1024 * 1024 } as const
 
-/** Cuts a signature off a file, so that a zip archive is left. The signature is not verified. @returns whether there was one */
+/**
+ * Cuts a signature off a file, so that a zip archive is left. The signature is not verified.
+ * @returns whether there was one
+ */
 export async function cutSignature (file: FileHandle): Promise<boolean> {
   const { size } = await file.stat()
   const length = Math.min(size, signature.max)

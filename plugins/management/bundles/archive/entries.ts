@@ -12,11 +12,13 @@ const extra = { zip64: 0x0001, unix: 0x000d, unicodePath: 0x7075, asiUnix: 0x756
 const fileType = { mask: 0o170000, none: 0, file: 0o100000, folder: 0o040000 } as const
 
 /**
- * Reads the headers of all entries of a zip archive, and checks them: paths, kinds, sizes as they are stated, local headers against the
- * central directory, and that no two entries share bytes. Inflated bytes are counted by `extract`.
+ * Reads the headers of all entries of a zip archive, and checks them: paths, kinds, sizes as they are stated, local
+ * headers against the central directory, and that no two entries share bytes. Inflated bytes are counted by `extract`.
  * @throws ArchiveError
  */
-export async function readEntries (file: FileHandle, bounds: ArchiveBounds, signal: AbortSignal): Promise<ArchiveEntry[]> {
+export async function readEntries (
+  file: FileHandle, bounds: ArchiveBounds, signal: AbortSignal
+): Promise<ArchiveEntry[]> {
   const end = await findEnd(file)
   if (end.entries > bounds.entries) throw new ArchiveError(`it holds more than ${bounds.entries} files`)
   const zip = await damaged(fromFdPromise(file.fd, { autoClose: false, decodeStrings: false, strictFileNames: true }))
@@ -46,26 +48,35 @@ async function damaged<Result> (reading: Promise<Result>): Promise<Result> {
   })
 }
 
-const localHeaderOf = async (zip: ZipFile, entry: Entry): Promise<LocalFileHeader> => await new Promise((resolve, reject) => {
-  zip.readLocalFileHeader(entry, (error, header) => {
-    if (error) reject(error)
-    else resolve(header)
+const localHeaderOf = async (zip: ZipFile, entry: Entry): Promise<LocalFileHeader> =>
+  await new Promise((resolve, reject) => {
+    zip.readLocalFileHeader(entry, (error, header) => {
+      if (error) reject(error)
+      else resolve(header)
+    })
   })
-})
 
 /** @throws ArchiveError */
 function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
   const { fileNameRaw: raw, compressionMethod, uncompressedSize: size, compressedSize, crc32: crc } = entry
   const name = decodeName(raw)
   const refuse = (reason: string): never => { throw new ArchiveError(`${quoteEntryName(name)} ${reason}`) }
-  if ((entry.generalPurposeBitFlag & (flag.encrypted | flag.stronglyEncrypted | flag.masked)) !== 0) refuse('is encrypted')
-  if (compressionMethod !== 0 && compressionMethod !== 8) refuse('is compressed by a method that is not supported: use deflate')
+  if ((entry.generalPurposeBitFlag & (flag.encrypted | flag.stronglyEncrypted | flag.masked)) !== 0) {
+    refuse('is encrypted')
+  }
+  if (compressionMethod !== 0 && compressionMethod !== 8) {
+    refuse('is compressed by a method that is not supported: ' +
+    'use deflate')
+  }
   if (!agrees(entry, local)) refuse('is described in two different ways')
   checkExtraFields(entry, raw, refuse)
   const mode = entry.externalFileAttributes >>> 16
   const isFolder = name.endsWith('/')
   const type = mode & fileType.mask
-  if (type !== fileType.none && type !== (isFolder ? fileType.folder : fileType.file)) refuse('is no file: links and devices are refused')
+  if (type !== fileType.none && type !== (isFolder ? fileType.folder : fileType.file)) {
+    refuse('is no file: links and ' +
+    'devices are refused')
+  }
   if (isFolder && (size !== 0 || crc !== 0)) refuse('is a folder with content')
   return {
     path: isFolder ? name.slice(0, -1) : name,
@@ -80,7 +91,10 @@ function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
   }
 }
 
-/** Whether a local header says the same as the central directory. With a data descriptor, it may leave out sizes and checksum. */
+/**
+ * Whether a local header says the same as the central directory. With a data descriptor, it may leave out sizes and
+ * checksum.
+ */
 function agrees (entry: Entry, local: LocalFileHeader): boolean {
   const hasDescriptor = (entry.generalPurposeBitFlag & flag.descriptor) !== 0
   const same = (stated: number, known: number): boolean => stated === known || (hasDescriptor && stated === 0)
@@ -117,7 +131,8 @@ function checkSizes ({ path, size, compressedSize }: ArchiveEntry, total: number
 /** @throws ArchiveError when two entries share bytes, or one reaches into the directory */
 function checkOverlaps (entries: readonly ArchiveEntry[], directoryAt: number): void {
   let last = 0
-  for (const { path, headerAt, dataAt, compressedSize } of [...entries].sort((one, other) => one.headerAt - other.headerAt)) {
+  for (const { path, headerAt, dataAt, compressedSize } of [...entries].sort((one, other) =>
+    one.headerAt - other.headerAt)) {
     if (headerAt < last) throw new ArchiveError(`${quoteEntryName(path)} shares bytes with another file`)
     last = dataAt + compressedSize
   }

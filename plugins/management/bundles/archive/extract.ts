@@ -12,8 +12,9 @@ const chunkSize = 64 * 1024
 const syncs = 8
 
 /**
- * Writes the entries of an archive into a folder, which this function creates. Files get the mode 0644 or 0755, folders 0755. When the
- * promise resolves, all is on stable storage; when it rejects, the folder holds a part, and the caller removes it.
+ * Writes the entries of an archive into a folder, which this function creates. Files get the mode 0644 or 0755, folders
+ * 0755. When the promise resolves, all is on stable storage; when it rejects, the folder holds a part, and the caller
+ * removes it.
  * @param file the archive
  * @param entries as `readEntries` checked them
  * @throws ArchiveError when the content is not what its headers say, or is too large; the system's error
@@ -94,7 +95,8 @@ async function extractFile (
 /** Reads a part of a file, in pieces. */
 async function * read (file: FileHandle, from: number, length: number): AsyncGenerator<Buffer> {
   for (let at = from; at < from + length;) {
-    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(Math.min(chunkSize, from + length - at)), 0, undefined, at)
+    const { bytesRead, buffer } =
+      await file.read(Buffer.allocUnsafe(Math.min(chunkSize, from + length - at)), 0, undefined, at)
     if (bytesRead === 0) throw new ArchiveError('it is cut off')
     yield buffer.subarray(0, bytesRead)
     at += bytesRead

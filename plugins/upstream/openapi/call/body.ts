@@ -40,7 +40,9 @@ const toObjectText = (given: ReadonlyMap<string, string>): string =>
   `{${[...given].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
 
 /** The fields of a form with their values as JSON texts, except those that are null. */
-function fieldsOf (body: RequestBody, whole: string | undefined, given: ReadonlyMap<string, string>): Array<[BodyField, string]> {
+function fieldsOf (
+  body: RequestBody, whole: string | undefined, given: ReadonlyMap<string, string>
+): Array<[BodyField, string]> {
   if (whole !== undefined && !whole.startsWith('{')) {
     throw new ArgumentError(`"${body.argument}" must be an object: its members are the form's fields`)
   }
@@ -68,21 +70,30 @@ function encodeMultipart (body: RequestBody, fields: Array<[BodyField, string]>)
   const addPart = (field: BodyField, text: string): void => {
     const { bytes, contentType, filename } = partOf(field, text)
     const disposition = `Content-Disposition: form-data; name=${quote(field.name)}`
-    const lines = [`--${boundary}`, filename === undefined ? disposition : `${disposition}; filename=${quote(filename)}`]
+    const lines = [`--${boundary}`, filename === undefined
+      ? disposition
+      : `${disposition}; ` +
+      `filename=${quote(filename)}`]
     if (contentType !== undefined) lines.push(`Content-Type: ${contentType}`)
     chunks.push(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), bytes, Buffer.from('\r\n'))
   }
   for (const [field, text] of fields) {
     const isJsonField = field.contentType !== undefined && isJsonMediaType(field.contentType)
     const isArray = text.startsWith('[') && !isJsonField
-    if (isArray && field.delimiter !== undefined) addPart(field, JSON.stringify(elementsOf(text).map(scalarOf).join(field.delimiter)))
-    else for (const each of isArray ? elementsOf(text) : [text]) addPart(field, each)
+    if (isArray && field.delimiter !== undefined) {
+      addPart(
+        field, JSON.stringify(elementsOf(text).map(scalarOf).join(field.delimiter))
+      )
+    } else for (const each of isArray ? elementsOf(text) : [text]) addPart(field, each)
   }
   chunks.push(Buffer.from(`--${boundary}--\r\n`))
   return { contentType: `${body.contentType}; boundary=${boundary}`, bytes: Buffer.concat(chunks) }
 }
 
-/** A name as a quoted parameter of Content-Disposition, with line breaks and quotes percent-encoded as HTML forms have them. */
+/**
+ * A name as a quoted parameter of Content-Disposition, with line breaks and quotes percent-encoded as HTML forms have
+ * them.
+ */
 const quote = (name: string): string =>
   `"${name.replace(/[\r\n"]/g, (character) => `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)}"`
 
@@ -102,9 +113,15 @@ function partOf (field: BodyField, text: string): Part {
   return { bytes: Buffer.from(scalarOf(text)), contentType }
 }
 
-/** The bytes of an argument: base64, or a `data:` URL in base64, which may also state the media type and, as `name=`, a file name. */
+/**
+ * The bytes of an argument: base64, or a `data:` URL in base64, which may also state the media type and, as `name=`, a
+ * file name.
+ */
 function decodeBytes (argument: string, text: string): { bytes: Buffer, contentType?: string, name?: string } {
-  if (!text.startsWith('"')) throw new ArgumentError(`"${argument}" must be a string: bytes in base64, or a data: address`)
+  if (!text.startsWith('"')) {
+    throw new ArgumentError(`"${argument}" must be a string: bytes in base64, or a data: ` +
+    'address')
+  }
   const value = scalarOf(text)
   const [, head, data = value] = /^data:([^,]*),(.*)$/s.exec(value) ?? []
   if (head !== undefined && !/;base64$/i.test(head)) {

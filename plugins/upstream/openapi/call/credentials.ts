@@ -22,8 +22,8 @@ const renewalMargin = 30_000
 const discoveryPath = '/.well-known/openid-configuration'
 
 /**
- * The credentials of the calls to one API. An access token is fetched when it is first needed, once for all requests that wait for it,
- * and kept until shortly before it expires.
+ * The credentials of the calls to one API. An access token is fetched when it is first needed, once for all requests
+ * that wait for it, and kept until shortly before it expires.
  */
 export class ApiCredentials {
   readonly #security: Security
@@ -71,7 +71,8 @@ export class ApiCredentials {
   #addApiKey ({ headers, query, configuredQuery, cookies }: ApiRequest, { apiKey }: SecurityDefaults): void {
     const { name = apiKey?.name, in: location = apiKey?.in ?? 'header', value = '' } = this.#security
     if (name === undefined) {
-      throw new UpstreamError('refused', '"openapi.security" of type "apiKey" needs a "name": the description does not state it')
+      throw new UpstreamError('refused', '"openapi.security" of type "apiKey" needs a "name": the description does ' +
+        'not state it')
     }
     if (location === 'query') {
       const pair = `${percentEncode(name)}=${percentEncode(value)}`
@@ -81,7 +82,10 @@ export class ApiCredentials {
     else if (!headers.has(name.toLowerCase())) headers.set(...toHeader(name, value))
   }
 
-  /** The value of `Authorization` for credentials of type `http`. `credentials` may be encoded or, for basic, `user:password`. */
+  /**
+   * The value of `Authorization` for credentials of type `http`. `credentials` may be encoded or, for basic,
+   * `user:password`.
+   */
   #httpAuthorization (): string {
     const { scheme, token, username = '', password = '', credentials } = this.#security
     const kind = scheme?.toLowerCase() ?? (token === undefined ? 'basic' : 'bearer')
@@ -126,7 +130,9 @@ export class ApiCredentials {
     const { clientId = '', clientSecret = '', scopes = [] } = this.#security
     const body = new URLSearchParams({ grant_type: 'client_credentials' })
     if (scopes.length > 0) body.set('scope', scopes.join(' '))
-    const headers: Record<string, string> = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
+    const headers: Record<string, string> = {
+      'content-type': 'application/x-www-form-urlencoded', accept: 'application/json'
+    }
     if (isSecretInBody) {
       body.set('client_id', clientId)
       body.set('client_secret', clientSecret)
@@ -152,7 +158,8 @@ export class ApiCredentials {
     const { status, body } = await this.#request(discoveryUrl, 'the discovery document', { method: 'GET', headers })
     const { token_endpoint: endpoint } = parseObject(body)
     if (status !== 200 || typeof endpoint !== 'string') {
-      throw new UpstreamError('refused', `the discovery document ${withoutQuery(discoveryUrl)} names no token endpoint (HTTP ${status})`)
+      throw new UpstreamError('refused', `the discovery document ${withoutQuery(discoveryUrl)} names no token ` +
+        `endpoint (HTTP ${status})`)
     }
     return endpoint
   }
@@ -178,7 +185,9 @@ export class ApiCredentials {
   }
 }
 
-/** The time at which a token with this `expires_in` is renewed: before its expiry, but not before half of its lifetime. */
+/**
+ * The time at which a token with this `expires_in` is renewed: before its expiry, but not before half of its lifetime.
+ */
 function renewalTime (expiresIn: unknown): number {
   const seconds = Number(expiresIn)
   if (expiresIn === undefined || !Number.isFinite(seconds)) return Infinity

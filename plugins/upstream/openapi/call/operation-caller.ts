@@ -45,15 +45,16 @@ export class OperationCaller {
   }
 
   /**
-   * @throws UpstreamError where neither the configuration nor the description states the URL of the API, and where the description states
-   * one that must not get the configured credentials
+   * @throws UpstreamError where neither the configuration nor the description states the URL of the API, and where the
+   *   description states one that must not get the configured credentials
    */
   assertServer (compiled: CompiledDescription): void {
     const { origin } = new URL(this.#defaultServer(compiled))
     if (!this.#hasCredentials || origin === this.#credentialOrigin(compiled)) return
     throw new UpstreamError(
       'refused',
-      `the description names ${origin} as its server, which is not where it was fetched from: to send the credentials of ` +
+      `the description names ${origin} as its server, which is not where it was fetched from: to send the ` +
+      'credentials of ' +
       '"openapi.security" there, give the address of the API as "url", and that of the description as "openapi.url"'
     )
   }
@@ -70,7 +71,10 @@ export class OperationCaller {
   ): Promise<string> {
     const index = typeof name === 'string' ? compiled.names.indexOf(name) : -1
     const plan = JSON.parse(compiled.plans[index] ?? 'null') as OperationPlan | null
-    if (!plan) throw new RpcError(code.invalidParams, `Unknown tool: ${memberOf(paramsText, 'name') ?? 'it has no name'}`)
+    if (!plan) {
+      throw new RpcError(code.invalidParams, 'Unknown tool: ' +
+      `${memberOf(paramsText, 'name') ?? 'it has no name'}`)
+    }
     let request: ApiRequest
     try {
       request = toRequest(plan, paramsText, this.#serverOf(plan, compiled))
@@ -79,14 +83,16 @@ export class OperationCaller {
       throw error
     }
     if (this.#holdsOurs(request)) {
-      return errorResult('An argument for a header or a cookie holds a credential of this gateway, which is never sent on in either')
+      return errorResult('An argument for a header or a cookie holds a credential of this gateway, which is never ' +
+        'sent on in either')
     }
     const { credentials } = api
     const securityDefaults = this.#securityDefaults(compiled)
     const isConfigured = this.#addHeaders(request, headers, compiled)
     if (!isConfigured && !plan.anonymous && this.#hasCredentials) {
       this.#warnOf(request.origin)
-      return errorResult('This operation is at another server than the credentials of this API are for, so it was not called')
+      return errorResult('This operation is at another server than the credentials of this API are for, so it was ' +
+        'not called')
     }
     const token = isConfigured && !plan.anonymous ? await credentials.authorize(request, securityDefaults) : undefined
     const response = await this.#fetch(request, cause, signal)
@@ -178,7 +184,8 @@ export class OperationCaller {
   #warnOf (origin: string): void {
     if (this.#warned.has(origin) || this.#warned.size >= upstreamLimits.openapi.warnings) return
     this.#warned.add(origin)
-    this.#options.warn(`its description has operations at ${origin}, which are not called, since its credentials are for another origin`)
+    this.#options.warn(`its description has operations at ${origin}, which are not called, since its credentials are ` +
+      'for another origin')
   }
 
   /** The URL of the API as the configuration states it; `url` alone is the description's. */
@@ -194,13 +201,16 @@ export class OperationCaller {
     // A server on the host of the description's server is on the host that the configuration states.
     const [own, described] = [new URL(server), new URL(compiled.serverUrl)]
     if (own.host !== described.host) return server
-    return own.pathname === described.pathname ? configuredUrl : new URL(`${own.pathname}${own.search}`, configuredUrl).href
+    return own.pathname === described.pathname
+      ? configuredUrl
+      : new URL(`${own.pathname}${own.search}`, configuredUrl).href
   }
 
   #defaultServer (compiled: CompiledDescription): string {
     const server = this.#configuredUrl ?? compiled.serverUrl
     if (server === undefined) {
-      throw new UpstreamError('refused', 'the description names no server by an absolute URL: give the address of the API as "url"')
+      throw new UpstreamError('refused', 'the description names no server by an absolute URL: give the address of ' +
+        'the API as "url"')
     }
     return server
   }

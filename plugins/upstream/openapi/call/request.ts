@@ -43,8 +43,10 @@ export function toRequest (plan: OperationPlan, paramsText: string, server: stri
     const value = parameter.json ? JSON.stringify(text) : text
     if (location === 'query') query.push(...pairsOf(name, parameter, value))
     else if (location === 'cookie') cookies.push(...pairsOf(name, parameter, value))
-    else if (location === 'header') headers.set(name.toLowerCase(), headerValue(parameter, expandParameter(parameter, text)))
-    else pathValues.set(name, expandParameter(parameter, text))
+    else if (location === 'header') {
+      headers
+        .set(name.toLowerCase(), headerValue(parameter, expandParameter(parameter, text)))
+    } else pathValues.set(name, expandParameter(parameter, text))
   }
   const body = takeBody(plan, args)
   if (args.size > 0) {
@@ -101,7 +103,10 @@ function knownArguments ({ parameters, body }: OperationPlan): string {
   const names = parameters.map(({ argument }) => argument)
   if (body?.argument !== undefined) names.push(body.argument)
   else if (body) names.push(...body.fields.map(({ name, argument = name }) => argument))
-  return names.length === 0 ? 'The tool takes none' : `The tool takes ${names.slice(0, 50).map((name) => JSON.stringify(name)).join(', ')}`
+  return names.length === 0
+    ? 'The tool takes none'
+    : 'The tool takes ' +
+    `${names.slice(0, 50).map((name) => JSON.stringify(name)).join(', ')}`
 }
 
 /**
@@ -118,7 +123,8 @@ function fillPath ({ path }: OperationPlan, values: ReadonlyMap<string, string>)
   }).join('')
   for (const segment of filled.split('?', 1)[0]?.split('/') ?? []) {
     if (/^(\.|%2e){1,2}$/i.test(segment)) {
-      throw new ArgumentError(`An argument would make the segment ${JSON.stringify(segment)} in the path, which means another path`)
+      throw new ArgumentError(`An argument would make the segment ${JSON.stringify(segment)} in the path, which ` +
+        'means another path')
     }
   }
   return filled
@@ -132,6 +138,9 @@ const encodeLiteral = (text: string): string =>
 
 function headerValue ({ argument }: Parameter, value: string): string {
   const sent = toHeaderValue(value)
-  if (sent === undefined) throw new ArgumentError(`The argument "${argument}" holds a control character, which no header may`)
+  if (sent === undefined) {
+    throw new ArgumentError(`The argument "${argument}" holds a control character, which no ` +
+    'header may')
+  }
   return sent
 }

@@ -23,9 +23,10 @@ export interface ApiResponse {
 export const errorResult = (sentence: string): string => toResultText([textBlock(sentence)], '', true)
 
 /**
- * A response as the text of a tool's result: its body as text, or as bytes in base64; a JSON object also as `structuredContent`, with
- * every digit of its numbers. A status of 400 or more is an error: the status line, then as much of the body as fits. A redirect, or a
- * response without a body, gives its `location`. A response to HEAD gives its headers.
+ * A response as the text of a tool's result: its body as text, or as bytes in base64; a JSON object also as
+ * `structuredContent`, with every digit of its numbers. A status of 400 or more is an error: the status line, then as
+ * much of the body as fits. A redirect, or a response without a body, gives its `location`. A response to HEAD gives
+ * its headers.
  */
 export function toToolResult (response: ApiResponse): string {
   const { method, url, configuredQuery, status, headers, body } = response
@@ -58,7 +59,10 @@ function toErrorResult (statusLine: string, text: string | undefined, contentTyp
   return toResultText(content, isWhole ? structuredContent(text, contentType) : '', true)
 }
 
-/** @param content blocks as JSON texts @param structured the member `structuredContent` with a comma before it, or nothing */
+/**
+ * @param content blocks as JSON texts
+ * @param structured the member `structuredContent` with a comma before it, or nothing
+ */
 const toResultText = (content: readonly string[], structured = '', isError = false): string =>
   `{"content":[${content.join(',')}]${structured}${isError ? ',"isError":true' : ''}}`
 
@@ -102,11 +106,16 @@ function binaryBlock (body: Buffer, contentType: string, url: string): string {
   const mimeType = essenceOf(contentType) || 'application/octet-stream'
   const [, type] = /^(image|audio)\//i.exec(mimeType) ?? []
   const data = body.toString('base64')
-  if (type !== undefined) return `{"type":"${type.toLowerCase()}","data":"${data}","mimeType":${JSON.stringify(mimeType)}}`
+  if (type !== undefined) {
+    return `{"type":"${type.toLowerCase()}","data":"${data}","mimeType":${JSON.stringify(mimeType)}}`
+  }
   return `{"type":"resource","resource":{"uri":${JSON.stringify(url)},"mimeType":${JSON.stringify(mimeType)},"blob":"${data}"}}`
 }
 
-/** The member `structuredContent`, which is always an object in MCP. A body that is nested too deeply for a message stays text only. */
+/**
+ * The member `structuredContent`, which is always an object in MCP. A body that is nested too deeply for a message
+ * stays text only.
+ */
 function structuredContent (text: string, contentType: string): string {
   if (!(isJsonMediaType(contentType) || contentType === '') || !/^\s*\{/.test(text)) return ''
   if (isDeeperThan(text, transportLimits.depth - 10)) return ''

@@ -1,4 +1,5 @@
-// Serializes arguments into URLs, headers and forms. Arguments are read from their JSON text, so that a number keeps every digit.
+// Serializes arguments into URLs, headers and forms. Arguments are read from their JSON text, so that a number keeps
+// every digit.
 import { elementsOf, membersOf, oneLine } from '../../../../protocol/json.ts'
 import type { Parameter, Serialization } from '../plan.ts'
 
@@ -34,7 +35,10 @@ const encodeCharacter = (character: string): string => `%${character.charCodeAt(
 export const percentEncode = (value: string): string =>
   encodeURIComponent(Buffer.from(value).toString()).replace(/[!'()*]/g, encodeCharacter)
 
-/** Percent-encodes as `allowReserved` asks for: reserved characters and existing encodings stay, except those that end a query's value. */
+/**
+ * Percent-encodes as `allowReserved` asks for: reserved characters and existing encodings stay, except those that end a
+ * query's value.
+ */
 const percentEncodeReserved = (value: string): string =>
   encodeURI(Buffer.from(value).toString())
     .replace(/%25([0-9a-f]{2})/gi, '%$1')
@@ -49,13 +53,17 @@ const delimiterOf = (style: Serialization['style']): string =>
   style in delimiters ? delimiters[style as keyof typeof delimiters] : ','
 
 const prefixes = { label: '.', matrix: ';' } as const
-const prefixOf = (style: Serialization['style']): string => style in prefixes ? prefixes[style as keyof typeof prefixes] : ''
+const prefixOf = (style: Serialization['style']): string =>
+  style in prefixes ? prefixes[style as keyof typeof prefixes] : ''
 
 /**
- * The value of a path or header parameter (OpenAPI, "Style Examples"; RFC 6570). It is percent-encoded in a path, and literal in a header.
+ * The value of a path or header parameter (OpenAPI, "Style Examples"; RFC 6570). It is percent-encoded in a path, and
+ * literal in a header.
  * @param text the argument as JSON text
  */
-export function expandParameter ({ in: location, name, style, explode, json, withSlashes }: Parameter, text: string): string {
+export function expandParameter (
+  { in: location, name, style, explode, json, withSlashes }: Parameter, text: string
+): string {
   const encode = location !== 'path' ? (value: string): string => value : withSlashes ? encodeSegments : percentEncode
   const value: Value = json ? { kind: 'scalar', text: oneLine(text) } : valueOf(text)
   const prefix = prefixOf(style)
@@ -104,11 +112,18 @@ export function pairsOf (name: string, { style, explode, allowReserved }: Serial
   }
 }
 
-/** The pairs `name[member]=value` of style `deepObject`, at any depth. The elements of an array are named by their index. */
+/**
+ * The pairs `name[member]=value` of style `deepObject`, at any depth. The elements of an array are named by their
+ * index.
+ */
 function deepPairs (name: string, text: string, encode: (value: string) => string): string[] {
   if (isNull(text)) return []
   const nameOf = (member: string): string => `${name}%5B${percentEncode(member)}%5D`
-  if (text.startsWith('[')) return elementsOf(text).flatMap((element, index) => deepPairs(nameOf(String(index)), element, encode))
-  if (text.startsWith('{')) return [...memberTexts(text)].flatMap(([member, each]) => deepPairs(nameOf(member), each, encode))
+  if (text.startsWith('[')) {
+    return elementsOf(text).flatMap((element, index) => deepPairs(nameOf(String(index)), element, encode))
+  }
+  if (text.startsWith('{')) {
+    return [...memberTexts(text)].flatMap(([member, each]) => deepPairs(nameOf(member), each, encode))
+  }
   return [`${name}=${encode(scalarOf(text))}`]
 }

@@ -31,7 +31,8 @@ interface CompileOptions extends ToolLimits {
 export type Compiled = Omit<CompiledDescription, 'pages'> & { tools: string[] }
 
 /**
- * Compiles a description into tools and plans. An operation that cannot be served is left out with a warning; the others are served.
+ * Compiles a description into tools and plans. An operation that cannot be served is left out with a warning; the
+ * others are served.
  * @throws DescriptionError where the document is not a description, or no operation is left
  */
 export function compile (document: Dict, options: CompileOptions): Compiled {
@@ -53,7 +54,8 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
   }
   const schemes = isSwagger ? swaggerSchemes(document) : securitySchemesOf(document)
   if (isObject(schemes)) {
-    compiled.securityDefaults = securityDefaultsOf(schemes, document.security, refs, compiled.serverUrl ?? options.baseUrl)
+    compiled.securityDefaults =
+      securityDefaultsOf(schemes, document.security, refs, compiled.serverUrl ?? options.baseUrl)
   }
   const context = {
     document,
@@ -83,7 +85,8 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
         break
       }
       for (const parameter of unplaced) {
-        warn(`${plan.method} ${each.path}: the path has no place for its parameter ${JSON.stringify(parameter)}, which is left out`)
+        warn(`${plan.method} ${each.path}: the path has no place for its parameter ${JSON.stringify(parameter)}, ` +
+          'which is left out')
       }
       compiled.names.push(name)
       compiled.tools.push(tool)
@@ -106,7 +109,8 @@ function isSwagger2 (document: Dict): boolean {
   if (openapi === undefined && swagger === undefined) {
     throw new DescriptionError('it is not an OpenAPI description: it has neither "openapi" nor "swagger"')
   }
-  throw new DescriptionError(`it is of version ${JSON.stringify(openapi ?? swagger)}; OpenAPI 3.0, 3.1 and Swagger 2.0 are understood`)
+  throw new DescriptionError(`it is of version ${JSON.stringify(openapi ?? swagger)}; OpenAPI 3.0, 3.1 and Swagger ` +
+    '2.0 are understood')
 }
 
 /** The OpenAPI version; empty: there is none. In YAML, 3.1 and 3.0 without quotes are numbers, and 3.0 is read as 3. */
@@ -133,11 +137,14 @@ function emptyDescription (document: Dict, options: CompileOptions): Compiled {
 /** In YAML a version such as 1.0 is a number, and so is a title such as 2024. */
 const textOf = (value: unknown): string => typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 
-const serversOf = ({ servers }: Dict): unknown[] => Array.isArray(servers) && servers.length > 0 ? servers : [{ url: '/' }]
+const serversOf = ({ servers }: Dict): unknown[] =>
+  Array.isArray(servers) && servers.length > 0 ? servers : [{ url: '/' }]
 
 const securitySchemesOf = ({ components }: Dict): unknown => isObject(components) ? components.securitySchemes : {}
 
-function * allOperations (paths: Dict, refs: References, warn: (sentence: string) => void): Iterable<DescribedOperation> {
+function * allOperations (
+  paths: Dict, refs: References, warn: (sentence: string) => void
+): Iterable<DescribedOperation> {
   for (const [path, given] of Object.entries(paths)) {
     if (!path.startsWith('/')) {
       if (!path.startsWith('x-')) warn(`the path ${JSON.stringify(path)} is left out: it must begin with a slash`)
@@ -190,10 +197,13 @@ function compileOperation (context: OperationContext, described: DescribedOperat
     ? swaggerOperation(operation, given, document)
     : { parameters: given, requestBody: refs.resolveObject(operation.requestBody) }
   const argumentNames = new ArgumentNames()
-  const { path: template, parameters: describedParameters, unplaced } = describeParameters(parameters, path, argumentNames, schemas)
+  const { path: template, parameters: describedParameters, unplaced } =
+    describeParameters(parameters, path, argumentNames, schemas)
   const body = requestBody && describeBody(requestBody, argumentNames, refs, schemas)
 
-  const plan: OperationPlan = { method, path: template, parameters: describedParameters.map(({ parameter }) => parameter) }
+  const plan: OperationPlan = {
+    method, path: template, parameters: describedParameters.map(({ parameter }) => parameter)
+  }
   const server = serverUrlOf(operation.servers, baseUrl) ?? serverUrlOf(pathItem.servers, baseUrl)
   if (server !== undefined) plan.server = server
   if (Array.isArray(operation.security) && operation.security.length === 0) plan.anonymous = true
@@ -214,7 +224,10 @@ function compileOperation (context: OperationContext, described: DescribedOperat
   return { plan, name, tool: tool(name), unplaced }
 }
 
-/** The parameters of an operation and of its path item, resolved. Those of the operation override those of the path item. */
+/**
+ * The parameters of an operation and of its path item, resolved. Those of the operation override those of the path
+ * item.
+ */
 function parametersOf (operation: Dict, pathItem: Dict, refs: References): Dict[] {
   const parameters = new Map<string, Dict>()
   for (const list of [pathItem.parameters, operation.parameters]) {

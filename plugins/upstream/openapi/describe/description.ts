@@ -19,8 +19,8 @@ interface DescriptionDeps {
 interface FetchedVersion { etag: string | undefined, lastModified: string | undefined, digest: string }
 
 /**
- * The description of one API. It is read when it is first needed, and, where it has a URL, again every `keepAliveInterval`. While a new
- * version cannot be read, the last good one stays in use.
+ * The description of one API. It is read when it is first needed, and, where it has a URL, again every
+ * `keepAliveInterval`. While a new version cannot be read, the last good one stays in use.
  */
 export class ApiDescription {
   readonly #config: ServerConfig
@@ -70,13 +70,20 @@ export class ApiDescription {
 
   #toUpstreamError (error: unknown): unknown {
     const subject = this.#url === undefined ? 'the description' : `the description at ${withoutQuery(this.#url)}`
-    if (error instanceof DescriptionError) return new UpstreamError('refused', `${subject} cannot be used: ${error.message}`)
-    return error instanceof UpstreamError ? new UpstreamError(error.fault, `${subject} cannot be fetched: ${error.message}`) : error
+    if (error instanceof DescriptionError) {
+      return new UpstreamError('refused', `${subject} cannot be used: ` +
+      `${error.message}`)
+    }
+    return error instanceof UpstreamError
+      ? new UpstreamError(error.fault, `${subject} cannot be fetched: ` +
+      `${error.message}`)
+      : error
   }
 
   async #read (document: Uint8Array = Buffer.alloc(0)): Promise<CompiledDescription> {
     const { url, openapi } = this.#config
-    const compiled = await readDescription({ document, baseUrl: url ?? openapi?.url }, reachOf(this.#config), this.#closed.signal)
+    const compiled =
+      await readDescription({ document, baseUrl: url ?? openapi?.url }, reachOf(this.#config), this.#closed.signal)
     this.#warnings = compiled.warnings.map((warning) => `its description: ${warning}`)
     for (const warning of this.#warnings) this.#deps.warn(warning)
     return compiled
@@ -85,7 +92,10 @@ export class ApiDescription {
   /** Fetches the document; undefined: it has not changed. */
   async #fetch (): Promise<Buffer | undefined> {
     const url = this.#url
-    if (url === undefined || !URL.canParse(url)) throw new DescriptionError('its address is not an absolute http or https address')
+    if (url === undefined || !URL.canParse(url)) {
+      throw new DescriptionError('its address is not an absolute http or ' +
+      'https address')
+    }
     const { status, headers, body } = await this.#deps.outbound.fetch(url, {
       ...reachOf(this.#config),
       headers: this.#requestHeaders(url),
@@ -94,7 +104,9 @@ export class ApiDescription {
       signal: this.#closed.signal
     })
     if (status === 304 && this.#fetchedVersion) return undefined
-    if (status !== 200) throw new UpstreamError(status === 401 ? 'unauthorized' : 'refused', `its address answered HTTP ${status}`)
+    if (status !== 200) {
+      throw new UpstreamError(status === 401 ? 'unauthorized' : 'refused', `its address answered HTTP ${status}`)
+    }
     const digest = createHash('sha256').update(body).digest('base64')
     const isUnchanged = this.#fetchedVersion?.digest === digest
     this.#fetchedVersion = { etag: headers.etag, lastModified: headers['last-modified'], digest }
@@ -105,7 +117,8 @@ export class ApiDescription {
     const { url, headers = {}, openapi } = this.#config
     // The configured headers are meant for the API: they are sent to its origin only.
     const isApiOrigin =
-      openapi?.url === undefined || url === undefined || (URL.canParse(url) && new URL(url).origin === new URL(documentUrl).origin)
+      openapi?.url === undefined || url === undefined ||
+        (URL.canParse(url) && new URL(url).origin === new URL(documentUrl).origin)
     const { etag, lastModified } = this.#fetchedVersion ?? {}
     return {
       accept: 'application/json, application/yaml;q=0.9, */*;q=0.5',
@@ -119,7 +132,8 @@ export class ApiDescription {
   #scheduleRefresh (): void {
     const { enableKeepAlive = true, keepAliveInterval = 60_000 } = this.#config
     if (this.#url === undefined || !enableKeepAlive || this.#closed.signal.aborted) return
-    this.#timer = setTimeout(() => { void this.#refresh().finally(() => { this.#scheduleRefresh() }) }, keepAliveInterval)
+    this.#timer =
+      setTimeout(() => { void this.#refresh().finally(() => { this.#scheduleRefresh() }) }, keepAliveInterval)
     this.#timer.unref()
   }
 

@@ -16,7 +16,10 @@ interface DocumentLimits {
  */
 export function parseDocument (text: string, documentLimits: DocumentLimits): Record<string, unknown> {
   const value = parse(withoutMark(text), documentLimits)
-  if (!isObject(value)) throw new DescriptionError('it is not an OpenAPI description: an object is expected, in JSON or YAML')
+  if (!isObject(value)) {
+    throw new DescriptionError('it is not an OpenAPI description: an object is expected, in JSON ' +
+    'or YAML')
+  }
   checkLimits(value, documentLimits)
   return value
 }
@@ -30,7 +33,8 @@ function parse (text: string, { depth }: DocumentLimits): unknown {
       jsonError = error
     }
   } else if (/^\s*<(!doctype|html|\?xml)/i.test(text)) {
-    throw new DescriptionError('it is not an OpenAPI description but a page in HTML or XML: give the address of the JSON or YAML itself')
+    throw new DescriptionError('it is not an OpenAPI description but a page in HTML or XML: give the address of the ' +
+      'JSON or YAML itself')
   }
   try {
     return load(text, { schema: CORE_SCHEMA.withTags(mergeTag), json: true, maxDepth: depth })

@@ -79,8 +79,8 @@ export function subschemasOf (schema: Readonly<Record<string, unknown>>): unknow
 }
 
 /**
- * A regular expression in JSON Schema's dialect, which has the flag `u`: escapes that this flag forbids, and many descriptions have,
- * are removed.
+ * A regular expression in JSON Schema's dialect, which has the flag `u`: escapes that this flag forbids, and many
+ * descriptions have, are removed.
  * @returns undefined where it is not valid even then
  */
 export function toPattern (value: unknown): string | undefined {
@@ -106,7 +106,9 @@ function isPattern (value: string): boolean {
 export const dropsPattern = (patternProperties: unknown): boolean =>
   isObject(patternProperties) && Object.keys(patternProperties).some((name) => toPattern(name) === undefined)
 
-/** Whether the conversion drops a constraint of a schema, because its value is not valid. Subschemas are not examined. */
+/**
+ * Whether the conversion drops a constraint of a schema, because its value is not valid. Subschemas are not examined.
+ */
 export function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
   const { type, enum: values, pattern, patternProperties } = schema
   if (dropsPattern(patternProperties) || (pattern !== undefined && toPattern(pattern) === undefined)) return true
@@ -139,7 +141,10 @@ export function relaxed ({
   return { ...rest, allOf: [...(Array.isArray(rest.allOf) ? (rest.allOf as unknown[]) : []), { anyOf: oneOf }] }
 }
 
-/** Finds the schemas of a description whose conversion is lossy: a constraint is dropped, so that the result accepts more. */
+/**
+ * Finds the schemas of a description whose conversion is lossy: a constraint is dropped, so that the result accepts
+ * more.
+ */
 export class LossDetector {
   readonly #refs: References
   /** References whose schemas have been examined. */
@@ -159,8 +164,8 @@ export class LossDetector {
   }
 
   /**
-   * Examines each reference once, and marks those that lead to a lossy schema, from the lossy ones back to their users. Without
-   * recursion: cycles need no special case, and long chains do not exceed the stack.
+   * Examines each reference once, and marks those that lead to a lossy schema, from the lossy ones back to their users.
+   * Without recursion: cycles need no special case, and long chains do not exceed the stack.
    */
   #examine (refs: readonly string[]): void {
     const queue = [...refs]

@@ -15,7 +15,8 @@ function toNameCharacters (text: string): string {
 }
 
 /** A name that ends with a hash of what it stands for. */
-const withHash = (name: string, identity: string): string => `${name.slice(0, maxNameLength - 9)}_${shortHash(identity)}`
+const withHash = (name: string, identity: string): string =>
+  `${name.slice(0, maxNameLength - 9)}_${shortHash(identity)}`
 
 /** What a tool is named after, as written and with the characters of names only. */
 interface NameSource { readonly text: string, readonly folded: string }

@@ -42,11 +42,15 @@ type ParameterObject = Readonly<Record<string, unknown>>
 /** A parameter of the request, and the schema of its argument. */
 interface DescribedParameter { parameter: Parameter, schema: JsonSchema }
 
-/** The parameters of an operation, and its path as a template of their names. `unplaced`: declared path parameters not in the path. */
+/**
+ * The parameters of an operation, and its path as a template of their names. `unplaced`: declared path parameters not
+ * in the path.
+ */
 interface DescribedParameters { path: string, parameters: DescribedParameter[], unplaced: string[] }
 
 /**
- * The parameters of an operation, in the order of their location. A name in the path template that no parameter declares is a string.
+ * The parameters of an operation, in the order of their location. A name in the path template that no parameter
+ * declares is a string.
  * @throws DescriptionError
  */
 export function describeParameters (
@@ -61,8 +65,11 @@ export function describeParameters (
   for (const parameter of parameters) assertValid(parameter)
   const declared = new Set(parameters.filter((each) => each.in === 'path').map(({ name }) => name))
   const { path, names: templateNames, withSlashes } = readPathTemplate(template, declared)
-  for (const name of templateNames) if (!declared.has(name)) parameters.push({ name, in: 'path', schema: { type: 'string' } })
-  const isUsed = ({ in: location, name }: ParameterObject): boolean => location !== 'path' || templateNames.has(String(name))
+  for (const name of templateNames) {
+    if (!declared.has(name)) parameters.push({ name, in: 'path', schema: { type: 'string' } })
+  }
+  const isUsed = ({ in: location, name }: ParameterObject): boolean =>
+    location !== 'path' || templateNames.has(String(name))
   const used = locations.flatMap((location) =>
     parameters
       .filter((parameter) => parameter.in === location && isUsed(parameter))
@@ -70,8 +77,12 @@ export function describeParameters (
   )
   names.expect(used.map(({ parameter }) => String(parameter.name)))
   const described = used.map(({ parameter, location }) => describeParameter(parameter, location, names, schemas))
-  for (const { parameter } of described) if (parameter.in === 'path' && withSlashes.has(parameter.name)) parameter.withSlashes = true
-  return { path, parameters: described, unplaced: parameters.filter((each) => !isUsed(each)).map(({ name }) => String(name)) }
+  for (const { parameter } of described) {
+    if (parameter.in === 'path' && withSlashes.has(parameter.name)) parameter.withSlashes = true
+  }
+  return {
+    path, parameters: described, unplaced: parameters.filter((each) => !isUsed(each)).map(({ name }) => String(name))
+  }
 }
 
 const isReservedHeader = ({ in: location, name }: ParameterObject): boolean =>
@@ -81,8 +92,14 @@ function assertValid ({ in: location, name }: ParameterObject): void {
   if (typeof name !== 'string' || name === '' || !isLocation(location)) {
     throw new DescriptionError(`a parameter has no "name", or no "in" that is one of ${locations.join(', ')}`)
   }
-  if (location === 'header' && !isHeaderName(name)) throw new DescriptionError(`${JSON.stringify(name)} is not a valid header name`)
-  if (location === 'cookie' && /[\s;,=]/.test(name)) throw new DescriptionError(`${JSON.stringify(name)} is not a valid cookie name`)
+  if (location === 'header' && !isHeaderName(name)) {
+    throw new DescriptionError(`${JSON.stringify(name)} is not a ` +
+    'valid header name')
+  }
+  if (location === 'cookie' && /[\s;,=]/.test(name)) {
+    throw new DescriptionError(`${JSON.stringify(name)} is not a ` +
+    'valid cookie name')
+  }
 }
 
 function describeParameter (
@@ -108,26 +125,33 @@ function describeParameter (
   const [[mediaType, mediaTypeObject] = []] = isObject(given.content) ? Object.entries(given.content) : []
   if (mediaType !== undefined && isObject(mediaTypeObject) && bodyFormatOf(mediaType) === 'json') parameter.json = true
   const schema = schemas.convert(isObject(mediaTypeObject) ? mediaTypeObject.schema : given.schema)
-  const description = described(typeof given.description === 'string' ? given.description : undefined, name, parameter.argument)
+  const description =
+    described(typeof given.description === 'string' ? given.description : undefined, name, parameter.argument)
   return { parameter, schema: description === undefined ? schema : { ...schema, description } }
 }
 
 /** A path template with plain expressions, `{name}`, and the names of those whose values may have slashes. */
-interface PathTemplate { readonly path: string, readonly names: ReadonlySet<string>, readonly withSlashes: ReadonlySet<string> }
+interface PathTemplate {
+  readonly path: string, readonly names: ReadonlySet<string>, readonly withSlashes: ReadonlySet<string>
+}
 
-/** `:id` and `:id(\\d+)` at the start of a segment, as Express writes them, and `<id>` and `<int:id>`, as Flask does. */
+/**
+ * `:id` and `:id(\\d+)` at the start of a segment, as Express writes them, and `<id>` and `<int:id>`, as Flask does.
+ */
 const otherNotations = /(?<=\/):([\w-]+)(?:\([^()]*\))?|<(?:(\w+)(?:\([^()]*\))?:)?([\w-]+)>/g
 
 /**
- * Reads a path template. An expression belongs to the parameter of its name, also where a framework's notation stands around the name. The
- * notations of Express and Flask count where a parameter of that name is declared, and are literal text otherwise.
+ * Reads a path template. An expression belongs to the parameter of its name, also where a framework's notation stands
+ * around the name. The notations of Express and Flask count where a parameter of that name is declared, and are literal
+ * text otherwise.
  * @param declared the names of the path parameters that the operation has; one that is a whole expression comes first
  */
 function readPathTemplate (template: string, declared: ReadonlySet<unknown>): PathTemplate {
   const names = new Set<string>()
   const withSlashes = new Set<string>()
   const place = (written: string, express?: string, converter?: string, flask?: string): string => {
-    const name = [express ?? flask, /^\w+/.exec(express ?? '')?.[0]].find((each) => each !== undefined && declared.has(each))
+    const name =
+      [express ?? flask, /^\w+/.exec(express ?? '')?.[0]].find((each) => each !== undefined && declared.has(each))
     if (name === undefined) return written
     names.add(name)
     if (converter === 'path') withSlashes.add(name)
@@ -146,8 +170,8 @@ function readPathTemplate (template: string, declared: ReadonlySet<unknown>): Pa
 }
 
 /**
- * The name in an expression as frameworks write it: `*path`, `**path`, `path*`, `proxy+`, `+path`, `rest:.*`, `id:int`, `name=shelves/*`,
- * `id?`. `isGreedy`: its value may have slashes.
+ * The name in an expression as frameworks write it: `*path`, `**path`, `path*`, `proxy+`, `+path`, `rest:.*`, `id:int`,
+ * `name=shelves/*`, `id?`. `isGreedy`: its value may have slashes.
  */
 function readExpression (whole: string): { name: string, isGreedy: boolean } {
   const end = whole.search(/[:=]/)

@@ -15,7 +15,10 @@ interface ReaderLimits {
   readIdle: number
 }
 
-/** A worker thread that reads descriptions, one after the other. It ends with the first one that fails, and after some idle time. */
+/**
+ * A worker thread that reads descriptions, one after the other. It ends with the first one that fails, and after some
+ * idle time.
+ */
 export class DescriptionReader {
   readonly #worker: Worker
   readonly #limits: ReaderLimits
@@ -84,7 +87,8 @@ export class DescriptionReader {
 }
 
 /** Limits the readers that run at once: one is for servers that users have stored, in turns. */
-const readers = new Semaphore({ places: upstreamLimits.openapi.readers, perOwner: 1, reserved: upstreamLimits.openapi.readers - 1 })
+const readers =
+  new Semaphore({ places: upstreamLimits.openapi.readers, perOwner: 1, reserved: upstreamLimits.openapi.readers - 1 })
 /** Readers without a task, whose threads have started already. */
 const idle = new Set<DescriptionReader>()
 
@@ -93,7 +97,9 @@ const idle = new Set<DescriptionReader>()
  * @param reach of the server that it is for
  * @throws DescriptionError with the reason and the place of a problem
  */
-export async function readDescription (task: ReadTask, { owner, trusted }: Reach, signal: AbortSignal): Promise<CompiledDescription> {
+export async function readDescription (
+  task: ReadTask, { owner, trusted }: Reach, signal: AbortSignal
+): Promise<CompiledDescription> {
   const release = await readers.take(owner, trusted)
   try {
     const [reader = new DescriptionReader((ended) => { idle.delete(ended) })] = idle

@@ -21,7 +21,8 @@ export class References {
     const quoted = JSON.stringify(ref)
     if (!ref.startsWith('#')) {
       throw new DescriptionError(
-        `the reference ${quoted} leads out of the description: such references are never followed, so bundle the description into one file`
+        `the reference ${quoted} leads out of the description: such references are never followed, so bundle the ` +
+        'description into one file'
       )
     }
     if (ref !== '#' && !ref.startsWith('#/')) {

@@ -21,13 +21,14 @@ const preferences: ReadonlyArray<(mediaType: string) => boolean> = [
   (mediaType) => /^application\/json\b/i.test(mediaType),
   isJsonMediaType,
   (mediaType) => mediaType === '*/*',
-  ...(['urlencoded', 'multipart', 'text'] as const).map((format) => (mediaType: string) => bodyFormatOf(mediaType) === format),
+  ...(['urlencoded', 'multipart', 'text'] as const).map((format) =>
+    (mediaType: string) => bodyFormatOf(mediaType) === format),
   () => true
 ]
 
 /**
- * The arguments of a request body: the properties of an object beside the parameters, where none of the names is assigned already;
- * else the whole body as the argument `body`.
+ * The arguments of a request body: the properties of an object beside the parameters, where none of the names is
+ * assigned already; else the whole body as the argument `body`.
  * @param requestBody with its reference resolved
  * @returns undefined where the body has no media type
  */
@@ -56,7 +57,8 @@ export function describeBody (
   }
   const memberNames = [...(members?.properties.keys() ?? [])]
   names.expect(memberNames)
-  if (!members || memberNames.length === 0 || memberNames.some((name) => names.has(names.plainName({ name, location: 'body' })))) {
+  if (!members || memberNames.length === 0 ||
+      memberNames.some((name) => names.has(names.plainName({ name, location: 'body' })))) {
     return describeWhole(body, requestBody, schema, names, schemas)
   }
   return describeFields(body, members, names, schemas)
@@ -69,7 +71,9 @@ function contentTypeOf (mediaType: string, format: RequestBody['format']): strin
 }
 
 /** A body whose properties are arguments. */
-function describeFields (body: RequestBody, members: Members, names: ArgumentNames, schemas: SchemaConverter): DescribedBody {
+function describeFields (
+  body: RequestBody, members: Members, names: ArgumentNames, schemas: SchemaConverter
+): DescribedBody {
   const { properties, required, additionalProperties } = members
   if (body.format === 'json') body.fields = [...properties.keys()].map((name) => ({ name }))
   const argumentNames = new Map([...properties.keys()].map((name) => [name, names.assign({ name, location: 'body' })]))
@@ -87,7 +91,8 @@ function describeFields (body: RequestBody, members: Members, names: ArgumentNam
       const converted = schemas.convert(property)
       const schema = binaryFields.has(name) ? asBytes(converted) : converted
       const argument = argumentNames.get(name) ?? name
-      const description = described(typeof schema.description === 'string' ? schema.description : undefined, name, argument)
+      const description =
+        described(typeof schema.description === 'string' ? schema.description : undefined, name, argument)
       return [argument, description === undefined ? schema : { ...schema, description }]
     }),
     required: body.required ? [...required].flatMap((name) => argumentNames.get(name) ?? []) : [],
@@ -106,8 +111,10 @@ function describeWhole (
   body.argument = names.assign({ name: 'body', location: 'request' })
   let converted: JsonSchema
   if (body.format === 'text') converted = { type: 'string' }
-  else if (body.format === 'binary') converted = { type: 'string', contentEncoding: 'base64', contentMediaType: body.contentType }
-  else converted = schemas.convert(schema)
+  else if (body.format === 'binary') {
+    converted =
+    { type: 'string', contentEncoding: 'base64', contentMediaType: body.contentType }
+  } else converted = schemas.convert(schema)
   if (typeof description === 'string') converted = { ...converted, description }
   else if (body.format === 'binary') converted = { ...converted, description: bytesDescription }
   return {
@@ -153,7 +160,9 @@ function formFieldOf (name: string, schema: unknown, encoding: unknown, refs: Re
   const field: BodyField = { name }
   const encodingObject = isObject(encoding) ? encoding : {}
   const { contentType, delimiter } = encodingObject
-  if (typeof contentType === 'string' && !contentType.includes('*')) field.contentType = contentType.split(',', 1)[0]?.trim()
+  if (typeof contentType === 'string' && !contentType.includes('*')) {
+    field.contentType = contentType.split(',', 1)[0]?.trim()
+  }
   const serialization = serializationOf(encodingObject)
   if (serialization) field.serialization = serialization
   if (typeof delimiter === 'string') field.delimiter = delimiter
@@ -172,7 +181,9 @@ function formFieldOf (name: string, schema: unknown, encoding: unknown, refs: Re
 }
 
 /** undefined where the Encoding Object states no serialization. */
-function serializationOf ({ style: givenStyle, explode, allowReserved }: Record<string, unknown>): Serialization | undefined {
+function serializationOf (
+  { style: givenStyle, explode, allowReserved }: Record<string, unknown>
+): Serialization | undefined {
   if (givenStyle === undefined && explode === undefined && allowReserved === undefined) return undefined
   const style = isStyle(givenStyle) ? givenStyle : 'form'
   const serialization: Serialization = {

@@ -36,7 +36,9 @@ export class SchemaConverter {
     if (!isObject(schema)) return {}
     if (typeof schema.$ref === 'string') return this.#convertReference(schema, schema.$ref)
     const out: Converted = new Map()
-    for (const [key, isValid] of copiedKeywords) if (Object.hasOwn(schema, key) && isValid(schema[key])) out.set(key, schema[key])
+    for (const [key, isValid] of copiedKeywords) {
+      if (Object.hasOwn(schema, key) && isValid(schema[key])) out.set(key, schema[key])
+    }
     const pattern = toPattern(schema.pattern)
     if (pattern !== undefined) out.set('pattern', pattern)
     this.#convertType(schema, out)
@@ -73,7 +75,10 @@ export class SchemaConverter {
     return typeof schema.description === 'string' ? { ...reference, description: schema.description } : reference
   }
 
-  /** The name of a reference in `$defs`: unique, made of the reference's last token, of characters that need no escaping. */
+  /**
+   * The name of a reference in `$defs`: unique, made of the reference's last token, of characters that need no
+   * escaping.
+   */
   #nameOf (ref: string): string {
     const known = this.#nameByRef.get(ref)
     if (known !== undefined) return known
@@ -123,7 +128,9 @@ export class SchemaConverter {
     }
     // Without a pattern, the properties that it matched would count as additional ones.
     if (isSchema(additionalProperties) && !dropsPattern(patternProperties)) {
-      out.set('additionalProperties', typeof additionalProperties === 'boolean' ? additionalProperties : this.convert(additionalProperties))
+      out.set('additionalProperties', typeof additionalProperties === 'boolean'
+        ? additionalProperties
+        : this.convert(additionalProperties))
     }
     if (isObject(dependentRequired)) {
       const valid = Object.entries(dependentRequired).flatMap(([name, names]) =>
@@ -164,7 +171,9 @@ export class SchemaConverter {
   }
 
   #convertMap (schemas: Array<[string, unknown]>): JsonSchema {
-    return Object.fromEntries(schemas.filter(([, each]) => isSchema(each)).map(([name, each]) => [name, this.convert(each)]))
+    return Object.fromEntries(
+      schemas.filter(([, each]) => isSchema(each)).map(([name, each]) => [name, this.convert(each)])
+    )
   }
 }
 

@@ -37,8 +37,8 @@ function withVariables (template: string, given: unknown): string {
 }
 
 /**
- * The first security scheme of each type, those that the description's `security` requires before the others. A scheme whose reference
- * cannot be followed is skipped.
+ * The first security scheme of each type, those that the description's `security` requires before the others. A scheme
+ * whose reference cannot be followed is skipped.
  * @param baseUrl the URL that relative ones are resolved against
  */
 export function securityDefaultsOf (
@@ -49,7 +49,9 @@ export function securityDefaultsOf (
 ): SecurityDefaults {
   const defaults: SecurityDefaults = {}
   const toAbsolute = (url: string): string => URL.canParse(url, baseUrl) ? new URL(url, baseUrl).href : url
-  const requirements = Array.isArray(security) ? security.flatMap((each) => isObject(each) ? Object.keys(each) : []) : []
+  const requirements = Array.isArray(security)
+    ? security.flatMap((each) => isObject(each) ? Object.keys(each) : [])
+    : []
   const required = requirements.filter((name) => Object.hasOwn(schemes, name))
   for (const name of [...required, ...Object.keys(schemes)]) {
     const scheme = resolveScheme(schemes[name], refs)
@@ -58,7 +60,9 @@ export function securityDefaultsOf (
     if (type === 'apiKey' && typeof parameterName === 'string' && isLocation(location)) {
       defaults.apiKey ??= { name: parameterName, in: location }
     }
-    if (type === 'openIdConnect' && typeof openIdConnectUrl === 'string') defaults.openIdConnectUrl ??= toAbsolute(openIdConnectUrl)
+    if (type === 'openIdConnect' && typeof openIdConnectUrl === 'string') {
+      defaults.openIdConnectUrl ??= toAbsolute(openIdConnectUrl)
+    }
     const flow = type === 'oauth2' && isObject(flows) ? flows.clientCredentials : undefined
     if (isObject(flow) && typeof flow.tokenUrl === 'string') defaults.tokenUrl ??= toAbsolute(flow.tokenUrl)
   }

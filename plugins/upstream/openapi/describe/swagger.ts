@@ -4,7 +4,8 @@ import { DescriptionError } from '../plan.ts'
 
 type Dict = Record<string, unknown>
 
-const stringsIn = (value: unknown): string[] => Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
+const stringsIn = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 
 /** The style of OpenAPI 3 for a `collectionFormat`. */
 function serializationOf (collectionFormat: unknown, location: unknown): { style: string, explode: boolean } {
@@ -18,7 +19,9 @@ function serializationOf (collectionFormat: unknown, location: unknown): { style
   }
 }
 
-/** The delimiter between the elements of an array that is one part of a multipart form, which OpenAPI 3 cannot express. */
+/**
+ * The delimiter between the elements of an array that is one part of a multipart form, which OpenAPI 3 cannot express.
+ */
 const delimiters: Readonly<Record<string, string>> = { csv: ',', ssv: ' ', tsv: '\t', pipes: '|' }
 
 /** The schema of a parameter or header: its members that are keywords of a schema. */
@@ -46,7 +49,10 @@ function schemeOf (schemes: readonly string[]): string {
   return schemes.includes('http') ? 'http:' : ''
 }
 
-/** The parameters and the request body of OpenAPI 3.0 for an operation of Swagger 2.0, which has bodies and form fields as parameters. */
+/**
+ * The parameters and the request body of OpenAPI 3.0 for an operation of Swagger 2.0, which has bodies and form fields
+ * as parameters.
+ */
 export function swaggerOperation (
   operation: Dict,
   parameters: readonly Dict[],
@@ -94,7 +100,9 @@ function formBody (fields: readonly Dict[], consumes: readonly string[]): Dict {
 }
 
 function fieldName ({ name }: Dict): string {
-  if ((typeof name !== 'string' && typeof name !== 'number') || name === '') throw new DescriptionError('a parameter has no "name"')
+  if ((typeof name !== 'string' && typeof name !== 'number') || name === '') {
+    throw new DescriptionError('a parameter has no "name"')
+  }
   return String(name)
 }
 
@@ -103,6 +111,8 @@ export function swaggerSchemes ({ securityDefinitions }: Dict): Dict {
   if (!isObject(securityDefinitions)) return {}
   return Object.fromEntries(Object.entries(securityDefinitions).map(([name, scheme]) => {
     if (!isObject(scheme) || scheme.type !== 'oauth2') return [name, scheme]
-    return [name, { type: 'oauth2', flows: scheme.flow === 'application' ? { clientCredentials: { tokenUrl: scheme.tokenUrl } } : {} }]
+    return [name, {
+      type: 'oauth2', flows: scheme.flow === 'application' ? { clientCredentials: { tokenUrl: scheme.tokenUrl } } : {}
+    }]
   }))
 }

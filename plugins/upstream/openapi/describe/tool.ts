@@ -1,6 +1,8 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { truncate } from '../../../../protocol/text.ts'
-import { relaxed, schemaKeywordSet, schemaListKeywordSet, schemaMapKeywordSet, subschemasOf, type JsonSchema } from './keywords.ts'
+import {
+  relaxed, schemaKeywordSet, schemaListKeywordSet, schemaMapKeywordSet, subschemasOf, type JsonSchema
+} from './keywords.ts'
 import type { SchemaConverter } from './schema.ts'
 
 /** The parts of an operation that a tool is made of. */
@@ -21,8 +23,9 @@ const maxTitle = 256
 const definitionPrefix = '#/$defs/'
 
 /**
- * A tool as `tools/list` gives it. Its input schema has the definitions that it refers to, and no others. A schema over the limit loses
- * first the descriptions below the arguments, and then its deepest levels: a schema in their place allows any value of its type.
+ * A tool as `tools/list` gives it. Its input schema has the definitions that it refers to, and no others. A schema over
+ * the limit loses first the descriptions below the arguments, and then its deepest levels: a schema in their place
+ * allows any value of its type.
  * @returns the tool's JSON text for a name
  * @throws DescriptionError
  */
@@ -38,7 +41,8 @@ export function toolText (
     additionalProperties
   }
   const title = nonEmptyString(operation.summary)
-  const paragraphs = new Set([operation.deprecated === true ? 'Deprecated.' : undefined, title, nonEmptyString(operation.description)])
+  const paragraphs =
+    new Set([operation.deprecated === true ? 'Deprecated.' : undefined, title, nonEmptyString(operation.description)])
   const description = [...paragraphs].filter((each) => each !== undefined).join('\n\n') || `${method} ${path}`
   const members = [
     ...(title === undefined ? [] : [`"title":${JSON.stringify(truncate(title, maxTitle))}`]),
@@ -90,7 +94,9 @@ function schemaText (schema: JsonSchema, schemas: SchemaConverter, maxLength: nu
 }
 
 /** The text of a schema with its definitions; undefined where it is longer than the limit. */
-function writeSchema (schema: JsonSchema, schemas: SchemaConverter, detail: Detail, maxLength: number): string | undefined {
+function writeSchema (
+  schema: JsonSchema, schemas: SchemaConverter, detail: Detail, maxLength: number
+): string | undefined {
   const { hops, depth, isTerse } = detail
   const isReduced = hops !== Infinity || isTerse
   const root = isReduced ? reduce(schema, { depth: depth + 1, isTerse, keptLevels: 2 }) : schema

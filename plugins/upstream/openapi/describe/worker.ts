@@ -15,7 +15,9 @@ export interface ReadTask {
 export type ReadResult = { readonly compiled: CompiledDescription } | { readonly problem: string }
 
 const { values, depth, schema, plan, operations, total, warnings, instructions } = upstreamLimits.openapi
-const compileLimits = { schema, plan, operations, total, warnings, instructions, description: upstreamLimits.description }
+const compileLimits = {
+  schema, plan, operations, total, warnings, instructions, description: upstreamLimits.description
+}
 
 function read ({ document, baseUrl }: ReadTask): ReadResult {
   try {
@@ -41,7 +43,8 @@ function pagesOf (tools: readonly string[]): string[] {
     pages.at(-1)?.push(tool)
     size += tool.length
   }
-  return pages.map((page, at) => `{"tools":[${page.join(',')}]${at + 1 < pages.length ? `,"nextCursor":"${at + 1}"` : ''}}`)
+  return pages.map((page, at) =>
+    `{"tools":[${page.join(',')}]${at + 1 < pages.length ? `,"nextCursor":"${at + 1}"` : ''}}`)
 }
 
 parentPort?.on('message', (task: ReadTask) => { parentPort?.postMessage(read(task)) })
