@@ -200,8 +200,8 @@ function openCommandLine (app: FastifyInstance, dataDir: string, access: LocalAc
   } catch (error) {
     app.log.warn(
       `The command line gets no credential, since ${join(dataDir, 'command-line.json')} cannot be written ` +
-      `(${messageOf(error)}). Free some space in DATA_DIR, or make it writable, and start again; or set TOOL_HUB_URL and ` +
-      'TOOL_HUB_KEY for the command line.'
+      `(${messageOf(error)}). Free some space in DATA_DIR, or make it writable, and start again; ` +
+      'or set TOOL_HUB_URL and TOOL_HUB_KEY for the command line.'
     )
   }
 }

@@ -86,6 +86,6 @@ export async function offlineApi (
  */
 const busy = ({ pid }: LockHeldError, env: Env, { settings, dataDir }: Places): string =>
   `Process ${pid ?? '(unknown)'} works on ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}, and ` +
-  `${join(dataDir, 'command-line.json')} is not its: a gateway seems to be starting. Try again in a moment. If it has ` +
-  'run for longer, set DATA_DIR to the same folder as the gateway. A gateway that listens on no loopback address is ' +
-  'reached with --url and TOOL_HUB_KEY.'
+  `${join(dataDir, 'command-line.json')} is not its: a gateway seems to be starting. Try again in a moment. ` +
+  'If it has run for longer, set DATA_DIR to the same folder as the gateway. A gateway that listens on no ' +
+  'loopback address is reached with --url and TOOL_HUB_KEY.'

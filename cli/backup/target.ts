@@ -92,7 +92,8 @@ async function openDatabaseTarget (
   try {
     const running = await driver.db.transaction(async (tx) => await selectRows<{ pid: number }>(
       tx,
-      sql`select pid from pg_stat_activity where datname = current_database() and application_name = 'tool-hub listener'`
+      sql`select pid from pg_stat_activity where datname = current_database()
+        and application_name = 'tool-hub listener'`
     ))
     if (running.length > 0) {
       throw new Error(`${running.length} gateways use the database at ${driver.location}. Stop them first. Nothing ` +

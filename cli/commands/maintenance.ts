@@ -45,7 +45,8 @@ function addDatabaseCommands (program: Command, run: Run): void {
   const db = program.command('db')
     .description('a database: make its tables, fill it from a settings file, write one')
     .addHelpText('after', `
-The default for the file is SETTINGS_PATH. DB_URL names the database; ENCRYPTION_KEY or DATA_DIR has the key, as for the gateway.
+The default for the file is SETTINGS_PATH. DB_URL names the database; ENCRYPTION_KEY or DATA_DIR has the key,
+as for the gateway.
 In a clone, options follow two dashes: npm run db:import -- --replace`)
 
   db.command('migrate')

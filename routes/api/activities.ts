@@ -1,5 +1,6 @@
 import {
-  ActivityAvailable, ActivityCriteria, ActivityFilters, ActivityId, ActivityList, ActivityPageQuery, ActivityRecord, ActivityStats
+  ActivityAvailable, ActivityCriteria, ActivityFilters, ActivityId, ActivityList, ActivityPageQuery, ActivityRecord,
+  ActivityStats
 } from '../../schemas/activities.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'

@@ -7,7 +7,9 @@ import { Done, PageOf, PageQuery, Success, SuccessWithWarnings } from '../../sch
 import { principalOf } from './principal.ts'
 
 /** The arguments of a handler: the caller, and the request as its schemas type it. */
-export interface Call<Params extends TSchema = TSchema, Query extends TSchema = TSchema, Body extends TSchema = TSchema> {
+export interface Call<
+  Params extends TSchema = TSchema, Query extends TSchema = TSchema, Body extends TSchema = TSchema
+> {
   readonly principal: Principal
   readonly params: Static<Params>
   readonly query: Static<Query>

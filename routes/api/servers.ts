@@ -1,7 +1,8 @@
 import { serverEntries } from '../../plugins/management/index.ts'
 import { toAuthor } from '../../plugins/settings/index.ts'
 import {
-  BatchDone, BatchFailed, NewServer, NewServers, ServerName, ServerRecord, ServerTested, ServerToTest, ServerUpdate, Toggle
+  BatchDone, BatchFailed, NewServer, NewServers, ServerName, ServerRecord, ServerTested, ServerToTest, ServerUpdate,
+  Toggle
 } from '../../schemas/api.ts'
 import { signalOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'

@@ -400,7 +400,7 @@ test('the settings file: an edit counts, bad entries are reported, and everythin
   assert.deepEqual(await prompts(await Session.open(`${second.url}/mcp`)), ['greet', 'two'])
 })
 
-test('PostgreSQL: they are stored, other replicas list them, and a former section of unknown content is taken over', async (t) => {
+test('PostgreSQL: they are stored, and other replicas list them', async (t) => {
   const { url, query } = await database(t)
   const env = { DB_URL: url, ENCRYPTION_KEY: 'k'.repeat(64), LOG_LEVEL: 'warn' }
   const more = { prompts: [{ id: '1', ...greet, unknown: [1] }], resources: [{ id: '1', ...rules, content: 'https://user:secret@host/ ••••' }] }
@@ -414,15 +414,4 @@ test('PostgreSQL: they are stored, other replicas list them, and a former sectio
   assert.equal(at(await session.ask('resources/read', { uri: rules.uri }), 'contents', 0, 'text'), 'https://user:secret@host/ ••••')
   assert.equal((await query('select 1 from prompts')).length, 2)
   await Promise.all([one.stop(), two.stop()])
-
-  // As a version before built-ins left it: all of the section in one row.
-  await query('delete from prompts')
-  const section = JSON.stringify({ secret: JSON.stringify([{ id: '7', name: 'former', template: 'x' }]) })
-  await query(`insert into sections (position, key, data, name) values (1, 'prompts', '${section}', 'prompts')`)
-  await query('delete from commits')
-  const three = await startHub(t, { env })
-  const again = await Session.open(`${three.url}/mcp`)
-  assert.deepEqual(names(await again.list('prompts/list', 'prompts')), ['former'])
-  assert.equal((await ask(three, 'PUT', '/prompts/7', { template: 'y' })).status, 200)
-  assert.deepEqual([(await query('select 1 from prompts')).length, (await query('select 1 from sections')).length], [1, 0])
 })

@@ -56,7 +56,7 @@ test('the market that the project ships', async (t) => {
       const reply = await post({ name, config: sent })
       assert.equal(reply.statusCode, 200, `${name}: ${reply.body}`)
       const kept = app.settings.current.servers.get(name)?.config ?? {}
-      const { storedByUser, createdAt, owner, visibility, enabled, ...stored } = kept
+      const { storedByUser, storedBy, createdAt, owner, visibility, enabled, ...stored } = kept
       assert.deepEqual(stored, config, name)
       await app.inject({ method: 'DELETE', url: `/api/servers/${name}`, headers: { 'x-auth-token': app.auth.login({ username: 'admin', password: 'x' }) } })
     }

@@ -26,7 +26,8 @@ export async function dump (
       for (const { name, part, collection } of backupTables) {
         const which = collection === undefined ? sql`` : sql`where collection = ${sql.raw(`'${collection}'`)}`
         await tx.execute(
-          sql`declare backup no scroll cursor for select row_to_json(t)::text as line from ${sql.identifier(name)} t ${which}`
+          sql`declare backup no scroll cursor for select row_to_json(t)::text as line
+            from ${sql.identifier(name)} t ${which}`
         )
         await write(part, [])
         for (;;) {

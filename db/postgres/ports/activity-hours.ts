@@ -18,13 +18,12 @@ const removalLock = 0x746f6f6d
 
 const columns = sql.raw(
   'id, "timestamp", server, tool, duration, status, "group", username, key_id, key_name, source_ip, client_id, ' +
-  'client_name, ' +
-  'data, sealed, sealed_by'
+  'client_name, data, sealed, sealed_by'
 )
 /** Some calls by what they are filtered by, with their number and the sum of their durations. @param from the calls */
 const summed = (from: SQL): SQL => sql`
-  select hour, encode(sha256(convert_to(${of}::text, 'UTF8')), 'hex') as hash, server, tool, status, "group", username, key_id, key_name,
-    count(*) as calls, sum(duration) as duration
+  select hour, encode(sha256(convert_to(${of}::text, 'UTF8')), 'hex') as hash, server, tool, status, "group", username,
+    key_id, key_name, count(*) as calls, sum(duration) as duration
   from (select "timestamp" / ${sql.raw(String(hourLength))} as hour, * from ${from}) as calls_of_hours
   group by hour, server, tool, status, "group", username, key_id, key_name`
 const of = sql.raw('json_build_array(server, tool, status, "group", username, key_id, key_name)')
@@ -39,10 +38,13 @@ export async function appendCalls (tx: Transaction, rows: readonly CallRow[]): P
   await tx.execute(sql`
     with added as (
       insert into ${activities} (${columns})
-        select id, "timestamp", server, tool, duration, status, "group", username, "keyId", "keyName", "sourceIp", "clientId",
-          (select clients.data::json ->> 'name' from ${oauthClients} as clients where clients.key = "clientId"), data, sealed, "sealedBy"
+        select id, "timestamp", server, tool, duration, status, "group", username, "keyId",
+          "keyName", "sourceIp", "clientId",
+          (select clients.data::json ->> 'name' from ${oauthClients} as clients where clients.key = "clientId"),
+          data, sealed, "sealedBy"
         from json_to_recordset(${JSON.stringify(rows)}::text::json) as given (
-          id uuid, "timestamp" bigint, server text, tool text, duration double precision, status text, "group" text, username text,
+          id uuid, "timestamp" bigint, server text, tool text, duration double precision, status text,
+          "group" text, username text,
           "keyId" text, "keyName" text, "sourceIp" text, "clientId" text, data jsonb, sealed text, "sealedBy" text
         )
         on conflict (id) do nothing ${returned}
@@ -68,7 +70,8 @@ export async function removeCalls (tx: Transaction, before: number, otherwise: '
   const removed = rowsOf<{ count: string }>(await tx.execute(sql`
     with gone as (
       delete from ${activities} where id in (
-        select id from ${activities} where "timestamp" < ${before} order by "timestamp", id limit ${sql.raw(String(maxRemoved))}
+        select id from ${activities} where "timestamp" < ${before} order by "timestamp", id
+          limit ${sql.raw(String(maxRemoved))}
       ) ${returned}
     ), sums as (${summed(sql`gone`)}), lowered as (
       update ${hours} set calls = ${hours.calls} - sums.calls, duration = ${hours.duration} - sums.duration

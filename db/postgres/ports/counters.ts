@@ -65,7 +65,8 @@ export class PostgresCounters implements Counters {
     void (async () => {
       await this.#driver.db.delete(counters).where(lt(counters.expires, sql`now()`))
       await this.#driver.db.execute(
-        sql`delete from ${counters} where key in (select key from ${counters} order by expires desc offset ${maxCounters})`
+        sql`delete from ${counters} where key in (
+          select key from ${counters} order by expires desc offset ${maxCounters})`
       )
     })().catch(() => {})
   }

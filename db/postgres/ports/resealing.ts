@@ -97,7 +97,8 @@ const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
     union all select (select min(${id}) from ${table} where ${id} > ids.id) from ids where ids.id is not null
   )
   select id, (
-    select count(*)::int from (select 1 from ${table} where ${id} = ids.id limit ${sql.raw(String(maxCounted))}) as found
+    select count(*)::int from (select 1 from ${table} where ${id} = ids.id
+      limit ${sql.raw(String(maxCounted))}) as found
   ) as count from ids where id is not null`
 
 /** A text with the id of this key alone, as `Vault.outdated` and `Vault.locked` take it. */

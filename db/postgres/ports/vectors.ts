@@ -131,7 +131,8 @@ export class PostgresVectors implements Vectors {
           // A query of its own, so that nothing is cast that cannot be compared.
           .from(sql`(
             select key, embedding from ${vectors}
-            where collection = ${collection} and key = any(${arrayOf(keys)}::text[]) and array_length(embedding, 1) = ${unit.length}
+            where collection = ${collection} and key = any(${arrayOf(keys)}::text[])
+              and array_length(embedding, 1) = ${unit.length}
             offset 0
           ) as comparable`)
           .orderBy(sql`score desc, key`)
@@ -192,7 +193,8 @@ function numbersOf (bytes: Buffer): number[] {
 async function findPgvector (db: Db): Promise<string | undefined> {
   const installed = async (): Promise<string | undefined> => {
     const found = await rowsOf(db, sql`
-      select nspname as name from pg_extension join pg_namespace on pg_namespace.oid = extnamespace where extname = 'vector'
+      select nspname as name from pg_extension join pg_namespace on pg_namespace.oid = extnamespace
+      where extname = 'vector'
     `)
     return found[0]?.name
   }

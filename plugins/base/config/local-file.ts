@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import {
-  accessSync, closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync
+  accessSync, closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, renameSync, rmSync, statSync,
+  writeFileSync
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { errorCode } from '../../../db/error-code.ts'

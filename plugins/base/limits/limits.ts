@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os'
 
 /**
- * Bounds of requests and memory, and those that more than one wing reads. Sizes "in bytes of memory" are those in V8: of
- * a text one byte a character, or two where any is beyond U+00FF (`memoryOf`). docs/limits.md is generated from them.
+ * Bounds of requests and memory, and those that more than one wing reads. Sizes "in bytes of memory" are those in V8:
+ * of a text one byte a character, or two where any is beyond U+00FF (`memoryOf`). docs/limits.md is generated from
+ * them.
  */
 export const baseLimits = {
   /**

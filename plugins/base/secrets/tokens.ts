@@ -8,7 +8,8 @@ export const isAbsoluteUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]{0,255
 
 /** Tokens of well-known services, by prefixes that no word begins with. */
 const known = new RegExp(
-  '^(?:gh[opsur]_\\w{12}|github_pat_\\w{12}|glpat-[\\w-]{12}|xox[a-z]-[\\w-]{12}|th[klrt]_\\w{12}|npm_[a-z0-9]{24}|hf_[a-z0-9]{24}|' +
+  '^(?:gh[opsur]_\\w{12}|github_pat_\\w{12}|glpat-[\\w-]{12}|xox[a-z]-[\\w-]{12}|th[klrt]_\\w{12}|' +
+  'npm_[a-z0-9]{24}|hf_[a-z0-9]{24}|' +
   'akia[a-z0-9]{12}|aiza[\\w-]{24}|eyj[\\w-]{12})[\\w.+/=-]*$',
   'i'
 )
@@ -57,7 +58,8 @@ const isTokenWord = (word: string): boolean =>
 function coverPath (address: string, cover: Cover): string {
   const [, origin = '', path = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)([^?#]*)(.*)$/is.exec(address) ?? []
   if (origin === '') return address
-  return `${origin}${path.split('/').map((segment) => isTokenSegment(segment) ? cover(segment, 'path') : segment).join('/')}${rest}`
+  const segments = path.split('/').map((segment) => isTokenSegment(segment) ? cover(segment, 'path') : segment)
+  return `${origin}${segments.join('/')}${rest}`
 }
 
 /**

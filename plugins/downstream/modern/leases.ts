@@ -228,4 +228,5 @@ export class Leases {
 }
 
 const keyOf = ({ principal, key }: View, address: string, text: string, level: Level | undefined): string =>
-  `${principal.key}\n${principal.kind === 'anonymous' || principal.kind === 'guest' ? address : ''}\n${key}\n${level ?? ''}\n${text}`
+  `${principal.key}\n${principal.kind === 'anonymous' || principal.kind === 'guest' ? address : ''}\n` +
+  `${key}\n${level ?? ''}\n${text}`

@@ -42,7 +42,8 @@ export function completeResult (text: string, serverInfo: string | undefined, is
     !text.includes('"resultType"') && !text.includes('"_meta"') && !(isKept && /"(?:ttlMs|cacheScope)"/.test(text))
   if (isPlain) {
     const rest = text.slice(text.indexOf('{') + 1)
-    return `${resultHead('complete', serverInfo)}${isKept ? `,${cachingText(notKept)}` : ''}${/^\s*\}/.test(rest) ? '' : ','}${rest}`
+    const caching = isKept ? `,${cachingText(notKept)}` : ''
+    return `${resultHead('complete', serverInfo)}${caching}${/^\s*\}/.test(rest) ? '' : ','}${rest}`
   }
   const spliced = isKept ? undefined : withInfo(text, serverInfo)
   if (spliced !== undefined) return spliced
@@ -75,7 +76,8 @@ function withInfo (text: string, serverInfo: string | undefined): string | undef
   const from = text.indexOf('{') + 1
   if (!meta) {
     if (serverInfo === undefined) return type === '' ? text : undefined
-    return `{${type}"_meta":{"${metaKeys.serverInfo}":${serverInfo}}${members.length === 0 ? '' : ','}${text.slice(from)}`
+    return `{${type}"_meta":{"${metaKeys.serverInfo}":${serverInfo}}` +
+      `${members.length === 0 ? '' : ','}${text.slice(from)}`
   }
   if (serverInfo === undefined || metas.length > 1 || text[meta.start] !== '{') return undefined
   const metaText = text.slice(meta.start, meta.end)

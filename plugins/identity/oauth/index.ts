@@ -79,7 +79,8 @@ export default fp<OAuthPorts>(async (app, ports) => {
     others: (issuer, back) => app.social.isAt(new URL(issuer).origin)
       ? app.social.providers.map(({ id: provider, name }) => ({
         name,
-        href: `${issuerPath(issuer)}${app.social.path}/signIn/social?${new URLSearchParams({ provider, callbackURL: back }).toString()}`
+        href: `${issuerPath(issuer)}${app.social.path}/signIn/social?` +
+          new URLSearchParams({ provider, callbackURL: back }).toString()
       }))
       : []
   })

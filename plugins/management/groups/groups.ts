@@ -9,7 +9,8 @@ import { defaultOwner, knownName, withNewName, withoutNames } from '../../identi
 import { groupNamed, type Principal, type Settings } from '../../settings/index.ts'
 import { checkCount, checkGroupName, sharedNameWarnings } from '../checks.ts'
 import {
-  compact, type MemberConfig, mustBeMember, nextMembers, readMembers, unlistedIn, visibleMembers, withOwnNames, withSelectors
+  compact, type MemberConfig, mustBeMember, nextMembers, readMembers, unlistedIn, visibleMembers, withOwnNames,
+  withSelectors
 } from './members.ts'
 
 /** The members of a group that a caller sends. */

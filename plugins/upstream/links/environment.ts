@@ -170,10 +170,10 @@ export function expandVariables (config: ServerConfig, environment: ProcessEnvir
   const fill: Fill = (text, place, ...within) => text.replace(variablePattern, (written, name: string) => {
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined
     if (isLeft(place, ...within)) {
-      warnings.add(`${written} in ${place} is not filled in: an admin has to write this ` +
-      'value for that')
-    } else if (isOurs(name)) warnings.add(`${written} in ${place} is not filled in: it is a secret of the gateway's own`)
-    else if (value === undefined) warnings.add(`${written} in ${place} is not set`)
+      warnings.add(`${written} in ${place} is not filled in: an admin has to write this value for that`)
+    } else if (isOurs(name)) {
+      warnings.add(`${written} in ${place} is not filled in: it is a secret of the gateway's own`)
+    } else if (value === undefined) warnings.add(`${written} in ${place} is not set`)
     else {
       values.set(value, written)
       return value

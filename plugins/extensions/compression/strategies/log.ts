@@ -5,7 +5,8 @@ import { bounds, counted, type Strategy } from './strategy.ts'
 /** Matches a word for a failure that is not part of a path or another name. */
 const failure = new RegExp(
   '(?<![\\w/\\\\.@-])' +
-  '(?:error|err|fatal|panic|critical|crit|alert|emerg|exception|fail(?:ed|ure|s|ing)?|traceback|assert(?:ion)?|segfault|killed|refused|' +
+  '(?:error|err|fatal|panic|critical|crit|alert|emerg|exception|fail(?:ed|ure|s|ing)?|traceback|assert(?:ion)?|' +
+  'segfault|killed|refused|' +
   'denied|timed? ?out|unreachable|unhandled|abort(?:ed)?|(?:[\\w$]+\\.)*\\w*(?:Error|Exception))(?![\\w/\\\\-]|\\.\\w)',
   'i'
 )

@@ -26,7 +26,11 @@ export const heaviest = 1023
  * `most`: max words that are read. `repeats`: how many times a word counts.
  */
 interface Field {
-  readonly weight: number, readonly length: number, readonly norm: number, readonly most: number, readonly repeats: number
+  readonly weight: number
+  readonly length: number
+  readonly norm: number
+  readonly most: number
+  readonly repeats: number
 }
 
 const fields = {

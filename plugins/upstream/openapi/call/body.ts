@@ -95,7 +95,8 @@ function encodeMultipart (body: RequestBody, fields: Array<[BodyField, string]>)
  * them.
  */
 const quote = (name: string): string =>
-  `"${name.replace(/[\r\n"]/g, (character) => `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)}"`
+  `"${name.replace(/[\r\n"]/g, (character) =>
+    `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)}"`
 
 /** One part of a multipart form. */
 interface Part { bytes: Buffer, contentType: string | undefined, filename?: string }

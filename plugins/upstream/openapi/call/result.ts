@@ -109,7 +109,8 @@ function binaryBlock (body: Buffer, contentType: string, url: string): string {
   if (type !== undefined) {
     return `{"type":"${type.toLowerCase()}","data":"${data}","mimeType":${JSON.stringify(mimeType)}}`
   }
-  return `{"type":"resource","resource":{"uri":${JSON.stringify(url)},"mimeType":${JSON.stringify(mimeType)},"blob":"${data}"}}`
+  return `{"type":"resource","resource":{"uri":${JSON.stringify(url)},"mimeType":` +
+    `${JSON.stringify(mimeType)},"blob":"${data}"}}`
 }
 
 /**
