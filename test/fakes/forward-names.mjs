@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module'
 
 const { TEST_NAME_SERVER: server } = process.env
 if (server !== undefined) {
-  dns.Resolver = class extends dns.Resolver {
+  dns.promises.Resolver = class extends dns.promises.Resolver {
     constructor (...options) {
       super(...options)
       this.setServers([server])

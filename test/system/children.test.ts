@@ -61,5 +61,5 @@ test('a CHILD_USER that does not exist stops the start', { skip }, async (t) => 
   const hub = await spawnHub(t, { env: { CHILD_USER: 'nobody-of-this-name' }, wait: false })
   await until(() => hub.child.exitCode !== null)
   assert.equal(hub.child.exitCode, 1)
-  assert.match(hub.output(), /CHILD_USER: there is no user "nobody-of-this-name"/)
+  assert.match(hub.output(), /CHILD_USER: there is no user \\"nobody-of-this-name\\"/)
 })
