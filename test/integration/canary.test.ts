@@ -80,7 +80,7 @@ function processesOf (gateway: number): Array<{ pid: number, cmdline: string, en
 }
 
 /**
- * Where a canary may be seen. What a child printed before it ended is shown to who manages it (DECISIONS §5), but its lines are no way
+ * Where a canary may be seen. What a child printed before it ended is shown to who manages it, but its lines are no way
  * around the masks: values of `env` and secret arguments are masked for managers, too (SECURITY T24, T47; issue: "in no response, log
  * line, error"), and the gateway knows them. So they count.
  */

@@ -337,7 +337,7 @@ void test('an empty database is seeded from the settings file, once', async (t) 
   }>
   assert.deepEqual(names(shown), Object.keys(content.mcpServers as object))
   for (const { name, config } of shown) {
-    assert.equal(config.visibility, 'private', `${name}: seeded servers are private (SPEC, "Visibility")`)
+    assert.equal(config.visibility, 'private', `${name}: seeded servers are private`)
   }
   assert.ok((shown.find(({ name }) => name === 'odd')?.error ?? '') !== '', 'an odd entry is kept, with its problem')
   assert.deepEqual(names(await managed(hub, 'GET', '/groups', undefined, headers)), ['team'])

@@ -246,7 +246,7 @@ test('READONLY leaves logins open, and closes what changes settings', async (t) 
   assert.equal((await world.as(admin, 'DELETE', '/api/oauth/consents/x')).status, 403)
   const { access } = await world.tokens(alice, {}, clientId)
   for (const method of ['GET', 'POST']) assert.equal((await world.by(access, method, '/oauth/userinfo')).status, 200)
-  // DECISIONS §13 closes the list: what was allowed is not taken back while nothing can be changed.
+  // Read-only mode has a closed list: what was allowed is not taken back while nothing can be changed.
   const revoked = await world.revoke({ token: access, client_id: clientId })
   assert.deepEqual([revoked.status, revoked.body.error], [403, 'access_denied'])
   assert.ok(await world.isValid(access))

@@ -112,7 +112,7 @@ test('the authorization endpoint refuses by a page, or by a redirect to the clie
   await t.test('other ports of a loopback address are the same redirect URI (RFC 8252)', async () => {
     const visit = await world.authorize({ ...params, redirect_uri: 'http://127.0.0.1:50123/callback' })
     assert.match(visit.location ?? '', /\/oauth\/interaction\//, visit.text.slice(-500))
-    // Clients use localhost in the same way, though RFC 8252 (section 7.3) speaks of addresses (DECISIONS §9: loopback ports may differ).
+    // Clients use localhost in the same way, though RFC 8252 (section 7.3) speaks of addresses: loopback ports may differ.
     const { client_id: id = '' } = await register(base, { redirect_uris: ['http://localhost:1/callback', 'http://[::1]/callback'] })
     for (const uri of ['http://localhost:50123/callback', 'http://[::1]:50123/callback']) {
       assert.match((await world.authorize({ ...params, client_id: id, redirect_uri: uri })).location ?? '', /interaction/, uri)

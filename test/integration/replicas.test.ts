@@ -92,7 +92,7 @@ async function assertMcp (hub: Hub, session: Session): Promise<void> {
     assert.equal(text(await each.call('fake-echo', { message: 'on' })), 'on')
   }
   await fresh.end()
-  // Another replica may have stored it: whether it is wrong cannot be told now (DECISIONS §3).
+  // Another replica may have stored it: whether it is wrong cannot be told now.
   const unknown = await send(`${hub.url}/mcp`, { key: 'thk_wrong', body: initialize() })
   assert.deepEqual([unknown.status, unknown.headers.get('retry-after')], [503, '5'])
 }

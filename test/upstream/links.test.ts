@@ -36,7 +36,7 @@ const clients = {
 } as const
 type ClientKind = keyof typeof clients
 /**
- * DECISIONS §7, "Isolation": who shares one connection with whom, among clients of the same kind.
+ * Isolation: who shares one connection with whom, among clients of the same kind.
  * all: everybody · user: the sessions of one user · own: a session of its own.
  */
 const sharing = `
@@ -102,7 +102,7 @@ test('linkKey: who shares with whom', async (t) => {
     assert.equal(baseKey.capabilityClass, plainClass)
   })
 
-  // DECISIONS §15: passed-on headers. Against a client of ann's that sends `x`: what another request finds. same: its link · other: another
+  // Passed-on headers. Against a client of ann's that sends `x`: what another request finds. same: its link · other: another
   // one.
   const passing = `
     isolation transport client   again  sessions  values  principals  nothing

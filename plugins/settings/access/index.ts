@@ -84,7 +84,7 @@ function keyOf ({ name, group, smart = false }: RouteWord): string {
   return name === undefined ? mark : `${mark}any ${name}`
 }
 
-/** Whether `$smart` is on (DECISIONS §11). */
+/** Whether `$smart` is on. */
 const isSmartOn = ({ system }: Snapshot): boolean => system.smartRouting?.enabled !== false
 
 /** Whether a system key is limited to some servers and groups, and does not list this name. */

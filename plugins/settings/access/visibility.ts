@@ -3,7 +3,7 @@ import type { GroupMember } from '../../../schemas/settings.ts'
 import type { Env } from '../../../schemas/env.ts'
 import type { Grant, Principal, Scope, View } from './view.ts'
 
-/** The servers that callers without credentials see (DECISIONS §8). */
+/** The servers that callers without credentials see. */
 export type PublicReach = Env['PUBLIC_TOOLS']
 
 /** Whether a principal may see and call a server. All decisions about it are made here. */
@@ -14,18 +14,17 @@ export function canSee (principal: Principal, { config }: Server, anonymous: Pub
 }
 
 /**
- * Whether callers without credentials may see and call a server. PUBLIC_TOOLS=off closes the open routes, not MCP
- * (DECISIONS §4).
+ * Whether callers without credentials may see and call a server. PUBLIC_TOOLS=off closes the open routes, not MCP.
  */
 const isAnybodys = ({ visibility }: Server['config'], anonymous: PublicReach): boolean =>
   anonymous === 'all' || visibility === 'public'
 
-/** Whether the owner is an admin. Servers without an owner are the admins' (DECISIONS §5). */
+/** Whether the owner is an admin. Servers without an owner are the admins'. */
 export const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean =>
   owner === 'admin' || users.get(owner)?.isAdmin === true
 
 /**
- * Whether an open route shows a server (DECISIONS §8): anybody's servers, and those that the caller's credential adds.
+ * Whether an open route shows a server: anybody's servers, and those that the caller's credential adds.
  * A scoped key adds servers of its scope that its owner sees: a scope narrows, and never shows what its owner does not
  * see.
  */
@@ -54,7 +53,7 @@ export interface VisibleServer {
 
 /**
  * The servers that a view sees, without disabled ones: admins' servers first, then users', within each in the order of
- * configuration, on a group's routes in that of its members (DECISIONS §7); providers without a prefix come last. The
+ * configuration, on a group's routes in that of its members; providers without a prefix come last. The
  * order decides which of two servers keeps a name, so a user's server never takes one from an admin's.
  */
 export function visibleServers (snapshot: Snapshot, view: View, anonymous: PublicReach): VisibleServer[] {
@@ -83,7 +82,7 @@ function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
 }
 
 /**
- * The scope of the name in a route: a group by id, then by name, then a server (DECISIONS §7).
+ * The scope of the name in a route: a group by id, then by name, then a server.
  * @param byName whether groups are found by name, too
  * @returns undefined when no group or server has the name
  */
@@ -125,7 +124,7 @@ export function groupNamed (snapshot: Snapshot, name: string): StoredGroup | und
   return named.get(name)
 }
 
-/** Whether a scoped key may use a route (DECISIONS §4). */
+/** Whether a scoped key may use a route. */
 export function admits (snapshot: Snapshot, { grant }: Principal, scope: Scope): boolean {
   if (grant === undefined) return true
   const byGroup = opensGroup(grant, scope)

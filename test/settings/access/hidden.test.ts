@@ -21,9 +21,9 @@ interface Caller { name: string, key?: string | null, headers?: Record<string, s
 type Way = readonly [method: string, route: string, body?: unknown]
 
 /**
- * Names that must be unique are no secret: who takes one hears that it is taken (SPEC: `name` unique, 400 duplicates), and a user who gives
+ * Names that must be unique are no secret: who takes one hears that it is taken, and a user who gives
  * a
- * group a server's name gets 400 (DECISIONS §5). So making a server, a group or a copy of that name is not among these ways.
+ * group a server's name gets 400. So making a server, a group or a copy of that name is not among these ways.
  */
 const waysOf = (name: string, team: string): Way[] => [
   ...['', '/'].map((end): Way => ['GET', `/api/servers/${name}${end}`]),

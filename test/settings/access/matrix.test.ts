@@ -1,5 +1,5 @@
 // Who may do what: every route of the live table, asked by every kind of principal, about things of every owner and visibility.
-// What is expected is computed by the rules below, which say SPEC ("Authentication", "Visibility") and DECISIONS §1–§8, §13 again.
+// What is expected is computed by the rules below.
 import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import bcrypt from 'bcryptjs'
@@ -41,10 +41,10 @@ type Expected = 'yes' | 401 | 403 | 404
 const isReadonly = (who: Who): boolean => who.endsWith('read-only')
 const withoutMode = (who: Who): Who => who === 'admin, read-only' ? 'admin' : who === 'system key, read-only' ? 'system key' : who
 
-/** DECISIONS §3: which credentials count on which class of routes. */
+/** Which credentials count on which class of routes. */
 function isKnown (scope: RouteRow['scope'], who: Who): boolean {
   if (scope === 'public' || scope === 'docs' || scope === 'open' || scope === 'oauth' || scope === 'social') return true
-  // DECISIONS §4: a system key counts while its maker and its owner are admins.
+  // A system key counts while its maker and its owner are admins.
   const onMcp: Who[] = ['system key', 'scoped key', 'user key']
   const onApi: Who[] = ['alice', 'bob', 'admin', 'system key', 'guest']
   return (scope === 'mcp' ? onMcp : onApi).includes(withoutMode(who))
@@ -58,12 +58,12 @@ const userOf = (who: Who): string | undefined => {
   return who === 'bob' ? 'bob' : undefined
 }
 
-/** DECISIONS §7: the routes of alice are for her keys, and for unscoped system keys. */
+/** The routes of alice are for her keys, and for unscoped system keys. */
 const isStranger = (who: Who): boolean => who === 'scoped key' || userOf(who) === 'admin'
 
 const manages = ({ who, owner }: Asked): boolean => isAdmin(who) || userOf(who) === owner
 const sees = (asked: Asked): boolean => manages(asked) || (asked.visibility === 'public' && asked.who !== 'nobody')
-/** DECISIONS §8; who is a guest on the management API is nobody here. */
+/** Who is a guest on the management API is nobody here. */
 const isOpenTo = (asked: Asked): boolean => asked.visibility === 'public' || (asked.who !== 'guest' && sees(asked))
 
 function expected (asked: Asked): Expected {
@@ -75,7 +75,7 @@ function expected (asked: Asked): Expected {
     case 'nothing': return 'yes'
     // The authorization server, with `oauthServer.enabled` false; the record of calls and social login, without a database.
     case 'off': return 404
-    // DECISIONS §13: METRICS is not set. `routing.skipAuth`, by which guests come, is of the management API.
+    // METRICS is not set. `routing.skipAuth`, by which guests come, is of the management API.
     case 'metrics': return !isKnown('api', who) || who === 'guest' ? 401 : isAdmin(who) ? 'yes' : 403
     // ALLOW_REGISTRATION is off: admins only; keys that the management API does not know are nobody's.
     case 'registering': return !isKnown('api', who) ? 401 : isAdmin(who) ? 'yes' : 403
@@ -86,7 +86,7 @@ function expected (asked: Asked): Expected {
     case 'global route': return who === 'scoped key' ? 403 : 'yes'
     case 'own route': return isStranger(who) ? 403 : 'yes'
     case 'own route of a server': return isStranger(who) ? 403 : sees(asked) ? 'yes' : 404
-    // DECISIONS §13: who exports a group manages it.
+    // Who exports a group manages it.
     case 'managed group': return !sees(asked) ? 404 : manages(asked) ? 'yes' : 403
     case 'server': case 'group':
       if (scope === 'open') return isOpenTo(asked) ? 'yes' : 404

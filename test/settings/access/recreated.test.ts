@@ -1,4 +1,4 @@
-// A later account of the same name inherits nothing of what the gateway or servers keep for the former one (DECISIONS §2).
+// A later account of the same name inherits nothing of what the gateway or servers keep for the former one.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'

@@ -98,7 +98,7 @@ function worldOf (random: Random, version: number): World {
 type Word = { kind: 'all' } | { kind: 'server', name: string } | { kind: 'group', name: string }
 interface Question { principal: Principal, open: boolean, word: Word }
 
-/** The rule (DECISIONS §3, §4, §8), as a person would check it by hand. @returns the servers, or that there is no such route */
+/** The rule, as a person would check it by hand. @returns the servers, or that there is no such route */
 function expected ({ snapshot }: World, { principal, open, word }: Question, reach: PublicReach): string[] | 'refused' {
   const openToAll = ({ visibility }: ServerConfig): boolean => reach === 'all' || visibility === 'public'
   const accountSees = (config: ServerConfig): boolean => {
