@@ -1,7 +1,7 @@
 import { tokensFor } from '../test/helpers/oauth.ts'
-import { compare, type Job, type Load, type Target } from './compare.ts'
+import { compare, type Load, type Target } from './compare.ts'
 import { type Bench, type Measurement, startGateway } from './gateway.ts'
-import { echoCall, modernEchoCall, plainEchoCall, toolList } from './session.ts'
+import { echoCall, modernEchoCall, plainEchoCall, toolList, type Job } from './session.ts'
 import { httpServer, startEcho, startReference, stdioServer, waitUntilListed } from './upstreams.ts'
 
 const inFlight = 16

@@ -1,4 +1,4 @@
-import { type Endpoint, ModernRequests, PlainRequests, Session } from './session.ts'
+import { type Endpoint, ModernRequests, PlainRequests, Session, type Job } from './session.ts'
 import { cell, table, quantile } from './statistics.ts'
 import { Connection } from './connection.ts'
 import { cpuTime } from './processes.ts'
@@ -53,18 +53,6 @@ async function measure (targets: Target[], job: Job, { calls, inFlight }: Load):
     }
   }
   return new Map([...drives].map(([name, driven]) => [name, figuresOf(driven)]))
-}
-
-/** A request that is sent many times: by default of JSON-RPC. `id` counts from 1. */
-export interface Job {
-  /** The body of the request as JSON text. */
-  request: (id: number) => string
-  /** Whether a `result` is correct for the request with this id. */
-  isCorrect: (result: unknown, id: number) => boolean
-  /** The request is plain HTTP, without a session, and the body of the response is the result. */
-  isPlain?: true
-  /** The name that the headers of MCP 2026-07-28 repeat: the request is one of that revision, without a session. */
-  modern?: { method: string, name: string }
 }
 
 export interface Load { calls: number, inFlight: number }

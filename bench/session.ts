@@ -1,5 +1,4 @@
 import type { Connection, HttpResponse } from './connection.ts'
-import type { Job } from './compare.ts'
 
 /** An MCP endpoint on 127.0.0.1. */
 export interface Endpoint { port: number, path: string, token: string }
@@ -109,6 +108,18 @@ export function resultOf ({ status, headers, body }: HttpResponse, id: number): 
   const message = JSON.parse(text) as { id?: unknown, result?: unknown }
   if (message.id !== id || message.result === undefined) throw wrong
   return message.result
+}
+
+/** A request that is sent many times: by default of JSON-RPC. `id` counts from 1. */
+export interface Job {
+  /** The body of the request as JSON text. */
+  request: (id: number) => string
+  /** Whether a `result` is correct for the request with this id. */
+  isCorrect: (result: unknown, id: number) => boolean
+  /** The request is plain HTTP, without a session, and the body of the response is the result. */
+  isPlain?: true
+  /** The name that the headers of MCP 2026-07-28 repeat: the request is one of that revision, without a session. */
+  modern?: { method: string, name: string }
 }
 
 /** `tools/call` of `echo`, with a different message each time. */

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
 import { Value } from '@sinclair/typebox/value'
 import { messageOf } from '../protocol/errors.ts'
 import { isSame, type LocalAccess, readEnvironment, readLocalAccess, storedAt } from '../plugins/base/config/index.ts'
@@ -7,6 +6,7 @@ import { Env } from '../schemas/env.ts'
 import { httpApi, type ManagementApi } from './api.ts'
 import { exits, CommandError } from './errors.ts'
 import { processIo, type Environment, type Io } from './io.ts'
+import { placesOf } from './places.ts'
 
 /** Selects a gateway. `needsGateway`: the command needs a running gateway. */
 interface Where { readonly url?: string, readonly needsGateway?: boolean }
@@ -90,16 +90,4 @@ function environment (env: Environment): ReturnType<typeof readEnvironment> {
   } catch (error) {
     throw new CommandError(messageOf(error), exits.usage)
   }
-}
-
-/** The paths of a gateway's files. */
-export interface Places {
-  readonly settings: string, readonly dataDir: string, readonly bundles: string, readonly key: string
-}
-
-/** The paths of the gateway with this environment. @param cwd the folder that relative paths start from */
-export function placesOf ({ SETTINGS_PATH, DATA_DIR }: Pick<Env, 'SETTINGS_PATH' | 'DATA_DIR'>, cwd = '.'): Places {
-  const settings = resolve(cwd, SETTINGS_PATH)
-  const dataDir = DATA_DIR === undefined ? join(dirname(settings), '.tool-hub') : resolve(cwd, DATA_DIR)
-  return { settings, dataDir, bundles: join(dataDir, 'bundles'), key: join(dataDir, 'encryption.key') }
 }

@@ -17,7 +17,7 @@ import {
   checkLoginSecret, type KeyRing, openKeyRing, replicasProblem, SealedVault
 } from '../plugins/base/secrets/index.ts'
 import { milliseconds, type Env } from '../schemas/env.ts'
-import type { Places } from './connect.ts'
+import type { Places } from './places.ts'
 import { packageVersion } from '../package.ts'
 import { messageOf } from '../protocol/errors.ts'
 

@@ -11,7 +11,7 @@ import { readEnvironment } from '../../plugins/base/config/index.ts'
 import { milliseconds, type Env } from '../../schemas/env.ts'
 import { checksumOf, files, openBackup, type BackupDescription, filesOf, pack, countSealed } from '../backup/archive.ts'
 import { explain } from '../errors.ts'
-import { placesOf, type Places } from '../connect.ts'
+import { placesOf, type Places } from '../places.ts'
 import type { Report, Task } from '../context.ts'
 import { packageVersion } from '../../package.ts'
 

@@ -13,7 +13,7 @@ import type { Vault } from '../../db/store.ts'
 import { readEnvironment } from '../../plugins/base/config/index.ts'
 import { openVault } from '../../plugins/base/secrets/index.ts'
 import { explain } from '../errors.ts'
-import { placesOf } from '../connect.ts'
+import { placesOf } from '../places.ts'
 import type { Task } from '../context.ts'
 import { milliseconds, type Env } from '../../schemas/env.ts'
 

@@ -5,7 +5,7 @@ import { copyFile, mkdir, rename, rm, rmdir, symlink, chmod, readFile } from 'no
 import { basename, dirname, join, resolve } from 'node:path'
 import { openBackup, files, type BackupDescription } from './archive.ts'
 import { exits, CommandError, explain } from '../errors.ts'
-import { placesOf, type Places } from '../connect.ts'
+import { placesOf, type Places } from '../places.ts'
 import { openTarget, type RestoreTarget } from './target.ts'
 import { current } from '../../plugins/management/index.ts'
 import { readEnvironment } from '../../plugins/base/config/index.ts'

@@ -20,7 +20,7 @@ import { readSettings } from '../../db/seed.ts'
 import { openVault } from '../../plugins/base/secrets/index.ts'
 import { milliseconds, type Env } from '../../schemas/env.ts'
 import { files, linesOf, type BackupDescription } from './archive.ts'
-import type { Places } from '../connect.ts'
+import type { Places } from '../places.ts'
 
 /** The destination of a restore, checked and locked. */
 export interface RestoreTarget {
