@@ -55,7 +55,10 @@ export function startFailure (command: string, cwd: string | undefined, error: N
   switch (error.code) {
     case 'ENOENT': {
       const orFolder = cwd === undefined ? '' : `, or no folder ${JSON.stringify(cwd)}`
-      return `${failure}: no such command${orFolder}; is it installed and on the PATH?`
+      const hasArguments = /\S\s+\S/.test(command) && !command.includes('/')
+      return hasArguments
+        ? `${failure}: no such command${orFolder}. "command" names the program alone: put its arguments into "args"`
+        : `${failure}: no such command${orFolder}; is it installed and on the PATH?`
     }
     case 'EACCES': return `${failure}: it is not executable`
     case 'EMFILE':

@@ -27,6 +27,7 @@ test('what the gateway refuses is an error, and what it warns of a warning', asy
     [{ ENCRYPTION_KEY: 'abc' }, 'error', /Key 1 of ENCRYPTION_KEY is too short/],
     [{ CHILD_USER: 'no-such-user' }, 'error', /CHILD_USER/],
     [{ JWT_SECRET: 'short' }, 'warning', /JWT_SECRET is weak/],
+    [{ METRICS_TOKEN: 'short' }, 'warning', /METRICS_TOKEN is weak/],
     [{ INIT_TIMEOUT: '30' }, 'warning', /INIT_TIMEOUT=30 is 30 ms/],
     [{ DATA_DIR: '/etc/passwd' }, 'warning', /DATA_DIR cannot be written: \/etc\/passwd is not a folder/],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'foo' }, 'warning', /calls are not traced: OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https address/],

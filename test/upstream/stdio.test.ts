@@ -14,7 +14,7 @@ import { UpstreamError } from '../../protocol/errors.ts'
 import { killGroup } from '../../protocol/transports/process-tree.ts'
 import { LastWords, shownLine } from '../../protocol/transports/printed-line.ts'
 import { StdioTransport, type StdioOptions } from '../../protocol/transports/stdio.ts'
-import type { ProcessExit, StartedProcess } from '../../protocol/transports/started-process.ts'
+import { startFailure, type ProcessExit, type StartedProcess } from '../../protocol/transports/started-process.ts'
 import { transportLimits } from '../../protocol/transports/transport.ts'
 import { LineLimit } from '../../plugins/base/limits/token-bucket.ts'
 import { redactor } from '../../plugins/base/secrets/redact.ts'
@@ -436,4 +436,10 @@ test('a secret is masked in what a process prints, also where something that con
   assert.equal(shownLine('a \x1b[31mred\x1b[0m word', redact), 'a red word')
   // A secret that holds such characters itself.
   assert.equal(shownLine('key s3cr3t\x1b[0mABCDEFGH', redactor({ env: { API_KEY: 's3cr3t\x1b[0mABCDEFGH' } })), 'key ••••EFGH')
+})
+
+test('a command with its arguments in one text is told where they belong', async () => {
+  const missing = Object.assign(new Error('spawn'), { code: 'ENOENT' })
+  assert.match(startFailure('npx -y a-server', undefined, missing), /"command" names the program alone: put its arguments into "args"$/)
+  for (const command of ['npx', '/opt/my tools/run']) assert.match(startFailure(command, undefined, missing), /is it installed and on the PATH\?$/)
 })

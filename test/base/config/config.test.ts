@@ -117,6 +117,15 @@ test('a duration that was probably meant in seconds is doubted', async () => {
   ])
 })
 
+test('a server gets more than no time to answer', async () => {
+  for (const name of ['INIT_TIMEOUT', 'REQUEST_TIMEOUT'] as const) {
+    assert.equal(readEnvironment({ [name]: '1s' })[name], '1s')
+    for (const text of ['0', '0s', '000ms']) {
+      assert.throws(() => readEnvironment({ [name]: text }), new RegExp(`${name} cannot be .*: expected a duration above zero`))
+    }
+  }
+})
+
 test('DRAIN_TIMEOUT fits into the time in which the gateway ends', async () => {
   for (const text of ['9s', '9000', '500ms']) assert.equal(readEnvironment({ DRAIN_TIMEOUT: text }).DRAIN_TIMEOUT, text)
   for (const text of ['10s', '9001', '1m']) {
