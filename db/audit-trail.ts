@@ -3,7 +3,7 @@ import { entities, entityNames, type EntityNoun } from './entities.ts'
 const furtherEntities = [
   'systemConfig', 'oauthClient', 'consent', 'login', 'bundle', 'activities', 'logs', 'backup', 'export'
 ] as const
-/** What the audit log has entries of. */
+/** The entities whose changes the audit log records. */
 export type AuditedEntity = EntityNoun | typeof furtherEntities[number]
 export const auditedEntities: readonly AuditedEntity[] = [
   ...entityNames.map((name) => entities[name].noun), ...furtherEntities

@@ -289,7 +289,7 @@ export interface StoredLogin { readonly version: string, readonly value: unknown
 export interface LoginChange { readonly server: string, readonly holder: string, readonly version: string | undefined }
 
 /**
- * What the gateway holds as a client of the authorization servers of upstreams: tokens, and its registrations. Values
+ * Tokens and client registrations of the gateway at the authorization servers of upstream servers. Values
  * are plain JSON, and stored sealed. Each is one holder's at one server; the caller chooses the names of holders.
  */
 export interface UpstreamTokens {

@@ -194,7 +194,7 @@ export interface Resealing {
   run: (signal: AbortSignal) => Promise<{ readonly anew: number, readonly broken: number }>
 }
 
-/** What an adapter implements. */
+/** The ports of a storage adapter. */
 export interface Adapter {
   store: Store
   records: Records

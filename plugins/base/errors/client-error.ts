@@ -53,7 +53,10 @@ function tooLong ({ rawPacket, bytesParsed }: ClientError, basePath: string): Re
   return { error: new errors.AddressTooLong(maxHeaderSize, adviceFor(method, path, isTool)), members }
 }
 
-/** What to do about a long address. @param method undefined: only the end of the address is known */
+/**
+ * Advice for a request whose address is too long (414).
+ * @param method undefined: only the end of the address is known
+ */
 function adviceFor (method: string | undefined, path: string, isTool: boolean): string {
   if (method === undefined) return 'a tool takes its arguments as a JSON body as well, with POST at the same path'
   if (!isTool) return 'send a shorter one'

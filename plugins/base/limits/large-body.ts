@@ -14,11 +14,38 @@ const minUncopied = 16 * 1024
 export type BodyPart = string | Buffer
 
 /**
- * Writes a large body to a response whose head is written, as `chunkedReply` does.
+ * Writes a large body to a response whose head is written, as `chunkedReply` does, with fewer system calls: small
+ * pieces are written together with a large one.
  * @param length of all parts, in bytes of UTF-8
  */
 export function writeLarge (raw: ServerResponse, parts: readonly BodyPart[], length: number): void {
-  chunkedReply(raw, parts, length).pipe(raw)
+  const pieces = piecesOf(parts)
+  let rest = length
+  new Unread(raw, undefined, () => rest).add()
+  const budget = new LoopBudget()
+  const writeNext = async (): Promise<void> => {
+    await budget.pause()
+    if (raw.destroyed) return
+    const together: Buffer[] = []
+    let size = 0
+    while (size < pieceSize || rest < minUncopied) {
+      const { value } = pieces.next()
+      if (value === undefined) break
+      together.push(value)
+      size += value.length
+      rest -= value.length
+    }
+    const last = together.pop()
+    if (last === undefined) {
+      raw.end()
+      return
+    }
+    raw.cork()
+    for (const bytes of together) raw.write(bytes)
+    raw.write(last, (error) => { if (!error) void writeNext() })
+    raw.uncork()
+  }
+  void writeNext()
 }
 
 /**

@@ -7,7 +7,7 @@ import { availableParallelism } from 'node:os'
  */
 export const baseLimits = {
   /**
-   * What the log tells of a part that fails for long: its first failure, then a summary each `summary`, and when it is
+   * Log lines about a part that keeps failing: its first failure, then a summary each `summary`, and when it is
    * well again; one that has failed twice is well once it has worked for `healthy` (both in ms). `sentences`: max
    * different remarks about one server within `summary`; beyond, and repeated ones: they are left out.
    */

@@ -114,7 +114,10 @@ export class Link {
 
   notify (method: string, paramsText?: string): void { this.#session.notify(method, paramsText) }
 
-  /** Asks for log messages from a level on, where the upstream has any and the level changes. @throws as `request` */
+  /**
+   * Sets the minimum level of log messages (`logging/setLevel`), if the server supports logging.
+   * @throws as `request`
+   */
   async setLevel (level: Level): Promise<void> {
     const before = this.level
     if (level === before || !isObject(this.capabilities.logging)) return
