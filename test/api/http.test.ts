@@ -190,7 +190,10 @@ test('what was not found is named as it was asked for', async (t) => {
     ['/api/oauth/clients/none', 'There is no such client: "none"'],
     ['/api/market/servers/none', 'There is no such server in this catalogue: "none"'],
     ['/api/none/openapi.json', 'There is no such group or server: "none"'],
-    ['/api/tools/none/echo', 'There is no such tool: "echo"'],
+    ['/api/tools/none/echo', 'There is no such server: "none"'],
+    ['/api/none/tools/up/echo', 'There is no such group or server: "none"'],
+    ['/api/team/tools/none/echo', 'There is no such server: "none"'],
+    ['/api/tools/up/echo?group=none', 'There is no such group: "none"'],
     ['/api/tools/up/echo', 'There is no such tool: "echo"'],
     ['/api/team/tools/up/echo', 'There is no such tool: "echo"']
   ] as const) {
