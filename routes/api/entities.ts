@@ -1,6 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { GroupId, GroupRecord, GroupUpdate, KeyId, KeyRecord, KeyUpdate, NewGroup, NewKey } from '../../schemas/api.ts'
+import { GroupId, GroupRecord, GroupUpdate, NewGroup } from '../../schemas/group-api.ts'
+import { KeyId, KeyRecord, KeyUpdate, NewKey } from '../../schemas/key-api.ts'
 import {
   BuiltInId, NewPrompt, NewResource, PromptRecord, PromptUpdate, ResourceRecord, ResourceUpdate
 } from '../../schemas/builtins.ts'

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { OverrideChange } from '../../plugins/settings/index.ts'
-import { ItemRecord, NewDescription, Toggle } from '../../schemas/api.ts'
+import { ItemRecord, NewDescription, Toggle } from '../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type Call, endpointsOf } from './endpoint.ts'
 

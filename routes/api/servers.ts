@@ -1,9 +1,17 @@
 import { serverEntries } from '../../plugins/management/index.ts'
 import { toAuthor } from '../../plugins/settings/index.ts'
 import {
-  BatchDone, BatchFailed, NewServer, NewServers, ServerName, ServerRecord, ServerTested, ServerToTest, ServerUpdate,
+  BatchDone,
+  BatchFailed,
+  NewServer,
+  NewServers,
+  ServerName,
+  ServerRecord,
+  ServerTested,
+  ServerToTest,
+  ServerUpdate,
   Toggle
-} from '../../schemas/api.ts'
+} from '../../schemas/server-api.ts'
 import { signalOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type Call, endpointsOf } from './endpoint.ts'

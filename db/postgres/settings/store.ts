@@ -280,8 +280,7 @@ export class PostgresStore implements Store {
       this.#markUnavailable(
         isUnavailable(error)
           ? unavailableMessage(error)
-          : 'A change by another replica cannot be used: ' +
-          `${safeMessageOf(error)}`
+          : `A change by another replica cannot be used: ${safeMessageOf(error)}`
       )
       return { hasChanged: false, isUnavailable: true }
     }

@@ -1,7 +1,8 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { withoutMark } from '../../../protocol/text.ts'
 import type { ProcessUser } from '../../../protocol/transports/started-process.ts'
-import { readEnv, secretNames, type Env } from '../../../schemas/env.ts'
+import { readEnv } from '../../../schemas/read-env.ts'
+import { secretNames, type Env } from '../../../schemas/env.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 

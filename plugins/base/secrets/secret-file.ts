@@ -3,7 +3,7 @@ import {
   closeSync, constants, fstatSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { errorCode } from '../../../db/error-code.ts'
+import { errorCode } from '../../../db/errors.ts'
 import { makeFolderSync } from '../../../db/folder.ts'
 import { StorageError } from '../../../db/store.ts'
 import type { Env } from '../../../schemas/env.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import fp from 'fastify-plugin'
 import { openVectors } from '../../../db/open.ts'
-import type { Vectors } from '../../../db/ports.ts'
+import type { Vectors } from '../../../db/ports/vectors.ts'
 import { isAdmins } from '../../settings/index.ts'
 import { ApiEmbeddings } from './embeddings/index.ts'
 import { embeddingOptions, type EmbeddingOptions } from './embeddings/options.ts'

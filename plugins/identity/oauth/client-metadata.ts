@@ -1,4 +1,4 @@
-import type { OAuthClient } from '../../../db/ports.ts'
+import type { OAuthClient } from '../../../db/ports/clients.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
 import { OAuthError } from '../../base/errors/index.ts'
 import { mcpScope } from '../../settings/index.ts'

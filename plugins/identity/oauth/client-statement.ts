@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import type { OAuthClient } from '../../../db/ports.ts'
+import type { OAuthClient } from '../../../db/ports/clients.ts'
 import { type OAuthClientRecord, OAuthClientUpdate } from '../../../schemas/oauth.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
 import { checkUnchanged } from '../../base/body/index.ts'

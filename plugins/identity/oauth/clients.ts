@@ -1,5 +1,5 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import type { OAuthClient, Clients } from '../../../db/ports.ts'
+import type { OAuthClient, Clients } from '../../../db/ports/clients.ts'
 import { withoutAbsent } from '../../../protocol/json.ts'
 import type { Author } from '../../settings/index.ts'
 import { errors, noSuch, OAuthError } from '../../base/errors/index.ts'

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Client as ProviderClient, Interaction, InteractionResults, Provider } from 'oidc-provider'
-import type { Consent, Consents } from '../../../db/ports.ts'
+import type { Consent, Consents } from '../../../db/ports/consents.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'

@@ -1,5 +1,5 @@
 import { Value } from '@sinclair/typebox/value'
-import type { OAuthClient } from '../../../db/ports.ts'
+import type { OAuthClient } from '../../../db/ports/clients.ts'
 import { OAuthServer } from '../../../schemas/oauth.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { isLoopback, trustedProxies } from '../../base/config/index.ts'

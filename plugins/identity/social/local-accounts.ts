@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { foldName } from '../../../db/invariants.ts'
-import type { SocialIdentity, SocialLogins } from '../../../db/ports.ts'
+import type { SocialIdentity, SocialLogins } from '../../../db/ports/social-logins.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Settings } from '../../settings/index.ts'

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { SocialLogins } from '../../../db/ports.ts'
-import { StorageError, type Snapshot } from '../../../db/store.ts'
+import type { SocialLogins } from '../../../db/ports/social-logins.ts'
+import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../settings/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import type { User } from '../../../schemas/settings.ts'
@@ -220,7 +220,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     const response = await this.#login.run(login, async () => await auth.handler(request))
     if (login.problem === undefined) return { response }
     this.#deps.log.warn({ err: login.problem }, 'a social login failed')
-    throw toHttpError(login.problem)
+    throw login.problem
   }
 
   async #run (): Promise<Running> {
@@ -230,7 +230,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
       return await starting
     } catch (error) {
       if (this.#running === starting) this.#running = undefined
-      throw toHttpError(error)
+      throw error
     }
   }
 
@@ -305,6 +305,3 @@ function failureOf (location: string, refusal: string | null): Error {
   }
   return new errors.StorageAway('the login could not be stored; try again')
 }
-
-const toHttpError = (error: unknown): unknown =>
-  error instanceof StorageError ? new errors.StorageAway(error.message) : error

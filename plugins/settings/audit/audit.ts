@@ -1,3 +1,4 @@
+import { messageOf } from '../../../db/errors.ts'
 import type { AuditEntry, AuditFilter, AuditTrail } from '../../../db/audit-trail.ts'
 import type { Author } from '../access/author.ts'
 import { type DateRange, timesOf } from '../../base/body/index.ts'
@@ -137,8 +138,7 @@ export class Audit {
       this.#hasFailed = false
     } catch (error) {
       if (!this.#hasFailed) {
-        warn('the audit log cannot be written now: ' +
-        `${error instanceof Error ? error.message : String(error)}`)
+        warn(`the audit log cannot be written now: ${messageOf(error)}`)
       }
       this.#hasFailed = true
       this.#timer = setTimeout(() => { this.#write().catch(() => {}) }, pause).unref()

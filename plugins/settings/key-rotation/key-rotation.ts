@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { messageOf } from '../../../protocol/errors.ts'
+import { messageOf } from '../../../db/errors.ts'
 import { StorageError, type Resealing, type SealedCounts } from '../../../db/store.ts'
 
 interface KeyRotationDeps {

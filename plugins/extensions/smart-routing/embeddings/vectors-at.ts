@@ -1,4 +1,4 @@
-import type { OpenedVectors, Vectors } from '../../../../db/ports.ts'
+import type { OpenedVectors, Vectors } from '../../../../db/ports/vectors.ts'
 import { BackOff } from './back-off.ts'
 
 /** The vectors in a database of their own (`smartRouting.dbUrl`), which is opened when it is first used. */

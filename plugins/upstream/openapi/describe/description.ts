@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { messageOf } from '../../../../db/errors.ts'
 import { UpstreamError } from '../../../../protocol/errors.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
 import { type Outbound, reachOf } from '../../../base/outbound/index.ts'
@@ -149,7 +150,7 @@ export class ApiDescription {
       if (this.#closed.signal.aborted) return
       this.#fetchedVersion = previousVersion
       const reason = this.#toUpstreamError(error)
-      const warning = reason instanceof Error ? reason.message : String(reason)
+      const warning = messageOf(reason)
       if (warning !== this.#lastWarning) this.#deps.warn(`${warning}; the last good one stays in use`)
       this.#lastWarning = warning
     }
