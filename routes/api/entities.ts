@@ -93,8 +93,7 @@ export const promptsOf = (
   key: 'id',
   pageKey: 'name',
   about: {
-    create: 'It is listed on the global MCP route. `{{name}}` in its template is replaced by the argument of ' +
-    'that name.'
+    create: 'It is listed on the global MCP route. `{{name}}` in its template is replaced by the argument of that name.'
   },
   list: () => prompts.list(),
   get: (_principal, id) => prompts.get(id),

@@ -54,8 +54,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
     api.delete(`${path}/description`, {
       ...common,
-      summary: 'Restore a ' +
-      `${noun}'s description from its server`
+      summary: `Restore a ${noun}'s description from its server`
     }, async (call) => ({
       data: await override(call, { description: null }),
       message: `The description of the ${noun} is that of its server again`

@@ -106,8 +106,7 @@ export function findChildUser (text: string | undefined, { uid: own, passwd } = 
     )
   }
   if (Math.max(ids.uid, ids.gid) > highestId) {
-    throw new Error(`CHILD_USER=${text}: the ids of users and groups end ` +
-    `at ${highestId}.`)
+    throw new Error(`CHILD_USER=${text}: the ids of users and groups end at ${highestId}.`)
   }
   // The home of some users does not exist, and a child needs a working directory.
   return { ...ids, home: existsSync(home) ? home : '/', name: known ?? uid }

@@ -76,8 +76,7 @@ export function envelope (given: FastifyError, request: FastifyRequest, reply: F
   if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', challengeFor(request))
   if (error.code === 'TH_TOKEN_TWICE') reply.header('www-authenticate', 'Bearer error="invalid_request"')
   if (error.scope !== undefined) {
-    reply.header('www-authenticate', 'Bearer error="insufficient_scope", ' +
-    `scope="${error.scope}"`)
+    reply.header('www-authenticate', `Bearer error="insufficient_scope", scope="${error.scope}"`)
   }
   const found = findingsOf(error)
   const first = mostSpecific(found)

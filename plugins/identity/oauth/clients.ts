@@ -83,8 +83,7 @@ export class ClientRegistry {
     const surplus = notSentBack.find((name) => sent[name] !== undefined)
     if (surplus !== undefined) throw new OAuthError('invalid_request', `The request must not hold "${surplus}"`)
     if (sent.client_id !== clientId) {
-      throw new OAuthError('invalid_request', '"client_id" must be that of the ' +
-      'client, which never changes')
+      throw new OAuthError('invalid_request', '"client_id" must be that of the client, which never changes')
     }
     const secret = sent.client_secret
     if (secret !== undefined && !(typeof secret === 'string' && matchesHash(secret, client.secretHash))) {

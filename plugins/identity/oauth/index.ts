@@ -196,8 +196,7 @@ const withoutSecrets = (
 /** An error of the library, for the person in front of the browser. */
 function sentenceOf ({ error, error_description: text }: Problem): string {
   if (error === 'server_error') {
-    return 'Something went wrong within the gateway. Its log says what; try again, or ' +
-    'ask who runs it.'
+    return 'Something went wrong within the gateway. Its log says what; try again, or ask who runs it.'
   }
   const sentence = text ?? error
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`
@@ -219,8 +218,7 @@ async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provid
 async function withoutNotice<Module> (load: () => Promise<Module>): Promise<Module> {
   const { warn } = console
   console.warn = (...parts) => {
-    if (!String(parts[0]).includes('oidc-provider WARNING: Unsupported ' +
-    'runtime')) warn(...parts)
+    if (!String(parts[0]).includes('oidc-provider WARNING: Unsupported runtime')) warn(...parts)
   }
   try {
     return await load()

@@ -53,11 +53,9 @@ function addressProblem (system: SystemConfig, addressing: Addressing): string |
   if (isLoopback(host) || trustedProxies(proxy) !== false) return undefined
   return host === '0.0.0.0' || host === '::'
     ? `BASE_URL (or install.baseUrl) is not set, and the gateway listens on ${host}: clients on other machines are ` +
-      'told of addresses at ' +
-      'localhost, and cannot log in. Set it to the address that they use, with https'
+      'told of addresses at localhost, and cannot log in. Set it to the address that they use, with https'
     : `BASE_URL (or install.baseUrl) is not set: clients are told of http addresses at ${host}, where passwords, ` +
-      'codes and tokens can be ' +
-      'read on the way'
+      'codes and tokens can be read on the way'
 }
 
 const withoutUndefined = (value: object): object =>

@@ -81,8 +81,7 @@ export class LocalAccounts {
       this.#users.get(name) ?? [...this.#users.values()].find(({ username }) => foldName(username) === folded)
     if (!user) return undefined
     if (!emailNames(person, user)) {
-      throw this.#refuse(person, user, 'it is not vouched for that the name is this ' +
-      'person\'s')
+      throw this.#refuse(person, user, 'it is not vouched for that the name is this person\'s')
     }
     const creator = await this.#deps.logins.creatorOf(user.username, subjectOf(user))
     // Somebody may have waited in the account for the one whose address it is.

@@ -9,11 +9,18 @@ import type { User } from '../../../schemas/settings.ts'
 import { markOf, subjectOf } from '../users/account.ts'
 import type { BetterAuth, Entered } from './better-auth.ts'
 import {
-  cookieNames, type CookieNames, mayHaveSession, onlyCookies, originOf, safeTarget, type SocialSettings
+  cookieNames,
+  type CookieNames,
+  mayHaveSession,
+  onlyCookies,
+  originOf,
+  safeTarget,
+  type SocialSettings
 } from './settings.ts'
 import { emailOf, type LocalAccounts } from './local-accounts.ts'
 import type { IdentityProvider } from './providers/provider.ts'
 import { identityLimits } from '../limits.ts'
+import { type Session, credentialId, principalOf } from './session.ts'
 
 interface SocialDeps {
   readonly settings: SocialSettings
@@ -42,14 +49,6 @@ interface SocialRequest {
 
 /** A redirect of a browser, with lines of `Set-Cookie`. */
 export interface Redirect { readonly location: string, readonly cookies: readonly string[] }
-
-/** A session, without its token. */
-interface Session {
-  readonly session: {
-    readonly id: string, readonly userId: string, readonly createdAt: string, readonly expiresAt: string
-  }
-  readonly user: { readonly id: string, readonly name: string, readonly username: string, readonly isAdmin: boolean }
-}
 
 /** The login that a request is part of. */
 interface Login { readonly iss?: string, entered?: Entered, problem?: unknown }
@@ -103,8 +102,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuch('login provider', provider)
     const safe = safeTarget(target, (origin) => origin === mount.origin || trusted.has(origin))
     if (safe === undefined) {
-      throw new errors.InvalidInput('"callbackURL" must be a path of this gateway, or an ' +
-      'address of a trusted origin')
+      throw new errors.InvalidInput('"callbackURL" must be a path of this gateway, or an address of a trusted origin')
     }
     const body = JSON.stringify({ provider, callbackURL: new URL(safe, mount.origin).href, disableRedirect: true })
     const { response } =
@@ -275,23 +273,6 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
       log: (level, message) => { log.debug({ level }, `better-auth: ${message}`) }
     })
     return { auth, mount, cookies, trusted }
-  }
-}
-
-const credentialId = ({ id }: { id: string }): string => `social ${id}`
-
-/** The principal of a session, for as long as the account is the one that was entered. */
-function principalOf (session: Entered & { readonly id: string }, { users }: Snapshot): Principal | undefined {
-  const user = users.get(session.username)
-  if (!user || markOf(user) !== session.mark) return undefined
-  return {
-    key: credentialId(session),
-    kind: 'social-session',
-    user: user.username,
-    username: user.username,
-    isAdmin: user.isAdmin === true,
-    credential: { id: credentialId(session) },
-    standing: (later) => principalOf(session, later)
   }
 }
 

@@ -99,8 +99,7 @@ export class Audit {
     const found =
       await askedRecords(this.#write().then(async () => await this.#deps.trail.list(filter, limit + 1, cursor)))
     if (found === undefined) {
-      throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin ' +
-      'again without it')
+      throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
     }
     const page = found.slice(0, limit)
     const last = page.at(-1)
@@ -116,8 +115,7 @@ export class Audit {
     clearTimeout(timer)
     clearTimeout(this.#timer)
     if (this.#waiting.size > 0) {
-      this.#deps.warn(`${this.#waiting.size} changes are in no audit log but that of the ` +
-      'process')
+      this.#deps.warn(`${this.#waiting.size} changes are in no audit log but that of the process`)
     }
   }
 

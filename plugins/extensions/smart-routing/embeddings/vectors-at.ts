@@ -19,8 +19,7 @@ export class VectorsAt {
     }
     if (!this.#opened) {
       if (this.#backOff.left > 0) {
-        throw new Error('The database of the embeddings could not be opened; this is ' +
-        'tried again')
+        throw new Error('The database of the embeddings could not be opened; this is tried again')
       }
       const opening = this.#open(dbUrl)
       this.#opened = { dbUrl, opening }

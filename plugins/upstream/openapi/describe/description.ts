@@ -72,12 +72,10 @@ export class ApiDescription {
   #toUpstreamError (error: unknown): unknown {
     const subject = this.#url === undefined ? 'the description' : `the description at ${withoutQuery(this.#url)}`
     if (error instanceof DescriptionError) {
-      return new UpstreamError('refused', `${subject} cannot be used: ` +
-      `${error.message}`)
+      return new UpstreamError('refused', `${subject} cannot be used: ${error.message}`)
     }
     return error instanceof UpstreamError
-      ? new UpstreamError(error.fault, `${subject} cannot be fetched: ` +
-      `${error.message}`)
+      ? new UpstreamError(error.fault, `${subject} cannot be fetched: ${error.message}`)
       : error
   }
 
@@ -94,8 +92,7 @@ export class ApiDescription {
   async #fetch (): Promise<Buffer | undefined> {
     const url = this.#url
     if (url === undefined || !URL.canParse(url)) {
-      throw new DescriptionError('its address is not an absolute http or ' +
-      'https address')
+      throw new DescriptionError('its address is not an absolute http or https address')
     }
     const { status, headers, body } = await this.#deps.outbound.fetch(url, {
       ...reachOf(this.#config),
