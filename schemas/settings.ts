@@ -87,8 +87,7 @@ export const NameSeparator = Type.Optional(
     default: '-',
     pattern: '^[!-~]{1,8}$',
     description: '1 to 8 printable ASCII characters, without spaces, that stand between a server and its item; those ' +
-      'that model APIs ' +
-      'do not take stand as `_`'
+      'that model APIs do not take stand as `_`'
   })
 )
 
@@ -96,8 +95,7 @@ export const SystemConfig = Type.Object({
   routing: Type.Optional(Routing),
   bearerAuthKeyMigrated: Type.Optional(
     Type.Boolean({
-      description: 'Set by the gateway once `routing.bearerAuthKey` was migrated to a key, which ' +
-      'happens only once'
+      description: 'Set by the gateway once `routing.bearerAuthKey` was migrated to a key, which happens only once'
     })
   ),
   install: Type.Optional(

@@ -1,6 +1,7 @@
 // The states of people's browsers: consents, sessions at the authorization server, and states that clients brought
 // back.
-import type { Consent, Consents, LoginState, LoginStates, StateUse, UsedStates } from '../ports.ts'
+import type { Consent, Consents } from '../ports/consents.ts'
+import type { LoginState, LoginStates, StateUse, UsedStates } from '../ports/login-states.ts'
 import { collections, type Collection, type Records } from '../records.ts'
 import { clientLabel } from './labels.ts'
 
