@@ -3,7 +3,8 @@ import type { ServerConfig } from '../schemas/server.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { Entity, EntryOf, MemberOf } from './entities.ts'
 import type {
-  Activities, Clients, Consents, ConsoleSessions, Grants, LoginStates, SocialLogins, Tokens, UpstreamTokens, UsedStates, Vectors
+  Activities, Clients, Consents, ConsoleSessions, Grants, LoginStates, SocialLogins, Tokens, UpstreamTokens, UsedStates,
+  Vectors
 } from './ports.ts'
 import type { Records } from './records.ts'
 

@@ -9,7 +9,7 @@ import { boundForm, growthOf, holdBody, readText } from '../../base/body/index.t
 import { errors, toldError } from '../../base/errors/index.ts'
 import { createInnerServer } from '../../base/index.ts'
 import { BoundedMap, ownerAt } from '../../base/limits/index.ts'
-import { enterScope, keepRouteTable } from '../../base/scopes/index.ts'
+import { enterScope, keepRouteTable, refuseChanges } from '../../base/scopes/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { ownerOf, type Principal, statedAddress } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
@@ -85,7 +85,7 @@ export async function makeInner (
 ): Promise<FastifyInstance> {
   const app = createInnerServer(outer)
   for (const name of shared) app.decorate(name, outer[name] as never)
-  keepRouteTable(app, outer.config)
+  keepRouteTable(app)
   enterScope(app, 'console-open')
   const { basePath, version, env: { READONLY: readonly, JWT_SECRET: secret } } = outer.config
   const base = `${basePath}/console`
@@ -159,6 +159,7 @@ export async function makeInner (
   await app.register(async (scope) => {
     takeForms(scope)
     guard(scope, sessions)
+    refuseChanges(scope, outer.config)
     scope.setErrorHandler(showError)
     scope.setNotFoundHandler((request, reply) => {
       if (request.principal) showError(new errors.NotFound(), request, reply)
