@@ -76,7 +76,7 @@ async function replaceParts (): Promise<void> {
   }
 }
 
-/** Somebody types in it, or waits for what it sent. */
+/** Somebody types in it, has chosen something in it, or waits for what it sent. */
 const isInUse = (part: Element): boolean =>
-  part.matches('.htmx-request') || part.querySelector('.htmx-request') !== null ||
+  part.querySelector('input:checked, details[open]') !== null || part.matches('.htmx-request') || part.querySelector('.htmx-request') !== null ||
   (part.contains(document.activeElement) && document.activeElement?.matches('input, textarea, select') === true)
