@@ -78,5 +78,6 @@ async function replaceParts (): Promise<void> {
 
 /** Somebody types in it, has chosen something in it, or waits for what it sent. */
 const isInUse = (part: Element): boolean =>
-  part.querySelector('input:checked, details[open]') !== null || part.matches('.htmx-request') || part.querySelector('.htmx-request') !== null ||
+  part.matches('.htmx-request') ||
+  part.querySelector('input:checked, details[open], .htmx-request') !== null ||
   (part.contains(document.activeElement) && document.activeElement?.matches('input, textarea, select') === true)

@@ -1,7 +1,8 @@
 const minute = 60_000
 const hour = 60 * minute
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false })
+const clock =
+  new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false })
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
 /**
