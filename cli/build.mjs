@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { bundling } from './bundling.mjs'
-import { buildConsole } from './console-assets.mjs'
+import { buildConsoleAssets } from './console-assets.mjs'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const entries = [
@@ -25,4 +25,4 @@ await build({
   entryPoints: Object.fromEntries(entries.map((name) => [name, `${name}.ts`])),
   outdir: 'dist'
 })
-await buildConsole(`${root}dist/console`)
+await buildConsoleAssets(root, 'dist/console')

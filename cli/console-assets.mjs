@@ -2,10 +2,8 @@
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
-const root = fileURLToPath(new URL('../', import.meta.url))
 /** Of lucide-static. */
 const icons = [
   'activity', 'archive', 'boxes', 'check', 'chevron-left', 'chevron-right', 'circle-alert', 'circle-check', 'circle-off',
@@ -16,10 +14,12 @@ const icons = [
 ]
 
 /**
- * Bundles into a folder, and writes `manifest.json` there: the names of the files, `{ css, js, icons }`.
- * @param folder its absolute path
+ * Bundles into `folder`, and writes `manifest.json` there.
+ * @param root the folder of package.json, with `/` at its end
+ * @param folder below `root`, such as `dist/console`
+ * @returns the names of the files: `{ css, js, icons }`
  */
-export async function buildConsole (folder) {
+export async function buildConsoleAssets (root, folder) {
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: ['assets/console/console.css', 'assets/console/client/console.ts'],
@@ -34,15 +34,16 @@ export async function buildConsole (folder) {
     logLevel: 'warning'
   })
   const nameOf = (ending) => basename(Object.keys(metafile.outputs).find((path) => path.endsWith(ending)))
-  const sprite = await makeSprite()
+  const sprite = await spriteOf(root)
   const hash = createHash('sha256').update(sprite).digest('hex').slice(0, 8)
   const names = { css: nameOf('.css'), js: nameOf('.js'), icons: `icons-${hash}.svg` }
-  await writeFile(`${folder}/${names.icons}`, sprite)
-  await writeFile(`${folder}/manifest.json`, JSON.stringify(names))
+  await writeFile(`${root}${folder}/${names.icons}`, sprite)
+  await writeFile(`${root}${folder}/manifest.json`, JSON.stringify(names))
+  return names
 }
 
 /** One document of symbols, whose colours and lines are those of the page. */
-async function makeSprite () {
+async function spriteOf (root) {
   const symbols = await Promise.all(icons.map(async (name) => {
     const svg = await readFile(`${root}node_modules/lucide-static/icons/${name}.svg`, 'utf8')
     const shapes = svg.slice(svg.indexOf('>', svg.indexOf('<svg')) + 1, svg.lastIndexOf('</svg>')).replace(/\s*\n\s*/g, '')

@@ -3,7 +3,7 @@ import type { ServerConfig } from '../schemas/server.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { Entity, EntryOf, MemberOf } from './entities.ts'
 import type {
-  Activities, Clients, Consents, Grants, LoginStates, SocialLogins, Tokens, UpstreamTokens, UsedStates, Vectors
+  Activities, Clients, Consents, ConsoleSessions, Grants, LoginStates, SocialLogins, Tokens, UpstreamTokens, UsedStates, Vectors
 } from './ports.ts'
 import type { Records } from './records.ts'
 
@@ -220,6 +220,7 @@ export interface Storage extends Omit<Adapter, 'records' | 'counters' | 'vectors
   tokens: Tokens
   consents: Consents
   loginStates: LoginStates
+  consoleSessions: ConsoleSessions
   usedStates: UsedStates
   upstreamTokens: UpstreamTokens
 }

@@ -18,7 +18,7 @@ import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
 import { bearerKey, restrictionOf, standingOfKey } from './steps/bearer-key.ts'
 import { holdsLocal, localCredential, type LoginClaims, loginToken } from './steps/login-token.ts'
-import { warnOfOpenTools, warnOfSkippedAuth, warnOfSecret } from './warn-open.ts'
+import { type Openness, opennessOf, warnOfOpenTools, warnOfSkippedAuth, warnOfSecret } from './warn-open.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { auth: Auth }
@@ -57,6 +57,8 @@ interface Auth {
   optional: (request: FastifyRequest) => Promise<Principal>
   /** Emits an event when access may have ended. */
   readonly standings: Standings
+  /** What callers without credentials can do now. */
+  openness: () => Openness
   /** @throws ForeignOrigin */
   origin: (request: FastifyRequest) => void
   /** Whether pages of this origin may read the gateway's answers. */
@@ -259,6 +261,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       return request.routeOptions.config?.effect === 'read' || mayRun(principal) ? principal : anonymous
     },
     standings,
+    openness: () => opennessOf(app, anonymous),
     origin: (request) => { checkOrigin(rules, request.host, request.headers.origin, baseUrl(), request.protocol) },
     trustsOrigin: (origin) => {
       const base = baseUrl()

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
-import { Eta } from 'eta'
 import { parse, type DefaultTreeAdapterTypes as Tree } from 'parse5'
 import { test } from 'tap'
 import { assetPath } from '../../../package.ts'
+import { loadTemplates } from '../../../plugins/management/console/render.ts'
 
 const root = assetPath('console')
 const templates = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.eta'))
 const textOf = (name: string): string => readFileSync(`${root}/${name}`, 'utf8')
-const eta = new Eta({ views: root, autoEscape: true })
+const eta = await loadTemplates()
 const it = {
   base: '/console',
   page: 'x',
@@ -42,7 +42,7 @@ const attribute = (element: Tree.Element, name: string): string | undefined =>
 void test('templates write nothing unescaped but other templates', async () => {
   for (const name of templates) {
     for (const [, code] of textOf(name).matchAll(/<%~\s*([\s\S]*?)%>/g)) {
-      assert.match(code ?? '', /^(include\('\/components\/|it\.body\s*$)/, `${name}: ${code}`)
+      assert.match(code ?? '', /^(include\('@|it\.body\s*$)/, `${name}: ${code}`)
     }
   }
 })
@@ -69,7 +69,7 @@ void test('templates name icons that are bundled', async () => {
 void test('every form that is sent by POST has the token against CSRF', async () => {
   for (const name of templates) {
     for (const [, form] of textOf(name).matchAll(/<form[^>]*method="post"([\s\S]*?)<\/form>/g)) {
-      assert.match(form ?? '', /include\('\/components\/csrf'\)/, name)
+      assert.match(form ?? '', /include\('@csrf'\)/, name)
     }
   }
 })
@@ -79,15 +79,15 @@ const hostile = '"><img src=x onerror=alert(1)><script>alert(1)</script>\' onfoc
 void test('what servers and users write stays text', async () => {
   const action = { label: hostile, href: '/console/x', method: 'post', fields: { [hostile]: hostile } }
   const parts = [
-    render('components/problem', { problem: { state: 'failed', name: hostile, text: hostile, href: '/console/x', action } }),
-    render('components/code', { text: hostile, label: hostile, isCopied: true }),
-    render('components/field', { name: 'name', label: hostile, value: hostile, hint: hostile, errors: { name: hostile } }),
-    render('components/field', { name: 'name', label: hostile, value: hostile, type: 'textarea' }),
-    render('components/banner', { kind: 'error', text: hostile }),
-    render('components/header', { heading: hostile, lead: hostile, crumbs: [{ label: hostile, href: '/console' }], buttons: [action] }),
-    render('components/switch', { label: hostile, id: hostile, part: 'items', isOn: true, href: '/console/x', fields: { key: hostile } }),
-    render('components/search', { q: hostile, label: 'Find', target: 'x', keep: { state: hostile } }),
-    render('components/cost', { tokens: 1, of: 2, label: hostile, href: '/console/x' })
+    render('@problem', { problem: { state: 'failed', name: hostile, text: hostile, href: '/console/x', action } }),
+    render('@code', { text: hostile, label: hostile, isCopied: true }),
+    render('@field', { name: 'name', label: hostile, value: hostile, hint: hostile, errors: { name: hostile } }),
+    render('@field', { name: 'name', label: hostile, value: hostile, type: 'textarea' }),
+    render('@banner', { kind: 'error', text: hostile }),
+    render('@header', { heading: hostile, lead: hostile, crumbs: [{ label: hostile, href: '/console' }], buttons: [action] }),
+    render('@switch', { label: hostile, id: hostile, part: 'items', isOn: true, href: '/console/x', fields: { key: hostile } }),
+    render('@search', { q: hostile, label: 'Find', target: 'x', keep: { state: hostile } }),
+    render('@cost', { tokens: 1, of: 2, label: hostile, href: '/console/x' })
   ]
   for (const html of parts) {
     for (const element of elementsOf(html)) {
@@ -98,25 +98,25 @@ void test('what servers and users write stays text', async () => {
 })
 
 void test('a text area shows what was typed, line breaks at its start included', async () => {
-  const html = render('components/field', { name: 'text', label: 'Text', value: '\n\nx </textarea>', type: 'textarea' })
+  const html = render('@field', { name: 'text', label: 'Text', value: '\n\nx </textarea>', type: 'textarea' })
   const area = elementsOf(html).find(({ tagName }) => tagName === 'textarea')
   assert.equal(area?.childNodes.map((node) => 'value' in node ? node.value : '').join(''), '\n\nx </textarea>')
 })
 
 void test('a link leads to http and https alone', async () => {
   for (const href of ['https://example.com/a?b=c', 'http://127.0.0.1:3000/']) {
-    const link = elementsOf(render('components/link', { href })).find(({ tagName }) => tagName === 'a')
+    const link = elementsOf(render('@link', { href })).find(({ tagName }) => tagName === 'a')
     assert.equal(link && attribute(link, 'href'), href)
     assert.equal(link && attribute(link, 'rel'), 'noopener noreferrer')
   }
   for (const href of ['javascript:alert(1)', 'JavaScript:alert(1)', ' javascript:alert(1)', 'data:text/html,x', '//x', 'https:\n//x', 'file:///etc/passwd']) {
-    const html = render('components/link', { href })
+    const html = render('@link', { href })
     assert.ok(!elementsOf(html).some(({ tagName }) => tagName === 'a'), href)
   }
 })
 
 void test('errors stand at their field, for eyes and for screen readers', async () => {
-  const html = render('components/field', { name: 'name', label: 'Name', value: 'typed', errors: { name: 'It is taken.' } })
+  const html = render('@field', { name: 'name', label: 'Name', value: 'typed', errors: { name: 'It is taken.' } })
   const input = elementsOf(html).find(({ tagName }) => tagName === 'input')
   assert.ok(input)
   assert.equal(attribute(input, 'value'), 'typed')
@@ -126,14 +126,14 @@ void test('errors stand at their field, for eyes and for screen readers', async 
 })
 
 void test('a password is never sent back', async () => {
-  assert.doesNotMatch(render('components/field', { name: 'password', label: 'Password', type: 'password', value: 'secret' }), /secret/)
+  assert.doesNotMatch(render('@field', { name: 'password', label: 'Password', type: 'password', value: 'secret' }), /secret/)
 })
 
 void test('with READONLY, buttons that change something are disabled', async () => {
   const action = { label: 'Reload', href: '/console/x', method: 'post' }
   const fields = { label: 'x', id: 'x', part: 'x', isOn: true, href: '/console/x', fields: {} }
   for (const readonly of [false, true]) {
-    for (const html of [render('components/action', { action, readonly }), render('components/switch', { ...fields, readonly })]) {
+    for (const html of [render('@action', { action, readonly }), render('@switch', { ...fields, readonly })]) {
       const button = elementsOf(html).find(({ tagName }) => tagName === 'button')
       assert.equal(button && attribute(button, 'disabled') !== undefined, readonly)
     }
@@ -145,9 +145,9 @@ void test('strangers see neither navigation nor pages; people see theirs, with t
     { href: '/console/overview', title: 'Overview', page: 'overview', isCurrent: true },
     { href: '/console/new', title: 'A page of later', page: 'new', isCurrent: false }
   ]
-  const shown = elementsOf(render('layout', { nav, user: { username: 'maria', isAdmin: false }, body: '<h1>X</h1>' }))
+  const shown = elementsOf(render('@layout', { nav, user: { username: 'maria', isAdmin: false }, body: '<h1>X</h1>' }))
   const links = shown.filter((each) => each.tagName === 'a' && attribute(each, 'href')?.startsWith('/console/'))
   assert.ok(links.some((each) => attribute(each, 'aria-current') === 'page' && attribute(each, 'href') === '/console/overview'))
   assert.ok(links.some((each) => attribute(each, 'href') === '/console/new'))
-  assert.ok(!elementsOf(render('layout', { body: '<h1>X</h1>' })).some(({ tagName }) => tagName === 'nav'))
+  assert.ok(!elementsOf(render('@layout', { body: '<h1>X</h1>' })).some(({ tagName }) => tagName === 'nav'))
 })
