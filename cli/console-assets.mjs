@@ -1,6 +1,7 @@
 // The files that browsers load for the console: style, script and icons, with a hash in their names.
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { build } from 'esbuild'
 
 /** Of lucide-static. */
@@ -32,11 +33,10 @@ export async function buildConsoleAssets (root, folder) {
     metafile: true,
     logLevel: 'warning'
   })
-  const nameOf = (ending) => Object.keys(metafile.outputs).find((path) => path.endsWith(ending))?.slice(folder.length + 1)
+  const nameOf = (ending) => basename(Object.keys(metafile.outputs).find((path) => path.endsWith(ending)))
   const sprite = await spriteOf(root)
   const hash = createHash('sha256').update(sprite).digest('hex').slice(0, 8)
   const names = { css: nameOf('.css'), js: nameOf('.js'), icons: `icons-${hash}.svg` }
-  await mkdir(`${root}${folder}`, { recursive: true })
   await writeFile(`${root}${folder}/${names.icons}`, sprite)
   await writeFile(`${root}${folder}/manifest.json`, JSON.stringify(names))
   return names

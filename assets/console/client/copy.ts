@@ -8,7 +8,11 @@ export function copyOnClick (): void {
     void copy(text, button).then((isCopied) => {
       label.textContent = isCopied ? 'Copied' : 'Select and copy it'
       label.setAttribute('role', 'status')
-      setTimeout(() => { label.textContent = 'Copy' }, 2000)
+      label.classList.remove('hidden-text')
+      setTimeout(() => {
+        label.textContent = 'Copy'
+        label.classList.add('hidden-text')
+      }, 2000)
     })
   })
 }
@@ -26,6 +30,5 @@ async function copy (text: string, button: HTMLElement): Promise<boolean> {
   const code = button.parentElement?.querySelector('code')
   if (!code) return false
   getSelection()?.selectAllChildren(code)
-  // eslint-disable-next-line @typescript-eslint/no-deprecated -- the only way where the page is not a secure context
   return document.execCommand('copy')
 }

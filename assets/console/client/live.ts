@@ -56,7 +56,7 @@ async function refresh (): Promise<void> {
 /** Replaces each element that has an id and `data-live` by the one of the same id in the page as it is now. */
 async function replaceParts (): Promise<void> {
   const asked = location.href
-  const response = await fetch(asked)
+  const response = await fetch(asked, { headers: { 'x-console-refresh': '1' } })
   if (response.redirected || response.status === 401) location.reload()
   if (!response.ok) return
   const page = new DOMParser().parseFromString(await response.text(), 'text/html')
@@ -76,7 +76,8 @@ async function replaceParts (): Promise<void> {
   }
 }
 
-/** Somebody types in it, or waits for what it sent. */
+/** Somebody types in it, has chosen something in it, or waits for what it sent. */
 const isInUse = (part: Element): boolean =>
-  part.matches('.htmx-request') || part.querySelector('.htmx-request') !== null ||
+  part.matches('.htmx-request') ||
+  part.querySelector('input:checked, details[open], .htmx-request') !== null ||
   (part.contains(document.activeElement) && document.activeElement?.matches('input, textarea, select') === true)

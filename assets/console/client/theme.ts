@@ -1,4 +1,4 @@
-/** Changes the theme at once, and tells the server, which sets the cookie. Without an answer, the form is sent as it is. */
+/** Changes the theme at once, and tells the server, which sets the cookie. Without an answer, the form is sent. */
 export function chooseTheme (): void {
   const form = document.querySelector<HTMLFormElement>('form.theme')
   form?.addEventListener('submit', (event) => {
@@ -10,7 +10,9 @@ export function chooseTheme (): void {
     void fetch(form.action, { method: 'POST', body, redirect: 'manual' }).then(
       () => {
         document.documentElement.dataset.theme = submitter.value
-        for (const each of form.querySelectorAll('button')) each.setAttribute('aria-pressed', String(each === submitter))
+        for (const each of form.querySelectorAll('button')) {
+          each.setAttribute('aria-pressed', String(each === submitter))
+        }
       },
       () => { form.submit() }
     )
