@@ -154,7 +154,7 @@ export function setCreated (reply: FastifyReply, collection: string, key: string
  * @param keyOf the key of an item, unique in the list
  * @throws InvalidInput for a cursor whose item is not in the list, and for a field that items do not have
  */
-export function page<Item extends object> (
+function page<Item extends object> (
   items: readonly Item[],
   { limit = items.length, cursor, fields }: Static<typeof PageQuery>,
   record: TObject,

@@ -5,7 +5,7 @@ import { fitArguments, shapeOf } from '../../base/json-schema/index.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
 /** Arguments as a tool takes them, and their JSON text. */
-export interface FitArguments { readonly args: Record<string, unknown>, readonly text: string }
+interface FitArguments { readonly args: Record<string, unknown>, readonly text: string }
 
 const byName = new WeakMap<Catalogue, ReadonlyMap<string, Item>>()
 const inputs = new WeakMap<Item, ToolInput>()

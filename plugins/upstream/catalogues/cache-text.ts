@@ -27,8 +27,6 @@ export const targetOf = ({ type, command, args, url, openapi, ...config }: Serve
 
 /** The beginning of the text of a server of this owner. */
 const headOf = (owner: string): string => `{"owner":${JSON.stringify(owner)},`
-/** The same, as versions wrote it that kept no claims. */
-const formerHeadOf = (target: string): string => `{"target":${JSON.stringify(target)},`
 
 /**
  * A server's catalogues, and its claims as far as they do not follow from these, as lines of JSON for the cache on
@@ -83,19 +81,13 @@ export async function readKept (text: AsyncIterable<string>, target: string, own
   const found: unknown[] = []
   let isWhole = false
   for await (const line of linesOf(text)) {
-    if (!head && !line.startsWith(headOf(owner)) && !line.startsWith(formerHeadOf(target))) return undefined
+    if (!head && !line.startsWith(headOf(owner))) return undefined
     const value = JSON.parse(line) as unknown
     await budget.pause()
     if (!isObject(value)) return undefined
-    if (!head) {
-      head = value
-      // Earlier versions kept all in one line.
-      if (!Array.isArray(value.catalogues)) continue
-      found.push(...value.catalogues)
-      isWhole = true
-    } else if (value.isWhole === true) {
-      isWhole = true
-    } else if (isObject(value.catalogue)) {
+    if (!head) head = value
+    else if (value.isWhole === true) isWhole = true
+    else if (isObject(value.catalogue)) {
       found.push({ ...value.catalogue, lists: Object.fromEntries(kinds.map((kind) => [kind, []])) })
     } else addItems(found.at(-1), value)
   }
