@@ -80,6 +80,7 @@ function finishedCall (): FinishedCall {
     duration: 1.5,
     outcome: 'ok',
     output: JSON.stringify({ content: [{ type: 'text', text: 'hello there' }] }),
+    isToolError: false,
     error: undefined
   }
 }

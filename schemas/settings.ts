@@ -54,7 +54,8 @@ export const User = Type.Object({
   password: Type.Optional(Type.String()),
   isAdmin: Type.Optional(Type.Boolean()),
   createdAt: Type.Optional(Type.String()),
-  restoredAt: Type.Optional(Type.String({ description: 'ISO 8601: credentials that were issued before do not count' }))
+  restoredAt: Type.Optional(Type.String({ description: 'ISO 8601: credentials that were issued before do not count' })),
+  demotedAt: Type.Optional(Type.String({ description: 'ISO 8601: what an admin had allowed clients before has ended' }))
 })
 export type User = Static<typeof User>
 

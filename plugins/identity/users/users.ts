@@ -159,8 +159,12 @@ export class Users {
     const password = newPassword === undefined ? undefined : await this.#passwords.hash(newPassword)
     const snapshot = await this.#settings.change((base) => {
       const user = existing(base, username)
-      const changed = { ...(isAdmin === undefined ? {} : { isAdmin }), ...(password === undefined ? {} : { password }) }
       const isDemoted = user.isAdmin === true && isAdmin === false
+      const changed = {
+        ...(isAdmin === undefined ? {} : { isAdmin }),
+        ...(isDemoted ? { demotedAt: new Date().toISOString() } : {}),
+        ...(password === undefined ? {} : { password })
+      }
       return [put({ ...user, ...changed }), ...isDemoted ? demotionOf(base, user.username) : []]
     }, by)
     return shown(existing(snapshot, username))
