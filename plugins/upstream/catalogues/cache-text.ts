@@ -12,18 +12,18 @@ const lineSize = 64 * 1024
 /** The last line. Without it a text is cut off. */
 const end = { isWhole: true }
 
-export interface Kept {
+export interface KeptCatalogues {
   /** Its catalogues were read from the same target. */
   readonly isSame: boolean
   readonly catalogues: readonly Catalogue[]
   readonly claims: KeptClaims | undefined
 }
 
-export const ownerOf = ({ owner = 'admin' }: ServerConfig): string => owner
+export const configOwner = ({ owner = 'admin' }: ServerConfig): string => owner
 
 /** Identifies the owner of lists and what they are read from: they outlive other changes of the config. */
-export const targetOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
-  sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, ownerOf(config)]))
+export const sourceIdOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
+  sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, configOwner(config)]))
 
 /** The beginning of the text of a server of this owner. */
 const headOf = (owner: string): string => `{"owner":${JSON.stringify(owner)},`
@@ -75,7 +75,9 @@ function * elementsText (elements: readonly unknown[]): Generator<string> {
  * @returns undefined when they were cached for a server of another owner
  * @throws SyntaxError when a line is not JSON, or the text is cut off; what reading it throws
  */
-export async function readKept (text: AsyncIterable<string>, target: string, owner: string): Promise<Kept | undefined> {
+export async function readKept (
+  text: AsyncIterable<string>, target: string, owner: string
+): Promise<KeptCatalogues | undefined> {
   const budget = new LoopBudget()
   let head: Record<string, unknown> | undefined
   const found: unknown[] = []
