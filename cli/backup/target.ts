@@ -106,7 +106,7 @@ async function openDatabaseTarget (
           createdAt,
           replace: mayReplace,
           keepTokens,
-          readLines: (table) => existsSync(pathOf(table)) ? readLines(pathOf(table)) : undefined
+          linesOf: (table) => existsSync(pathOf(table)) ? readLines(pathOf(table)) : undefined
         })
         return
       }

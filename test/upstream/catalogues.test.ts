@@ -759,11 +759,6 @@ test('catalogues: by class, and for single clients where that differs', async (t
       await catalogues.restoreFrom(() => cached(damaged))
       assert.equal(catalogues.known, false)
     }
-    const earlier = make()
-    const oneLine = JSON.stringify({ owner: 'ann', target: 'one', claims: { items: {} }, catalogues: [large] })
-    await earlier.catalogues.restoreFrom(() => cached(oneLine))
-    const names = items.map(({ key }) => key)
-    assert.deepEqual(tools(earlier.catalogues.of(undefined, plainClass)), names, 'in one line, as versions before wrote it')
   })
   await t.test('a slot without a link reads nothing', async () => {
     const { catalogues, listed } = make()
