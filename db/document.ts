@@ -10,6 +10,7 @@ import type { Document } from './apply.ts'
 import { entities, entityNames, listNames, type Entity, type ListName } from './entities.ts'
 import { maskIn } from './masks.ts'
 import { orderedEntries } from './order.ts'
+import { recordSections } from './records.ts'
 import { repeatedIn } from './repeated-names.ts'
 import { bounded, warningsOfDocument, warningsOfEntry, warningsOfSystem } from './unknown-members.ts'
 import type { ItemOf, Server, Snapshot, StoredGroup } from './store.ts'
@@ -174,8 +175,8 @@ function readServers (document: Document, former: Section<Server> | undefined): 
   return section
 }
 
-/** Sections that are lists: those of the settings, and those of the authorization server, which its ports read. */
-const lists = [...listNames, 'oauthClients', 'oauthConsents', 'oauthTokens']
+/** Sections that are lists: those of the settings, and those that ports read. */
+const lists = [...listNames, 'oauthClients', ...recordSections]
 
 /**
  * Refuses an edit that changes the type of a section: it would be ignored as an empty one, and all its entries would be

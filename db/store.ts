@@ -5,6 +5,7 @@ import type { Entity, EntryOf, MemberOf } from './entities.ts'
 import type { Activities } from './ports/activities.ts'
 import type { Clients } from './ports/clients.ts'
 import type { Consents } from './ports/consents.ts'
+import type { ConsoleSessions } from './ports/console-sessions.ts'
 import type { Grants } from './ports/grants.ts'
 import type { LoginStates, UsedStates } from './ports/login-states.ts'
 import type { SocialLogins } from './ports/social-logins.ts'
@@ -229,6 +230,7 @@ export interface Storage extends Omit<Adapter, 'records' | 'counters' | 'vectors
   tokens: Tokens
   consents: Consents
   loginStates: LoginStates
+  consoleSessions: ConsoleSessions
   usedStates: UsedStates
   upstreamTokens: UpstreamTokens
 }

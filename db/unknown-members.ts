@@ -8,6 +8,7 @@ import { SystemSections } from '../schemas/system.ts'
 import { isComment, isObject, quoteName, unknownMembers, unknownSentence } from '../schemas/unknown-members.ts'
 import type { Document } from './apply.ts'
 import { entities, entityNames, type ListName } from './entities.ts'
+import { recordSections } from './records.ts'
 
 /** Max warnings about one section; beyond: they are counted. */
 const mostWarnings = 20
@@ -29,7 +30,7 @@ const SystemMembers =
 
 /** The sections of a document. */
 const known: readonly string[] = [
-  'version', ...entityNames, 'systemConfig', 'oauthClients', 'oauthTokens', 'oauthConsents'
+  'version', ...entityNames, 'systemConfig', 'oauthClients', ...recordSections
 ]
 
 const isNothing = (value: unknown): boolean =>

@@ -197,6 +197,9 @@ export const Env = Type.Object({
   SOCIAL_AUTH_OIDC_PROMPT: Text('`prompt` in requests to it, as `login` or `select_account`'),
   OIDC_CLIENT_ID: Text('Client id at the OpenID provider'),
   OIDC_CLIENT_SECRET: Secret('Client secret at the OpenID provider'),
+  CONSOLE: StringEnum(['on', 'off'], {
+    default: 'on', description: 'The console, at `/console`; `off`: none (404)'
+  }),
   METRICS: StringEnum(['admin', 'public', 'off'], {
     default: 'admin',
     description:

@@ -33,7 +33,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   await app.register(upstreamLogin)
 
-  app.get('/', { schema: { hide: true }, config: { effect: 'read' } }, async (_request, reply) => {
+  app.get('/', { schema: { hide: true }, config: { effect: 'read' } }, async (request, reply) => {
+    const isBrowser = /(?:^|[,\s])text\/html(?:[,;\s]|$)/.test(request.headers.accept ?? '')
+    reply.header('vary', 'accept')
+    if (isBrowser && app.console.isOn) return await reply.redirect(`${basePath}/console`, 303)
     const { connected, ...others } = app.upstreams.counts()
     return await sendPage(reply, app.pages.home({
       state: app.phase.name !== 'ready'

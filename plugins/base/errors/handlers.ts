@@ -146,12 +146,24 @@ function send (reply: FastifyReply, status: number, body: object): void {
   void reply.code(status).type('application/json').send(JSON.stringify(body))
 }
 
+/**
+ * The status and the sentence of an error, for a page. Logs a fault of the gateway, and says when the request may be
+ * repeated.
+ */
+export function toldError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): ToldError {
+  const error = toHttpError(given, request)
+  const status = begin(error, request, reply)
+  const found = mostSpecific(findingsOf(error))
+  return { status, text: `${found ? `${found.path} ${found.message}` : sentenceOf(error)}.`, code: codeOf(error) }
+}
+
+interface ToldError { readonly status: number, readonly text: string, readonly code: string }
+
 /** The dialect of pages: a page that shows the message. */
 export const pageError = (pages: Pages, title: string) =>
   (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-    const error = toHttpError(given, request)
-    const status = begin(error, request, reply)
-    const { headers, html } = pages.problem({ title, text: `${sentenceOf(error)}.`, status })
+    const { status, text } = toldError(given, request, reply)
+    const { headers, html } = pages.problem({ title, text, status })
     void reply.code(status).headers(headers).send(html)
   }
 

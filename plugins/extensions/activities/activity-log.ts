@@ -33,6 +33,9 @@ export class ActivityLog {
 
   get available (): boolean { return typeof this.#store !== 'string' }
 
+  /** Why calls are not recorded; undefined: they are. */
+  get reason (): string | undefined { return typeof this.#store === 'string' ? this.#store : undefined }
+
   /** @throws NotRecorded */
   get #activities (): Activities {
     if (typeof this.#store === 'string') throw new errors.NotRecorded(this.#store)

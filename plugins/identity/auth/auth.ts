@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../settings/index.ts'
 import type { User } from '../../../schemas/settings.ts'
 import type { Standings } from './standings.ts'
+import type { Openness } from './warn-open.ts'
 
 export interface Auth {
   /**
@@ -32,6 +33,8 @@ export interface Auth {
   optional: (request: FastifyRequest) => Promise<Principal>
   /** Emits an event when access may have ended. */
   readonly standings: Standings
+  /** What callers without credentials can do now. */
+  openness: () => Openness
   /** @throws ForeignOrigin */
   origin: (request: FastifyRequest) => void
   /** Whether pages of this origin may read the gateway's answers. */

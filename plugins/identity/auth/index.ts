@@ -23,7 +23,7 @@ import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
 import { bearerKey, restrictionOf, standingOfKey } from './steps/bearer-key.ts'
 import { holdsLocal, localCredential, type LoginClaims, loginToken } from './steps/login-token.ts'
-import { warnOfOpenTools, warnOfSkippedAuth, warnOfSecret } from './warn-open.ts'
+import { opennessOf, warnOfOpenTools, warnOfSkippedAuth, warnOfSecret } from './warn-open.ts'
 import type { Auth } from './auth.ts'
 
 declare module 'fastify' {
@@ -213,6 +213,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       return request.routeOptions.config?.effect === 'read' || mayRun(principal) ? principal : anonymous
     },
     standings,
+    openness: () => opennessOf(app, anonymous),
     origin: (request) => { checkOrigin(rules, request.host, request.headers.origin, baseUrl(), request.protocol) },
     trustsOrigin: (origin) => {
       const base = baseUrl()

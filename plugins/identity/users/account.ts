@@ -33,6 +33,20 @@ export function * goneAccounts (former: ReadonlyMap<string, User>, next: Readonl
   }
 }
 
+/**
+ * The principal of somebody who has logged in as a user.
+ * @param standing the same principal in a later snapshot; undefined when the login has ended
+ */
+export const principalOfUser = (user: User, standing: Principal['standing']): Principal => ({
+  // Of the account: what belongs to a principal is not that of a later account of the same name.
+  key: `user ${subjectOf(user)}`,
+  kind: 'user',
+  user: user.username,
+  username: user.username,
+  isAdmin: user.isAdmin === true,
+  standing
+})
+
 const digest = (parts: readonly unknown[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)
 
