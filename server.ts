@@ -3,22 +3,23 @@ import { closeSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
+import { messageOf } from './db/errors.ts'
 import { buildApp } from './app.ts'
 import { FileLock, LockHeldError } from './db/file-lock.ts'
 import { makeFolderSync } from './db/folder.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { packageVersion } from './package.ts'
-import { messageOf } from './protocol/errors.ts'
 import {
-  commandLine, explainListenError, findChildUser, firstLines, FirstWords, furtherLines, type LocalAccess, localUrl,
-  newLocalToken, readEnvironment, removeLocalAccess, shellQuote, storedAt, writeLocalAccess
+  commandLine, explainListenError, findChildUser, firstLines, FirstWords, furtherLines, isLoopback, type LocalAccess,
+  localUrl, newLocalToken, readEnvironment, removeLocalAccess, shellQuote, storedAt, writeLocalAccess
 } from './plugins/base/config/index.ts'
 import { logOutput, lostTerminals } from './plugins/extensions/index.ts'
 import { loginSecret, openKeyRing, SealedVault, sealerOf } from './plugins/base/secrets/index.ts'
 import { configuredBase } from './plugins/settings/index.ts'
 import type { FirstAdmin } from './plugins/identity/index.ts'
-import { doubtsOf, milliseconds, misspeltIn } from './schemas/env.ts'
+import { doubtsOf, misspeltIn } from './schemas/read-env.ts'
+import { milliseconds } from './schemas/durations.ts'
 import { WaitingRoom } from './routes/waiting-room.ts'
 
 /** With `npm run dev` the admin has a well-known password. */
@@ -145,6 +146,7 @@ async function start (): Promise<void> {
   app.phase.name = 'ready'
   app.log.info(`MCP endpoint: ${base}/mcp`)
   app.log.info(`API and its documentation: ${base}/docs`)
+  if (app.console.isOn) app.log.info(`Console: ${base}/console`)
   if (!admin || env.READONLY) return
   const key = await firstKey(app, admin.username)
   const url = `${configuredBase(app.settings.current.system, app.config) ?? base}/mcp`
@@ -152,7 +154,22 @@ async function start (): Promise<void> {
   // The command line finds any other data folder by the environment, too.
   const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${shellQuote(dataDir)} `
   const addWith = hasServers ? undefined : `${prefix}${commandLine()} --config ${shellQuote(settingsPath)}`
-  await words.tell(furtherLines({ url, key, addWith })).catch((error: unknown) => { warn(messageOf(error)) })
+  const welcome = welcomeLink(app, admin, env.HOST, local)
+  await words.tell(furtherLines({ url, key, addWith, welcome })).catch((error: unknown) => { warn(messageOf(error)) })
+}
+
+/**
+ * The link by which the reader of the first lines becomes the first admin.
+ * @param host where the gateway listens: from elsewhere than this machine, which containers are, the link is not good
+ * @param local the address of the gateway on this machine
+ * @returns undefined: the admin has a chosen password, or cannot open the link
+ */
+function welcomeLink (
+  app: FastifyInstance, { username, password }: FirstAdmin, host: string, local: string | undefined
+): string | undefined {
+  const user = app.users.get(username)
+  if (password === undefined || !user || !app.console.isOn || !isLoopback(host) || local === undefined) return undefined
+  return `${local}/console/welcome?code=${app.console.welcome.make(user)}`
 }
 
 /**

@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { bundling } from './bundling.mjs'
+import { buildConsoleAssets } from './console-assets.mjs'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const entries = [
@@ -24,3 +25,4 @@ await build({
   entryPoints: Object.fromEntries(entries.map((name) => [name, `${name}.ts`])),
   outdir: 'dist'
 })
+await buildConsoleAssets(root, 'dist/console')

@@ -246,14 +246,21 @@ const isAnswer = (valueOf: (key: string) => unknown): boolean =>
 const neededList = (shape: Shape): Shape => ({ ...shape, fallback: '[]', isNeeded: isAnswer })
 
 const called = { content: neededList(blocks), isError: flag, task, ...asking }
+/** What a tool answers in place of an object is its content. */
+const toolResult = (members: Readonly<Record<string, Shape>>): Shape => {
+  const shape: Shape = {
+    ...resultWith('content', members), type: 'object', coerce: (text) => mend(`{"content":${text}}`, shape, true).text
+  }
+  return shape
+}
 const discovered = { capabilities, serverInfo, instructions: string }
 const results: Readonly<Record<string, Shape>> = {
   initialize: result(discovered),
   'server/discover': result({
     ...discovered, supportedVersions: list(value), _meta: object({ [metaKeys.serverInfo]: serverInfo })
   }),
-  'tools/call': resultWith('content', called),
-  'tasks/result': resultWith('content', called),
+  'tools/call': toolResult(called),
+  'tasks/result': toolResult(called),
   'tasks/get': result(taskMembers),
   'tasks/cancel': result(taskMembers),
   'tasks/list': result({ tasks: list(task) }),
@@ -278,7 +285,7 @@ const readResult = (uri: string): Shape => resultWith('contents', {
 })
 /** Before 2026-07-28, what a tool returns beside its content is an object. */
 const legacyResults: Readonly<Record<string, Shape>> = Object.fromEntries(['tools/call', 'tasks/result'].map((method) =>
-  [method, resultWith('content', { ...called, structuredContent: opaque })]))
+  [method, toolResult({ ...called, structuredContent: opaque })]))
 const anyResult = object(common, { fallback: '{}' })
 const lists: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
 

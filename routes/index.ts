@@ -8,6 +8,7 @@ import { enterScope } from '../plugins/base/scopes/index.ts'
 import { completeApi, describeApi } from '../schemas/openapi.ts'
 import apiRoutes from './api/index.ts'
 import { jsonBodies } from './bodies.ts'
+import consoleRoutes from './console/index.ts'
 import mcpRoutes from './mcp/index.ts'
 import oauthRoutes from './oauth/index.ts'
 import openRoutes from './open/index.ts'
@@ -45,6 +46,7 @@ const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassw
   })
   await app.register(oauthRoutes)
   await app.register(socialRoutes, { prefix: basePath })
+  await app.register(consoleRoutes, { prefix: basePath })
   await app.register(mcpRoutes, { prefix: basePath })
 }
 export default fp(routes, { name: 'routes', dependencies: ['management', 'extensions'] })

@@ -27,14 +27,10 @@ export function createServer (options: ServerOptions): FastifyInstance {
   const { logger, env, slowSenders = baseLimits.slowSenders, maxConnections: max } = options
   const basePath = basePathOf(env)
   const app = Fastify({
+    ...commonOptions(env),
     logger,
-    logController: new LogController({ disableRequestLogging: true }),
-    trustProxy: trustedProxies(env.TRUST_PROXY),
     requestTimeout: slowSenders.request,
     forceCloseConnections: 'idle',
-    // While the app closes, clients may still answer questions and cancel. The endpoints refuse new requests.
-    return503OnClosing: false,
-    routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
     rewriteUrl: ({ url = '/' }) => url.includes('%24smart') ? withoutEscape(url) : url,
     frameworkErrors: byPath(basePath),
     clientErrorHandler: clientError(basePath),
@@ -45,13 +41,39 @@ export function createServer (options: ServerOptions): FastifyInstance {
       IncomingMessage: ClientMessage
     }
   })
+  prepare(app)
+  void app.register(connections, { trustProxy: env.TRUST_PROXY, max, arrives: boundBody })
+  return app
+}
+
+/**
+ * A second instance of Fastify, which gets requests from the first one by `routing(raw, raw)`: for routes that are made
+ * when they are asked for, which an instance that listens does not take any more. It has no routes yet, and never
+ * listens.
+ * @param outer the instance that listens
+ */
+export function createInnerServer (outer: FastifyInstance): FastifyInstance {
+  const app = Fastify({ ...commonOptions(outer.config.env), loggerInstance: outer.log })
+  prepare(app)
+  return app
+}
+
+/** The options that both instances have. */
+const commonOptions = (env: ServerOptions['env']) => ({
+  logController: new LogController({ disableRequestLogging: true }),
+  trustProxy: trustedProxies(env.TRUST_PROXY),
+  // While the app closes, clients may still answer questions and cancel. The endpoints refuse new requests.
+  return503OnClosing: false,
+  routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true }
+})
+
+/** Sets the parsers and bounds that both instances have. */
+function prepare (app: FastifyInstance): void {
   app.setValidatorCompiler(compileValidator)
   app.setSerializerCompiler(compileSerializer)
   ignoreBodies(app)
   app.addHook('onRequest', boundQuery)
   app.addHook('preValidation', checkQuery)
-  void app.register(connections, { trustProxy: env.TRUST_PROXY, max, arrives: boundBody })
-  return app
 }
 
 /**

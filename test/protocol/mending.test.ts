@@ -139,7 +139,9 @@ test('results: what has to be there is, and a value of another type is told as a
       ['{"content":"a\\u0062"}', '{"content":[{"type":"text","text":"a\\u0062"}]}'],
       ['{"content":{"1":{"type":"text","text":"a"},"3":"b"}}', '{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}'],
       ['{"content":[],"isError":"true"}', '{"content":[],"isError":true}'], ['{"content":[],"isError":0}', '{"content":[]}'],
-      ['5', '5'], ['"done"', '"done"'], ['{"content":{"a":1}}', '{"content":[{"type":"text","text":"{\\"a\\":1}"}]}'],
+      ['5', block('{"type":"text","text":"5"}')], ['"done"', block('{"type":"text","text":"done"}')], ['[]', block('')],
+      ['[{"type":"text","text":"a"},5]', block('{"type":"text","text":"a"},{"type":"text","text":"5"}')],
+      ['{"content":{"a":1}}', '{"content":[{"type":"text","text":"{\\"a\\":1}"}]}'],
       ['{"content":5}', '{"content":[{"type":"text","text":"5"}]}'],
       [
         block('{"type":"text","text":"a","annotations":{"audience":"user","priority":"1"},"_meta":[]}'),

@@ -43,11 +43,17 @@ export function firstLines (
  * pasted.
  * @param key undefined: there are keys already
  * @param addWith the command line, where there are no servers yet
+ * @param welcome the link to choose a password by; undefined: there is none
  */
 export function furtherLines (
-  { url, key, addWith }: { url: string, key: string | undefined, addWith: string | undefined }
+  { url, key, addWith, welcome }: {
+    url: string, key: string | undefined, addWith: string | undefined, welcome?: string | undefined
+  }
 ): string {
   const lines: string[] = []
+  if (welcome !== undefined) {
+    lines.push('', 'Open the console, and choose your own password. The link works once, for 15 minutes:', '', welcome)
+  }
   if (key !== undefined) {
     lines.push(
       '', 'A key for your agents, shown only once. It opens MCP, and not the management API:', '', key, '',
@@ -98,8 +104,7 @@ export class FirstWords {
       await new Promise<void>((resolve, reject) => {
         terminal.write(text, (error) => {
           if (error) {
-            reject(new Error('The terminal takes no text ' +
-          `(${error.message}).`))
+            reject(new Error(`The terminal takes no text (${error.message}).`))
           } else resolve()
         })
       })

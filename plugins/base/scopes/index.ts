@@ -1,9 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import type { Config } from '../config/index.ts'
 import { errors } from '../errors/index.ts'
 
 /** The scope of a route, which determines the permission it needs. */
-type ScopeName = 'public' | 'docs' | 'open' | 'api' | 'admin' | 'mcp' | 'oauth' | 'social'
+type ScopeName =
+  | 'public' | 'docs' | 'open' | 'api' | 'admin' | 'mcp' | 'oauth' | 'social'
+  // Of the console, `console-assets` and `console-open` need no session, and `console-admin` one of an admin.
+  | 'console' | 'console-assets' | 'console-open' | 'console-admin'
 /** The effect of a route: READONLY, Origin checks and the access matrix derive from it. */
 export type Effect = 'read' | 'change' | 'run'
 
@@ -37,24 +41,26 @@ export function enterScope (app: FastifyInstance, scope: ScopeName): void {
 const safe = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * `app.routeTable`, and READONLY, which follows from the effects of routes.
+ * Adds `app.routeTable` to an instance of Fastify.
  * @throws Error at registration for a route that does not state its effect
  */
-export default fp(async (app) => {
-  const { basePath, env: { READONLY: readonly, PUBLIC_TOOLS: publicTools } } = app.config
+export function keepRouteTable (app: FastifyInstance): void {
   const table: RouteRow[] = []
   app.decorate('scope', 'public')
   app.decorate('routeTable', table)
-  app.decorate('methodsAt', methodsOf(table, (scope) => scope === 'open' && publicTools === 'off'))
   app.addHook('onRoute', function (this: FastifyInstance, { method, url, config }) {
     for (const each of [method].flat()) {
-      // Routes of libraries state no effect: CORS preflights, and the documentation pages.
-      const isLibrary = each === 'OPTIONS' || this.scope === 'docs'
+      // Routes of libraries state no effect: CORS preflights, documentation pages, and files.
+      const isLibrary = each === 'OPTIONS' || this.scope === 'docs' || this.scope === 'console-assets'
       const effect = config?.effect ?? (isLibrary ? 'read' : undefined)
       if (effect === undefined) throw new Error(`The route ${each} ${url} does not state its effect`)
       table.push({ method: each, url, scope: this.scope, effect })
     }
   })
+}
+
+/** Refuses what changes something, with READONLY: that follows from the effects of routes. */
+export function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: readonly } }: Config): void {
   if (!readonly) return
   // Running tools and logging in changes no settings.
   app.addHook('onRequest', (request: FastifyRequest, _reply: FastifyReply, done) => {
@@ -63,6 +69,14 @@ export default fp(async (app) => {
     if (isHarmless || isUnknownTool) done()
     else done(new errors.ReadOnly())
   })
+}
+
+/** `app.routeTable`, `app.methodsAt`, and READONLY. */
+export default fp(async (app) => {
+  keepRouteTable(app)
+  refuseChanges(app, app.config)
+  const { PUBLIC_TOOLS: publicTools } = app.config.env
+  app.decorate('methodsAt', methodsOf(app.routeTable, (scope) => scope === 'open' && publicTools === 'off'))
 }, { name: 'scopes', dependencies: ['config', 'errors'] })
 
 /**

@@ -1,4 +1,4 @@
-import type { Activities, Activity, ActivityFilter } from '../../../db/ports.ts'
+import type { Activities, Activity, ActivityFilter } from '../../../db/ports/activities.ts'
 import type { Principal } from '../../settings/index.ts'
 import { type DateRange, timesOf } from '../../base/body/index.ts'
 import { askedRecords, errors, noSuch } from '../../base/errors/index.ts'
@@ -32,6 +32,9 @@ export class ActivityLog {
   }
 
   get available (): boolean { return typeof this.#store !== 'string' }
+
+  /** Why calls are not recorded; undefined: they are. */
+  get reason (): string | undefined { return typeof this.#store === 'string' ? this.#store : undefined }
 
   /** @throws NotRecorded */
   get #activities (): Activities {

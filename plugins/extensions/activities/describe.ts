@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Activity } from '../../../db/ports.ts'
+import type { Activity } from '../../../db/ports/activities.ts'
 import { RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { authorKey, type Principal } from '../../settings/index.ts'

@@ -1,0 +1,40 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { errors } from '../../plugins/base/errors/index.ts'
+import { enterScope } from '../../plugins/base/scopes/index.ts'
+import live from './live.ts'
+import overview from './overview.ts'
+import servers from './servers.ts'
+import signingIn from './signing-in.ts'
+import signingOut from './signing-out.ts'
+import theme from './theme.ts'
+import welcome from './welcome.ts'
+
+/**
+ * The pages of the console, in the order of its navigation. Those that need no session come first: scope
+ * `console-open`.
+ */
+const routes: FastifyPluginAsync = async (app) => {
+  await app.register(signingIn)
+  await app.register(welcome)
+  await app.register(theme)
+  await app.register(signedIn)
+}
+export default routes
+
+/** Scope `console`: somebody has signed in. */
+const signedIn: FastifyPluginAsync = async (app) => {
+  enterScope(app, 'console')
+  const { base } = app.kit
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.principal) return
+    const isPage = request.method === 'GET' && request.headers['x-console-refresh'] === undefined
+    const query = new URLSearchParams({ next: request.url }).toString()
+    if (isPage) return await reply.redirect(`${base}/login?${query}`, 303)
+    throw new errors.Unauthorized('Your session has ended. Nothing was changed: sign in, and try again')
+  })
+  app.get('/', { config: { effect: 'read' } }, async (_request, reply) => await reply.redirect(`${base}/overview`, 303))
+  await app.register(overview)
+  await app.register(servers)
+  await app.register(live)
+  await app.register(signingOut)
+}
