@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, resolve, sep } from 'node:path'
-import { messageOf } from '../protocol/errors.ts'
+import { messageOf } from '../db/errors.ts'
 import { orderedEntries } from '../db/order.ts'
 import { isObject } from '../protocol/json.ts'
 import { adopt } from '../schemas/foreign-config.ts'
@@ -119,8 +119,7 @@ async function parse (path: string, io: Io): Promise<unknown> {
     throw new CommandError(extension === undefined
       ? `${path} is not JSON: ${reason}`
       : `${path}: files in ${/t/i.test(extension[0] ?? '') ? 'TOML' : 'YAML'} are not read. Write its servers into a ` +
-        'JSON file ' +
-        'as {"mcpServers": {"<name>": {"command": …}}}, or add them with tool-hub add')
+        'JSON file as {"mcpServers": {"<name>": {"command": …}}}, or add them with tool-hub add')
   }
 }
 

@@ -41,10 +41,10 @@ export function enterScope (app: FastifyInstance, scope: ScopeName): void {
 const safe = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Adds `app.routeTable`, and READONLY, which follows from the effects of routes, to an instance of Fastify.
+ * Adds `app.routeTable` to an instance of Fastify.
  * @throws Error at registration for a route that does not state its effect
  */
-export function keepRouteTable (app: FastifyInstance, { basePath, env: { READONLY: readonly } }: Config): void {
+export function keepRouteTable (app: FastifyInstance): void {
   const table: RouteRow[] = []
   app.decorate('scope', 'public')
   app.decorate('routeTable', table)
@@ -57,6 +57,10 @@ export function keepRouteTable (app: FastifyInstance, { basePath, env: { READONL
       table.push({ method: each, url, scope: this.scope, effect })
     }
   })
+}
+
+/** Refuses what changes something, with READONLY: that follows from the effects of routes. */
+export function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: readonly } }: Config): void {
   if (!readonly) return
   // Running tools and logging in changes no settings.
   app.addHook('onRequest', (request: FastifyRequest, _reply: FastifyReply, done) => {
@@ -69,7 +73,8 @@ export function keepRouteTable (app: FastifyInstance, { basePath, env: { READONL
 
 /** `app.routeTable`, `app.methodsAt`, and READONLY. */
 export default fp(async (app) => {
-  keepRouteTable(app, app.config)
+  keepRouteTable(app)
+  refuseChanges(app, app.config)
   const { PUBLIC_TOOLS: publicTools } = app.config.env
   app.decorate('methodsAt', methodsOf(app.routeTable, (scope) => scope === 'open' && publicTools === 'off'))
 }, { name: 'scopes', dependencies: ['config', 'errors'] })

@@ -3,13 +3,13 @@ import csrf from '@fastify/csrf-protection'
 import files from '@fastify/static'
 import { randomBytes } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import type { ConsoleSessions } from '../../../db/ports.ts'
+import type { ConsoleSessions } from '../../../db/ports/console-sessions.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { boundForm, growthOf, holdBody, readText } from '../../base/body/index.ts'
 import { errors, toldError } from '../../base/errors/index.ts'
 import { createInnerServer } from '../../base/index.ts'
 import { BoundedMap, ownerAt } from '../../base/limits/index.ts'
-import { enterScope, keepRouteTable } from '../../base/scopes/index.ts'
+import { enterScope, keepRouteTable, refuseChanges } from '../../base/scopes/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { ownerOf, type Principal, statedAddress } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
@@ -88,7 +88,7 @@ export async function makeInner (
 ): Promise<FastifyInstance> {
   const app = createInnerServer(outer)
   for (const name of shared) app.decorate(name, outer[name] as never)
-  keepRouteTable(app, outer.config)
+  keepRouteTable(app)
   enterScope(app, 'console-open')
   const { basePath, version, env: { READONLY: readonly, JWT_SECRET: secret } } = outer.config
   const base = `${basePath}/console`
@@ -163,6 +163,7 @@ export async function makeInner (
   await app.register(async (scope) => {
     takeForms(scope)
     guard(scope, sessions)
+    refuseChanges(scope, outer.config)
     scope.setErrorHandler(showError)
     scope.setNotFoundHandler((request, reply) => {
       if (request.principal) showError(new errors.NotFound(), request, reply)
