@@ -139,13 +139,12 @@ async function store (
       stored.push(name)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      left.push(entry)
-      for (const [field, sentence] of Object.entries(error.fields)) {
-        const isOfName = field === 'name' || /\bname\b/.test(field)
-        problems[`${isOfName ? 'name' : 'config'}-${index}`] = field === '' || isOfName
-          ? sentence
-          : `${field.replace(/^config\.?/, '') || 'Configuration'}: ${sentence}`
-      }
+      const { '': problem, name: ofName, ...others } = error.fields
+      left.push({ ...entry, ...problem !== undefined && { problem: `${problem}.` } })
+      if (ofName !== undefined) problems[`name-${index}`] = ofName
+      const ofConfig = Object.entries(others)
+        .map(([field, sentence]) => `${field.replace(/^config\.?/, '') || 'The configuration'}: ${sentence}`)
+      if (ofConfig.length > 0) problems[`config-${index}`] = ofConfig.join('\n')
     }
   }
   return { stored, left, problems }
