@@ -3,13 +3,13 @@ import { closeSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
+import { messageOf } from './db/errors.ts'
 import { buildApp } from './app.ts'
 import { FileLock, LockHeldError } from './db/file-lock.ts'
 import { makeFolderSync } from './db/folder.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { packageVersion } from './package.ts'
-import { messageOf } from './protocol/errors.ts'
 import {
   commandLine, explainListenError, findChildUser, firstLines, FirstWords, furtherLines, isLoopback, type LocalAccess,
   localUrl, newLocalToken, readEnvironment, removeLocalAccess, shellQuote, storedAt, writeLocalAccess
@@ -18,7 +18,8 @@ import { logOutput, lostTerminals } from './plugins/extensions/index.ts'
 import { loginSecret, openKeyRing, SealedVault, sealerOf } from './plugins/base/secrets/index.ts'
 import { configuredBase } from './plugins/settings/index.ts'
 import type { FirstAdmin } from './plugins/identity/index.ts'
-import { doubtsOf, milliseconds, misspeltIn } from './schemas/env.ts'
+import { doubtsOf, misspeltIn } from './schemas/read-env.ts'
+import { milliseconds } from './schemas/durations.ts'
 import { WaitingRoom } from './routes/waiting-room.ts'
 
 /** With `npm run dev` the admin has a well-known password. */

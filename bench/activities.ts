@@ -11,7 +11,7 @@ import { type Bench, type Measurement, startGateway, type Gateway } from './gate
 import { compare, type Target } from './compare.ts'
 import { echoCall } from './session.ts'
 import { waitUntilListed, httpServer, startEcho } from './upstreams.ts'
-import type { Activities } from '../db/ports.ts'
+import type { Activities } from '../db/ports/activities.ts'
 import { describeCall } from '../plugins/extensions/activities/describe.ts'
 import { ActivityRecorder } from '../plugins/extensions/activities/recorder.ts'
 import { redactor } from '../plugins/base/secrets/redact.ts'
@@ -80,6 +80,7 @@ function finishedCall (): FinishedCall {
     duration: 1.5,
     outcome: 'ok',
     output: JSON.stringify({ content: [{ type: 'text', text: 'hello there' }] }),
+    isToolError: false,
     error: undefined
   }
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { Value } from '@sinclair/typebox/value'
-import { messageOf } from '../protocol/errors.ts'
+import { messageOf } from '../db/errors.ts'
 import { isSame, type LocalAccess, readEnvironment, readLocalAccess, storedAt } from '../plugins/base/config/index.ts'
 import { Env } from '../schemas/env.ts'
 import { httpApi, type ManagementApi } from './api.ts'

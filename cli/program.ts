@@ -15,7 +15,7 @@ import type { Run } from './context.ts'
 import { exits, CommandError, printError } from './errors.ts'
 import type { Io } from './io.ts'
 import { packageVersion } from '../package.ts'
-import { problemOfOption } from '../schemas/env.ts'
+import { problemOfOption } from '../schemas/read-env.ts'
 
 interface ServeOptions { port?: string, host?: string }
 
@@ -73,8 +73,7 @@ function programOf (run: Run, env: Record<string, string | undefined>): Command 
       }
       const problem = port === undefined ? undefined : problemOfOption('PORT', port)
       if (problem !== undefined) {
-        throw new CommandError(`--port cannot be ${JSON.stringify(port)}: ` +
-        `${problem}`, exits.usage)
+        throw new CommandError(`--port cannot be ${JSON.stringify(port)}: ${problem}`, exits.usage)
       }
       if (port !== undefined) env.PORT = port
       if (host !== undefined) env.HOST = host

@@ -98,8 +98,7 @@ function listReader (name: ListName): (document: Document, former: Section<unkno
       const key = String(entry?.[keyMember])
       if ('problem' in result) problems.push(`"${name}" entry ${at + 1} is ignored: ${result.problem}`)
       else if (items.has(key)) {
-        problems.push(`"${name}" entry ${at + 1} is ignored: an earlier one has the same ` +
-        `"${keyMember}"`)
+        problems.push(`"${name}" entry ${at + 1} is ignored: an earlier one has the same "${keyMember}"`)
       } else {
         items.set(key, result.item)
         warnings.push(...result.warnings)
@@ -163,8 +162,7 @@ function readServers (document: Document, former: Section<Server> | undefined): 
     const server = readServer(name, config, separator)
     items.set(name, server)
     if (server.problem !== undefined) {
-      problems.push(`server ${JSON.stringify(name)} is not connected: ` +
-      `${server.problem}`)
+      problems.push(`server ${JSON.stringify(name)} is not connected: ${server.problem}`)
     }
     for (const warning of server.warnings ?? []) warnings.push(`server ${JSON.stringify(name)}: ${warning}`)
   }

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { mkdir, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { errorCode } from './error-code.ts'
+import { errorCode } from './errors.ts'
 
 /** Descriptions of why a folder cannot be made, by the system's code. */
 const reasons: Readonly<Record<string, string>> = {

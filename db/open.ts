@@ -4,7 +4,7 @@ import { JsonFileStore } from './json/file.ts'
 import { FileRecords, withoutRecords } from './json/records.ts'
 import type { SectionFile } from './json/section.ts'
 import { MemoryVectors } from './memory/vectors.ts'
-import type { OpenedVectors } from './ports.ts'
+import type { OpenedVectors } from './ports/vectors.ts'
 import { RecordedGrants } from './records/grants.ts'
 import {
   RecordedConsents, RecordedConsoleSessions, RecordedLoginStates, RecordedUsedStates

@@ -20,8 +20,7 @@ const ofMcpHub = (path: string): string => `${quoteName(path)} is MCPHub's: it i
 const ofClients: readonly string[] = ['servers', 'mcp', 'context_servers', 'amp.mcpServers', 'mcp_servers']
 const ofClient = (name: string): string =>
   `${quoteName(name)} is another program's name for servers, and has no effect here: tool-hub import <file> adds ` +
-  'them; in this file they ' +
-  'stand under "mcpServers"'
+  'them; in this file they stand under "mcpServers"'
 
 const { mcpRouter: _, ...sections } = SystemSections.properties
 

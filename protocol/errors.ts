@@ -17,9 +17,6 @@ export const code = {
   urlElicitationRequired: -32042
 } as const
 
-/** The message of whatever was thrown. */
-export const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
-
 /**
  * The cause of an error, for programs: code distinguishes errors by this, never by their message. `request` the request
  * is not valid · `unknown-tool`, `unknown-prompt`, `unknown-resource` the view shows no such item · `not-connected` the

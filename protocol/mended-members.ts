@@ -116,7 +116,7 @@ const contentsOf = (uri: string): Shape => ({
   members: {
     uri: { ...string, fallback: uri },
     ...strings('mimeType', 'blob'),
-    text: { ...words, isNeeded: (textOf) => textOf('blob') === undefined },
+    text: { ...words, isNeeded: (valueOf) => valueOf('blob') === undefined },
     ...meta
   },
   required: ['uri', 'text']
@@ -125,8 +125,8 @@ const contents: Shape = { ...contentsOf('""'), fallback: '{"uri":"","text":""}' 
 
 /** A text block. @param text as JSON: a string, or what is no block */
 const asBlock = (text: string): string => `{"type":"text","text":${text.startsWith('"') ? text : JSON.stringify(text)}}`
-const isOf = (...types: string[]) =>
-  (textOf: (key: string) => string | undefined): boolean => types.includes(textOf('type') ?? '"text"')
+const isOf = (...types: unknown[]) =>
+  (valueOf: (key: string) => unknown): boolean => types.includes(valueOf('type') ?? 'text')
 /**
  * A block of content of any type: text, image, audio, a resource or a link to one, a use of a tool. `input` has a
  * call's arguments.
@@ -134,12 +134,12 @@ const isOf = (...types: string[]) =>
 const blockMembers: Readonly<Record<string, Shape>> = {
   ...strings('title', 'description'),
   type: { ...string, fallback: '"text"' },
-  text: { ...words, isNeeded: isOf('"text"') },
-  data: { ...string, fallback: '""', isNeeded: isOf('"image"', '"audio"') },
-  mimeType: { ...string, fallback: '"application/octet-stream"', isNeeded: isOf('"image"', '"audio"') },
-  uri: { ...string, fallback: '""', isNeeded: isOf('"resource_link"') },
-  name: { ...string, fallback: '""', isNeeded: isOf('"resource_link"') },
-  resource: { ...contents, isNeeded: isOf('"resource"') },
+  text: { ...words, isNeeded: isOf('text') },
+  data: { ...string, fallback: '""', isNeeded: isOf('image', 'audio') },
+  mimeType: { ...string, fallback: '"application/octet-stream"', isNeeded: isOf('image', 'audio') },
+  uri: { ...string, fallback: '""', isNeeded: isOf('resource_link') },
+  name: { ...string, fallback: '""', isNeeded: isOf('resource_link') },
+  resource: { ...contents, isNeeded: isOf('resource') },
   size: number,
   annotations: object({ audience: checkedList(string), priority: number, lastModified: string }, { type: 'object' }),
   icons: {
@@ -240,20 +240,27 @@ const result = (members: Readonly<Record<string, Shape>>): Shape => ({ members: 
 const resultWith = (name: string, members: Readonly<Record<string, Shape>>): Shape =>
   ({ isObject: true, fallback: `{"${name}":[]}`, members: { ...members, ...common }, required: [name] })
 /** Of a task that has begun, and of a question, there is no content yet. */
-const isAnswer = (textOf: (key: string) => string | undefined): boolean =>
-  ['task', 'inputRequests', 'requestState'].every((key) => textOf(key) === undefined) &&
-  (textOf('resultType') ?? '"complete"') === '"complete"'
+const isAnswer = (valueOf: (key: string) => unknown): boolean =>
+  ['task', 'inputRequests', 'requestState'].every((key) => valueOf(key) === undefined) &&
+  (valueOf('resultType') ?? 'complete') === 'complete'
 const neededList = (shape: Shape): Shape => ({ ...shape, fallback: '[]', isNeeded: isAnswer })
 
 const called = { content: neededList(blocks), isError: flag, task, ...asking }
+/** What a tool answers in place of an object is its content. */
+const toolResult = (members: Readonly<Record<string, Shape>>): Shape => {
+  const shape: Shape = {
+    ...resultWith('content', members), type: 'object', coerce: (text) => mend(`{"content":${text}}`, shape, true).text
+  }
+  return shape
+}
 const discovered = { capabilities, serverInfo, instructions: string }
 const results: Readonly<Record<string, Shape>> = {
   initialize: result(discovered),
   'server/discover': result({
     ...discovered, supportedVersions: list(value), _meta: object({ [metaKeys.serverInfo]: serverInfo })
   }),
-  'tools/call': resultWith('content', called),
-  'tasks/result': resultWith('content', called),
+  'tools/call': toolResult(called),
+  'tasks/result': toolResult(called),
   'tasks/get': result(taskMembers),
   'tasks/cancel': result(taskMembers),
   'tasks/list': result({ tasks: list(task) }),
@@ -278,7 +285,7 @@ const readResult = (uri: string): Shape => resultWith('contents', {
 })
 /** Before 2026-07-28, what a tool returns beside its content is an object. */
 const legacyResults: Readonly<Record<string, Shape>> = Object.fromEntries(['tools/call', 'tasks/result'].map((method) =>
-  [method, resultWith('content', { ...called, structuredContent: opaque })]))
+  [method, toolResult({ ...called, structuredContent: opaque })]))
 const anyResult = object(common, { fallback: '{}' })
 const lists: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
 
@@ -293,26 +300,6 @@ export function resultShape (method: string, isModern: boolean, uri = '""'): Sha
   if (method === 'resources/read') return readResult(uri)
   if (!isModern && Object.hasOwn(legacyResults, method)) return legacyResults[method]
   return Object.hasOwn(results, method) ? results[method] : anyResult
-}
-
-/**
- * What results of tools have where something in them may be of another type, or missing. It may stand in their
- * structured content.
- */
-const oddCall =
-  /"(?:type|text|data|mimeType|uri|name)"\s*:\s*[^"\s]|"content"\s*:\s*(?:[^[\s]|\[\s*[^{\]\s])|"isError"\s*:\s*[^tf\s]/
-/** Types without members that have to be there beside `text`. */
-const otherBlock = /"type"\s*:\s*"(?:image|audio|resource)/
-
-/**
- * Whether a result is to be read even where it has no `null` and no `[]`. Those of tools are only where they look so:
- * they are many.
- */
-export function isToBeChecked (method: string, text: string): boolean {
-  if (method !== 'tools/call' && method !== 'tasks/result') {
-    return Object.hasOwn(results, method) || method === 'resources/read'
-  }
-  return !text.includes('"content"') || oddCall.test(text) || otherBlock.test(text)
 }
 
 /** The `error` of an answer, whose `data` may be anything. */

@@ -32,9 +32,9 @@ export interface Shape {
   readonly fallback?: string | ((textOf: (key: string) => string | undefined) => string)
   /**
    * Decides whether `fallback` applies.
-   * @param textOf the text of a member beside this one; undefined: it is not there, or null
+   * @param valueOf the value of a member beside this one; undefined: it is not there, or null
    */
-  readonly isNeeded?: (textOf: (key: string) => string | undefined) => boolean
+  readonly isNeeded?: (valueOf: (key: string) => unknown) => boolean
   /** The key of a required member: where it is null, the whole object counts as null. */
   readonly needs?: string
   /** Selects another shape by the text. */
@@ -120,7 +120,8 @@ const QUOTE = 0x22
 
 type TextOf = (key: string) => string | undefined
 const hasFallback = (shape: Shape | undefined, textOf: TextOf): shape is Shape =>
-  shape?.fallback !== undefined && shape.isNeeded?.(textOf) !== false
+  shape?.fallback !== undefined && shape.isNeeded?.((key) => parsed(textOf(key))) !== false
+const parsed = (text: string | undefined): unknown => text === undefined ? undefined : JSON.parse(text)
 const fallbackOf = ({ fallback = 'null' }: Shape, textOf: TextOf = () => undefined): string =>
   typeof fallback === 'string' ? fallback : fallback(textOf)
 

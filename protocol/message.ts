@@ -24,7 +24,14 @@ export interface Notification extends Common {
 }
 /** An answer. It has exactly one of the two texts; `errorText` is the `error` object as received. */
 export interface Response extends Common {
-  kind: 'response', id: RequestId | null, resultText?: string, errorText?: string
+  kind: 'response'
+  id: RequestId | null
+  resultText?: string
+  errorText?: string
+  /** The result of a server as it was parsed, until the answer is checked. Undefined: it was not. */
+  value?: unknown
+  /** Whether the result says that its tool failed. Undefined: not known. */
+  isError?: boolean
 }
 export type Message = Request | Notification | Response
 

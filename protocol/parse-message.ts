@@ -5,6 +5,7 @@ import {
 import { scanJson, TooDeep } from './json-scanner.ts'
 import { checkedNames, withoutLookalikes } from './lookalikes.ts'
 import type { Malformed, Message, RequestId } from './message.ts'
+import { plainAnswer } from './plain-answer.ts'
 import { copyOf, largeText, partOf, truncate, withoutMark } from './text.ts'
 
 /**
@@ -46,13 +47,20 @@ function parseSmall (
 ): Message | Array<Message | Malformed> {
   // Checked before parsing: this is linear, and a parser takes long for deep JSON.
   if (isDeeperThan(text, maxDepth)) throw tooDeep(maxDepth)
+  const answer = sender === 'server' ? plainAnswer(text) : undefined
+  if (answer) return answer
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     throw notJson()
   }
-  if (!Array.isArray(value)) return toMessage(readSmall(value, text), sender)
+  if (!Array.isArray(value)) {
+    const message = toMessage(readSmall(value, text), sender)
+    const hasResult = message.kind === 'response' && message.resultText !== undefined
+    if (hasResult && sender === 'server' && isObject(value)) message.value = value.result
+    return message
+  }
   checkBatch(value.length, maxBatch)
   return elementsOf(text).map((part, at) => {
     // The other elements may be large, and are needed no longer than this one.

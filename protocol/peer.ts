@@ -1,7 +1,8 @@
+import { conforms } from './conforming.ts'
 import { UpstreamError } from './errors.ts'
-import { memberOf, membersOf } from './json.ts'
+import { isObject, memberOf, membersOf } from './json.ts'
 import { lookalikeMethod, unknownMethod } from './lookalikes.ts'
-import { errorShape, isToBeChecked, paramsShape, resultShape } from './mended-members.ts'
+import { errorShape, paramsShape, resultShape } from './mended-members.ts'
 import { mayHaveGaps, mend, type Shape } from './mending.ts'
 import {
   errorText,
@@ -140,6 +141,7 @@ export class Peer implements Receiver {
       const pending = this.#pending.take(message.id)
       if (!pending) return false
       this.#mendAnswer(message, pending)
+      if (message.value !== undefined) message.value = undefined
       pending.resolve(pending.follower?.over(message) ?? message)
       return true
     }
@@ -150,11 +152,11 @@ export class Peer implements Receiver {
     if (answer.hasGaps === false) return
     const { resultText, errorText } = answer
     if (errorText !== undefined) answer.errorText = this.#mended(errorText, errorShape, `errors of ${method}`, true)
-    if (resultText === undefined) return
-    const isChecked = isToBeChecked(method, resultText)
-    if (!isChecked && !mayHaveGaps(resultText)) return
-    const shape = resultShape(method, this.isModern, uri)
-    if (shape) answer.resultText = this.#mended(resultText, shape, `results of ${method}`, isChecked)
+    const shape = resultText === undefined ? undefined : resultShape(method, this.isModern, uri)
+    if (resultText === undefined || shape === undefined) return
+    const { value } = answer
+    if (value !== undefined && conforms(value, shape)) answer.isError = isObject(value) && value.isError === true
+    else answer.resultText = this.#mended(resultText, shape, `results of ${method}`, true)
   }
 
   #withParams<Sent extends Request | Notification> (message: Sent): Sent {

@@ -94,8 +94,7 @@ export async function openBackup (path: string, folder: string): Promise<{
     const description: unknown = JSON.parse(await readFile(join(folder, files.description), 'utf8').catch(() => 'null'))
     const problem = problemOf(BackupDescription, description)
     if (problem) {
-      throw new ArchiveError(`its ${files.description} is not that of a backup: "${problem.path}": ` +
-      `${problem.message}`)
+      throw new ArchiveError(`its ${files.description} is not that of a backup: "${problem.path}": ${problem.message}`)
     }
     const valid = description as BackupDescription
     const bundles: string[] = []
@@ -103,8 +102,7 @@ export async function openBackup (path: string, folder: string): Promise<{
       if (name.split('/').includes('..')) throw new ArchiveError(`the path ${JSON.stringify(name)} leads out of it`)
       const found = await checksumOf(join(folder, name)).catch(() => undefined)
       if (found !== checksum) {
-        throw new ArchiveError(`its part ${name} is ` +
-        `${found === undefined ? 'missing' : 'damaged'}`)
+        throw new ArchiveError(`its part ${name} is ${found === undefined ? 'missing' : 'damaged'}`)
       }
       const bundle = /^bundles\/(.+)\.zip$/.exec(name)?.[1]
       if (bundle === undefined) continue

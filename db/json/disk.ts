@@ -3,7 +3,7 @@ import { chmod, open, readFile, readlink, realpath, rm, stat, type FileHandle } 
 import { basename, dirname, join, resolve } from 'node:path'
 import type { BigIntStats } from 'node:fs'
 import { backupOf, recover, tidy, writeInPlace } from './recovery.ts'
-import { errorCode } from '../error-code.ts'
+import { errorCode } from '../errors.ts'
 import { cannotReplace, FileEdited, replace, syncFolder, fromWriteError } from './write.ts'
 
 /** Age in ms from which a file's times identify its content: file systems have time stamps as coarse as 2 s. */

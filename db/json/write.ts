@@ -1,7 +1,7 @@
 import { ftruncateSync, renameSync } from 'node:fs'
 import { open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { errorCode } from '../error-code.ts'
+import { errorCode } from '../errors.ts'
 import { StorageError } from '../store.ts'
 
 /** Descriptions of failed writes, by the system's code. */

@@ -14,7 +14,7 @@ import {
   uuid
 } from 'drizzle-orm/pg-core'
 import { factsOf, listNames, type ListName } from '../entities.ts'
-import type { ClientOrigin } from '../ports.ts'
+import type { ClientOrigin } from '../ports/clients.ts'
 
 export * from './record-tables.ts'
 

@@ -1,8 +1,8 @@
 // The states of people's browsers: consents, sessions at the authorization server and in the console, and states that
 // clients brought back.
-import type {
-  Consent, Consents, ConsoleSession, ConsoleSessions, LoginState, LoginStates, StateUse, UsedStates
-} from '../ports.ts'
+import type { Consent, Consents } from '../ports/consents.ts'
+import type { ConsoleSession, ConsoleSessions } from '../ports/console-sessions.ts'
+import type { LoginState, LoginStates, StateUse, UsedStates } from '../ports/login-states.ts'
 import { collections, type Collection, type Records } from '../records.ts'
 import { clientLabel } from './labels.ts'
 

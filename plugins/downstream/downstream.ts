@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import type { UsedStates } from '../../db/ports.ts'
+import type { UsedStates } from '../../db/ports/login-states.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { type View, mayRun } from '../settings/index.ts'
 import type { Gateway } from '../gateway/index.ts'

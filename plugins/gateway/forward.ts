@@ -1,6 +1,6 @@
 import { RpcError } from '../../protocol/errors.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
-import { toRpcError } from '../../protocol/message.ts'
+import { saysError, toRpcError, type Response } from '../../protocol/message.ts'
 import { withTrace } from '../../protocol/trace-context.ts'
 import type { View } from '../settings/index.ts'
 import { Shares } from '../base/limits/index.ts'
@@ -37,17 +37,19 @@ export class Forwarder {
     const release = this.#shares.take(exchange.client.owner ?? exchange.client.id)
     const call: GatewayCall = { exchange, provider, item, startedAt: performance.now(), trace: undefined }
     let output: string | undefined
+    let response: Response | undefined
     try {
       // Only promises are awaited: each await would cost a call a turn of the event loop.
       for (const hook of this.#hooks.onCall) { const waiting = hook(call); if (waiting) await waiting }
       const { trace } = call
       const sent = trace === undefined ? changes : withTrace(exchange.paramsText, changes, trace)
-      const { resultText, errorText } = await this.#providers.use(provider, exchange.client).call(exchange, sent, trace)
+      response = await this.#providers.use(provider, exchange.client).call(exchange, sent, trace)
+      const { resultText, errorText } = response
       if (errorText !== undefined) throw toRpcError(errorText)
       const text = resultText ?? '{}'
       // No observer sees what a round holds: the state in it is between the server and the client.
       if (exchange.suspends?.(text) === true) {
-        this.#done(call, undefined, undefined, 'input_required')
+        this.#done(call, undefined, undefined, undefined, 'input_required')
         return text
       }
       output = text
@@ -56,10 +58,10 @@ export class Forwarder {
         const next = hook(call, result); result =
         typeof next === 'string' ? next : await next
       }
-      this.#done(call, output, undefined)
+      this.#done(call, output, response, undefined)
       return result
     } catch (error) {
-      this.#done(call, output, error)
+      this.#done(call, output, response, error)
       throw error
     } finally {
       release()
@@ -81,7 +83,7 @@ export class Forwarder {
     } catch (failure) {
       thrown = failure
     }
-    this.#done(call, undefined, thrown)
+    this.#done(call, undefined, undefined, thrown)
     throw thrown
   }
 
@@ -89,7 +91,14 @@ export class Forwarder {
     this.#logError(failure, 'a hook that observes calls failed')
   }
 
-  #done (call: GatewayCall, output: string | undefined, error: unknown, outcome = outcomeOf(error)): void {
+  /** @param response of which `output` is the result */
+  #done (
+    call: GatewayCall,
+    output: string | undefined,
+    response: Response | undefined,
+    error: unknown,
+    outcome = outcomeOf(error)
+  ): void {
     if (this.#hooks.onDone.length === 0) return
     const finished: FinishedCall = {
       exchange: call.exchange,
@@ -100,6 +109,7 @@ export class Forwarder {
       duration: performance.now() - call.startedAt,
       outcome,
       output,
+      isToolError: output !== undefined && (response?.isError ?? saysError(output)),
       error
     }
     for (const hook of this.#hooks.onDone) {

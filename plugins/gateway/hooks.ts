@@ -36,6 +36,8 @@ export interface FinishedCall extends GatewayCall {
    * `input_required`.
    */
   readonly output: string | undefined
+  /** Whether the result says that its tool failed. */
+  readonly isToolError: boolean
   /** The error; undefined when the outcome is `ok` or `input_required`. */
   readonly error: unknown
 }

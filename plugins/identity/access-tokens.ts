@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import fp from 'fastify-plugin'
-import type { Clients, Revocation, StoredToken, Tokens } from '../../db/ports.ts'
+import type { Clients } from '../../db/ports/clients.ts'
+import type { Revocation, StoredToken, Tokens } from '../../db/ports/tokens.ts'
 import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
 import { BoundedMap, ownerAt, Semaphore } from '../base/limits/index.ts'
 import { sha256 } from '../base/secrets/index.ts'

@@ -86,9 +86,9 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   readonly #over = (call: Call, response: Response | undefined): void => {
     this.#calls.take(call.id)
-    const text = response?.resultText
     // Types of results are in no revision of this era: a client of the next one would take it for its own.
-    if (text?.includes('"resultType"') === true && call.exchange?.canSuspend === true) {
+    const text = call.exchange?.canSuspend === true ? response?.resultText : undefined
+    if (text?.includes('"resultType"') === true) {
       const type = memberOf(text, 'resultType') ?? '"complete"'
       if (response && type !== '"complete"') response.resultText = withMembers(text, { resultType: undefined })
     }

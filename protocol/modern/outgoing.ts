@@ -55,9 +55,10 @@ export class Outgoing {
       return withLast(text, '_meta', this.#wholeMeta(level))
     }
     const members: Record<string, string | undefined> = { ...this.#members }
-    const token = isObject(_meta) ? _meta.progressToken : undefined
+    const { progressToken: token, [metaKeys.logLevel]: wanted } = isObject(_meta) ? _meta : {}
     if (token !== undefined) members.progressToken = token === null ? undefined : String(id)
     if (level !== undefined) members[metaKeys.logLevel] = JSON.stringify(level)
+    else if (wanted === null) members[metaKeys.logLevel] = undefined
     return withMembers(paramsText, { ...changes, _meta: withMembers(own, members) })
   }
 

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { Success } from '../../schemas/api.ts'
+import { Success } from '../../schemas/answers.ts'
 import { ReadResource } from '../../schemas/builtins.ts'
 import { callerOf, withData } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, preSerializationAsy
 import { errors } from '../../plugins/base/errors/index.ts'
 import type { Effect } from '../../plugins/base/scopes/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { Done, PageOf, PageQuery, Success, SuccessWithWarnings } from '../../schemas/api.ts'
+import { Done, PageOf, PageQuery, Success, SuccessWithWarnings } from '../../schemas/answers.ts'
 import { principalOf } from './principal.ts'
 
 /** The arguments of a handler: the caller, and the request as its schemas type it. */

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { OverrideChange } from '../../plugins/settings/index.ts'
-import { ItemRecord, NewDescription, Toggle } from '../../schemas/api.ts'
+import { ItemRecord, NewDescription, Toggle } from '../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type Call, endpointsOf } from './endpoint.ts'
 
@@ -54,8 +54,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
     api.delete(`${path}/description`, {
       ...common,
-      summary: 'Restore a ' +
-      `${noun}'s description from its server`
+      summary: `Restore a ${noun}'s description from its server`
     }, async (call) => ({
       data: await override(call, { description: null }),
       message: `The description of the ${noun} is that of its server again`

@@ -103,8 +103,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     schema: {
       tags,
       security,
-      summary: 'The connected servers that you ' +
-      'may use',
+      summary: 'The connected servers that you may use',
       response: { 200: ServerNames, ...failures }
     },
     config

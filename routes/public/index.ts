@@ -4,7 +4,7 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
 import { goodSecret, sha256 } from '../../plugins/base/secrets/index.ts'
 import { configuredBase } from '../../plugins/settings/index.ts'
-import { Failure } from '../../schemas/api.ts'
+import { Failure } from '../../schemas/answers.ts'
 import { Config, Metrics, PublicConfig } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import health from './health.ts'
@@ -66,8 +66,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
           summary: 'Metrics, for Prometheus',
           description:
             'For admins, and for the bearer of METRICS_TOKEN. With METRICS=public for everybody; then servers are ' +
-            'named to those who may ' +
-            'see them.',
+            'named to those who may see them.',
           ...(isPublic ? { security: [] } : {}),
           response: { 200: Metrics, 401: Failure, 403: Failure }
         },
@@ -78,8 +77,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         if (holdsToken(request.headers.authorization)) return await app.metrics.read()
         const principal = isPublic ? await app.auth.optional(request) : await app.auth.operator(request)
         if (!isPublic && !principal.isAdmin) {
-          throw new errors.Forbidden('Only an admin may read the metrics ' +
-          '(METRICS=public opens them)')
+          throw new errors.Forbidden('Only an admin may read the metrics (METRICS=public opens them)')
         }
         return await app.metrics.read(principal)
       }
@@ -91,8 +89,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         tags,
-        summary: 'Name, version and base path of this ' +
-        'gateway',
+        summary: 'Name, version and base path of this gateway',
         security: [],
         response: { 200: Config, 403: Failure }
       },

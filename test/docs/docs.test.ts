@@ -8,7 +8,8 @@ import { limitsPage } from '../../docs/limits-page.ts'
 import { jsonRpc } from '../../plugins/base/errors/handlers.ts'
 import { errors } from '../../plugins/base/errors/list.ts'
 import { code } from '../../protocol/errors.ts'
-import { Env, milliseconds } from '../../schemas/env.ts'
+import { Env } from '../../schemas/env.ts'
+import { milliseconds } from '../../schemas/durations.ts'
 import { path } from '../helpers/hub.ts'
 
 const read = (name: string): string => readFileSync(path(name), 'utf8')

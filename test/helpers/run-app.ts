@@ -12,7 +12,7 @@ import { loginSecret } from '../../plugins/base/secrets/secret-file.ts'
 import { openKeyRing } from '../../plugins/base/secrets/ring.ts'
 import { sealerOf } from '../../plugins/base/secrets/seal.ts'
 import { SealedVault } from '../../plugins/base/secrets/vault.ts'
-import { milliseconds } from '../../schemas/env.ts'
+import { milliseconds } from '../../schemas/durations.ts'
 import type { HubOptions } from './hub.ts'
 import './patient.ts'
 

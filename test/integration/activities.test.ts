@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { sql } from 'drizzle-orm'
-import type { Activity } from '../../db/ports.ts'
+import type { Activity } from '../../db/ports/activities.ts'
 import { countSome, selectPage, sumUp } from '../../db/postgres/ports/activities.ts'
 import { truncateBytes } from '../../plugins/extensions/activities/describe.ts'
 import { ActivityRecorder, type RecorderDeps } from '../../plugins/extensions/activities/recorder.ts'

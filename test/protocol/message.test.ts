@@ -267,7 +267,10 @@ test('message: what servers write for what is absent', async () => {
   const read = (text: string): Message | undefined => {
     const [message, ...others] = messagesIn(text)
     assert.equal(others.length, 0)
-    return message && { ...message }
+    if (message?.kind !== 'response') return message && { ...message }
+    const { value, ...response } = message
+    assert.deepEqual(value, response.resultText === undefined ? undefined : JSON.parse(response.resultText))
+    return response
   }
   const answer: Response = { kind: 'response', id: 1, resultText: '{}' }
   const told: Message = { kind: 'notification', method: 'n', params: {}, paramsText: '{}' }
@@ -292,6 +295,30 @@ test('message: what servers write for what is absent', async () => {
     '{"result":{}}', '{"error":{"code":1,"message":"no JSON-RPC"}}', '{"jsonrpc":"1.0","id":1,"result":{}}', '{"jsonrpc":2,"method":"n"}',
     '{"jsonrpc":"2.0","method":"n","params":[1]}', '{"jsonrpc":"2.0","method":"n","params":"x"}', '{"jsonrpc":"2.0","method":5}', 'null'
   ]) assert.throws(() => messagesIn(text), { code: code.invalidRequest }, text)
+})
+
+test('message: the answers of servers in every order are the same', async () => {
+  const orders = [['jsonrpc', 'id', 'result'], ['result', 'jsonrpc', 'id'], ['id', 'result', 'jsonrpc']]
+  const more = ['', ',"id":2', ',"result":{}', ',"x":{}', ',"error":{"code":1}', '}', ',"id":', '{']
+  await holds(fc.property(
+    jsonText, fc.constantFrom(...orders), fc.constantFrom('', ' '), fc.constantFrom(...more), fc.boolean(), (result, order, gap, end, isFirst) => {
+      const members = Object.entries({ jsonrpc: '"2.0"', id: '7', result })
+        .sort(([a], [b]) => order.indexOf(a) - order.indexOf(b)).map(([key, value]) => `"${key}":${gap}${value}`)
+      const text = isFirst ? `{${members.join(`,${gap}`)}${end}}` : `{${members.join()}}${end}`
+      const read = (written: string): unknown => {
+        try {
+          return messagesIn(written)
+        } catch (error) {
+          return error instanceof RpcError ? error.code : error
+        }
+      }
+      // White space at its beginning takes the other way through the parser.
+      assert.deepEqual(read(text), read(` ${text}`), text)
+    }
+  ))
+  for (const text of ['{"jsonrpc":"2.0","id":01,"result":{}}', '{"jsonrpc":"2.0","id":1,"result":{},"result":{}', '{"result":{}},"jsonrpc":"2.0","id":1}']) {
+    assert.throws(() => messagesIn(text), { code: code.parse }, text)
+  }
 })
 
 test('message: of clients, params that are null are absent, a mark is nothing, and nothing else is different', async () => {

@@ -184,3 +184,36 @@ test('a server whose secret is a mask is told where', async () => {
     `server "${name}": "${path}" holds ••••, as the API shows a secret, not the secret itself: write its value there`
   assert.deepEqual(problems, [sentence('masked', 'headers.authorization'), sentence('local', 'args.1')])
 })
+
+test('an outage of shared storage is told when it has lasted its time, once, though nobody asks', async (t) => {
+  mockTimers(t, 'setInterval', 'Date')
+  let away: string | undefined
+  const told: string[] = []
+  const open = async (shared: Partial<Store>): Promise<void> => {
+    const store: Store = {
+      load: async () => emptySnapshot,
+      commit: async () => emptySnapshot,
+      onChange: () => () => {},
+      health: () => away,
+      close: async () => {},
+      ...shared
+    }
+    const settings = await Settings.open(store)
+    t.after(async () => { await settings.close() })
+    settings.on('outdated', (reason) => told.push(reason))
+  }
+  await open({ refresh: async () => {} })
+  // Nobody else changes the settings of this one.
+  await open({})
+  const pass = (ms: number): void => { for (let at = 0; at < ms; at += 1_000) mock.timers.tick(1_000) }
+  for (const outage of ['the first', 'the second']) {
+    away = outage
+    pass(settingsLimits.storageAway - 5_000)
+    assert.ok(!told.includes(outage), outage)
+    pass(2 * settingsLimits.storageAway)
+    assert.equal(told.at(-1), outage)
+    away = undefined
+    pass(10_000)
+  }
+  assert.deepEqual(told, ['the first', 'the second'])
+})

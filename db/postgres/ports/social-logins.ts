@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm'
-import type { SocialIdentity, SocialLogins } from '../../ports.ts'
+import type { SocialIdentity, SocialLogins } from '../../ports/social-logins.ts'
 import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { openText, sealText, type SealedText } from '../sealed-text.ts'

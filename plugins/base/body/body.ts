@@ -146,8 +146,7 @@ export function parseLarge (text: string, hold?: HoldMemory, maxMembers = Infini
     throw new errors.InvalidInput(`The body has more than ${baseLimits.requestValues} values`)
   }
   if (scan.mostMembers > maxMembers) {
-    throw new errors.InvalidInput('An object in the body has more than ' +
-    `${maxMembers} members`)
+    throw new errors.InvalidInput(`An object in the body has more than ${maxMembers} members`)
   }
   hold?.(costOfValues(scan))
   return JSON.parse(text)

@@ -18,8 +18,7 @@ export function timesOf ({ startDate, endDate }: DateRange): { from?: number, to
 function timeOf (text: string, name: string): number {
   const time = /^\d{4}-\d\d-\d\d(T.+)?$/.test(text) ? Date.parse(text) : NaN
   if (Number.isNaN(time)) {
-    throw new errors.InvalidInput(`"${name}" must be a date as 2026-11-23, or ` +
-    '2026-11-23T09:00:00Z')
+    throw new errors.InvalidInput(`"${name}" must be a date as 2026-11-23, or 2026-11-23T09:00:00Z`)
   }
   // `Date.parse` takes the 30th of February for the 2nd of March.
   const date = text.slice(0, 10)

@@ -52,14 +52,12 @@ function clientSnippets ({ url, key }: Access): Snippet[] {
     {
       client: 'Claude Code',
       where: 'shell',
-      text: `claude mcp add --scope user --transport http tool-hub ${url} ` +
-      `--header ${header}`
+      text: `claude mcp add --scope user --transport http tool-hub ${url} --header ${header}`
     },
     {
       client: 'Gemini CLI',
       where: 'shell',
-      text: `gemini mcp add --scope user --transport http --header ${header} ` +
-      `tool-hub ${url}`
+      text: `gemini mcp add --scope user --transport http --header ${header} tool-hub ${url}`
     },
     { client: 'Cursor', where: '~/.cursor/mcp.json', text: json({ mcpServers: { 'tool-hub': server } }) },
     { client: 'VS Code', where: '.vscode/mcp.json', text: json({ servers: { 'tool-hub': server } }) },

@@ -1,7 +1,8 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import { withoutMark } from '../../../protocol/text.ts'
 import type { ProcessUser } from '../../../protocol/transports/started-process.ts'
-import { readEnv, secretNames, type Env } from '../../../schemas/env.ts'
+import { readEnv } from '../../../schemas/read-env.ts'
+import { secretNames, type Env } from '../../../schemas/env.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -105,8 +106,7 @@ export function findChildUser (text: string | undefined, { uid: own, passwd } = 
     )
   }
   if (Math.max(ids.uid, ids.gid) > highestId) {
-    throw new Error(`CHILD_USER=${text}: the ids of users and groups end ` +
-    `at ${highestId}.`)
+    throw new Error(`CHILD_USER=${text}: the ids of users and groups end at ${highestId}.`)
   }
   // The home of some users does not exist, and a child needs a working directory.
   return { ...ids, home: existsSync(home) ? home : '/', name: known ?? uid }

@@ -104,8 +104,7 @@ export class FirstWords {
       await new Promise<void>((resolve, reject) => {
         terminal.write(text, (error) => {
           if (error) {
-            reject(new Error('The terminal takes no text ' +
-          `(${error.message}).`))
+            reject(new Error(`The terminal takes no text (${error.message}).`))
           } else resolve()
         })
       })

@@ -4,7 +4,7 @@ import {
   writeFileSync
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { errorCode } from '../../../db/error-code.ts'
+import { errorCode } from '../../../db/errors.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 
 /**

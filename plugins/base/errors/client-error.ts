@@ -62,8 +62,7 @@ function adviceFor (method: string | undefined, path: string, isTool: boolean): 
   if (!isTool) return 'send a shorter one'
   return method === 'POST'
     ? 'send all arguments in the body'
-    : 'send the arguments as a JSON body, with POST ' +
-    `${path.slice(0, 300)}`
+    : `send the arguments as a JSON body, with POST ${path.slice(0, 300)}`
 }
 
 /** Whether tools are called at this path (`routes/open/tools.ts`). */

@@ -38,8 +38,7 @@ function unknownMessage (name: string, schema: unknown): string {
   if (meant !== undefined) return `is not known: did you mean ${JSON.stringify(meant)}?`
   return known.length === 0
     ? 'is not known'
-    : 'is not known; there are ' +
-    `${known.map((each) => JSON.stringify(each)).join(', ')}`
+    : `is not known; there are ${known.map((each) => JSON.stringify(each)).join(', ')}`
 }
 
 /**

@@ -6,7 +6,7 @@ import { errorText } from '../../../protocol/message.ts'
 import { ShareError } from '../limits/index.ts'
 import type { Pages } from '../pages/index.ts'
 import { findingsOf, mostSpecific } from './findings.ts'
-import { errors, OAuthError } from './list.ts'
+import { errors, OAuthError, storageFault } from './list.ts'
 
 /** The JSON-RPC codes of HTTP errors on the MCP routes; others are -32000. */
 const rpcCodes: Readonly<Record<string, number>> = {
@@ -32,10 +32,7 @@ function toHttpError (error: FastifyError | ShareError | StorageError, request: 
     const { server } = request
     const isKnown = server.hasDecorator('settings') && server.settings.problem !== undefined
     request.log[isKnown ? 'debug' : 'warn']({ err: error }, 'the storage could not be used for a request')
-    const unchanged = 'the settings were not changed'
-    return error.failing
-      ? new errors.DiskFailing(unchanged)
-      : error.full ? new errors.StorageFull(unchanged) : new errors.DataAway()
+    return storageFault(error, new errors.DataAway())
   }
   if (error instanceof ShareError) {
     return error.isOwners ? new errors.ShareUsed(error.message) : new errors.LimitReached(error.message)
@@ -79,8 +76,7 @@ export function envelope (given: FastifyError, request: FastifyRequest, reply: F
   if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', challengeFor(request))
   if (error.code === 'TH_TOKEN_TWICE') reply.header('www-authenticate', 'Bearer error="invalid_request"')
   if (error.scope !== undefined) {
-    reply.header('www-authenticate', 'Bearer error="insufficient_scope", ' +
-    `scope="${error.scope}"`)
+    reply.header('www-authenticate', `Bearer error="insufficient_scope", scope="${error.scope}"`)
   }
   const found = findingsOf(error)
   const first = mostSpecific(found)

@@ -134,6 +134,13 @@ export const errors = {
  */
 export const noSuch = (what: string, name: string): FastifyError => new errors.NoSuch(`${what}: ${quoteName(name)}`)
 
+/** The HTTP error for an error of the storage. @param away the one while the storage cannot be reached */
+export function storageFault ({ failing, full }: StorageError, away: FastifyError): FastifyError {
+  const unchanged = 'the settings were not changed'
+  if (failing) return new errors.DiskFailing(unchanged)
+  return full ? new errors.StorageFull(unchanged) : away
+}
+
 /** Waits for an answer of the records. @throws RecordsAway in place of a StorageError */
 export async function askedRecords<Result> (answer: Promise<Result>): Promise<Result> {
   try {

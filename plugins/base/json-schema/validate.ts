@@ -161,8 +161,7 @@ function constraintOf ({ keyword, params, message = 'does not fit' }: ErrorObjec
   if (missingProperty !== undefined) return 'is required'
   if (additionalProperty !== undefined || unevaluatedProperty !== undefined) return 'is not known'
   if (Array.isArray(allowedValues)) {
-    return 'must be one of ' +
-    `${allowedValues.map((value) => JSON.stringify(value)).join(', ')}`
+    return `must be one of ${allowedValues.map((value) => JSON.stringify(value)).join(', ')}`
   }
   return keyword === 'const' ? `must be ${JSON.stringify(allowedValue)}` : message
 }

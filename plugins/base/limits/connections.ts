@@ -92,8 +92,7 @@ class Connections {
       this.#forget(connection)
       if (!wasCrowded(socket)) return
       this.#warn('crowded', { address: owner }, `a connection of ${owner} was closed, and further ones are: it sent ` +
-        'more than ' +
-        `${baseLimits.arriving.requests} requests without waiting for answers`)
+        `more than ${baseLimits.arriving.requests} requests without waiting for answers`)
     })
   }
 
@@ -119,8 +118,7 @@ class Connections {
     this.#warn(bound, { address, open, closed: this.#closed }, bound === 'share'
       ? `${address} has ${peer.held} connections of ${open}, its share: for new ones, its idle ones are closed`
       : `${open} connections are open, which is the bound: for new ones, idle ones are closed; where that is too ` +
-        'few, raise the ' +
-        'limit of open files (ulimit -n, LimitNOFILE)')
+        'few, raise the limit of open files (ulimit -n, LimitNOFILE)')
     if (!oldest) return false
     this.#closed++
     this.#forget(oldest)

@@ -140,8 +140,7 @@ export function tunnel (
         const isKnown = error instanceof Refused
         callback(isKnown
           ? error
-          : new Refused(`cannot reach the proxy ${proxy.host}: ` +
-          `${error.code ?? error.message}`), null)
+          : new Refused(`cannot reach the proxy ${proxy.host}: ${error.code ?? error.message}`), null)
       }
     )
   }

@@ -124,8 +124,7 @@ function nextOf (answersRedirects: boolean | 'all', ...redirect: Parameters<type
 function failure (error: unknown, url: URL): UpstreamError {
   const { code = '' } = error as { code?: string }
   if (error instanceof RangeError) {
-    return new UpstreamError('broken', 'its answer is too large: ' +
-    `${error.message}`, { isPublic: true })
+    return new UpstreamError('broken', `its answer is too large: ${error.message}`, { isPublic: true })
   }
   if (error instanceof SyntaxError || /^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code)) {
     return new UpstreamError('broken', `the answer of ${url.host} cannot be decompressed`)

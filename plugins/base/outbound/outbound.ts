@@ -80,8 +80,7 @@ export class Outbound {
     const text = String(url)
     const problem = URL.canParse(text)
       ? this.#problem(new URL(text), { trusted, proxy })
-      : 'it is not an absolute ' +
-      'http or https address'
+      : 'it is not an absolute http or https address'
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
     const address = new URL(text)
     const reach = { trusted, proxy, owner }
@@ -131,8 +130,7 @@ export class Outbound {
   /** The reason why a URL or its proxy setting is invalid, whatever the address; undefined when they are valid. */
   #problem (url: URL, { trusted, proxy }: Reach): string | undefined {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-      return 'only http and https addresses are reached, ' +
-      `not ${url.protocol}`
+      return `only http and https addresses are reached, not ${url.protocol}`
     }
     if (url.username !== '' || url.password !== '') {
       return 'an address must not hold a user name or password: put credentials into "headers"'

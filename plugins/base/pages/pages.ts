@@ -223,8 +223,7 @@ function focusOf (username: string, error: string | undefined): 'username' | 'pa
 /** A path on this gateway. @throws TypeError when it could lead elsewhere */
 function ownPath (path: string): string {
   if (!/^\/(?![/\\])[^\s\\]*$/.test(path)) {
-    throw new TypeError('expected a path on this gateway, not ' +
-    `${JSON.stringify(path)}`)
+    throw new TypeError(`expected a path on this gateway, not ${JSON.stringify(path)}`)
   }
   return path
 }
@@ -269,9 +268,8 @@ const texts: ReadonlyMap<string, string> = new Map([
 /** Every access token permits to read the management API, whatever its scopes. */
 const readable =
   'Read what you can read in this hub\'s management API: the servers, and your recorded calls with what went in and ' +
-  'came out. ' +
-  'As an administrator you read all of it: everybody\'s recorded calls, the logs, the users and the configuration, ' +
-  'without secrets'
+  'came out. As an administrator you read all of it: everybody\'s recorded calls, the logs, the users and the ' +
+  'configuration, without secrets'
 
 /** Scopes with their texts, in the order given, and what every token permits. */
 export const describeScopes = (names: readonly string[]): PageScope[] =>

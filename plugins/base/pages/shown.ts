@@ -71,16 +71,14 @@ export function destinationOf (redirectUri: string): Destination {
   if (!isWeb(url)) {
     return {
       host: visibleText(url.protocol),
-      note: 'an app on this device; any app there could claim ' +
-    'this name'
+      note: 'an app on this device; any app there could claim this name'
     }
   }
   const host = hostOf(url.host)
   if (isLoopback(url.hostname)) {
     return {
       host,
-      note: 'a program on this computer; any program there could claim ' +
-    'this name'
+      note: 'a program on this computer; any program there could claim this name'
     }
   }
   return url.protocol === 'http:' ? { host, note: 'over a connection that is not encrypted' } : { host }

@@ -1,5 +1,7 @@
 export { maskToken, needsRehash, Passwords, sha256 } from './hash.ts'
-export { isMask, isNoSecret, mask, maskAll, maskConfig, unmask } from './mask.ts'
+export { isMask, isNoSecret, mask } from './mask.ts'
+export { maskAll, maskConfig } from './mask-config.ts'
+export { unmask } from './unmask.ts'
 export { holdsCredential, maskPatterns, OwnCredentials } from './own-credentials.ts'
 export { redactor, scrubber, secretsOf } from './redact.ts'
 export { type KeyRing, openKeyRing } from './ring.ts'

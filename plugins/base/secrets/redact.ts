@@ -1,5 +1,6 @@
 import { isObject } from '../../../protocol/json.ts'
-import { mask, maskConfig } from './mask.ts'
+import { mask } from './mask.ts'
+import { maskConfig } from './mask-config.ts'
 import { maskReadings } from './readings.ts'
 
 /** Min length of a secret that is redacted, in characters: a shorter one would match within ordinary words. */

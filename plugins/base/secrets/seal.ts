@@ -44,9 +44,8 @@ export function unseal (ring: KeyRing, sealed: string, place: string): string {
   if (key === undefined) {
     throw new Error(
       `The secrets of ${JSON.stringify(place)} are sealed with key ${id}, which is neither among those of ` +
-      'ENCRYPTION_KEY ' +
-      'nor that of the key file in DATA_DIR. Add it to ENCRYPTION_KEY, behind a comma; if it is lost, give the ' +
-      'secrets anew.'
+      'ENCRYPTION_KEY nor that of the key file in DATA_DIR. Add it to ENCRYPTION_KEY, behind a comma; if it is lost, ' +
+      'give the secrets anew.'
     )
   }
   const decrypting = createDecipheriv(cipher, key.secret, bytes.subarray(0, nonceLength), { authTagLength: tagLength })

@@ -3,7 +3,7 @@ import {
   closeSync, constants, fstatSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { errorCode } from '../../../db/error-code.ts'
+import { errorCode } from '../../../db/errors.ts'
 import { makeFolderSync } from '../../../db/folder.ts'
 import { StorageError } from '../../../db/store.ts'
 import type { Env } from '../../../schemas/env.ts'
@@ -65,8 +65,7 @@ export class SecretFile {
     }
     const secret = this.read()
     if (secret === undefined) {
-      throw new StorageError(`The ${this.#kind.noun} vanished from DATA_DIR while it was ` +
-      'created.', false)
+      throw new StorageError(`The ${this.#kind.noun} vanished from DATA_DIR while it was created.`, false)
     }
     return secret
   }
@@ -150,8 +149,7 @@ export const replicasProblem = (
   given !== undefined || dbUrl === undefined || dbUrl.startsWith('pglite:')
     ? undefined
     : 'JWT_SECRET is not set, so a secret in DATA_DIR signs logins: of several gateways on one database each takes ' +
-      'its own logins only. ' +
-      `Set it to ${goodSecret}`
+      `its own logins only. Set it to ${goodSecret}`
 
 /** Checks the file, if it exists. @throws Error with a sentence for a file that cannot be used */
 export const checkLoginSecret = (dataDir: string): void => { fileIn(dataDir).read() }

@@ -1,6 +1,7 @@
 import type { Vault } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { isMask, maskAll, maskConfig, maskUrl } from './mask.ts'
+import { isMask, maskUrl } from './mask.ts'
+import { maskAll, maskConfig } from './mask-config.ts'
 import { openKeyRing, type KeyRing, type KeyRingOptions } from './ring.ts'
 import { isLocked, needsResealing, seal, unseal } from './seal.ts'
 import { isAbsoluteUrl } from './tokens.ts'

@@ -1,4 +1,4 @@
-import type { UsedStates } from '../../../db/ports.ts'
+import type { UsedStates } from '../../../db/ports/login-states.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import { DerivedExchange } from '../../../protocol/exchange.ts'
 import { supportedVersions } from '../../../protocol/era.ts'

@@ -69,7 +69,8 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   checkOptional(id, meta)
   if (!isObject(capabilities)) throw invalid(`_meta must have ${shown(metaKeys.clientCapabilities)}, an object`)
   checkNames(method, params, headers)
-  const logLevel = meta[metaKeys.logLevel]
+  // Clients that have no value for "absent" write null.
+  const logLevel = meta[metaKeys.logLevel] ?? undefined
   if (logLevel !== undefined && !isLevel(logLevel)) throw invalid(`${shown(logLevel)} is no log level`)
   const { text, capabilitiesText, capabilitiesMemory } = withoutEnvelope(request.paramsText)
   // Written out, since this is the path of every call and a spread is slow.
@@ -82,7 +83,6 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
 function checkOptional (id: Request['id'], meta: Readonly<Record<string, unknown>>): void {
   if (!isToken(id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or an integer')
   const { progressToken, [metaKeys.clientInfo]: clientInfo } = meta
-  // Clients that have no value for "absent" write null.
   if ((progressToken ?? undefined) !== undefined && !isToken(progressToken)) {
     throw invalid('"progressToken" must be ' +
     'a string or an integer')

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
 import { StorageError } from '../../../db/store.ts'
-import type { UsedStates } from '../../../db/ports.ts'
+import type { UsedStates } from '../../../db/ports/login-states.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { nameMemberOf } from '../../../protocol/modern/envelope.ts'

@@ -1,4 +1,4 @@
-import type { Activities, Activity, ActivityFilter } from '../../../db/ports.ts'
+import type { Activities, Activity, ActivityFilter } from '../../../db/ports/activities.ts'
 import type { Principal } from '../../settings/index.ts'
 import { type DateRange, timesOf } from '../../base/body/index.ts'
 import { askedRecords, errors, noSuch } from '../../base/errors/index.ts'

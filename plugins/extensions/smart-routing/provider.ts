@@ -70,8 +70,7 @@ function asked (args: unknown): Asked {
   // Models often write a number as a text.
   const limit = typeof given === 'string' && /^\s*\d{1,9}\s*$/.test(given) ? Number(given) : given
   if (typeof query !== 'string') {
-    throw new RpcError(code.invalidParams, 'Invalid params: "query" must say what is to ' +
-    'be done')
+    throw new RpcError(code.invalidParams, 'Invalid params: "query" must say what is to be done')
   }
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < range.least || limit > range.most) {
     throw new RpcError(code.invalidParams, `Invalid params: "limit" must be a whole number from ${range.least} to ` +

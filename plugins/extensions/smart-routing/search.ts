@@ -58,8 +58,7 @@ export class Search {
     const origin = this.#origins.get(await this.#gateway.settled(exchange))
     if (!origin) return { found: [], metadata: { mode: 'words' } }
     if (query.trim() === '') {
-      return nothing(origin, { mode: 'words' }, 'Write into "query" what is to be done, in ' +
-      'some words')
+      return nothing(origin, { mode: 'words' }, 'Write into "query" what is to be done, in some words')
     }
     const { index, updated } = this.#follow(origin)
     await updated
@@ -74,8 +73,7 @@ export class Search {
       fuse(words, scores, tools).filter(({ tool }) => now !== undefined && isListed(now, tool)).slice(0, limit)
     const metadata = metadataOf(similarity)
     if (found.length === 0) {
-      return nothing(origin, metadata, 'No tool has these words. Say it in other words, best ' +
-      'in English')
+      return nothing(origin, metadata, 'No tool has these words. Say it in other words, best in English')
     }
     return { found, metadata }
   }

@@ -11,7 +11,6 @@ import {
 } from '@opentelemetry/sdk-trace-base'
 import { RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { saysError } from '../../../protocol/message.ts'
 import type { TraceContext } from '../../../protocol/trace-context.ts'
 import type { FinishedCall, GatewayCall } from '../../gateway/index.ts'
 import { Outage, type Tell } from '../../base/limits/index.ts'
@@ -134,10 +133,10 @@ export class CallTracer {
   }
 
   /** Ends the span of a call (`onDone`). */
-  end ({ trace: given, outcome, output, error }: FinishedCall): void {
+  end ({ trace: given, outcome, isToolError, error }: FinishedCall): void {
     if (!(given instanceof CallTrace)) return
     const { span } = given
-    const failed = outcome === 'ok' && output !== undefined && saysError(output)
+    const failed = outcome === 'ok' && isToolError
     span.setAttribute('toolhub.outcome', failed ? 'tool_error' : outcome)
     if (failed) span.setAttribute('error.type', 'tool_error')
     if (error !== undefined) {

@@ -102,8 +102,7 @@ export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): vo
       app.log.warn(
         { servers, publicTools },
         `Everybody who reaches this gateway may run the tools of ${servers} of its servers without credentials, ` +
-        `${found}. ` +
-        `Set PUBLIC_TOOLS=public to open only servers that are marked public, or ${closing}`
+        `${found}. Set PUBLIC_TOOLS=public to open only servers that are marked public, or ${closing}`
       )
     }
     warned = found

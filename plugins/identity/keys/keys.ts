@@ -232,8 +232,7 @@ function managed ({ keys }: Snapshot, principal: Principal, id: string): BearerK
  */
 function checkLabel (name: string): void {
   if (/[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u.test(name)) {
-    throw new errors.InvalidInput('"name" must not have ' +
-    'control characters')
+    throw new errors.InvalidInput('"name" must not have control characters')
   }
   const problem = prototypeProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"name" ${problem}`)

@@ -127,8 +127,7 @@ export function changed (key: BearerKey, asked: KeyChange, byAdmin: boolean): Be
   const fixed = differing.find((member) => member === 'kind' || member === 'owner')
   const own = differing.every((member) => member === 'name' || member === 'enabled')
   if (!byAdmin && !own) {
-    throw new errors.Forbidden('You may change "name" and "enabled" of your bearer keys; ask an ' +
-    'admin for more')
+    throw new errors.Forbidden('You may change "name" and "enabled" of your bearer keys; ask an admin for more')
   }
   if (fixed !== undefined) {
     throw new errors.InvalidInput(`"${fixed}" of a bearer key cannot be changed, since its token is in somebody's ` +

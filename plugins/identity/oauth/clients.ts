@@ -1,5 +1,5 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import type { OAuthClient, Clients } from '../../../db/ports.ts'
+import type { OAuthClient, Clients } from '../../../db/ports/clients.ts'
 import { withoutAbsent } from '../../../protocol/json.ts'
 import type { Author } from '../../settings/index.ts'
 import { errors, noSuch, OAuthError } from '../../base/errors/index.ts'
@@ -83,8 +83,7 @@ export class ClientRegistry {
     const surplus = notSentBack.find((name) => sent[name] !== undefined)
     if (surplus !== undefined) throw new OAuthError('invalid_request', `The request must not hold "${surplus}"`)
     if (sent.client_id !== clientId) {
-      throw new OAuthError('invalid_request', '"client_id" must be that of the ' +
-      'client, which never changes')
+      throw new OAuthError('invalid_request', '"client_id" must be that of the client, which never changes')
     }
     const secret = sent.client_secret
     if (secret !== undefined && !(typeof secret === 'string' && matchesHash(secret, client.secretHash))) {

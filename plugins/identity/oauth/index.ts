@@ -2,7 +2,11 @@ import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Provider } from 'oidc-provider'
-import type { OAuthClient, Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../../db/ports.ts'
+import type { OAuthClient, Clients } from '../../../db/ports/clients.ts'
+import type { Consent, Consents } from '../../../db/ports/consents.ts'
+import type { Grants } from '../../../db/ports/grants.ts'
+import type { LoginStates } from '../../../db/ports/login-states.ts'
+import type { Tokens } from '../../../db/ports/tokens.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { ConsentRecord } from '../../../schemas/oauth.ts'
 import { mcpScope, type Parts } from '../../settings/index.ts'
@@ -192,8 +196,7 @@ const withoutSecrets = (
 /** An error of the library, for the person in front of the browser. */
 function sentenceOf ({ error, error_description: text }: Problem): string {
   if (error === 'server_error') {
-    return 'Something went wrong within the gateway. Its log says what; try again, or ' +
-    'ask who runs it.'
+    return 'Something went wrong within the gateway. Its log says what; try again, or ask who runs it.'
   }
   const sentence = text ?? error
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`
@@ -215,8 +218,7 @@ async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provid
 async function withoutNotice<Module> (load: () => Promise<Module>): Promise<Module> {
   const { warn } = console
   console.warn = (...parts) => {
-    if (!String(parts[0]).includes('oidc-provider WARNING: Unsupported ' +
-    'runtime')) warn(...parts)
+    if (!String(parts[0]).includes('oidc-provider WARNING: Unsupported runtime')) warn(...parts)
   }
   try {
     return await load()

@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
-import type { SocialLogins } from '../../../db/ports.ts'
-import { milliseconds } from '../../../schemas/env.ts'
+import type { SocialLogins } from '../../../db/ports/social-logins.ts'
+import { milliseconds } from '../../../schemas/durations.ts'
 import { publicBase, statedAddress, withBasePath } from '../../settings/index.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
 import { subjectOf } from '../users/account.ts'

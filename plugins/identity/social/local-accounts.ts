@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { foldName } from '../../../db/invariants.ts'
-import type { SocialIdentity, SocialLogins } from '../../../db/ports.ts'
+import type { SocialIdentity, SocialLogins } from '../../../db/ports/social-logins.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Settings } from '../../settings/index.ts'
@@ -81,8 +81,7 @@ export class LocalAccounts {
       this.#users.get(name) ?? [...this.#users.values()].find(({ username }) => foldName(username) === folded)
     if (!user) return undefined
     if (!emailNames(person, user)) {
-      throw this.#refuse(person, user, 'it is not vouched for that the name is this ' +
-      'person\'s')
+      throw this.#refuse(person, user, 'it is not vouched for that the name is this person\'s')
     }
     const creator = await this.#deps.logins.creatorOf(user.username, subjectOf(user))
     // Somebody may have waited in the account for the one whose address it is.

@@ -1,19 +1,26 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { SocialLogins } from '../../../db/ports.ts'
-import { StorageError, type Snapshot } from '../../../db/store.ts'
+import type { SocialLogins } from '../../../db/ports/social-logins.ts'
+import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../settings/index.ts'
 import { errors, noSuch } from '../../base/errors/index.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { markOf, subjectOf } from '../users/account.ts'
 import type { BetterAuth, Entered } from './better-auth.ts'
 import {
-  cookieNames, type CookieNames, mayHaveSession, onlyCookies, originOf, safeTarget, type SocialSettings
+  cookieNames,
+  type CookieNames,
+  mayHaveSession,
+  onlyCookies,
+  originOf,
+  safeTarget,
+  type SocialSettings
 } from './settings.ts'
 import { emailOf, type LocalAccounts } from './local-accounts.ts'
 import type { IdentityProvider } from './providers/provider.ts'
 import { identityLimits } from '../limits.ts'
+import { type Session, credentialId, principalOf } from './session.ts'
 
 interface SocialDeps {
   readonly settings: SocialSettings
@@ -42,14 +49,6 @@ interface SocialRequest {
 
 /** A redirect of a browser, with lines of `Set-Cookie`. */
 export interface Redirect { readonly location: string, readonly cookies: readonly string[] }
-
-/** A session, without its token. */
-interface Session {
-  readonly session: {
-    readonly id: string, readonly userId: string, readonly createdAt: string, readonly expiresAt: string
-  }
-  readonly user: { readonly id: string, readonly name: string, readonly username: string, readonly isAdmin: boolean }
-}
 
 /** The login that a request is part of. */
 interface Login { readonly iss?: string, entered?: Entered, problem?: unknown }
@@ -103,8 +102,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuch('login provider', provider)
     const safe = safeTarget(target, (origin) => origin === mount.origin || trusted.has(origin))
     if (safe === undefined) {
-      throw new errors.InvalidInput('"callbackURL" must be a path of this gateway, or an ' +
-      'address of a trusted origin')
+      throw new errors.InvalidInput('"callbackURL" must be a path of this gateway, or an address of a trusted origin')
     }
     const body = JSON.stringify({ provider, callbackURL: new URL(safe, mount.origin).href, disableRedirect: true })
     const { response } =
@@ -220,7 +218,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     const response = await this.#login.run(login, async () => await auth.handler(request))
     if (login.problem === undefined) return { response }
     this.#deps.log.warn({ err: login.problem }, 'a social login failed')
-    throw toHttpError(login.problem)
+    throw login.problem
   }
 
   async #run (): Promise<Running> {
@@ -230,7 +228,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
       return await starting
     } catch (error) {
       if (this.#running === starting) this.#running = undefined
-      throw toHttpError(error)
+      throw error
     }
   }
 
@@ -278,23 +276,6 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 }
 
-const credentialId = ({ id }: { id: string }): string => `social ${id}`
-
-/** The principal of a session, for as long as the account is the one that was entered. */
-function principalOf (session: Entered & { readonly id: string }, { users }: Snapshot): Principal | undefined {
-  const user = users.get(session.username)
-  if (!user || markOf(user) !== session.mark) return undefined
-  return {
-    key: credentialId(session),
-    kind: 'social-session',
-    user: user.username,
-    username: user.username,
-    isAdmin: user.isAdmin === true,
-    credential: { id: credentialId(session) },
-    standing: (later) => principalOf(session, later)
-  }
-}
-
 /** The failure that better-auth tells by a redirect. @param refusal the provider's `error` */
 function failureOf (location: string, refusal: string | null): Error {
   const code = URL.canParse(location) ? new URL(location).searchParams.get('error') ?? '' : ''
@@ -305,6 +286,3 @@ function failureOf (location: string, refusal: string | null): Error {
   }
   return new errors.StorageAway('the login could not be stored; try again')
 }
-
-const toHttpError = (error: unknown): unknown =>
-  error instanceof StorageError ? new errors.StorageAway(error.message) : error

@@ -15,9 +15,11 @@ export const markOf = ({ username, password, createdAt, restoredAt }: User): str
 
 /**
  * A mark that also changes when the user becomes an admin, or is one no more: what a client was allowed by an admin
- * ends with the admin's rights, and what it was allowed by another user does not grow with theirs.
+ * ends with the admin's rights, also for a user who becomes an admin again, and what it was allowed by another user
+ * does not grow with theirs.
  */
-export const rightsMarkOf = (user: User): string => `${markOf(user)}${user.isAdmin === true ? '+' : ''}`
+export const rightsMarkOf = (user: User): string =>
+  user.isAdmin === true ? `${markOf(user)}+${user.demotedAt ?? ''}` : markOf(user)
 
 /** Identifies an account, and never another one of the same name: `sub` in the terms of OpenID Connect. */
 export const subjectOf = ({ username, createdAt }: User): string => digest(['sub', username, createdAt])

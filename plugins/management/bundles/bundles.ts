@@ -137,8 +137,7 @@ export class Bundles {
           : undefined,
         entries.some((entry) => entry.path === start)
           ? undefined
-          : 'It does not have its entry point ' +
-          `${JSON.stringify(start)}`,
+          : `It does not have its entry point ${JSON.stringify(start)}`,
         await this.#deps.closed(place)
       ].filter((each) => each !== undefined)
     }

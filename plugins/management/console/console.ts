@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
-import type { ConsoleSessions } from '../../../db/ports.ts'
+import type { ConsoleSessions } from '../../../db/ports/console-sessions.ts'
 import { WelcomeLink } from './welcome.ts'
 
 declare module 'fastify' {

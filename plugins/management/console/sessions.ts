@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { ConsoleSession, ConsoleSessions } from '../../../db/ports.ts'
+import type { ConsoleSession, ConsoleSessions } from '../../../db/ports/console-sessions.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'

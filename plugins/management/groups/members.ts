@@ -135,8 +135,7 @@ export function readMembers (
       throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
     }
     if (seen.has(member.name)) {
-      throw new errors.InvalidInput('"servers": ' +
-      `${JSON.stringify(member.name)} is listed twice`)
+      throw new errors.InvalidInput(`"servers": ${JSON.stringify(member.name)} is listed twice`)
     }
     seen.add(member.name)
     const problem = member.alias === undefined ||
@@ -144,8 +143,7 @@ export function readMembers (
       ? undefined
       : aliasProblem(member.alias)
     if (problem !== undefined) {
-      throw new errors.InvalidInput('"servers": the alias of ' +
-      `${JSON.stringify(member.name)}: ${problem}`)
+      throw new errors.InvalidInput(`"servers": the alias of ${JSON.stringify(member.name)}: ${problem}`)
     }
     return member
   })

@@ -124,8 +124,7 @@ function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 
       required: [{
         key: keyVariable,
         title: 'API key',
-        description: 'Your key of the service that ' +
-        'mcpRouter names',
+        description: 'Your key of the service that mcpRouter names',
         sensitive: true
       }]
     }

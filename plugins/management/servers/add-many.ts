@@ -25,13 +25,11 @@ export function serverEntries (body: unknown): SentServers {
   }
   const { servers, members } = document
   if (servers.length > maxEntries) {
-    throw new errors.InvalidInput(`There are ${servers.length} servers; send ` +
-    `${maxEntries} at most`)
+    throw new errors.InvalidInput(`There are ${servers.length} servers; send ${maxEntries} at most`)
   }
   return {
     servers,
-    warnings: members.slice(0, 20).map((name) => `${JSON.stringify(name)} holds no servers, and is ` +
-    'not stored')
+    warnings: members.slice(0, 20).map((name) => `${JSON.stringify(name)} holds no servers, and is not stored`)
   }
 }
 
@@ -47,8 +45,7 @@ export function additionsOf (
   const changes: Change[] = []
   const add = ({ name, config }: ForeignServer, at: number): Outcome => {
     if (name === '' || !isObject(config)) {
-      throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", ` +
-      '"config": {…}}')
+      throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", "config": {…}}`)
     }
     if (names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
     const isUnchanged = isStored(snapshot, principal, name, config, usersMayRun)

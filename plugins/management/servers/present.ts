@@ -134,8 +134,7 @@ function openMembers (config: Server['config']): Record<string, unknown> {
 function shownError (error: string | null, manages: boolean, wanted: WantedLogin | undefined): string | null {
   if (error === null || manages) return error
   return wanted?.flow
-    ? 'It wants you to log in: open ' +
-    'oauth.authorizationUrl'
+    ? 'It wants you to log in: open oauth.authorizationUrl'
     : 'It is not connected; its owner can see why'
 }
 

@@ -147,8 +147,7 @@ function withOwner (
   const keepsOwner = sent.owner === undefined || sent.owner === before.owner
   const owner = keepsOwner ? before.owner : knownName(snapshot.users, sent.owner ?? '')
   if (!principal.isAdmin && owner !== before.owner) {
-    throw new errors.Forbidden('Only an admin may set a ' +
-    'server\'s owner')
+    throw new errors.Forbidden('Only an admin may set a server\'s owner')
   }
   // A user who is created later with the name of an unknown owner would inherit the server.
   if (owner !== defaultOwner && owner !== before.owner && !snapshot.users.has(owner)) {

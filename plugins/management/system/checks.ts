@@ -58,8 +58,7 @@ export function checkSections (sent: SystemSections): void {
   }
   for (const [path, address] of Object.entries(addresses)) {
     if (address && !isMask(address) && !isHttpUrl(address)) {
-      throw wrong(path, 'expected an absolute http or https ' +
-      'address')
+      throw wrong(path, 'expected an absolute http or https address')
     }
   }
   const { dbUrl } = smartRouting

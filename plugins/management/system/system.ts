@@ -162,16 +162,14 @@ export function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, p
     if (Object.hasOwn(shown, key) && isDeepStrictEqual(value, shown[key])) continue
     const known = Object.hasOwn(members, key) ? members[key] : undefined
     if (!known) {
-      throw new errors.InvalidInput(`"${place}" is not known; the documentation of this route lists what ` +
-      'it takes')
+      throw new errors.InvalidInput(`"${place}" is not known; the documentation of this route lists what it takes`)
     }
     if (value === null) {
       delete next[key]
       continue
     }
     if (isMask(value)) {
-      throw new errors.InvalidInput(`"${place}": this is a mask, not a value; send the value ` +
-      'itself, or leave it out')
+      throw new errors.InvalidInput(`"${place}": this is a mask, not a value; send the value itself, or leave it out`)
     }
     if (membersOf(known) && isObject(value)) {
       next[key] = merge(objectIn(stored, key), value, objectIn(shown, key), known, place)

@@ -130,8 +130,7 @@ export function readGroup (value: unknown): { group: TemplateGroup, warnings: st
   if (!isObject(value)) throw new errors.InvalidInput('A group is an object: {"name": "…", "servers": ["…"]}')
   if (value.name === undefined) throw new errors.InvalidInput('"name" is missing: a group needs one')
   if (value.servers === undefined) {
-    throw new errors.InvalidInput('"servers" is missing: list the names of its ' +
-    'servers, or [] for none')
+    throw new errors.InvalidInput('"servers" is missing: list the names of its servers, or [] for none')
   }
   const wrong = problemOf(TemplateGroup, value)
   if (wrong) throw new errors.InvalidInput(memberProblem(value.servers) ?? `"${wrong.path}": ${wrong.message}`)

@@ -157,8 +157,7 @@ export class Templates {
           type: 'server',
           name,
           action: 'skipped',
-          message: 'There is a server of this name ' +
-          'already'
+          message: 'There is a server of this name already'
         })
       } catch (error) {
         details.set(name, { type: 'server', name, action: 'failed', message: refusalOf(error) })
@@ -229,8 +228,7 @@ function resultOf ({ details }: Imported, variables: readonly string[]): string 
     : has('failed')
       ? `Nothing of the template was imported: ${cause}`
       : has('skipped')
-        ? 'Nothing was imported: all names of the template exist ' +
-        'already'
+        ? 'Nothing was imported: all names of the template exist already'
         : 'The template is empty: nothing was imported'
   if (variables.length === 0) return result
   const names = [...new Set(variables)].sort().join(', ')

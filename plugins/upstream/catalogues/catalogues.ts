@@ -1,3 +1,4 @@
+import { messageOf } from '../../../db/errors.ts'
 import { leftOf, staleAt, type Caching, type Freshness } from '../../../protocol/caching.ts'
 import { plainClass } from '../../../protocol/capabilities.ts'
 import { sameCatalogue, type Catalogue, type ListingHistory, type ListKind } from '../../../protocol/lists.ts'
@@ -247,7 +248,7 @@ export class Catalogues {
     try {
       await this.read(slot, base)
     } catch (error) {
-      this.#deps.warn(`its lists could not be read again: ${error instanceof Error ? error.message : String(error)}`)
+      this.#deps.warn(`its lists could not be read again: ${messageOf(error)}`)
     }
   }
 

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../db/errors.ts'
 import { plainClass } from '../../../protocol/capabilities.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { ToolHeaders } from '../../../protocol/modern/param-headers.ts'
@@ -192,7 +193,7 @@ export class ConnectionSupervisor {
       const failure =
         error instanceof UpstreamError
           ? error
-          : new UpstreamError('refused', error instanceof Error ? error.message : String(error))
+          : new UpstreamError('refused', messageOf(error))
       await slot.hangUp()
       if (base && !this.#closed) this.#disconnected(failure)
       if (!base) this.#retryLater(slot)

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { LoginStates } from '../../../db/ports.ts'
+import type { LoginStates } from '../../../db/ports/login-states.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 

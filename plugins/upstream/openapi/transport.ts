@@ -1,3 +1,4 @@
+import { messageOf } from '../../../db/errors.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { isLegacyVersion, latestLegacy } from '../../../protocol/legacy/versions.ts'
 import type { Request } from '../../../protocol/message.ts'
@@ -132,7 +133,7 @@ export class OpenApiTransport implements Transport {
 
 function toUpstreamError (error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error
-  return new UpstreamError('broken', error instanceof Error ? error.message : String(error))
+  return new UpstreamError('broken', messageOf(error))
 }
 
 function initializeResult ({ title, version, instructions }: CompiledDescription, requestedVersion: unknown): string {

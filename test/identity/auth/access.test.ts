@@ -521,6 +521,8 @@ test('a replica that lost its database for a minute refuses every credential wit
   const localToken = `thl_${'b'.repeat(64)}`
   const app = await appFor(t, {}, {}, { store, localToken })
   app.phase.name = 'ready'
+  const warned = t.capture(app.log, 'warn')
+  const tellsOfIt = (): number => warned().filter(({ args: [sentence] }) => /^The database cannot be used\. .* are refused \(503\)/.test(String(sentence))).length
   const bearer = { authorization: `Bearer ${key.token}` }
   const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'server/discover' }
   const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }
@@ -556,8 +558,11 @@ test('a replica that lost its database for a minute refuses every credential wit
   now += settingsLimits.storageAway - 1_000
   assert.equal((await app.inject({ url: '/api/servers', headers: bearer })).statusCode, 200, 'what is known counts for a while')
   assert.equal((await app.inject({ url: '/health/ready' })).statusCode, 200)
+  assert.equal(tellsOfIt(), 0)
   now += 1_000
   await look(true)
+  await look(true)
+  assert.equal(tellsOfIt(), 1, 'once an outage')
   away = undefined
   await look(false)
   away = 'The database cannot be used.'

@@ -88,3 +88,28 @@ test('a consent holds for the rights and the password that its user had then', a
   who = { ...alice, password: 'Other-1234' }
   assert.deepEqual([await isAsked('mcp'), await isAsked('mcp')], [true, false])
 })
+
+test('what an admin allowed stays ended when the user is an admin again, also where nothing could be revoked', async (t) => {
+  const world = await startWorld(t, {
+    wrap: (storage) => {
+      // As a gateway that ends right after it has stored the demotion.
+      storage.tokens.revoke = async () => { throw new Error('it is gone') }
+      return storage
+    }
+  })
+  const { id } = await world.client({ requireSecret: false, scopes: ['mcp', 'manage'] })
+  const setAdmin = async (isAdmin: boolean): Promise<void> => {
+    assert.equal((await world.as(admin, 'PUT', '/api/users/alice', { isAdmin })).status, 200)
+  }
+  const consents = async (): Promise<Json[]> => (await world.as(alice, 'GET', '/api/oauth/consents')).body.data as Json[]
+  await setAdmin(true)
+  const { access, refresh } = await world.tokens(alice, { scope: 'mcp manage' }, id)
+  assert.deepEqual([await world.isValid(access), (await consents()).length], [true, 1])
+  await setAdmin(false)
+  await setAdmin(true)
+  assert.deepEqual([await world.isValid(access), await consents()], [false, []])
+  assert.equal((await world.refresh(refresh, id)).body.error, 'invalid_grant')
+  const browser = world.browser()
+  await world.code(alice, { scope: 'mcp' }, id, browser)
+  assert.ok(browser.visits.some(({ text }) => text.includes('name="decision"')), 'the user is asked')
+})

@@ -40,8 +40,7 @@ export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string):
     answersRedirects: 'all'
   })
   if (status === 200 && !isJson(headers['content-type'])) {
-    throw new Error('the answer is not of the media type ' +
-    'application/json')
+    throw new Error('the answer is not of the media type application/json')
   }
   const kept = ['content-type', 'cache-control', 'expires'].flatMap((name): Array<[string, string]> => {
     const value = headers[name]

@@ -59,8 +59,7 @@ export class OidcProvider implements IdentityProvider {
   async checkIssuer (iss: string | undefined): Promise<void> {
     const { issuer, sendsIssuer } = await this.#load()
     if (iss === undefined ? sendsIssuer : iss !== issuer) {
-      throw new errors.Forbidden('This answer is of another ' +
-      'login provider')
+      throw new errors.Forbidden('This answer is of another login provider')
     }
   }
 

@@ -87,8 +87,7 @@ export class ProviderClient {
       .catch((error: unknown) => {
         if (!(error instanceof UpstreamError)) throw error
         if (error.fault === 'timeout') {
-          throw new errors.UpstreamSlow(`The login provider ${this.#name} did not ` +
-          'answer in time')
+          throw new errors.UpstreamSlow(`The login provider ${this.#name} did not answer in time`)
         }
         throw this.failure('cannot be reached', error)
       })

@@ -72,8 +72,7 @@ function encodeMultipart (body: RequestBody, fields: Array<[BodyField, string]>)
     const disposition = `Content-Disposition: form-data; name=${quote(field.name)}`
     const lines = [`--${boundary}`, filename === undefined
       ? disposition
-      : `${disposition}; ` +
-      `filename=${quote(filename)}`]
+      : `${disposition}; filename=${quote(filename)}`]
     if (contentType !== undefined) lines.push(`Content-Type: ${contentType}`)
     chunks.push(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), bytes, Buffer.from('\r\n'))
   }
@@ -120,8 +119,7 @@ function partOf (field: BodyField, text: string): Part {
  */
 function decodeBytes (argument: string, text: string): { bytes: Buffer, contentType?: string, name?: string } {
   if (!text.startsWith('"')) {
-    throw new ArgumentError(`"${argument}" must be a string: bytes in base64, or a data: ` +
-    'address')
+    throw new ArgumentError(`"${argument}" must be a string: bytes in base64, or a data: address`)
   }
   const value = scalarOf(text)
   const [, head, data = value] = /^data:([^,]*),(.*)$/s.exec(value) ?? []

@@ -72,8 +72,7 @@ export class OperationCaller {
     const index = typeof name === 'string' ? compiled.names.indexOf(name) : -1
     const plan = JSON.parse(compiled.plans[index] ?? 'null') as OperationPlan | null
     if (!plan) {
-      throw new RpcError(code.invalidParams, 'Unknown tool: ' +
-      `${memberOf(paramsText, 'name') ?? 'it has no name'}`)
+      throw new RpcError(code.invalidParams, `Unknown tool: ${memberOf(paramsText, 'name') ?? 'it has no name'}`)
     }
     let request: ApiRequest
     try {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { messageOf } from '../../../../db/errors.ts'
 import { UpstreamError } from '../../../../protocol/errors.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
 import { type Outbound, reachOf } from '../../../base/outbound/index.ts'
@@ -71,12 +72,10 @@ export class ApiDescription {
   #toUpstreamError (error: unknown): unknown {
     const subject = this.#url === undefined ? 'the description' : `the description at ${withoutQuery(this.#url)}`
     if (error instanceof DescriptionError) {
-      return new UpstreamError('refused', `${subject} cannot be used: ` +
-      `${error.message}`)
+      return new UpstreamError('refused', `${subject} cannot be used: ${error.message}`)
     }
     return error instanceof UpstreamError
-      ? new UpstreamError(error.fault, `${subject} cannot be fetched: ` +
-      `${error.message}`)
+      ? new UpstreamError(error.fault, `${subject} cannot be fetched: ${error.message}`)
       : error
   }
 
@@ -93,8 +92,7 @@ export class ApiDescription {
   async #fetch (): Promise<Buffer | undefined> {
     const url = this.#url
     if (url === undefined || !URL.canParse(url)) {
-      throw new DescriptionError('its address is not an absolute http or ' +
-      'https address')
+      throw new DescriptionError('its address is not an absolute http or https address')
     }
     const { status, headers, body } = await this.#deps.outbound.fetch(url, {
       ...reachOf(this.#config),
@@ -149,7 +147,7 @@ export class ApiDescription {
       if (this.#closed.signal.aborted) return
       this.#fetchedVersion = previousVersion
       const reason = this.#toUpstreamError(error)
-      const warning = reason instanceof Error ? reason.message : String(reason)
+      const warning = messageOf(reason)
       if (warning !== this.#lastWarning) this.#deps.warn(`${warning}; the last good one stays in use`)
       this.#lastWarning = warning
     }

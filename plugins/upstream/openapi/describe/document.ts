@@ -17,8 +17,7 @@ interface DocumentLimits {
 export function parseDocument (text: string, documentLimits: DocumentLimits): Record<string, unknown> {
   const value = parse(withoutMark(text), documentLimits)
   if (!isObject(value)) {
-    throw new DescriptionError('it is not an OpenAPI description: an object is expected, in JSON ' +
-    'or YAML')
+    throw new DescriptionError('it is not an OpenAPI description: an object is expected, in JSON or YAML')
   }
   checkLimits(value, documentLimits)
   return value

@@ -93,12 +93,10 @@ function assertValid ({ in: location, name }: ParameterObject): void {
     throw new DescriptionError(`a parameter has no "name", or no "in" that is one of ${locations.join(', ')}`)
   }
   if (location === 'header' && !isHeaderName(name)) {
-    throw new DescriptionError(`${JSON.stringify(name)} is not a ` +
-    'valid header name')
+    throw new DescriptionError(`${JSON.stringify(name)} is not a valid header name`)
   }
   if (location === 'cookie' && /[\s;,=]/.test(name)) {
-    throw new DescriptionError(`${JSON.stringify(name)} is not a ` +
-    'valid cookie name')
+    throw new DescriptionError(`${JSON.stringify(name)} is not a valid cookie name`)
   }
 }
 
