@@ -2,6 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 import addAServer from './add-a-server.ts'
+import keys from './keys.ts'
 import live from './live.ts'
 import overview from './overview.ts'
 import servers from './servers.ts'
@@ -37,6 +38,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(overview)
   await app.register(servers)
   await app.register(addAServer)
+  await app.register(keys)
   await app.register(live)
   await app.register(signingOut)
 }
