@@ -16,7 +16,9 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'POST /console/welcome': { nobody: 403, alice: 403, admin: 403, 'admin, read-only': 403 },
   // Without a login elsewhere.
   'GET /console/login/social': { nobody: 401, alice: 401, admin: 401, 'admin, read-only': 401 },
-  'POST /console/login': { nobody: 401, alice: 401, admin: 401, 'admin, read-only': 401 }
+  'POST /console/login': { nobody: 401, alice: 401, admin: 401, 'admin, read-only': 401 },
+  // Without a server.
+  'POST /console/add-a-server': { alice: 400, admin: 400 }
 }
 
 /** The server and the key are alice's own. */
