@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
+import { until } from '../../helpers/hub.ts'
 import { TaskStopped, WorkerPool } from '../../../plugins/base/threads/pool.ts'
 
 const module = new URL('pool-tasks.mjs', import.meta.url).href
@@ -26,4 +27,24 @@ test('one owner neither has all threads nor all places', async () => {
   Atomics.store(gate, 0, 1)
   Atomics.notify(gate, 0)
   assert.equal((await Promise.all(waiting)).length, 7)
+})
+
+test('a thread ends after an idle time, when its task is given up, and with its pool', async (t) => {
+  const pool = new WorkerPool({ ...bounds, threads: 1, idle: 1 })
+  t.after(() => { pool.close() })
+  const run = async (task: string, signal?: AbortSignal): Promise<unknown> =>
+    await pool.run(module, task, { owner: 'ann', time: 60_000, signal })
+  const first = await run('thread')
+  await until(async () => await run('thread') !== first, 'the thread stays')
+  const controller = new AbortController()
+  const endless = assert.rejects(run('endless', controller.signal), { message: 'it is not needed any more' })
+  controller.abort()
+  await endless
+  await assert.rejects(run('a', AbortSignal.abort()), TaskStopped)
+  const stopped = assert.rejects(run('endless'), { message: 'the thread has ended' })
+  // By then the task has its thread.
+  await new Promise((resolve) => { setImmediate(resolve) })
+  pool.close()
+  await stopped
+  assert.equal(await run('a'), 'a')
 })
