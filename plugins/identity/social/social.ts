@@ -9,13 +9,7 @@ import type { User } from '../../../schemas/settings.ts'
 import { markOf, subjectOf } from '../users/account.ts'
 import type { BetterAuth, Entered } from './better-auth.ts'
 import {
-  cookieNames,
-  type CookieNames,
-  mayHaveSession,
-  onlyCookies,
-  originOf,
-  safeTarget,
-  type SocialSettings
+  cookieNames, type CookieNames, mayHaveSession, onlyCookies, originOf, safeTarget, type SocialSettings
 } from './settings.ts'
 import { emailOf, type LocalAccounts } from './local-accounts.ts'
 import type { IdentityProvider } from './providers/provider.ts'
