@@ -6,6 +6,7 @@ import { orderedEntries } from '../db/order.ts'
 import { isObject } from '../protocol/json.ts'
 import { adopt } from '../schemas/foreign-config.ts'
 import { readForeign, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
+import { toJson } from '../schemas/jsonc.ts'
 import { piped, processIo, type Io } from './io.ts'
 import { exits, CommandError } from './errors.ts'
 import { inTextOrder } from '../db/text-order.ts'
@@ -195,14 +196,11 @@ function warningsOf (document: unknown, { members }: ForeignDocument, project: s
 const orderedLevels = 4
 
 /**
- * Parses JSON with comments and trailing commas, which become spaces, so that positions in errors stay right.
+ * Parses JSON with comments and trailing commas.
  * `orderedEntries` returns the members of objects in the order of the text, down to the servers.
  * @throws SyntaxError
  */
 export function parseJsonc (text: string): unknown {
-  const blank = (part: string): string => part.replace(/[^\n]/g, ' ')
-  const withoutComments = withoutMark(text)
-    .replace(/"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[^]*?\*\//g, (part) => part.startsWith('"') ? part : blank(part))
-  const json = withoutComments.replace(/"(?:[^"\\\n]|\\.)*"|,(?=\s*[}\]])/g, (part) => part === ',' ? ' ' : part)
+  const json = toJson(withoutMark(text))
   return inTextOrder(json, JSON.parse(json) as unknown, orderedLevels)
 }

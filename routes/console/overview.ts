@@ -1,11 +1,11 @@
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { canManage, configuredBase, type Principal } from '../../plugins/settings/index.ts'
-import { pagesOf } from './page.ts'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { canManage, type Principal } from '../../plugins/settings/index.ts'
+import { endpointOf, pagesOf } from './page.ts'
 import { mendingOf, pageOf, type ServerRecord, stateOf, states } from './states.ts'
 
 /** Does everything work, and if not, what is there to do? */
 const routes: FastifyPluginAsync = async (app) => {
-  const { servers, settings } = app
+  const { servers } = app
   pagesOf(app).page('overview', {
     title: 'Overview',
     isInNav: true,
@@ -21,7 +21,7 @@ const routes: FastifyPluginAsync = async (app) => {
       problems: seen.filter((each) => stateOf(each) === 'failed' || stateOf(each) === 'login')
         .map((each) => problemOf(app, principal, each)),
       steps: seen.length > 0 ? [] : stepsOf(app, principal),
-      endpoint: `${configuredBase(settings.current.system, app.config) ?? addressAt(app, request)}/mcp`,
+      endpoint: endpointOf(app, request),
       open: opennessOf(app),
       cost: costOf(app, principal),
       calls: await callsOf(app, principal)
@@ -29,10 +29,6 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 }
 export default routes
-
-/** The address by which the reader has reached the gateway. */
-const addressAt = ({ config: { basePath } }: FastifyInstance, { protocol, host }: FastifyRequest): string =>
-  `${protocol}://${host}${basePath}`
 
 function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Principal, server: ServerRecord): object {
   const { name, error } = server

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiAnswer, ApiError, type Notice, type PageData, type Watch } from '../../plugins/management/index.ts'
 import type { Effect } from '../../plugins/base/scopes/index.ts'
-import type { Principal } from '../../plugins/settings/index.ts'
+import { configuredBase, type Principal } from '../../plugins/settings/index.ts'
 import { principalOf } from '../api/principal.ts'
 
 /** The fields of a form. One that was sent twice is a list. */
@@ -30,18 +30,23 @@ interface PageOptions {
 interface FormOptions {
   readonly effect: Exclude<Effect, 'read'>
   /** Shows the form again, with what was typed and what is wrong; undefined: a page of its own tells the error. */
-  readonly again?: (visit: Visit) => Promise<{ page: string, data: PageData }>
+  readonly again?: (visit: Visit) => Shown | Promise<Shown>
 }
+
+/** A page that a form comes back with. */
+interface Shown { readonly page: string, readonly data: PageData }
 
 /** Where a form leads. */
 interface Done { readonly to: string, readonly notice?: Notice }
+/** undefined: it has sent a page. */
+type Acted = Done | undefined
 
 interface Pages {
   /** @param show makes the data of the page */
   readonly page: (
     page: string, options: PageOptions, show: (visit: Visit) => Partial<PageData> | Promise<Partial<PageData>>
   ) => void
-  readonly form: (path: string, options: FormOptions, act: (visit: Visit) => Done | Promise<Done>) => void
+  readonly form: (path: string, options: FormOptions, act: (visit: Visit) => Acted | Promise<Acted>) => void
 }
 
 /** Adds pages and forms for people who have signed in to an instance. */
@@ -85,6 +90,22 @@ const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
 /** What the management API said, with its warnings. */
 export const noticeOf = ({ message = 'Done', warnings = [] }: ApiAnswer): Notice =>
   ({ kind: warnings.length > 0 ? 'warning' : 'done', text: `${message}.` })
+
+/** The address of MCP, as configured, else by which the reader has reached the gateway. */
+export function endpointOf ({ settings, config }: FastifyInstance, { protocol, host }: FastifyRequest): string {
+  return `${configuredBase(settings.current.system, config) ?? `${protocol}://${host}${config.basePath}`}/mcp`
+}
+
+/** What a list shows that is searched: those of which a text holds the words, in any case. */
+export const found = <Item>(items: readonly Item[], words: string, textsOf: (item: Item) => readonly unknown[]): Item[] => {
+  const sought = words.trim().toLowerCase()
+  return sought === ''
+    ? [...items]
+    : items.filter((item) => textsOf(item).some((text) => String(text ?? '').toLowerCase().includes(sought)))
+}
+
+/** A field of a form as a list. */
+export const listOf = (field: string | string[] | undefined): string[] => [field ?? []].flat().filter((each) => each !== '')
 
 /** A field of a form as one text. */
 export const textOf = (field: string | string[] | undefined): string => [field ?? ''].flat()[0] ?? ''

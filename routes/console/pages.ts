@@ -1,6 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
+import addAServer from './add-a-server.ts'
+import keys from './keys.ts'
 import live from './live.ts'
 import overview from './overview.ts'
 import servers from './servers.ts'
@@ -35,6 +37,8 @@ const signedIn: FastifyPluginAsync = async (app) => {
   app.get('/', { config: { effect: 'read' } }, async (_request, reply) => await reply.redirect(`${base}/overview`, 303))
   await app.register(overview)
   await app.register(servers)
+  await app.register(addAServer)
+  await app.register(keys)
   await app.register(live)
   await app.register(signingOut)
 }

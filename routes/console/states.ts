@@ -28,15 +28,18 @@ export function stateOf ({ status, error, config }: ServerRecord): State {
   }
 }
 
+/** A server, or what is going to be one. */
+type Configured = Pick<ServerRecord, 'config'>
+
 /** Where a server runs, as far as the reader may know. */
-export function targetOf ({ config: { command, args, url, openapi } }: ServerRecord): string {
+export function targetOf ({ config: { command, args, url, openapi } }: Configured): string {
   if (typeof command === 'string') return [command, ...Array.isArray(args) ? args : []].join(' ')
   const described = (openapi as { url?: unknown } | undefined)?.url
   const address = url ?? described
   return typeof address === 'string' ? address : ''
 }
 
-export const transportOf = ({ config: { type, command, openapi } }: ServerRecord): string =>
+export const transportOf = ({ config: { type, command, openapi } }: Configured): string =>
   typeof type === 'string'
     ? type
     : command !== undefined ? 'stdio' : openapi !== undefined ? 'openapi' : 'streamable-http'

@@ -6,6 +6,41 @@ interface Access { readonly url: string, readonly key: string }
 
 const json = (value: object): string => JSON.stringify(value, null, 2)
 
+/** The same with a link that a client installed here opens: it asks its user, and adds the gateway by itself. */
+interface LinkedSnippet extends Snippet { readonly link?: { readonly href: string, readonly label: string } }
+
+/** Configurations for all clients that the console knows. The links hold the key. */
+export function linkedSnippets (access: Access): LinkedSnippet[] {
+  const { url, key } = access
+  const server = { type: 'http', url, headers: { Authorization: `Bearer ${key}` } }
+  const forCursor = new URLSearchParams({
+    name: 'tool-hub', config: Buffer.from(JSON.stringify(server)).toString('base64')
+  })
+  const links: Readonly<Record<string, LinkedSnippet['link']>> = {
+    Cursor: {
+      href: `cursor://anysphere.cursor-deeplink/mcp/install?${forCursor.toString()}`, label: 'Add to Cursor'
+    },
+    'VS Code': {
+      href: `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name: 'tool-hub', ...server }))}`,
+      label: 'Add to VS Code'
+    }
+  }
+  return [
+    ...clientSnippets(access),
+    {
+      client: 'Windsurf',
+      where: '~/.codeium/windsurf/mcp_config.json',
+      text: json({ mcpServers: { 'tool-hub': { serverUrl: url, headers: server.headers } } })
+    },
+    {
+      client: 'Codex',
+      where: '~/.codex/config.toml',
+      text: `[mcp_servers.tool-hub]\nurl = ${JSON.stringify(url)}\nhttp_headers = { Authorization = ` +
+        `${JSON.stringify(server.headers.Authorization)} }`
+    }
+  ].map((snippet) => ({ ...snippet, ...links[snippet.client] && { link: links[snippet.client] } }))
+}
+
 /** Configurations for the commonest clients. */
 function clientSnippets ({ url, key }: Access): Snippet[] {
   const authorization = `Bearer ${key}`

@@ -1,5 +1,6 @@
 export { assetPath, packagePath, readAsset } from '../../../package.ts'
 export { type Config, type SharedEnv, basePathOf } from './config.ts'
+export { linkedSnippets } from './client-snippets.ts'
 export { findChildUser, readEnvironment } from './environment.ts'
 export { commandLine, firstLines, FirstWords, furtherLines, shellQuote } from './first-start.ts'
 export { explainListenError, isLoopback, localUrl } from './listening.ts'

@@ -36,7 +36,7 @@ export async function identityOf (
   return createHash('sha256').update(JSON.stringify([provider, createdAt, owner, url, command])).digest('base64url')
 }
 
-const result = (text: string | Buffer): Outcome => ({ kind: 'result', parts: [text], status: 200 })
+const result = (text: string | Buffer): Outcome => ({ kind: 'result', text, status: 200 })
 
 export function answerer (gateway: Gateway, states: States): Answerer {
   const until = (): number => Date.now() + downstreamLimits.parked.time

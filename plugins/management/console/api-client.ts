@@ -81,6 +81,6 @@ function fieldsOf (message: string, found: unknown): Record<string, string> {
     return Object.fromEntries(findings.map(({ path, message: text }) =>
       [String(path).replace(/^body\.?/, ''), String(text)]))
   }
-  const [, name, sentence] = /^"([^"]{1,200})": (.*)$/s.exec(message) ?? []
+  const [, name, sentence] = /^"([^"]{1,200})"(?:: | (?=must |is |has |belongs ))(.*)$/s.exec(message) ?? []
   return name === undefined || sentence === undefined ? { '': message } : { [name]: sentence }
 }

@@ -18,6 +18,7 @@ import { findAssets } from './assets.ts'
 import { ListCosts } from './costs.ts'
 import { cookies, isTheme, keepTheme, leaveNotice, type Notice } from './cookies.ts'
 import { isRefresh, LiveStreams, type Watch } from './live.ts'
+import { readPasted } from './pasted/pasted.ts'
 import { loadTemplates, type NavPage, Renderer } from './render.ts'
 import { Sessions, type SignedIn } from './sessions.ts'
 
@@ -38,6 +39,8 @@ export interface ConsoleKit {
   readonly api: ApiClient
   readonly live: LiveStreams
   readonly costs: ListCosts
+  /** Finds the servers in a text of any kind. @throws InvalidInput */
+  readonly readPasted: typeof readPasted
   /** What the pages that are told of changes show, by page. Routes add theirs. */
   readonly watches: Map<string, Watch>
   /** The pages of the navigation, in its order. Routes add theirs. */
@@ -122,6 +125,7 @@ export async function makeInner (
     nav,
     live,
     costs: new ListCosts(outer.gateway),
+    readPasted,
     watches: new Map(),
     api: new ApiClient(outer),
     renderer: new Renderer(await loadTemplates(), { base, version, readonly, assets: names, nav }),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { appFor } from '../../helpers/app.ts'
 import { Browser } from '../../helpers/console.ts'
-import { admin, alice } from '../../helpers/doors.ts'
+import { admin, alice, key } from '../../helpers/doors.ts'
 import type { RouteRow } from '../../../plugins/base/scopes/index.ts'
 
 const principals = ['nobody', 'alice', 'admin', 'admin, read-only'] as const
@@ -16,11 +16,14 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'POST /console/welcome': { nobody: 403, alice: 403, admin: 403, 'admin, read-only': 403 },
   // Without a login elsewhere.
   'GET /console/login/social': { nobody: 401, alice: 401, admin: 401, 'admin, read-only': 401 },
-  'POST /console/login': { nobody: 401, alice: 401, admin: 401, 'admin, read-only': 401 }
+  'POST /console/login': { nobody: 401, alice: 401, admin: 401, 'admin, read-only': 401 },
+  // Without a server.
+  'POST /console/add-a-server': { alice: 400, admin: 400 }
 }
 
-/** The server is alice's own. */
-const addressOf = (url: string): string => url.replace('/console', '').replace(':name', 'hers').replace('*', 'none.js')
+/** The server and the key are alice's own. */
+const addressOf = (url: string): string =>
+  url.replace('/console', '').replace(':name', 'hers').replace(':id', key.id).replace('*', 'none.js')
 
 /** Pages come before forms, and what ends something comes last. */
 const rank = ({ method, url }: RouteRow): number =>
@@ -37,6 +40,7 @@ function expected ({ method, scope, effect }: RouteRow, who: Who): 'shown' | num
 void test('every page and form of the console, asked by everybody', async (t) => {
   const settings = {
     users: [admin, alice],
+    bearerKeys: [{ ...key, kind: 'user', owner: 'alice' }],
     mcpServers: {
       hers: { url: 'http://127.0.0.1:9/mcp', enabled: false, owner: 'alice' },
       his: { url: 'http://127.0.0.1:9/mcp', enabled: false }

@@ -253,6 +253,10 @@ const exceptions: Readonly<Record<string, string>> = {
   'OPTIONS /api/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
   'OPTIONS /api/:name/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
   'OPTIONS /api/users/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'GET /console': 'stands for the pages of the console (test/routes/console/matrix.test.ts)',
+  'GET /console/*': 'stands for the pages of the console (test/routes/console/matrix.test.ts)',
+  'POST /console': 'stands for the forms of the console (test/routes/console/matrix.test.ts)',
+  'POST /console/*': 'stands for the forms of the console (test/routes/console/matrix.test.ts)',
   'GET /api/users/openapi.json': 'GET /api/:name/openapi.json for a group or server named users',
   'GET /api/users/openapi.yaml': 'GET /api/:name/openapi.yaml for a group or server named users'
 }
