@@ -1,4 +1,4 @@
-import { Call } from '../call.ts'
+import type { Call } from '../call.ts'
 import { isObject, memberOf } from '../json.ts'
 import { resultTypes } from './envelope.ts'
 
