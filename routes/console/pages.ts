@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
+import calls from './calls.ts'
 import keys from './keys.ts'
 import addAServer from './add-a-server.ts'
 import live from './live.ts'
@@ -39,6 +40,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(servers)
   await app.register(keys)
   await app.register(addAServer)
+  await app.register(calls)
   await app.register(live)
   await app.register(signingOut)
 }
