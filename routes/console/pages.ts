@@ -8,6 +8,7 @@ import overview from './overview.ts'
 import servers from './servers.ts'
 import signingIn from './signing-in.ts'
 import signingOut from './signing-out.ts'
+import tool from './tool.ts'
 import theme from './theme.ts'
 import welcome from './welcome.ts'
 
@@ -37,6 +38,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   app.get('/', { config: { effect: 'read' } }, async (_request, reply) => await reply.redirect(`${base}/overview`, 303))
   await app.register(overview)
   await app.register(servers)
+  await app.register(tool)
   await app.register(addAServer)
   await app.register(keys)
   await app.register(live)
