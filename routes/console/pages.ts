@@ -2,7 +2,10 @@ import type { FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 import addAServer from './add-a-server.ts'
+import audit from './audit.ts'
+import groups from './groups.ts'
 import keys from './keys.ts'
+import logs from './logs.ts'
 import live from './live.ts'
 import overview from './overview.ts'
 import servers from './servers.ts'
@@ -10,6 +13,7 @@ import signingIn from './signing-in.ts'
 import signingOut from './signing-out.ts'
 import tool from './tool.ts'
 import theme from './theme.ts'
+import users from './users.ts'
 import welcome from './welcome.ts'
 
 /**
@@ -40,7 +44,18 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(servers)
   await app.register(tool)
   await app.register(addAServer)
+  await app.register(groups)
   await app.register(keys)
+  await app.register(forAdmins)
   await app.register(live)
   await app.register(signingOut)
+}
+
+/** Scope `console-admin`: for others, there is nothing at these addresses, as in the API. */
+const forAdmins: FastifyPluginAsync = async (app) => {
+  enterScope(app, 'console-admin')
+  app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin !== true) throw new errors.NotFound() })
+  await app.register(users)
+  await app.register(logs)
+  await app.register(audit)
 }
