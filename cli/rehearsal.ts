@@ -22,7 +22,7 @@ import type { Env } from '../schemas/env.ts'
 import type { Places } from './places.ts'
 import { packageVersion } from '../package.ts'
 
-export interface Remarks {
+interface Remarks {
   /** Why the gateway would not start. */
   readonly errors: string[]
   /** Warnings that a start would log. */

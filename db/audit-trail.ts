@@ -4,7 +4,7 @@ const furtherEntities = [
   'systemConfig', 'oauthClient', 'consent', 'login', 'bundle', 'activities', 'logs', 'backup', 'export'
 ] as const
 /** The entities whose changes the audit log records. */
-export type AuditedEntity = EntityNoun | typeof furtherEntities[number]
+type AuditedEntity = EntityNoun | typeof furtherEntities[number]
 export const auditedEntities: readonly AuditedEntity[] = [
   ...entityNames.map((name) => entities[name].noun), ...furtherEntities
 ]

@@ -16,7 +16,7 @@ export function withData (reply: FastifyReply, data: string): string {
 }
 
 /** Tells when the connection of a reply closes before the answer was sent. */
-export function disconnectOf ({ raw }: FastifyReply): Disconnect {
+function disconnectOf ({ raw }: FastifyReply): Disconnect {
   const disconnect = new Disconnect()
   raw.once('close', () => { if (!raw.writableFinished) disconnect.happen() })
   return disconnect

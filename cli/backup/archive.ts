@@ -73,7 +73,7 @@ export async function checksumOf (path: string): Promise<string> {
 }
 
 /** The lines of a text file that are not empty. */
-export async function * linesOf (path: string): AsyncGenerator<string> {
+export async function * readLines (path: string): AsyncGenerator<string> {
   for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
     if (line !== '') yield line
   }
@@ -150,7 +150,7 @@ export async function filesOf (folder: string): Promise<{ paths: Map<string, str
 
 /** Counts the sealed secrets of a file of JSON texts (`plugins/base/secrets/seal.ts`), by the ids of their keys. */
 export async function countSealed (path: string, counts: Record<string, number>): Promise<void> {
-  for await (const line of linesOf(path)) {
+  for await (const line of readLines(path)) {
     for (const [, id = ''] of line.matchAll(/"v1\.([0-9a-f]{8})\.[\w-]{20,}"/g)) counts[id] = (counts[id] ?? 0) + 1
   }
 }

@@ -124,7 +124,7 @@ async function change (target: RestoreTarget, work: string, places: Places, bund
  * @param isAllowed the operator accepts secrets that cannot be opened
  * @throws Error
  */
-export async function checkKeys (
+async function checkKeys (
   { sealedWith }: BackupDescription,
   work: string,
   places: Places,

@@ -20,7 +20,7 @@ import { readSettings } from '../../db/seed.ts'
 import { openVault } from '../../plugins/base/secrets/index.ts'
 import { milliseconds } from '../../schemas/durations.ts'
 import type { Env } from '../../schemas/env.ts'
-import { files, linesOf, type BackupDescription } from './archive.ts'
+import { files, readLines, type BackupDescription } from './archive.ts'
 import type { Places } from '../places.ts'
 
 /** The destination of a restore, checked and locked. */
@@ -106,7 +106,7 @@ async function openDatabaseTarget (
           createdAt,
           replace: mayReplace,
           keepTokens,
-          linesOf: (table) => existsSync(pathOf(table)) ? linesOf(pathOf(table)) : undefined
+          linesOf: (table) => existsSync(pathOf(table)) ? readLines(pathOf(table)) : undefined
         })
         return
       }

@@ -18,7 +18,7 @@ const reportAfter = 1_000
 /** Why an embedded database is waited for. */
 const preparing = 'its tables are being checked and brought up to date'
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** `postgres://…`, or `pglite://<folder>`. */
   dbUrl: string
   /** How long to wait for the database, in ms. */

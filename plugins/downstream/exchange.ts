@@ -3,6 +3,7 @@ import { type Client, type Exchange, type Headers, type Question, withoutHeaders
 import { wants } from '../../protocol/listener.ts'
 import { errorText, notificationText, type Request, type Response } from '../../protocol/message.ts'
 import type { View } from '../settings/index.ts'
+import { answerParts } from './answer-parts.ts'
 import type { Ask, ReplyChannel } from './reply-channel.ts'
 
 /** A client to which questions are JSON-RPC requests. */
@@ -91,8 +92,7 @@ export class ClientExchange implements Exchange<View> {
   pause (retry: number): void { this.#reply.pause(retry) }
 
   succeed (result: string | Buffer): void {
-    if (typeof result === 'string') this.#finish([`{"jsonrpc":"2.0","id":${this.#idText},"result":${result}}`])
-    else this.#finish([`{"jsonrpc":"2.0","id":${this.#idText},"result":`, result, '}'])
+    this.#finish(answerParts(`{"jsonrpc":"2.0","id":${this.#idText},"result":`, result))
   }
 
   fail (error: RpcError): void {

@@ -141,10 +141,10 @@ export function writeJson (
   headers: Record<string, string> = {}
 ): void {
   if (raw.destroyed) return
-  let length = 0
-  let characters = 0
+  let [length, size, characters] = [0, 0, 0]
   for (const part of parts) {
     length += Buffer.byteLength(part)
+    size += part.length
     if (typeof part === 'string') characters += part.length
   }
   const retry = status === 200 ? undefined : retryAfter[status]
@@ -156,12 +156,13 @@ export function writeJson (
     writeLarge(raw, parts, length)
     return
   }
-  const [only] = parts
   // ASCII alone has as many bytes as characters, and is encoded faster as Latin-1.
-  if (parts.length === 1 && typeof only === 'string') raw.end(only, only.length === length ? 'latin1' : 'utf8')
+  const encoding = size === length ? 'latin1' : 'utf8'
+  const [only] = parts
+  if (parts.length === 1) raw.end(only, encoding)
   else {
     raw.cork()
-    for (const part of parts) raw.write(part)
+    for (const part of parts) raw.write(part, encoding)
     raw.end()
     raw.uncork()
   }

@@ -25,7 +25,7 @@ interface Exported {
 }
 
 /** Exports the settings: everything for an admin, their own servers and groups for others. */
-export class Export {
+class Export {
   readonly #settings: Settings
   readonly #groups: Groups
 

@@ -14,7 +14,6 @@ export type { PageData } from './console/render.ts'
 export { packageOf } from './market/market.ts'
 export { serverEntries } from './servers/add-many.ts'
 export { recordsJson } from './servers/record-json.ts'
-export type { ServerTest } from './servers/server-test.ts'
 export type { ManagementOptions } from './parts.ts'
 
 /** Changes of the settings: servers, groups, system configuration, templates, bundles. */

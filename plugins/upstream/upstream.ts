@@ -7,7 +7,7 @@ import type { Response } from '../../protocol/message.ts'
 import { traceHeaders, type TraceContext } from '../../protocol/trace-context.ts'
 import type { Learning, Provider, ProviderStatus } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import { ownerOf, targetOf } from './catalogues/cache-text.ts'
+import { configOwner, sourceIdOf } from './catalogues/cache-text.ts'
 import { Catalogues } from './catalogues/catalogues.ts'
 import type { CatalogueAllowance } from './catalogues/shares.ts'
 import { ListLearner } from './catalogues/list-learner.ts'
@@ -99,8 +99,8 @@ export class Upstream implements Provider {
     })
     const { pool } = this.#placement
     this.#catalogues = new Catalogues({
-      target: targetOf(config),
-      owner: ownerOf(config),
+      target: sourceIdOf(config),
+      owner: configOwner(config),
       changed: listsChanged,
       allowance,
       owned: () => pool.all.flatMap(({ catalogue }) => catalogue ?? []),

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 
 /** A process to be started. It leads a new process group and session. */
-export interface ProcessOrder {
+interface ProcessOrder {
   readonly command: string
   readonly args: readonly string[]
   readonly cwd?: string | undefined

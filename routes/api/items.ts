@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { OverrideChange } from '../../plugins/settings/index.ts'
 import { ItemRecord, NewDescription, Toggle } from '../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { type Call, endpointsOf } from './endpoint.ts'
+import { type ApiCall, endpointsOf } from './endpoint.ts'
 
 /** The kinds of items that can be disabled, and whose descriptions can be replaced, one by one. */
 const kinds = [
@@ -25,13 +25,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const common = {
       params,
       data: ItemRecord,
-      before: ({ principal, params }: Pick<Call, 'principal' | 'params'>) => {
+      before: ({ principal, params }: Pick<ApiCall, 'principal' | 'params'>) => {
         const [server, key] = keyOf(params)
         servers.mustManageItem(principal, server, kind, key)
       }
     }
     const override = async (
-      { principal, params }: Pick<Call, 'principal' | 'params'>, change: OverrideChange
+      { principal, params }: Pick<ApiCall, 'principal' | 'params'>, change: OverrideChange
     ): Promise<object> => {
       const [server, key] = keyOf(params)
       return await servers.override(principal, server, kind, key, change)

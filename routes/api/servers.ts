@@ -14,7 +14,7 @@ import {
 } from '../../schemas/server-api.ts'
 import { signalOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { type Call, endpointsOf } from './endpoint.ts'
+import { type ApiCall, endpointsOf } from './endpoint.ts'
 import { serializeRecords } from './records.ts'
 
 type Config = Record<string, unknown>
@@ -26,7 +26,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'Servers')
   const managed = {
     params: ServerName,
-    before: ({ principal, params }: Pick<Call<typeof ServerName>, 'principal' | 'params'>) => {
+    before: ({ principal, params }: Pick<ApiCall<typeof ServerName>, 'principal' | 'params'>) => {
       servers.mustManage(principal, params.name)
     }
   }

@@ -7,6 +7,7 @@ import { startBareModern } from '../fakes/bare-modern.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
 import { agent, at, KEY, Session, type Json } from '../helpers/client.ts'
 import { modernAgent } from '../helpers/modern-client.ts'
+import { envelope, modernRequest, prefix } from '../helpers/modern-request.ts'
 import { served } from '../helpers/served.ts'
 
 const odd = { sizes: '48x48', src: 'https://x.example/i.png' }
@@ -118,23 +119,11 @@ test('null for a cursor, a progress token or a log level is none, in both eras',
   })
   const hub = await served(t, { up: { url: upstream.url }, modern: { url: modern.url } })
   const session = await Session.open(`${hub.url}/mcp`)
-  const prefix = 'io.modelcontextprotocol/'
   for (const isModern of [false, true]) {
     const ask = async (method: string, params: Json, meta: Json = {}): Promise<unknown> => {
       if (!isModern) return (await session.post({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } })).messages[0]
-      const envelope = { [`${prefix}protocolVersion`]: '2026-07-28', [`${prefix}clientCapabilities`]: {}, [`${prefix}clientInfo`]: null, ...meta }
-      const response = await fetch(`${hub.url}/mcp`, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          authorization: `Bearer ${KEY}`,
-          'mcp-protocol-version': '2026-07-28',
-          'mcp-method': method,
-          ...(params.name === undefined ? {} : { 'mcp-name': String(params.name) })
-        },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: envelope } })
-      })
+      const request = modernRequest(method, { params, meta: envelope({}, { [`${prefix}clientInfo`]: null, ...meta }) })
+      const response = await fetch(`${hub.url}/mcp`, { method: 'POST', ...request })
       return await response.json()
     }
     for (const cursor of [null, '']) assert.equal((at(await ask('tools/list', { cursor }), 'result', 'tools') as Json[])[0]?.name, 'up-echo')

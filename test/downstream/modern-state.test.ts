@@ -155,10 +155,10 @@ class FakeExchange implements Parkable {
   }
 
   suspend (text: string): void { this.isAwaited = false; this.answers.push(text) }
-  deliver ({ parts }: Outcome): void { this.isAwaited = false; this.answers.push(parts.join('')) }
+  deliver ({ text }: Outcome): void { this.isAwaited = false; this.answers.push(String(text)) }
   finish (text: string): void {
     this.over = true
-    const outcome: Outcome = { kind: 'result', parts: [text], status: 200 }
+    const outcome: Outcome = { kind: 'result', text, status: 200 }
     this.call?.finished(outcome)
     if (this.isAwaited) this.deliver(outcome)
   }
@@ -476,7 +476,7 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
   const exchange = { view, method, params, client, isAsked: true, serverInfo: '{"name":"s"}' } as unknown as ModernExchange
   const requests = '{"a":{"method":"elicitation/create","params":{"n":1.0}}}'
   const asked = await outcome(exchange, `{"resultType":"input_required","inputRequests":${requests},"requestState":"its own"}`)
-  const text = asked.parts.join('')
+  const text = String(asked.text)
   assert.ok(text.includes(`"inputRequests":${requests}`) && !text.includes('its own'))
   const { requestState } = JSON.parse(text) as { requestState: string }
   const server = await identityOf(gateway, exchange)
@@ -490,7 +490,7 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
   }
   assert.equal(await identityOf(gateway, exchange), server)
   // A state is only there where the server gave one.
-  assert.ok(!(await outcome(exchange, '{"resultType":"input_required","inputRequests":{}}')).parts.join('').includes('requestState'))
+  assert.ok(!String((await outcome(exchange, '{"resultType":"input_required","inputRequests":{}}')).text).includes('requestState'))
   // Nor is a client asked what it has not declared, or in the middle of something else.
   const refusals: ReadonlyArray<readonly [string, string, RegExp]> = [
     [method, '', /says not for what/],

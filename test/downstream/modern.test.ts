@@ -581,7 +581,7 @@ test('errors of servers, as a modern client may see them', async () => {
   ]
   for (const [error, capabilities, code, status, data] of table) {
     const outcome = errorOutcome(error, capabilities)
-    const shown = JSON.parse(outcome.parts.join('')) as { code: number, data?: unknown }
+    const shown = JSON.parse(String(outcome.text)) as { code: number, data?: unknown }
     assert.deepEqual([shown.code, outcome.status, shown.data], [code, status, data], error.toText())
   }
 })

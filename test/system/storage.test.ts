@@ -110,6 +110,7 @@ test('a full disk: refused as full, memory equals disk, the old file whole, and 
   const answer = await ask(put('c'))
   assert.deepEqual([answer.error, Object.keys(answer.servers)], [undefined, ['a', 'b', 'c']])
   assert.deepEqual(await stored(seen(path)), ['a', 'b', 'c'])
+  assert.deepEqual((await readdir(seen(folder))).sort(), ['filler', 'settings.json', 'settings.json.lock'], 'nothing of the looks for space')
 })
 
 test('a disk that is full at the start: read, not written, and on without a restart', async (t) => {

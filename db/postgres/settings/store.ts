@@ -29,7 +29,7 @@ const pollDelayAfterFailure = 100
 /** The state of the database as of the last read, and the document and snapshot that it holds. */
 interface State { readonly database: DatabaseState, readonly reading: Reading }
 
-export interface PostgresStoreOptions {
+interface PostgresStoreOptions {
   driver: Driver
   vault: Vault
   warn: (message: string) => void

@@ -69,9 +69,25 @@ const sentenceOf = (error: FastifyError): string =>
 const challengeFor = ({ headers: { authorization } }: FastifyRequest): string =>
   authorization !== undefined && /^bearer /i.test(authorization) ? 'Bearer error="invalid_token"' : 'Bearer'
 
+/**
+ * The answer to a method that a path does not take, with the header `Allow`.
+ * @param methods those that it takes
+ */
+function notAllowed (methods: readonly string[], reply: FastifyReply): FastifyError {
+  reply.header('allow', methods.join(', '))
+  return new errors.MethodNotAllowed(inWords(methods))
+}
+
+/** A path that has a route of its own was read as the name of an entry, and there is none: it takes other methods. */
+function withMethods (error: Answered, request: FastifyRequest, reply: FastifyReply): Answered {
+  if (error.code !== 'TH_NO_SUCH') return error
+  const methods = request.server.methodsAt(request.url.split('?', 1)[0] ?? '', true)
+  return methods.length === 0 || methods.includes(request.method) ? error : notAllowed(methods, reply)
+}
+
 /** The dialect of the management API and the public routes: `{success: false, message, code, errors?}`. */
 export function envelope (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  const error = toHttpError(given, request)
+  const error = withMethods(toHttpError(given, request), request, reply)
   const status = begin(error, request, reply)
   if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', challengeFor(request))
   if (error.code === 'TH_TOKEN_TWICE') reply.header('www-authenticate', 'Bearer error="invalid_request"')
@@ -208,7 +224,6 @@ export default fp(async (app) => {
   app.addHook('onError', async (_request, reply) => { reply.removeHeader('connection') })
   app.setNotFoundHandler((request, reply) => {
     const methods = request.method === 'OPTIONS' ? [] : app.methodsAt(request.url.split('?', 1)[0] ?? '')
-    if (methods.length > 0) reply.header('allow', methods.join(', '))
-    dialect(methods.length > 0 ? new errors.MethodNotAllowed(inWords(methods)) : new errors.NotFound(), request, reply)
+    dialect(methods.length > 0 ? notAllowed(methods, reply) : new errors.NotFound(), request, reply)
   })
 }, { name: 'errors', dependencies: ['config'] })

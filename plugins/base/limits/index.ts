@@ -1,6 +1,6 @@
 export { BoundedMap, OwnedMap, shrink } from './bounded-map.ts'
 export { ClientMessage } from './client-message.ts'
-export { type BodyPart, chunkedReply, lengthOf, writeLarge } from './large-body.ts'
+export { chunkedReply, lengthOf, writeLarge } from './large-body.ts'
 export { baseLimits } from './limits.ts'
 export { memory } from './memory.ts'
 export { paceOf } from './message-pace.ts'

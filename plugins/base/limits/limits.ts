@@ -168,6 +168,8 @@ export const baseLimits = {
    * Arguments of plain HTTP callers, read and validated by the input schema of the tool. `time`: max time, in ms;
    * beyond: only the server validates them, without a further attempt by that schema for `backoff`, in ms; where they
    * are longer than `large`, in characters: 400. Of arguments longer than `large` only the first error is found.
+   * `quick`: arguments, and a schema without patterns, references and conditions, that are no longer are checked
+   * without a worker thread.
    */
-  argumentChecks: { time: 2_000, backoff: 60_000, large: 64 * 1024 }
+  argumentChecks: { time: 2_000, backoff: 60_000, large: 64 * 1024, quick: { args: 4 * 1024, schema: 16 * 1024 } }
 } as const

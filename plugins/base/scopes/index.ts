@@ -26,8 +26,11 @@ declare module 'fastify' {
     scope: ScopeName
     /** All routes, in the order of registration. */
     routeTable: RouteRow[]
-    /** The methods that a path takes; empty for a path without a route. */
-    methodsAt: (path: string) => string[]
+    /**
+     * The methods that a path takes; empty for a path without a route.
+     * @param isFixed only by routes without parameters
+     */
+    methodsAt: (path: string, isFixed?: boolean) => string[]
   }
   interface FastifyContextConfig { effect?: Effect }
 }
@@ -102,9 +105,9 @@ const patternOf = (url: string): RegExp => {
 export function methodsOf (
   table: ReadonlyArray<Readonly<Record<'method' | 'url' | 'scope', string>>>,
   isHidden: (scope: string) => boolean
-): (path: string) => string[] {
-  let patterns: Array<{ pattern: RegExp, methods: string[] }> | undefined
-  const compile = (): Array<{ pattern: RegExp, methods: string[] }> => {
+): (path: string, isFixed?: boolean) => string[] {
+  let patterns: Array<{ pattern: RegExp, isFixed: boolean, methods: string[] }> | undefined
+  const compile = (): NonNullable<typeof patterns> => {
     const byUrl = new Map<string, string[]>()
     for (const { method, url, scope } of table) {
       // MCP routes take PUT and PATCH only to say that they do not.
@@ -112,10 +115,11 @@ export function methodsOf (
           /^P(?:UT|ATCH)$/.test(method))) continue
       byUrl.set(url, [...byUrl.get(url) ?? [], method])
     }
-    return [...byUrl].map(([url, methods]) => ({ pattern: patternOf(url), methods }))
+    return [...byUrl].map(([url, methods]) => ({ pattern: patternOf(url), isFixed: !/[:*]/.test(url), methods }))
   }
-  return (path) => {
+  return (path, isFixed = false) => {
     patterns ??= compile()
-    return [...new Set(patterns.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods))].sort()
+    const matching = patterns.filter((each) => (each.isFixed || !isFixed) && each.pattern.test(path))
+    return [...new Set(matching.flatMap(({ methods }) => methods))].sort()
   }
 }

@@ -12,7 +12,7 @@ const retryDelay = 1_000
  * An event stream of a session, with event ids for `Last-Event-ID`. It may outlive its connection, and be resumed on
  * another.
  */
-export class Stream implements ReplyStream {
+class Stream implements ReplyStream {
   readonly number: number
   onResume: ((connection: EventStream) => void) | undefined
   readonly #replay: Replay

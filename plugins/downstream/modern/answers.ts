@@ -36,7 +36,7 @@ export async function identityOf (
   return createHash('sha256').update(JSON.stringify([provider, createdAt, owner, url, command])).digest('base64url')
 }
 
-const result = (text: string | Buffer): Outcome => ({ kind: 'result', parts: [text], status: 200 })
+const result = (text: string | Buffer): Outcome => ({ kind: 'result', text, status: 200 })
 
 export function answerer (gateway: Gateway, states: States): Answerer {
   const until = (): number => Date.now() + downstreamLimits.parked.time
@@ -100,7 +100,7 @@ export function checkAccepted (answersText: string): void {
  * @param seal seals the state for the retry
  * @returns the text of the result; undefined if the client cannot open URLs, or the error names none
  */
-export function elicitationOf (error: RpcError, exchange: ModernExchange, seal: () => string): string | undefined {
+function elicitationOf (error: RpcError, exchange: ModernExchange, seal: () => string): string | undefined {
   const { elicitation } = exchange.client.capabilities
   if (error.code !== code.urlElicitationRequired || !exchange.canSuspend) return undefined
   if (!isObject(elicitation) || elicitation.url === undefined) return undefined

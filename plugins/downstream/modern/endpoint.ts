@@ -261,7 +261,7 @@ export class ModernEndpoint implements Endpoint {
         call.exchange.end(known)
         call.forget()
       }
-      const { parts: [text = ''], status } = errorOutcome(known, call.exchange.client.capabilities)
+      const { text, status } = errorOutcome(known, call.exchange.client.capabilities)
       writeJson(raw, [errorText(idText, String(text))], status)
     }
   }

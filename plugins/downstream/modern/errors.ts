@@ -6,8 +6,8 @@ import { isModernCode, modernCode } from '../../../protocol/modern/envelope.ts'
 /** The answer to a request. */
 export interface Outcome {
   readonly kind: 'result' | 'error'
-  /** The text of `result` or `error`, in parts. */
-  readonly parts: ReadonlyArray<string | Buffer>
+  /** The text of `result` or `error`. */
+  readonly text: string | Buffer
   /** The HTTP status. */
   readonly status: number
 }
@@ -59,7 +59,7 @@ function unopened (text: string, { message }: RpcError, capabilities: ClientCapa
   return failed(missingCapabilities(message, openUrls).toText(), 400)
 }
 
-const failed = (text: string, status: number): Outcome => ({ kind: 'error', parts: [text], status })
+const failed = (text: string, status: number): Outcome => ({ kind: 'error', text, status })
 
 function ofUpstream (error: RpcError, capabilities: ClientCapabilities): RpcError {
   // The session of a modern server has translated some codes to `invalidRequest` already.

@@ -5,6 +5,7 @@ import { notificationText, type Response } from '../../../protocol/message.ts'
 import { maySuspend } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { memoryOfJson } from '../../base/body/index.ts'
+import { answerParts } from '../answer-parts.ts'
 import type { RequestOrigin } from '../exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
 import { isAsked } from './input-request.ts'
@@ -151,7 +152,7 @@ export class ModernExchange implements Exchange<View> {
   pause (): void {}
 
   /** Answers the waiting requests with `input_required`; the exchange goes on. @param text the text of the result */
-  suspend (text: string): void { this.#answer({ kind: 'result', parts: [text], status: 200 }) }
+  suspend (text: string): void { this.#answer({ kind: 'result', text, status: 200 }) }
 
   /** Answers the waiting requests with an outcome that arrived earlier. */
   deliver (outcome: Outcome): void { this.#answer(outcome) }
@@ -180,19 +181,15 @@ export class ModernExchange implements Exchange<View> {
     this.#over = true
     this.cancelled = error.message
     this.#parked?.finished(undefined)
-    this.#answer({ kind: 'error', parts: [error.toText()], status: 200 })
+    this.#answer({ kind: 'error', text: error.toText(), status: 200 })
     for (const run of this.#onCancel) run(error.message)
   }
 
-  #answer ({ kind, parts, status }: Outcome): void {
+  #answer ({ kind, text, status }: Outcome): void {
     const waiting = this.#waiting
     this.#waiting = []
     for (const { idText, reply } of waiting) {
-      const [only] = parts
-      const begin = `{"jsonrpc":"2.0","id":${idText},"${kind}":`
-      reply.finish(
-        parts.length === 1 && typeof only === 'string' ? [`${begin}${only}}`] : [begin, ...parts, '}'], status
-      )
+      reply.finish(answerParts(`{"jsonrpc":"2.0","id":${idText},"${kind}":`, text), status)
     }
   }
 }

@@ -157,10 +157,10 @@ export class ParkedCall<Exchange extends Parkable> {
       !(isOut && question.outlivesRequest && round === this.#round))
     // No client has a state of the call.
     if (!outcome || (this.#round === 0 && !this.#answered)) { this.forget(); return }
-    const size = outcome.parts.reduce((sum, part) => sum + (typeof part === 'string' ? memoryOf(part) : part.length), 0)
+    const size = typeof outcome.text === 'string' ? memoryOf(outcome.text) : outcome.text.length
     const tooLarge = new RpcError(code.internal, 'The answer is too large to be kept until it is fetched', 'limit')
     this.#outcome =
-      this.#holdRequest() && this.#hold(size) ? outcome : { kind: 'error', parts: [tooLarge.toText()], status: 200 }
+      this.#holdRequest() && this.#hold(size) ? outcome : { kind: 'error', text: tooLarge.toText(), status: 200 }
     if (this.#asked === undefined) this.#fetched()
   }
 

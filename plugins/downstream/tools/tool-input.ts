@@ -1,11 +1,11 @@
 import { isObject, memberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
 import { errors } from '../../base/errors/index.ts'
-import { fitArguments, shapeOf } from '../../base/json-schema/index.ts'
+import { fitArguments, quickCheck, type QuickCheck, shapeOf } from '../../base/json-schema/index.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
 /** Arguments as a tool takes them, and their JSON text. */
-export interface FitArguments { readonly args: Record<string, unknown>, readonly text: string }
+interface FitArguments { readonly args: Record<string, unknown>, readonly text: string }
 
 const byName = new WeakMap<Catalogue, ReadonlyMap<string, Item>>()
 const inputs = new WeakMap<Item, ToolInput>()
@@ -29,6 +29,8 @@ export class ToolInput {
   readonly #schema: unknown
   readonly #schemaText: string | undefined
   readonly #now: () => number
+  /** Absent where the schema is not simple enough; undefined: not known yet. */
+  #quick: { readonly check?: QuickCheck } | undefined
   /** Until when the schema is not tried, since it took too long. */
   #restsUntil = 0
 
@@ -60,6 +62,7 @@ export class ToolInput {
   async fit (given: Record<string, unknown>, owner: string): Promise<FitArguments> {
     const text = JSON.stringify(given)
     if (this.#schemaText === undefined || this.#now() < this.#restsUntil) return { args: given, text }
+    if (text.length <= baseLimits.argumentChecks.quick.args && this.#fitsAsGiven(given)) return { args: given, text }
     const answer = await fitArguments({ schema: this.#schemaText, args: text }, owner)
     if (answer === undefined) return this.#late(given, text)
     if (answer.problems.length > 0) {
@@ -69,6 +72,13 @@ export class ToolInput {
     return answer.args === text
       ? { args: given, text }
       : { args: JSON.parse(answer.args) as Record<string, unknown>, text: answer.args }
+  }
+
+  /** False also where it cannot be told at once. */
+  #fitsAsGiven (args: Record<string, unknown>): boolean {
+    const isShort = (this.#schemaText ?? '').length <= baseLimits.argumentChecks.quick.schema
+    this.#quick ??= { check: isShort ? quickCheck(this.#schema) : undefined }
+    return this.#quick.check?.(args) === true
   }
 
   /** @throws InvalidInput */

@@ -115,18 +115,9 @@ export class Tools {
   /**
    * Executes a tool on an open route. Arguments that do not fit its input schema never reach the server.
    * @returns the text of the tool's result, failed or not
-   * @throws as `call`; NoSuch does not tell a missing tool from one that is closed to the caller
+   * @throws as `call`; NoSuch does not tell what is missing from what is closed to the caller
    */
-  async open (caller: Caller, word: ToolWord, given: Given): Promise<string> {
-    try {
-      return await this.#open(caller, word, given)
-    } catch (error) {
-      // Names the tool as the route does, since it may have another name in the view.
-      throw error instanceof errors.NoSuch ? noSuch('tool', word.tool) : error
-    }
-  }
-
-  async #open (caller: Caller, { server, tool, name }: ToolWord, { search, body }: Given): Promise<string> {
+  async open (caller: Caller, { server, tool, name }: ToolWord, { search, body }: Given): Promise<string> {
     const query = fromQuery(search)
     const { group } = query
     // An argument of the tool with this name has precedence.
@@ -140,9 +131,16 @@ export class Tools {
       args ??= body === undefined ? query : fromBody(body, caller.hold)
       return args
     }
-    const exposed = this.#exposed(view, server, tool) ?? await this.#exposedLater(caller, view, server, tool, read)
-    const input = this.#inputOf(server, tool)
-    return withoutHop(await this.#fit(caller, view, server, input, exposed, read()))
+    const exposed = this.#exposed(view, server, tool)
+    const { providers } = this.#gateway.surface(view, sessionlessClient(view))
+    if (exposed === undefined && !providers.includes(server)) throw noSuch('server', server)
+    try {
+      const known = exposed ?? await this.#exposedLater(caller, view, server, tool, read)
+      return withoutHop(await this.#fit(caller, view, server, this.#inputOf(server, tool), known, read()))
+    } catch (error) {
+      // Names the tool as the route does, since it may have another name in the view.
+      throw error instanceof errors.NoSuch ? noSuch('tool', tool) : error
+    }
   }
 
   /** Ends the calls and sessions of callers that have lost their access. */
@@ -162,8 +160,10 @@ export class Tools {
   }
 
   #openView (principal: Principal, server: string, name: string | undefined, group: unknown): View {
-    if (typeof group === 'string') return this.#access.open(principal, { group }, 'tool')
-    return this.#access.open(principal, name === undefined ? { server } : { name }, 'tool')
+    if (typeof group === 'string') return this.#access.open(principal, { group }, 'group')
+    return name === undefined
+      ? this.#access.open(principal, { server }, 'server')
+      : this.#access.open(principal, { name }, 'group or server')
   }
 
   /** The input of a tool, by a name in the view. */
@@ -188,7 +188,6 @@ export class Tools {
   async #exposedLater (
     caller: Caller, view: View, server: string, tool: string, read: () => Record<string, unknown>
   ): Promise<string> {
-    if (!this.#gateway.surface(view, sessionlessClient(view)).providers.includes(server)) throw noSuch('tool', tool)
     const params = { name: tool, arguments: attempt(read) }
     const exposed = await this.#learnt(caller, view, server, params, () => this.#exposed(view, server, tool))
     if (exposed === undefined) throw noSuch('tool', tool)

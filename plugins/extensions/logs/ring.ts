@@ -31,8 +31,7 @@ const margin = 2_048
 /** Escape sequences of terminals (ECMA-48). */
 // eslint-disable-next-line no-control-regex
 const terminal = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g
-// eslint-disable-next-line no-control-regex
-const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g
+const controls = /[\p{Cc}\u2028\u2029]+/gu
 
 /** The newest lines of the log, in memory. Secrets are masked before an entry is kept. */
 export class LogRing {

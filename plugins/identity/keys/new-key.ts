@@ -12,7 +12,7 @@ type Users = ReadonlyMap<string, User>
 export const userScope: Scope = { kind: 'user', accessType: 'all', allowedGroups: [], allowedServers: [] }
 
 /** The scope of lists without an access type: only what they name. */
-export function accessOf (
+function accessOf (
   { allowedGroups, allowedServers }: Pick<Asked, 'allowedGroups' | 'allowedServers'>
 ): Scope['accessType'] {
   if (allowedServers === undefined || (allowedServers.length === 0 && (allowedGroups?.length ?? 0) > 0)) return 'groups'

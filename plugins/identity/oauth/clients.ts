@@ -8,8 +8,6 @@ import { readClientMetadata, type ClientMetadata } from './client-metadata.ts'
 import { checkChange, type ClientStatement, type IssuedClient, readStatement } from './client-statement.ts'
 import { allGrantTypes, type OAuthSettings } from './settings.ts'
 
-export type { OAuthClient as Client }
-
 /**
  * Notes a change that an admin made: in the audit log. `before` and `after` undefined: there was, or is, no such
  * client.

@@ -14,7 +14,7 @@ import { trustsPeer } from '../../base/config/index.ts'
 import { errors, noSuch, unanswered } from '../../base/errors/index.ts'
 import { rightsMarkOf, subjectOf } from '../users/account.ts'
 import {
-  type Account, accountOf, accountUser, issuerOf, issuerPath, parseAccountId, resourceName
+  accountOf, accountUser, issuerOf, issuerPath, type MarkedAccount, parseAccountId, resourceName
 } from './identifiers.ts'
 import { scopesIn } from './client-statement.ts'
 import { ClientRegistry } from './clients.ts'
@@ -248,7 +248,7 @@ function challengeOf (
  */
 async function rememberedConsent (
   { clients, consents }: OAuthPorts,
-  { username, mark }: Account,
+  { username, mark }: MarkedAccount,
   clientId: string
 ): Promise<Consent | undefined> {
   const client = await clients.find(clientId)

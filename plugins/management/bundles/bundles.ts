@@ -2,6 +2,7 @@ import { open, readFile, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import fp from 'fastify-plugin'
 import pLimit from 'p-limit'
+import { errorCode } from '../../../db/errors.ts'
 import { FolderError } from '../../../db/folder.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { mayEnter, type ProcessUser } from '../../../protocol/transports/started-process.ts'
@@ -13,7 +14,7 @@ import { type ArchiveEntry, ArchiveError } from './archive/archive.ts'
 import { cutSignature } from './archive/end.ts'
 import { readEntries } from './archive/entries.ts'
 import { extract } from './archive/extract.ts'
-import { BundleFolder, systemCodeOf } from './folder.ts'
+import { BundleFolder } from './folder.ts'
 import { bundleProblem, bundlesOf, launchOf, shownManifest } from './launch.ts'
 import { findCommand, readManifest } from './manifest.ts'
 import { type MultipartPart, receive } from './receive.ts'
@@ -175,7 +176,7 @@ async function unpack (archive: string, unpacked: string, signal: AbortSignal): 
 
 function toHttpError (error: unknown): unknown {
   if (error instanceof ArchiveError) return new errors.InvalidBundle(error.message)
-  const code = systemCodeOf(error)
+  const code = errorCode(error)
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new errors.StorageFull('the bundle was not stored. Free some space where DATA_DIR is, then upload it again')
   }

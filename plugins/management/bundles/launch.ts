@@ -28,7 +28,7 @@ const placeholder = /\$\{([^}]*)\}/g
 const optionKey = /^user_config\.(.+)$/
 
 /** The keys of the options that a text still needs, written `${user_config.<key>}`. */
-export const openOptions = (text: string): string[] =>
+const openOptions = (text: string): string[] =>
   [...text.matchAll(placeholder)].flatMap(([, name = '']) => optionKey.exec(name)?.[1] ?? [])
 
 /** The default of an option as it stands in a command line; undefined: it has none, or is a secret. */

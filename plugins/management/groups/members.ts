@@ -53,7 +53,7 @@ export function unlistedIn (member: GroupMember, catalogues: ReadonlyArray<Pick<
 }
 
 /** Whether a principal may see a member; an admin also sees members whose server is no longer configured. */
-export function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: GroupMember): boolean {
+function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: GroupMember): boolean {
   const server = snapshot.servers.get(name)
   return principal.isAdmin || (server !== undefined && canSee(principal, server, 'public'))
 }

@@ -11,7 +11,7 @@ import { Registry } from './registry.ts'
 import { Source } from './source.ts'
 
 /** The catalogue that the project ships. It is read once. */
-export class Market {
+class Market {
   readonly #servers: readonly MarketServer[]
 
   /** @param text the content of `assets/market/servers.json` @throws Error for a file that is not one */

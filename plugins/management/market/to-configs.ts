@@ -53,7 +53,7 @@ function attempt (
 const types = ['streamable-http', 'sse'] as const
 
 /** The config that connects to a remote. @throws Unusable with the reason why there is none */
-export function fromRemote (
+function fromRemote (
   { type: given, url, headers = [], variables = {} }: RegistryTransport, inputs: Inputs
 ): ServerConfig {
   const type = types.find((each) => each === given)
@@ -123,7 +123,7 @@ const others: Readonly<Record<string, string>> = {
 }
 
 /** The config that runs a package. @throws Unusable with the reason why there is none */
-export function fromPackage (given: Package, inputs: Inputs): ServerConfig {
+function fromPackage (given: Package, inputs: Inputs): ServerConfig {
   const { registryType, transport, runtimeArguments = [], packageArguments = [], environmentVariables = [] } = given
   const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
   if (!runner) {

@@ -69,7 +69,7 @@ interface ConnectionState {
 }
 
 /** The login that a server wants from the caller. `flow` undefined: it has no address yet. */
-export interface WantedLogin { readonly flow: { readonly url: string } | undefined }
+interface WantedLogin { readonly flow: { readonly url: string } | undefined }
 
 /**
  * A server's record. Secrets are masked for those who manage it, and absent for the others.

@@ -16,7 +16,7 @@ import {
 import type { Upstreams } from '../../upstream/index.ts'
 import { withoutMember } from '../groups/groups.ts'
 import { checkCount, checkMayRun, checkServerName, managed, sharedNameWarnings, visible } from '../checks.ts'
-import { additionsOf, batchOf, type BatchResult, type Outcome, type SentServers } from './add-many.ts'
+import { additionsOf, batchOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
 import {
   disabling, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toRecord
 } from './present.ts'
@@ -219,14 +219,14 @@ export class Servers {
   }
 
   /** Adds several servers in one commit. @returns the result of each, in their order */
-  async createMany (principal: Principal, servers: SentServers['servers']): Promise<Outcome[]> {
-    let outcomes: Outcome[] = []
+  async createMany (principal: Principal, servers: SentServers['servers']): Promise<AddOutcome[]> {
+    let outcomes: AddOutcome[] = []
     await this.#settings.change((snapshot) => {
       const additions = additionsOf(snapshot, principal, servers, this.#usersMayRun)
       outcomes = additions.outcomes
       return additions.changes
     }, principal)
-    return outcomes.map((outcome, at): Outcome => {
+    return outcomes.map((outcome, at): AddOutcome => {
       const config = servers[at]?.config
       const warnings = outcome.success && isObject(config) ? this.warnings(outcome.name, config) : []
       return warnings.length === 0 ? outcome : { ...outcome, message: warnings.join('. '), warnings }

@@ -29,7 +29,7 @@ const open: Readonly<Record<string, true | readonly string[]>> = {
 }
 
 /** The system configuration, as the management API reads and writes it. */
-export class System {
+class System {
   readonly #settings: Settings
   readonly #baseUrl: string | undefined
   readonly #warn: (sentence: string) => void
@@ -154,7 +154,7 @@ const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undef
  * @param shown the answer of a GET for `stored`: masks for secrets, defaults for absent values
  * @throws InvalidInput naming the key that is unknown, or whose value is invalid
  */
-export function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, path = ''): Json {
+function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, path = ''): Json {
   const next: Json = { ...stored }
   const members = membersOf(schema) ?? {}
   for (const [key, value] of Object.entries(sent)) {

@@ -38,7 +38,7 @@ export function portable (config: Readonly<Json>): Json {
 }
 
 /** The members of a config that the gateway knows and that `portable` leaves out. */
-export const leftOut = (config: Readonly<Json>): string[] => Object.keys(config).filter((name) => local.has(name))
+const leftOut = (config: Readonly<Json>): string[] => Object.keys(config).filter((name) => local.has(name))
 
 /** The variables that a config names in places where they are filled in. */
 export function referenced ({ env, headers, url, args, proxy, oauth, openapi }: Readonly<Json>): string[] {

@@ -31,7 +31,7 @@ interface ImportResult { data: Imported, message: string, warnings: string[], ou
 const nameOf = (member: string | GroupMember): string => typeof member === 'string' ? member : member.name
 
 /** Templates: servers and groups without owners and secrets, to be taken to another gateway. */
-export class Templates {
+class Templates {
   readonly #settings: Settings
   readonly #servers: Servers
   readonly #groups: Groups

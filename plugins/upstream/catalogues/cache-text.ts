@@ -12,23 +12,21 @@ const lineSize = 64 * 1024
 /** The last line. Without it a text is cut off. */
 const end = { isWhole: true }
 
-export interface Kept {
+export interface KeptCatalogues {
   /** Its catalogues were read from the same target. */
   readonly isSame: boolean
   readonly catalogues: readonly Catalogue[]
   readonly claims: KeptClaims | undefined
 }
 
-export const ownerOf = ({ owner = 'admin' }: ServerConfig): string => owner
+export const configOwner = ({ owner = 'admin' }: ServerConfig): string => owner
 
 /** Identifies the owner of lists and what they are read from: they outlive other changes of the config. */
-export const targetOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
-  sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, ownerOf(config)]))
+export const sourceIdOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
+  sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, configOwner(config)]))
 
 /** The beginning of the text of a server of this owner. */
 const headOf = (owner: string): string => `{"owner":${JSON.stringify(owner)},`
-/** The same, as versions wrote it that kept no claims. */
-const formerHeadOf = (target: string): string => `{"target":${JSON.stringify(target)},`
 
 /**
  * A server's catalogues, and its claims as far as they do not follow from these, as lines of JSON for the cache on
@@ -77,25 +75,21 @@ function * elementsText (elements: readonly unknown[]): Generator<string> {
  * @returns undefined when they were cached for a server of another owner
  * @throws SyntaxError when a line is not JSON, or the text is cut off; what reading it throws
  */
-export async function readKept (text: AsyncIterable<string>, target: string, owner: string): Promise<Kept | undefined> {
+export async function readKept (
+  text: AsyncIterable<string>, target: string, owner: string
+): Promise<KeptCatalogues | undefined> {
   const budget = new LoopBudget()
   let head: Record<string, unknown> | undefined
   const found: unknown[] = []
   let isWhole = false
   for await (const line of linesOf(text)) {
-    if (!head && !line.startsWith(headOf(owner)) && !line.startsWith(formerHeadOf(target))) return undefined
+    if (!head && !line.startsWith(headOf(owner))) return undefined
     const value = JSON.parse(line) as unknown
     await budget.pause()
     if (!isObject(value)) return undefined
-    if (!head) {
-      head = value
-      // Earlier versions kept all in one line.
-      if (!Array.isArray(value.catalogues)) continue
-      found.push(...value.catalogues)
-      isWhole = true
-    } else if (value.isWhole === true) {
-      isWhole = true
-    } else if (isObject(value.catalogue)) {
+    if (!head) head = value
+    else if (value.isWhole === true) isWhole = true
+    else if (isObject(value.catalogue)) {
       found.push({ ...value.catalogue, lists: Object.fromEntries(kinds.map((kind) => [kind, []])) })
     } else addItems(found.at(-1), value)
   }

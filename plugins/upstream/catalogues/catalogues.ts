@@ -5,7 +5,7 @@ import { sameCatalogue, type Catalogue, type ListingHistory, type ListKind } fro
 import { Claims, gatewayLimits } from '../../gateway/index.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { Slot } from '../links/slot.ts'
-import { cacheText, readKept, type Kept } from './cache-text.ts'
+import { cacheText, readKept, type KeptCatalogues } from './cache-text.ts'
 import { LeftOut } from '../notes.ts'
 import { readCatalogue, UndeclaredTools } from './read-catalogue.ts'
 import { type CatalogueAllowance, catalogueSize, fitting } from './shares.ts'
@@ -115,7 +115,7 @@ export class Catalogues {
   }
 
   async #restore (text: AsyncIterable<string>): Promise<void> {
-    let kept: Kept | undefined
+    let kept: KeptCatalogues | undefined
     try {
       kept = await readKept(text, this.#deps.target, this.#deps.owner)
     } catch {

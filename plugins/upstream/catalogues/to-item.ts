@@ -25,7 +25,7 @@ interface ItemNotes {
 const unseen = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
 
 /** Size beyond which only some members of an item are parsed, in characters. */
-export const largeItem = 16 * 1024
+const largeItem = 16 * 1024
 
 /** The members of a large item that `toItem` reads; of schemas only their `type`. */
 function lookedAt (text: string, key: string, kind: ListKind): Record<string, unknown> {
@@ -139,10 +139,10 @@ const compiled =
   Object.fromEntries(Object.entries(schemas).map(([kind, schema]) => [kind, TypeCompiler.Compile(schema)]))
 
 /** The members of an item of this kind that are checked. */
-export const checkedMembers = (kind: ListKind): readonly string[] => Object.keys(schemas[kind].properties)
+const checkedMembers = (kind: ListKind): readonly string[] => Object.keys(schemas[kind].properties)
 
 /** What is wrong with an item, as a clause; undefined: nothing. @param item its `checkedMembers`; more may be there */
-export function itemProblem (kind: ListKind, item: Readonly<Record<string, unknown>>): string | undefined {
+function itemProblem (kind: ListKind, item: Readonly<Record<string, unknown>>): string | undefined {
   if (compiled[kind]?.Check(item) === true) return undefined
   const { path, message } = problemOf(schemas[kind], item) ?? { path: '', message: 'it is not valid' }
   return path === '' ? message : `${JSON.stringify(path)}: ${message}`

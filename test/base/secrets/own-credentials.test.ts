@@ -13,6 +13,7 @@ import { restApi, type RestApi } from '../../fakes/rest-api.ts'
 import { appFor } from '../../helpers/app.ts'
 import { send, Session, within } from '../../helpers/client.ts'
 import { bearerKey, until } from '../../helpers/hub.ts'
+import { modernRequest } from '../../helpers/modern-request.ts'
 import { admin, password, World } from '../../helpers/oauth-world.ts'
 
 const hex = 'a1b2c3d4'.repeat(8)
@@ -168,32 +169,12 @@ async function reached (t: Parameters<typeof appFor>[0], lines: string[] = []): 
 test('no header brings one to a server: by MCP of both eras, over plain HTTP, to an API', async (t) => {
   const { world, upstream, api, secrets } = await reached(t)
   const { key } = secrets
-  const version = '2026-07-28'
   const legacy = await Session.open(`${world.base}/mcp`, { key })
   const asks: Record<string, (headers: Record<string, string>) => Promise<unknown>> = {
     'a legacy client': async (headers) =>
       await legacy.post({ jsonrpc: '2.0', id: Math.random(), method: 'tools/call', params: { name: 'files-echo', arguments: {} } }, headers),
-    'a modern client': async (headers) => await send(`${world.base}/mcp`, {
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        authorization: `Bearer ${key}`,
-        'mcp-protocol-version': version,
-        'mcp-method': 'tools/call',
-        'mcp-name': 'files-echo',
-        ...headers
-      },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/call',
-        params: {
-          name: 'files-echo',
-          arguments: {},
-          _meta: { 'io.modelcontextprotocol/protocolVersion': version, 'io.modelcontextprotocol/clientCapabilities': {} }
-        }
-      })
-    }),
+    'a modern client': async (headers) =>
+      await send(`${world.base}/mcp`, modernRequest('tools/call', { key, headers, params: { name: 'files-echo', arguments: {} } })),
     'plain HTTP': async (headers) => await world.ask('POST', '/api/tools/files/echo', {}, headers),
     'an API, over plain HTTP': async (headers) => await world.ask('POST', '/api/tools/rest/x', {}, headers),
     'an API, by MCP': async (headers) =>

@@ -2,26 +2,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { open, Session, within, type Stream } from '../../helpers/client.ts'
+import { modernRequest } from '../../helpers/modern-request.ts'
 import type { Person } from '../../helpers/oauth.ts'
 import { admin, alice, startServers, startWorld, type Json, type World } from '../../helpers/oauth-world.ts'
 
 /** The two streams that hear of changes: a legacy session's, and a modern subscription. */
 async function listen (world: World, token: string): Promise<Array<[string, Stream]>> {
   const session = await Session.open(`${world.base}/mcp`, { key: token })
-  const version = '2026-07-28'
-  const subscription = await open(`${world.base}/mcp`, {
-    key: token,
-    headers: { 'mcp-protocol-version': version, 'mcp-method': 'subscriptions/listen' },
-    body: {
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'subscriptions/listen',
-      params: {
-        notifications: { toolsListChanged: true },
-        _meta: { 'io.modelcontextprotocol/protocolVersion': version, 'io.modelcontextprotocol/clientCapabilities': {} }
-      }
-    }
-  })
+  const params = { notifications: { toolsListChanged: true } }
+  const subscription = await open(`${world.base}/mcp`, modernRequest('subscriptions/listen', { key: token, params }))
   await subscription.wait(() => true)
   return [['the stream of a session', await session.listen()], ['a subscription', subscription]]
 }

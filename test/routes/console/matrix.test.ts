@@ -16,12 +16,21 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'POST /console/welcome': { nobody: 403, alice: 403, admin: 403, 'admin, read-only': 403 },
   // Without a login elsewhere.
   'GET /console/login/social': { nobody: 401, alice: 401, admin: 401, 'admin, read-only': 401 },
-  'POST /console/login': { nobody: 401, alice: 401, admin: 401, 'admin, read-only': 401 }
+  'POST /console/login': { nobody: 401, alice: 401, admin: 401, 'admin, read-only': 401 },
+  // Without a server, a name, a password.
+  'POST /console/keys/new': { alice: 400, admin: 400 },
+  'POST /console/add-a-server': { alice: 400, admin: 400 },
+  'POST /console/groups/new': { alice: 400, admin: 400 },
+  'POST /console/groups/:id': { alice: 400, admin: 400 },
+  'POST /console/add-a-user': { admin: 400 },
+  // The server is off, and lists none.
+  'GET /console/servers/:name/tools/:tool': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'POST /console/servers/:name/tools/:tool': { alice: 404, admin: 404, 'admin, read-only': 404 }
 }
 
-/** The server and the key are alice's own. */
+/** The server, the key and the group are alice's own. */
 const addressOf = (url: string): string =>
-  url.replace('/console', '').replace(':name', 'hers').replace(':id', key.id).replace('*', 'none.js')
+  url.replace('/console', '').replace(':name', 'hers').replace(':id', key.id).replace(':username', 'bob').replace('*', 'none.js')
 
 /** Pages come before forms, and what ends something comes last. */
 const rank = ({ method, url }: RouteRow): number =>
@@ -37,7 +46,8 @@ function expected ({ method, scope, effect }: RouteRow, who: Who): 'shown' | num
 
 void test('every page and form of the console, asked by everybody', async (t) => {
   const settings = {
-    users: [admin, alice],
+    users: [admin, alice, { ...alice, username: 'bob' }],
+    groups: [{ id: key.id, name: 'all-of-hers', servers: ['hers'], owner: 'alice' }],
     bearerKeys: [{ ...key, kind: 'user', owner: 'alice' }],
     mcpServers: {
       hers: { url: 'http://127.0.0.1:9/mcp', enabled: false, owner: 'alice' },

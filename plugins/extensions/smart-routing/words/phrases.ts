@@ -44,3 +44,15 @@ export function particlesOf (words: readonly string[], at: number): { english?: 
   }
   return found
 }
+
+/** Where words stand one after the other, apart from those that say nothing. */
+export function placesOf (
+  sought: readonly string[], words: ReadonlyArray<string | undefined>, from: number
+): number[] | undefined {
+  const places: number[] = []
+  for (let at = from; at < words.length && places.length < sought.length; at++) {
+    if (words[at] === sought[places.length]) places.push(at)
+    else if (words[at] !== undefined) return undefined
+  }
+  return places.length === sought.length ? places : undefined
+}

@@ -28,7 +28,7 @@ interface CompileOptions extends ToolLimits {
 }
 
 /** A description with a tool, as JSON text, for each operation. */
-export type Compiled = Omit<CompiledDescription, 'pages'> & { tools: string[] }
+type Compiled = Omit<CompiledDescription, 'pages'> & { tools: string[] }
 
 /**
  * Compiles a description into tools and plans. An operation that cannot be served is left out with a warning; the

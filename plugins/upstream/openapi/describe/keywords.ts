@@ -109,7 +109,7 @@ export const dropsPattern = (patternProperties: unknown): boolean =>
 /**
  * Whether the conversion drops a constraint of a schema, because its value is not valid. Subschemas are not examined.
  */
-export function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
+function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
   const { type, enum: values, pattern, patternProperties } = schema
   if (dropsPattern(patternProperties) || (pattern !== undefined && toPattern(pattern) === undefined)) return true
   if (type !== undefined && type !== 'file' && ![type].flat().every(isType)) return true

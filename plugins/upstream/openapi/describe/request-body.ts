@@ -220,7 +220,7 @@ const conditionalKeywords = [
  * The properties of an object schema, with those of its `allOf`, and without those that are `readOnly`.
  * @returns undefined for a schema that is not an object's, or that a list of properties does not describe in whole
  */
-export function schemaMembers (schema: unknown, refs: References, depth = 0): Members | undefined {
+function schemaMembers (schema: unknown, refs: References, depth = 0): Members | undefined {
   const object = refs.resolveObject(schema)
   if (!object || depth > maxDepth) return undefined
   const { type, properties, required, additionalProperties, allOf } = object
