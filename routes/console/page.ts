@@ -97,7 +97,9 @@ export function endpointOf ({ settings, config }: FastifyInstance, { protocol, h
 }
 
 /** What a list shows that is searched: those of which a text holds the words, in any case. */
-export const found = <Item>(items: readonly Item[], words: string, textsOf: (item: Item) => readonly unknown[]): Item[] => {
+export const found = <Item>(
+  items: readonly Item[], words: string, textsOf: (item: Item) => readonly unknown[]
+): Item[] => {
   const sought = words.trim().toLowerCase()
   return sought === ''
     ? [...items]
@@ -105,7 +107,8 @@ export const found = <Item>(items: readonly Item[], words: string, textsOf: (ite
 }
 
 /** A field of a form as a list. */
-export const listOf = (field: string | string[] | undefined): string[] => [field ?? []].flat().filter((each) => each !== '')
+export const listOf = (field: string | string[] | undefined): string[] =>
+  [field ?? []].flat().filter((each) => each !== '')
 
 /** A field of a form as one text. */
 export const textOf = (field: string | string[] | undefined): string => [field ?? ''].flat()[0] ?? ''

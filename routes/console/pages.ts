@@ -2,13 +2,19 @@ import type { FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 import addAServer from './add-a-server.ts'
+import audit from './audit.ts'
+import calls from './calls.ts'
+import groups from './groups.ts'
 import keys from './keys.ts'
 import live from './live.ts'
+import logs from './logs.ts'
 import overview from './overview.ts'
 import servers from './servers.ts'
 import signingIn from './signing-in.ts'
 import signingOut from './signing-out.ts'
 import theme from './theme.ts'
+import tool from './tool.ts'
+import users from './users.ts'
 import welcome from './welcome.ts'
 
 /**
@@ -37,8 +43,21 @@ const signedIn: FastifyPluginAsync = async (app) => {
   app.get('/', { config: { effect: 'read' } }, async (_request, reply) => await reply.redirect(`${base}/overview`, 303))
   await app.register(overview)
   await app.register(servers)
+  await app.register(tool)
   await app.register(addAServer)
+  await app.register(groups)
   await app.register(keys)
+  await app.register(forAdmins)
+  await app.register(calls)
   await app.register(live)
   await app.register(signingOut)
+}
+
+/** Scope `console-admin`: for others, there is nothing at these addresses, as in the API. */
+const forAdmins: FastifyPluginAsync = async (app) => {
+  enterScope(app, 'console-admin')
+  app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin !== true) throw new errors.NotFound() })
+  await app.register(users)
+  await app.register(logs)
+  await app.register(audit)
 }

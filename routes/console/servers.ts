@@ -179,6 +179,7 @@ function itemsOf (server: ServerRecord, { query, request }: Pick<Visit, 'query' 
         isEnabled: enabled,
         isOverridden: overridden,
         ...kind === 'tools' && { tokens: Math.ceil(JSON.stringify(item).length / 4) },
+        ...kind === 'tools' && { href: `${request.url.split('?', 1)[0] ?? ''}/tools/${encodeURIComponent(name)}` },
         ...inputSchema !== undefined && { schema: JSON.stringify(inputSchema, undefined, 2) }
       }
     })

@@ -43,11 +43,11 @@ export class ApiClient {
 
   /**
    * @param path below `/api`, with the query
-   * @param body a JSON value
+   * @param body a JSON value, or its text, in which numbers keep all digits
    * @throws ApiError, Unauthorized when the account is gone
    */
   async ask (
-    { principal, host, ip }: FastifyRequest, method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object
+    { principal, host, ip }: FastifyRequest, method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object | string
   ): Promise<ApiAnswer> {
     const { auth, config, users } = this.#outer
     const user = users.get(principal?.username ?? '')
@@ -61,7 +61,7 @@ export class ApiClient {
         ...body === undefined ? {} : { 'content-type': 'application/json' }
       },
       remoteAddress: ip,
-      ...body === undefined ? {} : { payload: JSON.stringify(body) }
+      ...body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) }
     }
     const { statusCode, payload, headers } = await this.#outer.inject(request)
     const answer: unknown = payload === '' ? {} : JSON.parse(payload)

@@ -28,7 +28,17 @@ export class ListCosts {
 
   /** The list of the global route, as a principal gets it. @param presentation `search`: through `$smart` */
   of (principal: Principal, presentation: PresentationName = 'merged'): ListCost {
-    const surface = this.#gateway.surface(makeView(principal, { kind: 'global' }, presentation), plainClient)
+    return this.#costOf(this.#gateway.surface(makeView(principal, { kind: 'global' }, presentation), plainClient))
+  }
+
+  /** The list of a group's route, with the names in it. */
+  ofGroup (principal: Principal, { id, name }: { id: string, name: string }): ListCost & { names: string[] } {
+    const view = makeView(principal, { kind: 'group', id, name }, 'merged')
+    const surface = this.#gateway.surface(view, plainClient)
+    return { ...this.#costOf(surface), names: [...surface.parts.tools.targets.keys()] }
+  }
+
+  #costOf (surface: Surface): ListCost {
     const known = this.#known.get(surface) ?? costOf(surface)
     this.#known.set(surface, known)
     return known

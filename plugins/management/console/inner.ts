@@ -18,6 +18,8 @@ import { findAssets } from './assets.ts'
 import { ListCosts } from './costs.ts'
 import { cookies, isTheme, keepTheme, leaveNotice, type Notice } from './cookies.ts'
 import { isRefresh, LiveStreams, type Watch } from './live.ts'
+import { SchemaForm } from './forms/schema-form.ts'
+import { blocksOf } from './forms/result.ts'
 import { readPasted } from './pasted/pasted.ts'
 import { loadTemplates, type NavPage, Renderer } from './render.ts'
 import { Sessions, type SignedIn } from './sessions.ts'
@@ -41,6 +43,10 @@ export interface ConsoleKit {
   readonly costs: ListCosts
   /** Finds the servers in a text of any kind. @throws InvalidInput */
   readonly readPasted: typeof readPasted
+  /** A form for the arguments of a tool. @param schema as a server wrote it */
+  readonly formOf: (schema: unknown) => SchemaForm
+  /** The result of a call, in the parts that a page shows. */
+  readonly blocksOf: typeof blocksOf
   /** What the pages that are told of changes show, by page. Routes add theirs. */
   readonly watches: Map<string, Watch>
   /** The pages of the navigation, in its order. Routes add theirs. */
@@ -126,6 +132,8 @@ export async function makeInner (
     live,
     costs: new ListCosts(outer.gateway),
     readPasted,
+    formOf: (schema) => new SchemaForm(schema),
+    blocksOf,
     watches: new Map(),
     api: new ApiClient(outer),
     renderer: new Renderer(await loadTemplates(), { base, version, readonly, assets: names, nav }),

@@ -17,13 +17,20 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   // Without a login elsewhere.
   'GET /console/login/social': { nobody: 401, alice: 401, admin: 401, 'admin, read-only': 401 },
   'POST /console/login': { nobody: 401, alice: 401, admin: 401, 'admin, read-only': 401 },
-  // Without a server.
-  'POST /console/add-a-server': { alice: 400, admin: 400 }
+  // Without a server, a name, a password.
+  'POST /console/keys/new': { alice: 400, admin: 400 },
+  'POST /console/add-a-server': { alice: 400, admin: 400 },
+  'POST /console/groups/new': { alice: 400, admin: 400 },
+  'POST /console/groups/:id': { alice: 400, admin: 400 },
+  'POST /console/add-a-user': { admin: 400 },
+  // The server is off, and lists none.
+  'GET /console/servers/:name/tools/:tool': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'POST /console/servers/:name/tools/:tool': { alice: 404, admin: 404, 'admin, read-only': 404 }
 }
 
-/** The server and the key are alice's own. */
+/** The server, the key and the group are alice's own. */
 const addressOf = (url: string): string =>
-  url.replace('/console', '').replace(':name', 'hers').replace(':id', key.id).replace('*', 'none.js')
+  url.replace('/console', '').replace(':name', 'hers').replace(':id', key.id).replace(':username', 'bob').replace('*', 'none.js')
 
 /** Pages come before forms, and what ends something comes last. */
 const rank = ({ method, url }: RouteRow): number =>
@@ -39,7 +46,8 @@ function expected ({ method, scope, effect }: RouteRow, who: Who): 'shown' | num
 
 void test('every page and form of the console, asked by everybody', async (t) => {
   const settings = {
-    users: [admin, alice],
+    users: [admin, alice, { ...alice, username: 'bob' }],
+    groups: [{ id: key.id, name: 'all-of-hers', servers: ['hers'], owner: 'alice' }],
     bearerKeys: [{ ...key, kind: 'user', owner: 'alice' }],
     mcpServers: {
       hers: { url: 'http://127.0.0.1:9/mcp', enabled: false, owner: 'alice' },
@@ -71,8 +79,8 @@ void test('every page and form of the console, asked by everybody', async (t) =>
         ? await browser.get(path)
         : await browser.send(path, { _csrf: csrf, enabled: 'false', kind: 'tools', key: 'none' })
       const wanted = exceptions[`${row.method} ${row.url}`]?.[who] ?? expected(row, who)
-      // A stream of no page, and an item of no server, are not there.
-      const isThere = [200, 303].includes(answer.status) || isStream || row.url.endsWith('/items')
+      // A form with too little in it comes back; a stream of no page, and an item of no server, are not there.
+      const isThere = [200, 303, 400].includes(answer.status) || isStream || row.url.endsWith('/items')
       if (wanted === 'shown' ? !isThere || answer.location.startsWith('/console/login?') : answer.status !== wanted) {
         wrong.push(`${who}: ${row.method} ${row.url}: ${answer.status} ${answer.location}, and not ${wanted}`)
       }
