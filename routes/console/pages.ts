@@ -3,15 +3,20 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 import addAServer from './add-a-server.ts'
 import audit from './audit.ts'
+import backup from './backup.ts'
+import { builtIns, changeBuiltIns } from './built-ins.ts'
 import calls from './calls.ts'
 import groups from './groups.ts'
 import keys from './keys.ts'
 import live from './live.ts'
 import logs from './logs.ts'
+import { changeOAuth, oauth } from './oauth.ts'
 import overview from './overview.ts'
 import servers from './servers.ts'
+import settings from './settings.ts'
 import signingIn from './signing-in.ts'
 import signingOut from './signing-out.ts'
+import templates from './templates.ts'
 import theme from './theme.ts'
 import tool from './tool.ts'
 import users from './users.ts'
@@ -47,6 +52,9 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(addAServer)
   await app.register(groups)
   await app.register(keys)
+  await app.register(oauth)
+  await app.register(builtIns)
+  await app.register(templates)
   await app.register(forAdmins)
   await app.register(calls)
   await app.register(live)
@@ -60,4 +68,8 @@ const forAdmins: FastifyPluginAsync = async (app) => {
   await app.register(users)
   await app.register(logs)
   await app.register(audit)
+  await app.register(changeOAuth)
+  await app.register(changeBuiltIns)
+  await app.register(settings)
+  await app.register(backup)
 }
