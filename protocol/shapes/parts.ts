@@ -1,4 +1,4 @@
-import { listOf, mend } from '../mending.ts'
+import { parseIndexedList, mend } from '../mending.ts'
 import type { Shape } from './shape.ts'
 
 export const value: Shape = {}
@@ -25,7 +25,7 @@ export const checkedList = (element: Shape, single: (text: string) => string | u
   const shape: Shape = { type: 'list', element }
   const coerce = (text: string): string | undefined => {
     const one = single(text)
-    const list = listOf(text) ?? (one === undefined ? undefined : `[${one}]`)
+    const list = parseIndexedList(text) ?? (one === undefined ? undefined : `[${one}]`)
     return list === undefined ? undefined : mend(list, shape, true).text
   }
   return { ...shape, coerce }
