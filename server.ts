@@ -11,7 +11,8 @@ import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { packageVersion } from './package.ts'
 import {
-  commandLine, explainListenError, findChildUser, firstStartText, FirstStartNotice, nextStepsText, isLoopback, type LocalAccess,
+  commandLine, explainListenError, findChildUser, firstStartText, FirstStartNotice, nextStepsText, isLoopback,
+  type LocalAccess,
   localUrl, newLocalToken, readEnvironment, removeLocalAccess, shellQuote, storageLocation, writeLocalAccess
 } from './plugins/base/config/index.ts'
 import { logOutput, lostTerminals } from './plugins/extensions/index.ts'

@@ -11,7 +11,8 @@ export type ServerCapabilities = Capabilities
 const inputCapabilities = ['sampling', 'elicitation', 'roots'] as const
 
 /** Whether a client declares at least one of them. */
-export const acceptsQuestions = (client: ClientCapabilities): boolean => inputCapabilities.some((name) => isObject(client[name]))
+export const acceptsQuestions = (client: ClientCapabilities): boolean =>
+  inputCapabilities.some((name) => isObject(client[name]))
 
 /** A request of a server to a client. */
 export interface ServerRequest { readonly method: string, readonly params: Readonly<Record<string, unknown>> }

@@ -120,7 +120,9 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
       if (code <= SPACE) code = text.charCodeAt(at = skipSpace(text, at))
       if (depth === 0) {
         if (at < text.length) fail(at)
-        return { kind, members, size: outermostSize, hasGaps, values, containers, memberCount, largestObject: mostMembers }
+        return {
+          kind, members, size: outermostSize, hasGaps, values, containers, memberCount, largestObject: mostMembers
+        }
       }
       at++
       if (code === COMMA) {

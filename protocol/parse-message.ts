@@ -1,6 +1,7 @@
 import { code, RpcError } from './errors.ts'
 import {
-  countMembers, elementsOf, isDeeperThan, isObject, memberOf, membersOf, withMembers, withoutDuplicateMembers, type Member
+  countMembers, elementsOf, isDeeperThan, isObject, memberOf, membersOf, withMembers, withoutDuplicateMembers,
+  type Member
 } from './json.ts'
 import { scanJson, JsonTooDeep } from './json-scanner.ts'
 import { guardedNames, withoutLookalikes } from './lookalikes.ts'
@@ -252,7 +253,9 @@ function paramsOf (params: unknown, isServers: boolean): Record<string, unknown>
 function normalizeParams (method: string, params: Record<string, unknown>, paramsText: string, size: number): string {
   const hasRepeats = size > Object.keys(params).length
   const isOutermost = guardedNames(method).remove(params)
-  const text = withoutLookalikes(method, params, hasRepeats ? withoutDuplicateMembers(paramsText) : paramsText, isOutermost)
+  const text = withoutLookalikes(
+    method, params, hasRepeats ? withoutDuplicateMembers(paramsText) : paramsText, isOutermost
+  )
   const { ref } = params
   if (!isObject(ref)) return text
   const refText = memberOf(text, 'ref') ?? '{}'

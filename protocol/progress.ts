@@ -34,7 +34,9 @@ export function outgoingParams (
   const meta = params._meta
   if (isObject(meta) && meta.progressToken !== undefined) {
     const own = meta.progressToken === null ? undefined : String(token)
-    return withMembers(paramsText, { ...changes, _meta: withToken(changes._meta ?? memberOf(paramsText, '_meta'), own) })
+    return withMembers(
+      paramsText, { ...changes, _meta: withToken(changes._meta ?? memberOf(paramsText, '_meta'), own) }
+    )
   }
   return Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
 }

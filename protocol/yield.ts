@@ -20,7 +20,8 @@ export class LoopBudget {
 }
 
 /** The total length of several chunks, in bytes. */
-export const totalLength = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, { length }) => sum + length, 0)
+export const totalLength = (chunks: readonly Uint8Array[]): number =>
+  chunks.reduce((sum, { length }) => sum + length, 0)
 
 /**
  * Encodes a long text as UTF-8 without blocking the event loop. In chunks, since one character beyond Latin-1 slows

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ownerOf } from '../plugins/settings/index.ts'
-import { parseSize, collectBodyText, unmeasuredReservationOf, reserveBodyMemory, readJsonBody, valueReservationOf } from '../plugins/base/body/index.ts'
+import {
+  parseSize, collectBodyText, unmeasuredReservationOf, reserveBodyMemory, readJsonBody, valueReservationOf
+} from '../plugins/base/body/index.ts'
 import { ownerOfAddress } from '../plugins/base/limits/index.ts'
 import type {} from './api/principal.ts'
 import type {} from './mcp/request.ts'

@@ -6,7 +6,9 @@ import { ownerOf, type Principal } from '../plugins/settings/index.ts'
 /** The caller of a request that runs something. It is `gone` when the connection closes before the answer. */
 export function callerOf (request: FastifyRequest, reply: FastifyReply, principal: Principal): HttpCaller {
   const hold = reserveUntilClosed(reply.raw, ownerOf(principal, request.ip))
-  return { principal, headers: request.headers, address: request.ip, disconnect: disconnectOf(reply), reserveMemory: hold }
+  return {
+    principal, headers: request.headers, address: request.ip, disconnect: disconnectOf(reply), reserveMemory: hold
+  }
 }
 
 /** The envelope of what was run. The data stay the text that they are. @param data JSON */

@@ -1,5 +1,7 @@
 import { code, RpcError } from '../../protocol/errors.ts'
-import { type Client, type Exchange, type RequestHeaders, type Question, withoutHeaders } from '../../protocol/exchange.ts'
+import {
+  type Client, type Exchange, type RequestHeaders, type Question, withoutHeaders
+} from '../../protocol/exchange.ts'
 import { passesLogLevel } from '../../protocol/listener.ts'
 import { errorText, notificationText, type Request, type Response } from '../../protocol/message.ts'
 import type { View } from '../settings/index.ts'

@@ -68,12 +68,15 @@ export function unlistedHiddenTest (hidden: HiddenResources, uri: string): (serv
   // In `/a//../b`, a server may resolve the dots before or after it joins the slashes.
   const spellings = new Set([spelling, normalizePath(spelling), normalizePath(normalizeUri(normalizePath(uri)))])
   return (server) =>
-    [...spellings].some((each) => isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.files, server, each))
+    [...spellings].some((each) =>
+      isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.files, server, each))
 }
 
 export const hasHidden = ({ keys, byAdmins }: HiddenResources): boolean => keys.size > 0 || byAdmins.size > 0
 
-const isHiddenAt = ({ users }: HiddenResources, { keys, byAdmins }: HiddenResources['files'], server: string, spelling: string): boolean =>
+const isHiddenAt = (
+  { users }: HiddenResources, { keys, byAdmins }: HiddenResources['files'], server: string, spelling: string
+): boolean =>
   keys.has(keyIn(server, spelling)) || (byAdmins.has(spelling) && users.has(server))
 
 /**

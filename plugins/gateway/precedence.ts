@@ -183,7 +183,9 @@ function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<
 }
 
 /** Whether an earlier section has precedence over a later one that lists, or might list, the same item. */
-function hasPrecedence (earlier: Claimant, earlierKey: string, later: Claimant, laterKey: string, kind: ListKind): boolean {
+function hasPrecedence (
+  earlier: Claimant, earlierKey: string, later: Claimant, laterKey: string, kind: ListKind
+): boolean {
   const first = earlier.claims.firstListing(kind, earlierKey)
   if (first === undefined) return false
   if (first.isInitial || earlier.section.ofAdmin !== later.section.ofAdmin) return true

@@ -54,7 +54,9 @@ export class ItemResolver {
   }
 
   /** The name under which a view shows an item of a provider; undefined when it does not. */
-  exposedName (view: View, surface: Surface, kind: 'tools' | 'prompts', provider: string, key: string): string | undefined {
+  exposedName (
+    view: View, surface: Surface, kind: 'tools' | 'prompts', provider: string, key: string
+  ): string | undefined {
     const { targets } = surface.parts[kind]
     if (view.presentation === 'raw') return targets.get(key)?.provider === provider ? key : undefined
     for (const [name, target] of targets) if (target.provider === provider && target.key === key) return name

@@ -5,7 +5,9 @@ import {
 import { isModernVersion } from '../../protocol/modern/envelope.ts'
 import { itemOtherName, nameAfter, prefixesOf, prefixOf, writtenPrefixOf } from '../settings/index.ts'
 import { ListResult, type ListEntry } from './list.ts'
-import { collectHidden, hasHidden, isListedHidden, unlistedHiddenTest, type HiddenResources } from './hidden-resources.ts'
+import {
+  collectHidden, hasHidden, isListedHidden, unlistedHiddenTest, type HiddenResources
+} from './hidden-resources.ts'
 import { Precedence } from './precedence.ts'
 import { showItem, type Section, type SectionItem, type Target } from './section.ts'
 import { adminsTemplates, mergedTemplates, uriOwnerLookup, rawTemplates, reservationTest } from './surface-templates.ts'
@@ -226,7 +228,8 @@ function mergedInstructions (sections: readonly Section[]): string | undefined {
  */
 export function isHidden ({ parts, hidden, ownerOf }: Surface, server: string, uri: string): boolean {
   const isListed = parts.resources.targets.get(uri)?.provider === server
-  const isServersOff = (): boolean => isListed ? isListedHidden(hidden, server, uri) : unlistedHiddenTest(hidden, uri)(server)
+  const isServersOff = (): boolean =>
+    isListed ? isListedHidden(hidden, server, uri) : unlistedHiddenTest(hidden, uri)(server)
   if (hasHidden(hidden) && (uri.length > maxUriLength || isServersOff())) return true
   return (ownerOf(uri) ?? server) !== server
 }

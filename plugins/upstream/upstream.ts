@@ -160,7 +160,9 @@ export class Upstream implements Provider {
   }
 
   /** Whether only the gateway's link lacks a login: a user's link is opened with the login of that user. */
-  get #waitsForUsers (): boolean { return this.status === 'oauth_required' && this.login?.deps.target.isPerUser === true }
+  get #waitsForUsers (): boolean {
+    return this.status === 'oauth_required' && this.login?.deps.target.isPerUser === true
+  }
 
   /** The slots whose links use the login of a holder. */
   #slotsOf (holder: string): Slot[] {
@@ -229,7 +231,9 @@ export class Upstream implements Provider {
     const { client, method } = exchange
     const passed = this.#passes ? this.#placement.passed(exchange.headers) : undefined
     // A request about a task goes to the link on which the task runs.
-    const taskSlot = method.startsWith('tasks/') ? this.#placement.slotOfTask(exchange.params.taskId, client) : undefined
+    const taskSlot = method.startsWith('tasks/')
+      ? this.#placement.slotOfTask(exchange.params.taskId, client)
+      : undefined
     const slot = taskSlot ?? this.#placement.slotFor(client, passed)
     const { timeout = this.#deps.connecting.requestTimeout, resetTimeoutOnProgress = true, maxTotalTimeout } =
       this.config.options ?? {}

@@ -242,7 +242,8 @@ export class Upstreams implements ProviderSource {
           if (!isSucceeded) this.#shares.setHeldSize(name, userOf(config), size)
         },
         // The lists of another URL of the same server are always new.
-        waitTime: (isFirst) => isFirst && userOf(config) === undefined ? 0 : this.#shares.waitTime(name, userOf(config)),
+        waitTime: (isFirst) =>
+          isFirst && userOf(config) === undefined ? 0 : this.#shares.waitTime(name, userOf(config)),
         recordRead: (size) => { this.#shares.recordRead(name, userOf(config), size) },
         store: (text) => {
           // The lists of a removed server are removed with it, and never shown for another server of its name.

@@ -10,7 +10,9 @@ import { progressTokenOf, restoreProgressToken } from '../progress.ts'
 import { Table } from '../table.ts'
 import { detachedCopy, largeText } from '../text.ts'
 import type { Transport } from '../transports/transport.ts'
-import type { ClientIdentity, MessageOrigin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
+import type {
+  ClientIdentity, MessageOrigin, ServerIdentity, SessionHandlers, UpstreamSession
+} from '../upstream-session.ts'
 import { legacyParams } from './outgoing.ts'
 import { isLegacyVersion, latestLegacyVersion } from './versions.ts'
 
@@ -22,7 +24,9 @@ const sessionCheckTimeout = 10_000
  * itself.
  */
 export class LegacyUpstreamSession implements UpstreamSession {
-  identity: ServerIdentity = { version: latestLegacyVersion, capabilities: {}, serverInfo: '{}', instructions: undefined }
+  identity: ServerIdentity = {
+    version: latestLegacyVersion, capabilities: {}, serverInfo: '{}', instructions: undefined
+  }
   readonly #transport: Transport
   readonly #peer: Peer
   readonly #client: ClientIdentity
@@ -71,7 +75,9 @@ export class LegacyUpstreamSession implements UpstreamSession {
   async handshake (): Promise<void> {
     const { capabilities, clientInfo } = this.#client
     // By the instance id, a gateway detects that it is its own upstream.
-    const params = { protocolVersion: latestLegacyVersion, capabilities, clientInfo, _meta: { [instanceKey]: instanceId } }
+    const params = {
+      protocolVersion: latestLegacyVersion, capabilities, clientInfo, _meta: { [instanceKey]: instanceId }
+    }
     this.identity = identityOf(await this.request('initialize', JSON.stringify(params)))
     this.#peer.notify('notifications/initialized')
     await this.#transport.onNegotiated(this.identity.version)

@@ -74,7 +74,9 @@ const plainPattern = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/
 
 /** Encodes a value of the body for a header: as it is where HTTP allows that, else in Base64 ("Value Encoding"). */
 export const encodeHeader = (value: string): string =>
-  plainPattern.test(value) && !base64Pattern.test(value) ? value : `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
+  plainPattern.test(value) && !base64Pattern.test(value)
+    ? value
+    : `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
 
 /** Decodes a header; undefined for a value that no conforming client writes. */
 export function decodeHeader (header: string): string | undefined {

@@ -126,7 +126,9 @@ const isProtocolError = ({ code }: RpcError): boolean => code >= -32700 && code 
 function toQuestionError (error: unknown, { method, params }: Question, { client }: Call): unknown {
   if (!(error instanceof RpcError) || !isProtocolError(error) || error.code === code.internal) return error
   const isDeclared = supportsRequest(client.capabilities, { method, params })
-  const advice = isDeclared ? '' : `; it would have to declare ${JSON.stringify(requiredCapabilitiesFor(method, params))}`
+  const advice = isDeclared
+    ? ''
+    : `; it would have to declare ${JSON.stringify(requiredCapabilitiesFor(method, params))}`
   return refusedError(`it asks what it may not: ${error.message}${advice}`)
 }
 
@@ -143,7 +145,9 @@ const refusedError = (what: string): RpcError =>
   new RpcError(code.internal, `The server cannot be served: ${what}`, 'upstream')
 
 /** The requests that a result may contain (MCP 2026-07-28, "Multi Round-Trip Requests"). */
-export const inputRequestMethods: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
+export const inputRequestMethods: ReadonlySet<string> = new Set(
+  ['elicitation/create', 'sampling/createMessage', 'roots/list']
+)
 
 /** Reasons to refuse a result whose input requests are invalid. */
 export const noInputMessage = 'it asks for input, and says not for what'

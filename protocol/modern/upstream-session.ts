@@ -7,7 +7,9 @@ import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
 import { Table } from '../table.ts'
 import type { Transport } from '../transports/transport.ts'
-import type { ClientIdentity, MessageOrigin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
+import type {
+  ClientIdentity, MessageOrigin, ServerIdentity, SessionHandlers, UpstreamSession
+} from '../upstream-session.ts'
 import { requestsLegacyVersion, discoverServer, NotModernError, type DiscoveredServer } from './discover.ts'
 import { isModernCode, modernCode, resultTypes } from './envelope.ts'
 import { isResourceNotFound, translateHopError, toLegacyToolResult } from './for-legacy-clients.ts'

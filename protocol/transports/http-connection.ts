@@ -105,7 +105,8 @@ export class HttpConnection {
 
   /** @param passed, @param protocol see `SendOptions.headers`, `SendOptions.protocol` */
   postHeaders (passed: SendOptions['headers'], protocol: SendOptions['protocol']): string[] {
-    if (passed !== undefined || this.options.clientHeaders !== undefined) return this.#headers(passed, protocol, postHeaders)
+    if (passed !== undefined ||
+      this.options.clientHeaders !== undefined) return this.#headers(passed, protocol, postHeaders)
     if (protocol === undefined) return this.#post
     const headers = [...this.#stateless]
     for (const name in protocol) {

@@ -46,7 +46,9 @@ export class HttpTransport implements Transport {
         const challenge = bearerChallenge(status, undefined, this.#standaloneAuthorization, false)
         if (challenge) options.authorization?.refused(challenge).catch(() => {})
       },
-      lost: (error) => { connection.receiver?.closed(new UpstreamError('broken', networkFailureMessage(error, options.url))) }
+      lost: (error) => {
+        connection.receiver?.closed(new UpstreamError('broken', networkFailureMessage(error, options.url)))
+      }
     }, connection.reading)
   }
 

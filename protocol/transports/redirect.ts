@@ -46,4 +46,5 @@ export function resolveRedirect (
 export const reconnectDelays = { delay: 1_000, shortest: 500, longest: 30_000 } as const
 
 /** Whether a status is temporary: the upstream still holds the former stream, limits the rate, or has a fault. */
-export const isTransientStatus = (status: number): boolean => status === 408 || status === 409 || status === 429 || status >= 500
+export const isTransientStatus = (status: number): boolean =>
+  status === 408 || status === 409 || status === 429 || status >= 500

@@ -8,10 +8,12 @@ import { Chunks } from '../pieces.ts'
 import { LastLines, maxKeptLine, toVisibleLine, type PrintedLine } from './printed-line.ts'
 import { killGroupOnExit, ProcessTree } from './process-tree.ts'
 import {
-  type ChildCommand, folderFor, startChild, startFailureMessage, type ProcessExit, type StartedProcess, type StartProcess
+  type ChildCommand, folderFor, startChild, startFailureMessage, type ProcessExit, type StartedProcess,
+  type StartProcess
 } from './started-process.ts'
 import {
-  guessAnsweredId, parseMessages, noMeter, transportLimits, type MemoryMeter, type Receiver, type SendOptions, type Transport
+  guessAnsweredId, parseMessages, noMeter, transportLimits, type MemoryMeter, type Receiver, type SendOptions,
+  type Transport
 } from './transport.ts'
 import { countUnsolicited, noPace, type ReadingOptions, withSlowReaderPause, Valve } from './valve.ts'
 import { readStderr } from './stderr.ts'

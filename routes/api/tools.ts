@@ -36,7 +36,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       // The body is text until here, so that numbers in the arguments keep all digits.
       preValidation: async (request, reply) => {
         const owner = ownerOf(principalOf(request), request.ip)
-        Object.assign(request, { body: parseExactJson(String(request.body ?? ''), reserveUntilClosed(reply.raw, owner)) })
+        Object.assign(
+          request, { body: parseExactJson(String(request.body ?? ''), reserveUntilClosed(reply.raw, owner)) }
+        )
       }
     },
     async (request, reply) => {

@@ -19,7 +19,8 @@ export const valueReservationOf = (request: FastifyRequest): ReserveMemory | und
  * `baseLimits.smallBody` bytes have arrived, and throws ShareError when no memory is left.
  * @returns undefined for a request with a Content-Length
  */
-export const unmeasuredReservationOf = (request: FastifyRequest): (() => void) | undefined => unmeasuredReservations.get(request)
+export const unmeasuredReservationOf = (request: FastifyRequest): (() => void) | undefined =>
+  unmeasuredReservations.get(request)
 
 /** @param owner the owner in whose share the memory counts */
 export const reserveUntilClosed = (raw: ServerResponse, owner: string): ReserveMemory => (bytes) => {

@@ -71,7 +71,8 @@ function requireKnownQuery (schema?: TObject): preValidationHookHandler {
   const verb = known.length > 1 ? 'are' : 'is'
   const all = `there ${verb} ${known.map((name) => `"${name}"`).join(', ') || 'none'}`
   return ({ query }, _reply, done) => {
-    const unknown = Object.keys(query as object).find((name) => !universalParameters.includes(name) && !known.includes(name))
+    const unknown = Object.keys(query as object).find((name) =>
+      !universalParameters.includes(name) && !known.includes(name))
     if (unknown === undefined) {
       done()
       return

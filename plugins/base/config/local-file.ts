@@ -24,7 +24,9 @@ export interface LocalAccess {
  * options.
  * @param settingsPath SETTINGS_PATH, absolute
  */
-export function storageLocation (settingsPath: string, dbUrl: string | undefined): Pick<LocalAccess, 'settings' | 'database'> {
+export function storageLocation (
+  settingsPath: string, dbUrl: string | undefined
+): Pick<LocalAccess, 'settings' | 'database'> {
   const settings = realPath(settingsPath)
   if (dbUrl === undefined) return { settings }
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []

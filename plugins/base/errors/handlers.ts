@@ -207,7 +207,9 @@ export function errorHandlerByPath (basePath: string): typeof sendEnvelopeError 
       .test(path.slice(basePath.length))
   return (error, request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    const dialect = isMcp(path) ? sendRpcError : isOAuth(path) ? sendOAuthError : isOpen(path) ? sendToolError : sendEnvelopeError
+    const dialect = isMcp(path)
+      ? sendRpcError
+      : isOAuth(path) ? sendOAuthError : isOpen(path) ? sendToolError : sendEnvelopeError
     dialect(error, request, reply)
   }
 }

@@ -1,5 +1,6 @@
 export { refuseConnection } from './client-error.ts'
 export {
-  sendEnvelopeError, sendRpcError, sendOAuthError, oauthPageErrorHandler, pageErrorHandler, toldError, sendToolError, oauthErrorTitle
+  sendEnvelopeError, sendRpcError, sendOAuthError, oauthPageErrorHandler, pageErrorHandler, toldError, sendToolError,
+  oauthErrorTitle
 } from './handlers.ts'
 export { awaitRecords, errors, noSuchError, OAuthError, storageFault } from './list.ts'

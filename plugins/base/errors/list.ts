@@ -32,7 +32,9 @@ function withScope (
 
 /** All HTTP errors of the gateway. `docs/errors.md` lists them; a test compares the two. */
 export const errors = {
-  TooManyFailures: withRetryAfter(createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429)),
+  TooManyFailures: withRetryAfter(
+    createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429)
+  ),
   TooManyRequests: withRetryAfter(createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again ' +
     'in %s s', 429)),
   LimitReached: createError('TH_LIMIT_REACHED', '%s', 503),
@@ -132,7 +134,8 @@ export const errors = {
  * The error for an entry that does not exist, or that the caller may not see; the message is the same for both.
  * @param name as the caller gave it
  */
-export const noSuchError = (what: string, name: string): FastifyError => new errors.NoSuch(`${what}: ${quoteName(name)}`)
+export const noSuchError = (what: string, name: string): FastifyError =>
+  new errors.NoSuch(`${what}: ${quoteName(name)}`)
 
 /** The HTTP error for an error of the storage. @param away the one while the storage cannot be reached */
 export function storageFault ({ failing, full }: StorageError, away: FastifyError): FastifyError {

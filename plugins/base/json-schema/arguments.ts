@@ -73,7 +73,8 @@ function convert (schema: unknown, value: unknown, context: ConversionContext): 
   return candidates[0]
 }
 
-const isConvertible = (value: unknown): boolean => typeof value === 'string' || (Array.isArray(value) && value.length > 0)
+const isConvertible = (value: unknown): boolean =>
+  typeof value === 'string' || (Array.isArray(value) && value.length > 0)
 
 function toType (type: SchemaType, text: string, schema: unknown, context: ConversionContext): unknown {
   switch (type) {

@@ -47,4 +47,5 @@ export function isWholeNumber (text: string): boolean {
 
 /** Whether a text is a number that JavaScript cannot represent exactly. */
 export const exceedsExactNumber = (text: string): boolean =>
-  isDecimal(text) && (findInexactNumber(text) !== undefined || (isWholeNumber(text) && !Number.isSafeInteger(Number(text))))
+  isDecimal(text) &&
+    (findInexactNumber(text) !== undefined || (isWholeNumber(text) && !Number.isSafeInteger(Number(text))))

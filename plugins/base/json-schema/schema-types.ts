@@ -57,8 +57,11 @@ function restrictTypes (
   if (known !== undefined) return known
   visited.set(schema, all)
   const union = (schemas: unknown): TypeSet =>
-    Array.isArray(schemas) ? schemas.reduce((set: TypeSet, each) => set | allowedTypes(each, root, visited), noTypes) : all
-  if (Array.isArray(schema.enum)) types &= schema.enum.reduce((set: TypeSet, value) => set | bitOf(typeOf(value)), noTypes)
+    Array.isArray(schemas)
+      ? schemas.reduce((set: TypeSet, each) => set | allowedTypes(each, root, visited), noTypes)
+      : all
+  if (Array.isArray(schema.enum)) types &= schema.enum.reduce((set: TypeSet, value) =>
+    set | bitOf(typeOf(value)), noTypes)
   if (Object.hasOwn(schema, 'const')) types &= bitOf(typeOf(schema.const))
   if (typeof schema.$ref === 'string') types &= allowedTypes(resolveRef(schema.$ref, root), root, visited)
   if (Array.isArray(schema.allOf)) for (const each of schema.allOf) types &= allowedTypes(each, root, visited)
@@ -71,7 +74,9 @@ function restrictTypes (
  * Whether a schema accepts a value, judged by `type`, `enum` and `const` only. Any two objects, and any two arrays,
  * count as equal.
  */
-export function acceptsValue (schema: unknown, value: unknown, root: unknown, visited?: Map<unknown, boolean>): boolean {
+export function acceptsValue (
+  schema: unknown, value: unknown, root: unknown, visited?: Map<unknown, boolean>
+): boolean {
   if (!isObject(schema)) return schema !== false
   const hasType = schema.type === undefined || (setOfKeyword(schema.type) & bitOf(typeOf(value))) !== noTypes
   if (!hasType || !hasRestriction(schema)) return hasType

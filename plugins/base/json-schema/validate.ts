@@ -97,7 +97,8 @@ function withProto<Schema> (schema: Schema): Schema {
     return parts.some((part, at) => part !== schema[at]) ? parts as Schema : schema
   }
   const entries =
-    Object.entries(schema).map(([name, part]): [string, unknown] => [name, dataKeywords.has(name) ? part : withProto(part)])
+    Object.entries(schema).map(([name, part]): [string, unknown] =>
+      [name, dataKeywords.has(name) ? part : withProto(part)])
   const isSame = entries.every(([name, part]) => part === (schema as Record<string, unknown>)[name])
   const copy: Record<string, unknown> = isSame ? schema as Record<string, unknown> : Object.fromEntries(entries)
   const { properties, patternProperties } = copy

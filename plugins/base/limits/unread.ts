@@ -87,7 +87,8 @@ export class UnreadReply {
  */
 function closeSlowestReader (stall: number): boolean {
   const before = memory.held
-  const [slowest] = readers.values().sort((a, b) => b.count() - a.count()).filter((reader) => reader.hasStalledFor(stall))
+  const [slowest] = readers.values().sort((a, b) => b.count() - a.count()).filter((reader) =>
+    reader.hasStalledFor(stall))
   // Updating the counts frees memory where clients have read meanwhile.
   if (memory.held < before) return true
   if (!slowest || slowest.count() <= maxUncountedReply) return false

@@ -115,7 +115,9 @@ export function createTunnel (
 ): { connect: buildConnector.connector, close: () => Promise<void> } {
   const pool = new Pool(proxy.origin, { connect: dial, headersTimeout: timeout })
   const secure = buildConnector({ timeout })
-  const account = Buffer.from(`${decodeCredential(proxy.username)}:${decodeCredential(proxy.password)}`).toString('base64')
+  const account = Buffer.from(
+    `${decodeCredential(proxy.username)}:${decodeCredential(proxy.password)}`
+  ).toString('base64')
   const credentials = proxy.username === '' ? {} : { 'proxy-authorization': `Basic ${account}` }
   const connect: buildConnector.connector = (options, callback) => {
     const { hostname, protocol, port } = options
@@ -130,7 +132,9 @@ export function createTunnel (
       ({ socket, statusCode }) => {
         if (statusCode !== 200) {
           socket.on('error', () => {}).destroy()
-          callback(new OutboundRefused(`the proxy ${proxy.host} refuses a tunnel to ${target} (HTTP ${statusCode})`), null)
+          callback(
+            new OutboundRefused(`the proxy ${proxy.host} refuses a tunnel to ${target} (HTTP ${statusCode})`), null
+          )
         } else if (protocol === 'https:') secure({ ...options, httpSocket: socket as never }, callback)
         else callback(null, socket as never)
       },

@@ -52,7 +52,9 @@ const unsentCodes = new Set([
 export async function fetchWhole (
   start: URL,
   dispatcher: Dispatcher,
-  { method = 'GET', headers = {}, body, maxSize, timeout, memoryOwner = '', signal, returnsRedirects = false }: FetchOptions
+  {
+    method = 'GET', headers = {}, body, maxSize, timeout, memoryOwner = '', signal, returnsRedirects = false
+  }: FetchOptions
 ): Promise<FetchedResponse> {
   const aborter = new AbortController()
   const end = (): void => { aborter.abort() }
@@ -114,7 +116,9 @@ const withoutContentHeaders = (headers: Record<string, string>): Record<string, 
  * The URL of the next request; undefined when this answer is the result.
  * @throws the errors of `follow`, unless `returnsRedirects`
  */
-function redirectTarget (answersRedirects: boolean | 'all', ...redirect: Parameters<typeof resolveRedirect>): URL | undefined {
+function redirectTarget (
+  answersRedirects: boolean | 'all', ...redirect: Parameters<typeof resolveRedirect>
+): URL | undefined {
   if (answersRedirects === 'all') return undefined
   try {
     return resolveRedirect(...redirect)

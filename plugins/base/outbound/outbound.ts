@@ -3,7 +3,9 @@ import { UpstreamError } from '../../../protocol/errors.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { addressPlaces, writtenByUser } from '../../../schemas/stored-by-user.ts'
 import { BoundedMap, baseLimits } from '../limits/index.ts'
-import { bypassesProxy, guardedConnector, userResolver, systemResolver, createTunnel, type HostResolver } from './connector.ts'
+import {
+  bypassesProxy, guardedConnector, userResolver, systemResolver, createTunnel, type HostResolver
+} from './connector.ts'
 import { fetchWhole, type FetchedResponse, type FetchOptions } from './fetch.ts'
 import { OutboundAllowlist, OutboundPolicy, OutboundRefused } from './policy.ts'
 
@@ -26,7 +28,8 @@ export function outboundAccessOf ({ storedByUser, proxy, owner }: ServerConfig):
 }
 
 /** The owner that a server's answers count for when no client caused them. */
-export const serverMemoryOwner = ({ trusted, owner }: OutboundAccess): string => trusted ? 'servers of admins' : `user ${owner}`
+export const serverMemoryOwner = ({ trusted, owner }: OutboundAccess): string =>
+  trusted ? 'servers of admins' : `user ${owner}`
 
 interface OutboundOptions {
   /** The text of OUTBOUND_ALLOW. */
@@ -76,7 +79,9 @@ export class Outbound {
   }
 
   /** Sends one request and reads the whole answer, of any status. @throws UpstreamError as `fetchWhole` does */
-  async fetch (url: string | URL, { trusted, proxy, owner, ...options }: FetchOptions & OutboundAccess): Promise<FetchedResponse> {
+  async fetch (
+    url: string | URL, { trusted, proxy, owner, ...options }: FetchOptions & OutboundAccess
+  ): Promise<FetchedResponse> {
     const text = String(url)
     const problem = URL.canParse(text)
       ? this.#problem(new URL(text), { trusted, proxy })
@@ -84,7 +89,9 @@ export class Outbound {
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
     const address = new URL(text)
     const reach = { trusted, proxy, owner }
-    return await fetchWhole(address, this.dispatcher(address, reach), { memoryOwner: serverMemoryOwner(reach), ...options })
+    return await fetchWhole(
+      address, this.dispatcher(address, reach), { memoryOwner: serverMemoryOwner(reach), ...options }
+    )
   }
 
   /** The reason why an address will not be reached, as far as it is known without DNS; undefined when there is none. */

@@ -71,7 +71,9 @@ export class OutboundPolicy {
     const plain = plainHost(host)
     if (isIP(plain) !== 0) return this.#judge(plain, undefined, trusted)
     const kind = classifyHostName(plain)
-    return kind && !this.#mayReach(kind, this.#allowed.hasName(plain), trusted) ? refusalSentence(plain, kind, plain) : undefined
+    return kind && !this.#mayReach(kind, this.#allowed.hasName(plain), trusted)
+      ? refusalSentence(plain, kind, plain)
+      : undefined
   }
 
   /** Selects the addresses of a name that may be reached. @throws OutboundRefused when there are none */

@@ -11,7 +11,9 @@ export const sha256 = (text: string): string => hash('sha256', text, 'hex')
 export const maskToken = (token: string): string =>
   token.length < 16 ? '...' : `${token.slice(0, 8)}...${token.slice(-4)}`
 
-type Derive = (password: string, salt: Buffer, length: number, scryptCost: ScryptCost & { maxmem: number }) => Promise<Buffer>
+type Derive = (
+  password: string, salt: Buffer, length: number, scryptCost: ScryptCost & { maxmem: number }
+) => Promise<Buffer>
 const derive: Derive = promisify<string, Buffer, number, ScryptCost & { maxmem: number }, Buffer>(scrypt)
 
 /** OWASP's second recommendation for scrypt; each guess takes 32 MiB of memory. */

@@ -16,7 +16,9 @@ const secretMaps = new Set(['env', 'headers'])
 const openMembers = new Set(['tools', 'prompts', 'resources'])
 
 /** A server's config, or the system configuration, as it may be shown to its managers. */
-export const maskConfig = (config: Readonly<Record<string, unknown>>, cover: MaskSecret = mask): Record<string, unknown> =>
+export const maskConfig = (
+  config: Readonly<Record<string, unknown>>, cover: MaskSecret = mask
+): Record<string, unknown> =>
   maskMembers(config, '', cover)
 
 /** @param parent the name of the member whose members these are; empty at the top */

@@ -44,7 +44,8 @@ export function maskUrl (text: string, cover: MaskSecret = mask): string {
 }
 
 /** Masks a user and password completely. */
-export const coverUser = (userinfo: string, cover: MaskSecret): string => cover === mask ? dots : cover(userinfo, 'userinfo')
+export const coverUser = (userinfo: string, cover: MaskSecret): string =>
+  cover === mask ? dots : cover(userinfo, 'userinfo')
 
 /**
  * The pattern of a URL up to the end of its userinfo; group 1 is the text before the userinfo.

@@ -11,7 +11,9 @@ const prefix = new RegExp(prefixes, 'i')
  * A credential of this gateway: at the start of a word, or a long one within a word. A mask (`thk_12ab...`) does not
  * match.
  */
-const prefixedCredential = new RegExp(`(?<![\\w-])(?:${prefixes})[\\w-]+(?![\\w-]|\\.\\.\\.)|(?:${prefixes})[\\w-]{20,}`, 'gi')
+const prefixedCredential = new RegExp(
+  `(?<![\\w-])(?:${prefixes})[\\w-]+(?![\\w-]|\\.\\.\\.)|(?:${prefixes})[\\w-]{20,}`, 'gi'
+)
 
 const jwt = /\beyJ[\w-]+\.[\w-]+\.[\w-]*/g
 
@@ -32,7 +34,8 @@ function isLoginToken (word: string): boolean {
 }
 
 /** Whether a text contains a prefixed credential or a login token. */
-const holdsPrefixed = (text: string): boolean => text.search(prefixedCredential) !== -1 || text.split(/[^\w.-]+/).some(isLoginToken)
+const holdsPrefixed = (text: string): boolean =>
+  text.search(prefixedCredential) !== -1 || text.split(/[^\w.-]+/).some(isLoginToken)
 
 /** A header value, and its decodings: percent-encoding, and base64 as in `Basic`. */
 function * readings (value: string): Generator<string> {
@@ -132,7 +135,8 @@ export class OwnCredentials {
 
   /** Whether a header value contains one of the credentials, anywhere and in any encoding. */
   hasMatchIn (value: string): boolean {
-    return containsCredential(value) || [...readings(value)].some((reading) => this.#search(reading).next().done !== true)
+    return containsCredential(value) || [...readings(value)].some((reading) =>
+      this.#search(reading).next().done !== true)
   }
 
   /** Masks the credentials in a text, including those with JSON escapes or percent-encoding. */

@@ -20,7 +20,9 @@ const associatedData = (id: string, place: string): Buffer => Buffer.from(`tool-
 export function seal (ring: KeyRing, text: string, place: string): string {
   const { id, secret } = ring.sealingKey()
   const nonce = randomBytes(nonceLength)
-  const encrypting = createCipheriv(cipher, secret, nonce, { authTagLength: tagLength }).setAAD(associatedData(id, place))
+  const encrypting = createCipheriv(
+    cipher, secret, nonce, { authTagLength: tagLength }
+  ).setAAD(associatedData(id, place))
   const parts = [nonce, encrypting.update(text, 'utf8'), encrypting.final(), encrypting.getAuthTag()]
   return `${version}.${id}.${Buffer.concat(parts).toString('base64url')}`
 }
@@ -69,7 +71,8 @@ export function needsResealing (ring: KeyRing, sealed: string): boolean {
 }
 
 /** Whether the key that sealed a text is not available. */
-export const isKeyMissing = (ring: KeyRing, sealed: string): boolean => ring.find(sealed.split('.')[1] ?? '') === undefined
+export const isKeyMissing = (ring: KeyRing, sealed: string): boolean =>
+  ring.find(sealed.split('.')[1] ?? '') === undefined
 
 /** Binds `seal` and `unseal` to a ring. */
 export const createSealer = (ring: KeyRing): Record<'seal' | 'unseal', (text: string, place: string) => string> => ({

@@ -44,7 +44,8 @@ function isRandom (text: string): boolean {
 
 /** Whether a segment of a path is a token. */
 const isTokenSegment = (segment: string): boolean =>
-  segment.length >= 16 && !segment.includes('${') && (knownToken.test(segment) || isServiceKey(segment) || isRandom(segment))
+  segment.length >= 16 && !segment.includes('${') &&
+    (knownToken.test(segment) || isServiceKey(segment) || isRandom(segment))
 
 /** Whether a word is a token, whatever its context. Paths and file names are not. */
 const isTokenWord = (word: string): boolean =>

@@ -95,7 +95,9 @@ export class LegacyEndpoint implements Endpoint {
     }
   }
 
-  async #initialize ({ view, raw }: InboundRequest, request: Request, accepted: AcceptedTypes, place: SessionPlace): Promise<void> {
+  async #initialize (
+    { view, raw }: InboundRequest, request: Request, accepted: AcceptedTypes, place: SessionPlace
+  ): Promise<void> {
     try {
       const { session, result } = await initialize(this.#gateway, this.#sessions, view, request, place)
       answer(raw, accepted, resultText(request.idText, result), { 'mcp-session-id': session.sessionId })
@@ -109,7 +111,8 @@ export class LegacyEndpoint implements Endpoint {
     const { raw } = inbound
     const isAnswered = this.#requests.receive(session, batch ? message : [message], inbound, (expected, onGone) =>
       new HttpReply(
-        raw, { accepted, expected, isBatch: batch, canPoll: session.canPoll, newStream: () => session.streams.open(), onGone }
+        raw, { accepted, expected, isBatch: batch, canPoll: session.canPoll, newStream: () =>
+          session.streams.open(), onGone }
       ))
     if (!isAnswered) raw.writeHead(202, { 'content-length': 0 }).end()
   }
@@ -141,7 +144,9 @@ function versionOf (headers: IncomingHttpHeaders): LegacyVersion {
 }
 
 /** Sends an answer as the content type that the client prefers. */
-function answer (raw: ServerResponse, accepted: AcceptedTypes, text: string, headers: Record<string, string> = {}): void {
+function answer (
+  raw: ServerResponse, accepted: AcceptedTypes, text: string, headers: Record<string, string> = {}
+): void {
   if (!accepted.eventsFirst) { writeJson(raw, [text], 200, headers); return }
   const stream = new EventStream(raw, headers)
   stream.write(eventText(text))

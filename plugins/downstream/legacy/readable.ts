@@ -76,7 +76,9 @@ const jsonTypes = new Set<unknown>(['null', 'boolean', 'integer', 'number', 'str
 /** The keywords whose values are schemas by name, lists of schemas, and schemas. */
 const schemaMapKeywords = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
 const schemaListKeywords = ['allOf', 'anyOf', 'oneOf', 'prefixItems']
-const schemaValueKeywords = ['additionalProperties', 'additionalItems', 'not', 'if', 'then', 'else', 'contains', 'propertyNames']
+const schemaValueKeywords = [
+  'additionalProperties', 'additionalItems', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'
+]
 
 /**
  * Whether a validator can compile a schema without checking it against its meta-schema first. Legacy SDKs compile the

@@ -52,7 +52,9 @@ export class Session implements AskableClient, Listener<View> {
   #awaitingChannel: Set<() => void> | undefined
   #ended = false
 
-  constructor (sessionId: string, view: View, version: LegacyVersion, capabilities: ClientCapabilities, place: SessionPlace) {
+  constructor (
+    sessionId: string, view: View, version: LegacyVersion, capabilities: ClientCapabilities, place: SessionPlace
+  ) {
     this.sessionId = sessionId
     this.view = view
     this.version = version
@@ -77,7 +79,9 @@ export class Session implements AskableClient, Listener<View> {
   }
 
   /** Whether the client is connected: a request is in flight or a channel is open. */
-  get isBusy (): boolean { return this.exchanges.size > 0 || [...this.#channels].some(({ isConnected }) => isConnected) }
+  get isBusy (): boolean {
+    return this.exchanges.size > 0 || [...this.#channels].some(({ isConnected }) => isConnected)
+  }
 
   /** Whether the client can poll a closed stream (SEP-1699). */
   get canPoll (): boolean { return allowsPolling(this.version) }

@@ -76,7 +76,8 @@ class ResumableStream implements ReplyStream {
 
 /** A stream without a connection and without a reply may be evicted. */
 const evictionOptions = {
-  isEvictable: (_number: number, { isConnected, onResume }: ResumableStream): boolean => !isConnected && onResume === undefined
+  isEvictable: (_number: number, { isConnected, onResume }: ResumableStream): boolean =>
+    !isConnected && onResume === undefined
 }
 
 /** The streams of one session that can be resumed by `Last-Event-ID`. */

@@ -13,7 +13,8 @@ import { errors } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import type { AcceptedTypes } from '../accept.ts'
 import {
-  credentialHeader, InFlightTable, shuttingDownError, toRpcAnswerError, type Endpoint, type InboundRequest, type LogError
+  credentialHeader, InFlightTable, shuttingDownError, toRpcAnswerError, type Endpoint, type InboundRequest,
+  type LogError
 } from '../endpoint.ts'
 import type { RequestOrigin } from '../exchange.ts'
 import { HttpReply, writeJson, ModernReplyStream } from '../http-reply.ts'
@@ -152,7 +153,10 @@ export class ModernEndpoint implements Endpoint {
     else this.#run(inbound, accepted, request, origin)
   }
 
-  #run (inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: RequestOrigin, resumed?: ResumedState): void {
+  #run (
+    inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: RequestOrigin,
+    resumed?: ResumedState
+  ): void {
     const { gateway } = this.#deps
     const { view, address } = inbound
     const { capabilities, capabilitiesText, logLevel, method } = request
@@ -196,7 +200,8 @@ export class ModernEndpoint implements Endpoint {
   async #take (exchange: ModernExchange, { server, use }: ResumedState): Promise<void> {
     try {
       // Another server may now have the name of the server that issued the state.
-      if (server !== undefined && await serverIdentityOf(this.#deps.gateway, exchange) !== server) throw callNotHereError()
+      if (server !== undefined &&
+        await serverIdentityOf(this.#deps.gateway, exchange) !== server) throw callNotHereError()
       await use()
     } catch (error) {
       exchange.forgetBeginning()
@@ -228,7 +233,9 @@ export class ModernEndpoint implements Endpoint {
     const answersText = inputResponsesOf(request.paramsText)
     const id = state.kind === 'call' ? state.id : this.parked.states.idOf(requestState)
     const call = this.parked.find(id)
-    const own = state.kind === 'server' ? this.#answerer.withState(request, state.state) : this.#answerer.withoutState(request)
+    const own = state.kind === 'server'
+      ? this.#answerer.withState(request, state.state)
+      : this.#answerer.withoutState(request)
     if (call) {
       const attach = (): void => { call.exchange.attach(own, this.#reply(inbound, accepted, call.exchange)) }
       void this.#takeUp(
@@ -270,7 +277,8 @@ export class ModernEndpoint implements Endpoint {
     const { gateway, logError } = this.#deps
     const { capabilities: declared, capabilitiesText, logLevel, idText, params: { _meta: meta } } = request
     try {
-      if (isObject(meta) && meta[instanceKey] === instanceId) throw new RpcError(code.invalidRequest, selfReferenceMessage)
+      if (isObject(meta) &&
+        meta[instanceKey] === instanceId) throw new RpcError(code.invalidRequest, selfReferenceMessage)
       const client = this.leases.first(view, address, declared, capabilitiesText, logLevel)
       // A server may be unavailable: later requests report that.
       const { capabilities: { tasks: _, ...capabilities }, instructions } = await gateway.describe(view, client, true)

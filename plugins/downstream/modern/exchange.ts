@@ -109,7 +109,9 @@ export class ModernExchange implements Exchange<View> {
    * @param id identifies the state
    * @param answersText its `inputResponses`
    */
-  beginFromState (id: string, answersText: string): void { this.#parked = this.#options.parked.begin(this, id, answersText) }
+  beginFromState (
+    id: string, answersText: string
+  ): void { this.#parked = this.#options.parked.begin(this, id, answersText) }
 
   /** Undoes `beginFromState` after the state proved invalid. */
   forgetBeginning (): void {

@@ -5,7 +5,9 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
-import { invalidInputMessage, inputRequestMethods, requiredCapabilitiesFor, noInputMessage, hasInputOrState } from '../../../protocol/modern/input-rounds.ts'
+import {
+  invalidInputMessage, inputRequestMethods, requiredCapabilitiesFor, noInputMessage, hasInputOrState
+} from '../../../protocol/modern/input-rounds.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { missingCapabilities } from './errors.ts'
 import { isInputRequiredResult } from './result.ts'

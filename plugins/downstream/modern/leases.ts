@@ -33,7 +33,9 @@ export class ModernClient implements Client, Listener<View> {
   isCounted = false
   readonly pool: LeasePool
 
-  constructor (pool: LeasePool, view: View, capabilities: ClientCapabilities, level: LogLevel | undefined, owner: string) {
+  constructor (
+    pool: LeasePool, view: View, capabilities: ClientCapabilities, level: LogLevel | undefined, owner: string
+  ) {
     this.pool = pool
     this.view = view
     this.capabilities = capabilities
@@ -164,7 +166,9 @@ export class Leases {
     const key = keyOf(view, address, text, level)
     let pool = this.#pools.get(key)
     if (!pool) {
-      this.#pools.set(key, pool = { key, keepsIdle: memoryOf(key) <= downstreamLimits.leases.key, clients: [], free: [] })
+      this.#pools.set(
+        key, pool = { key, keepsIdle: memoryOf(key) <= downstreamLimits.leases.key, clients: [], free: [] }
+      )
     }
     return pool
   }

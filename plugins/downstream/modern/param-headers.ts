@@ -3,7 +3,9 @@ import { RpcError } from '../../../protocol/errors.ts'
 import type { RequestHeaders } from '../../../protocol/exchange.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { decodeHeader, headerNames, modernCode } from '../../../protocol/modern/envelope.ts'
-import { paramHeadersOf, argumentAt, type ParamHeader, type ParamHeaderValue } from '../../../protocol/modern/param-headers.ts'
+import {
+  paramHeadersOf, argumentAt, type ParamHeader, type ParamHeaderValue
+} from '../../../protocol/modern/param-headers.ts'
 import type { View } from '../../settings/index.ts'
 import type { Gateway, Surface } from '../../gateway/index.ts'
 import { containsCredential } from '../../base/secrets/index.ts'

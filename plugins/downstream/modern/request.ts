@@ -42,7 +42,8 @@ export function isModernPost (headers: IncomingHttpHeaders, message: ReceivedMes
 }
 
 const invalidParams = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
-const headerMismatch = (sentence: string): RpcError => new RpcError(modernCode.headerMismatch, `Header mismatch: ${sentence}`)
+const headerMismatch = (sentence: string): RpcError =>
+  new RpcError(modernCode.headerMismatch, `Header mismatch: ${sentence}`)
 const quoted = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)
 
 /**
@@ -116,7 +117,8 @@ function checkNames (method: string, params: Readonly<Record<string, unknown>>, 
   const name = firstValue(headers[headerNames.name])
   if (name === undefined) throw headerMismatch('Mcp-Name is missing')
   const decoded = decodeHeader(name)
-  if (decoded === undefined || decoded !== params[member]) throw headerMismatch(`Mcp-Name differs from params.${member}`)
+  if (decoded === undefined ||
+    decoded !== params[member]) throw headerMismatch(`Mcp-Name differs from params.${member}`)
 }
 
 /**

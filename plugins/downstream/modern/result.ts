@@ -34,7 +34,9 @@ export const mergedCaching = (all: ReadonlyArray<Caching | undefined>, isOpen: b
  * @param isOpen whether the route needs no authentication
  * @throws RpcError for a text that is no object
  */
-export function toModernResult (text: string, serverInfo: string | undefined, isCacheable = false, isOpen = false): string {
+export function toModernResult (
+  text: string, serverInfo: string | undefined, isCacheable = false, isOpen = false
+): string {
   if (text.charCodeAt(0) !== 0x7b && !/^\s*\{/.test(text)) {
     throw new RpcError(code.internal, 'The server answered with a result that is no object', 'upstream')
   }

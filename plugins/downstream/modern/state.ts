@@ -49,7 +49,8 @@ export const callNotHereError = (): RpcError => new RpcError(
   'send the request again without requestState'
 )
 
-export const alreadyUsedError = (): RpcError => new RpcError(code.invalidParams, 'This requestState was answered already')
+export const alreadyUsedError = (): RpcError =>
+  new RpcError(code.invalidParams, 'This requestState was answered already')
 
 /** Max remembered ids. The oldest is forgotten. */
 const maxAnswered = 10_000

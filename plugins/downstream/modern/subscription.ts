@@ -20,7 +20,9 @@ export interface SubscriptionFilter {
   readonly resourceSubscriptions: readonly string[]
 }
 
-const filterMembers = { tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged' } as const
+const filterMembers = {
+  tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged'
+} as const
 
 /** The filter of a `subscriptions/listen`. @throws RpcError -32602 */
 export function parseFilter ({ notifications }: Readonly<Record<string, unknown>>): SubscriptionFilter {
@@ -64,7 +66,9 @@ export class Subscription implements Client, Listener<View> {
   /** Messages that arrived before the acknowledgement. */
   #earlyMessages: Array<readonly [method: string, paramsText: string | undefined]> = []
 
-  constructor (idText: string, view: View, linksOf: Client, owner: string, headers: RequestHeaders, stream: EventStream) {
+  constructor (
+    idText: string, view: View, linksOf: Client, owner: string, headers: RequestHeaders, stream: EventStream
+  ) {
     this.#idText = idText
     this.view = view
     this.linkOwner = linksOf

@@ -31,7 +31,9 @@ export class ClientSubscriptions {
   get size (): number { return this.#open.size }
 
   /** `subscriptions/listen`: answers it with a stream that stays open. @throws RpcError for its filter, ShareError */
-  listen ({ view, raw, address }: InboundRequest, request: ModernRequest, { headers, credentialHeader }: RequestOrigin): void {
+  listen (
+    { view, raw, address }: InboundRequest, request: ModernRequest, { headers, credentialHeader }: RequestOrigin
+  ): void {
     const filter = parseFilter(request.params)
     const owner = ownerOf(view.principal, address)
     const release = this.#shares.take(owner)

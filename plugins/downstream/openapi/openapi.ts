@@ -120,7 +120,10 @@ export class OpenApi {
       async () => {
         const large = await translateLarge(servers, disabled, format, owner)
         return await joinPieces(
-          writeBody({ servers, includesDisabled: disabled, isForGroup: scope.kind === 'group', isAuthenticated, large }, format)
+          writeBody(
+            { servers, includesDisabled: disabled, isForGroup: scope.kind === 'group', isAuthenticated, large },
+            format
+          )
         )
       },
       owner

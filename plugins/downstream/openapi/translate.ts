@@ -200,7 +200,8 @@ export class SchemaTranslator {
       }))
       if (Object.hasOwn(properties, '$ref')) return { schema: out, isExact: false }
     }
-    if (typeof additionalProperties !== 'boolean' && !isObject(additionalProperties)) return { schema: out, isExact: exact }
+    if (typeof additionalProperties !== 'boolean' &&
+      !isObject(additionalProperties)) return { schema: out, isExact: exact }
     const additional = this.translate(additionalProperties)
     // Properties that match a pattern count as additional ones, so they must be accepted there.
     const byPattern = isObject(patternProperties) &&

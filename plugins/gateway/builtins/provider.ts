@@ -45,7 +45,9 @@ export class BuiltInProvider implements Provider {
 
   async call ({ method, params }: Exchange, changes: Readonly<Record<string, string>>): Promise<Response> {
     switch (method) {
-      case 'prompts/get': return toResponse(this.#prompt(ownKey(params.name, changes.name), params.arguments ?? undefined))
+      case 'prompts/get': return toResponse(
+        this.#prompt(ownKey(params.name, changes.name), params.arguments ?? undefined)
+      )
       case 'resources/read': return toResponse(this.#resource(ownKey(params.uri, changes.uri)))
       case 'completion/complete': return toResponse({ completion: { values: [], total: 0, hasMore: false } })
       default: throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
@@ -128,7 +130,9 @@ export function fillPrompt ({ name, template, arguments: declared = [] }: BuiltI
     const value = values.get(key) ?? (names.has(key) ? '' : place)
     size += value.length - place.length
     if (value !== place && size > gatewayLimits.builtIns.filled) {
-      throw invalidParams(`the prompt with these arguments would be longer than ${gatewayLimits.builtIns.filled} characters`)
+      throw invalidParams(
+        `the prompt with these arguments would be longer than ${gatewayLimits.builtIns.filled} characters`
+      )
     }
     return value
   })

@@ -77,7 +77,8 @@ export const getPrompt: Method = async (parts, exchange) => {
   if (typeof name !== 'string') {
     throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the prompt\'s name')
   }
-  const target = await resolveItem(parts, exchange, name, async () => await resolver.findByName(exchange, 'prompts', name))
+  const target = await resolveItem(parts, exchange, name, async () =>
+    await resolver.findByName(exchange, 'prompts', name))
   if (!target) throw unknownPrompt(name)
   return await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })
 }

@@ -103,6 +103,7 @@ export class TemplateVariables {
   }
 
   #isFree (name: string): boolean {
-    return !isGatewaySecretName(name) && !occupied.has(name) && !/_FILE$/.test(name) && !this.#present.has(name.toUpperCase())
+    return !isGatewaySecretName(name) && !occupied.has(name) && !/_FILE$/.test(name) &&
+      !this.#present.has(name.toUpperCase())
   }
 }

@@ -160,7 +160,10 @@ export class Catalogues {
     const said = fresh?.lists[kind]
     if (!fresh || !said) return undefined
     const isChanging = this.#due.get(slot)?.changed === true || this.#refreshing.has(slot)
-    return { ...said, ttlMs: isChanging ? 0 : remainingFreshness(said.ttlMs, fresh.learnedAt, Date.now(), gatewayLimits.freshLists) }
+    return {
+      ...said,
+      ttlMs: isChanging ? 0 : remainingFreshness(said.ttlMs, fresh.learnedAt, Date.now(), gatewayLimits.freshLists)
+    }
   }
 
   /** Whether a slot's lists have expired, and can be read now. */

@@ -2,7 +2,9 @@ import type { Caching, Freshness } from '../../../protocol/caching.ts'
 import { validCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { type Catalogue, type Item, allListKinds, type ListKind, listKinds, nextCatalogueId } from '../../../protocol/lists.ts'
+import {
+  type Catalogue, type Item, allListKinds, type ListKind, listKinds, nextCatalogueId
+} from '../../../protocol/lists.ts'
 import { truncate } from '../../../protocol/text.ts'
 import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
 import { type ListRead, readList } from './read-list.ts'

@@ -58,7 +58,9 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
   }
   const name = value[key]
   // Such a name may look like another one, and breaks log lines.
-  const seen = kind === 'resources' || kind === 'resourceTemplates' ? name : name.replace(invisibleCharacters, '\u{fffd}')
+  const seen = kind === 'resources' || kind === 'resourceTemplates'
+    ? name
+    : name.replace(invisibleCharacters, '\u{fffd}')
   if (seen !== name) {
     warn(`${JSON.stringify(seen)} has control characters in its name and is left out`)
     return undefined

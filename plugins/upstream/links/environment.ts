@@ -102,7 +102,8 @@ const gatewaySecrets = [
   /^PG/,
   /^OTEL_EXPORTER_OTLP_(\w+_)?HEADERS$/
 ]
-export const isGatewaySecretName = (name: string): boolean => gatewaySecrets.some((pattern) => pattern.test(name.toUpperCase()))
+export const isGatewaySecretName = (name: string): boolean =>
+  gatewaySecrets.some((pattern) => pattern.test(name.toUpperCase()))
 
 /** Min length of values that are hidden: shorter ones are no secrets, and occur within ordinary words. */
 const minHiddenLength = 4
@@ -190,7 +191,8 @@ export function expandVariables (config: ServerConfig, environment: ProcessEnvir
     ...(headers && { headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, text.trim()])) })
   }
   if (url !== undefined && expanded.url !== url) hideHost(values, url, expanded.url ?? '')
-  const hidden = [...values].filter(([value]) => value.length >= minHiddenLength).sort(([a], [b]) => b.length - a.length)
+  const hidden = [...values].filter(([value]) => value.length >= minHiddenLength).sort(([a], [b]) =>
+    b.length - a.length)
   return {
     config: expanded,
     warnings: [...warnings],

@@ -1,4 +1,6 @@
-import { acceptsQuestions, capabilityClassOf, emptyCapabilityClass, type ClientCapabilities } from '../../../protocol/capabilities.ts'
+import {
+  acceptsQuestions, capabilityClassOf, emptyCapabilityClass, type ClientCapabilities
+} from '../../../protocol/capabilities.ts'
 
 export type Isolation = 'auto' | 'shared' | 'session' | 'user'
 type Affinity = 'shared' | 'session' | 'user'
@@ -40,7 +42,9 @@ interface PassedHeaderTraits {
 export interface LinkKey { key: string, affinity: Affinity, capabilityClass: string }
 
 /** The gateway's link: it reads the lists and is pinged, and its state is the server's status. */
-export const baseKey: LinkKey = { key: `shared ${emptyCapabilityClass}`, affinity: 'shared', capabilityClass: emptyCapabilityClass }
+export const baseKey: LinkKey = {
+  key: `shared ${emptyCapabilityClass}`, affinity: 'shared', capabilityClass: emptyCapabilityClass
+}
 
 /** The link that reads lists for a class of clients when headers are passed on: it carries no client's headers. */
 export const listingKey = (base: LinkKey, capabilityClass: string): LinkKey =>

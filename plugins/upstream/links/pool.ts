@@ -78,7 +78,9 @@ export class SlotPool {
     if (isProcess) children.start(owner)
     const slot = key.affinity === 'session'
       ? new Slot(
-        key, ownLinkCapabilities(client.capabilities), { countedTo: owner, owner: client.linkOwner ?? client, user: client.user }
+        key, ownLinkCapabilities(client.capabilities), {
+          countedTo: owner, owner: client.linkOwner ?? client, user: client.user
+        }
       )
       : new Slot(key, sharedLinkCapabilities(client.capabilities), {
         countedTo: owner, user: key.affinity === 'user' ? client.user : undefined

@@ -30,7 +30,8 @@ export class RequestRunner {
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
         // An upstream that requires other credentials requires them on another connection, too.
-        const repeat = isFirstTry && error.didNotRun && error.fault !== 'unauthorized' && exchange?.cancelled === undefined
+        const repeat = isFirstTry && error.didNotRun && error.fault !== 'unauthorized' &&
+          exchange?.cancelled === undefined
         if (!repeat) throw this.#toRpcError(error, exchange)
         this.#supervisor.onLost(slot, link, error)
         link.retire()

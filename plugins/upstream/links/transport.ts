@@ -111,7 +111,9 @@ function makeStdio ({ config, deps, reading }: TransportInput): Transport {
     child: {
       command: config.command ?? '',
       args: config.args ?? [],
-      env: childEnvironment(config, childUser ? userEnvironment(childUser, environment) : environment, install?.() ?? {}),
+      env: childEnvironment(
+        config, childUser ? userEnvironment(childUser, environment) : environment, install?.() ?? {}
+      ),
       cwd: config.cwd,
       user: childUser
     },

@@ -150,7 +150,8 @@ function issuerOf (
 ): string | undefined {
   const named = described?.authorization_servers?.map(String) ?? []
   if (issuer === undefined) return named[0]
-  if (described === undefined || named.length === 0 || named.some((each) => isSameIdentifier(each, issuer))) return issuer
+  if (described === undefined || named.length === 0 || named.some((each) =>
+    isSameIdentifier(each, issuer))) return issuer
   return fail(`the server names other authorization servers (${visibleText(named.join(', '), 300)}) than ` +
     '"oauth.issuer"')
 }

@@ -159,7 +159,9 @@ export class LoginFlows {
     const from = JSON.stringify([serverUrl, resourceMetadata])
     const known = this.#discovered
     if (known?.from === from && Date.now() - known.at < discoveryTime) return known.found
-    const found = await discoverAuthorization({ serverUrl, metadataUrl: resourceMetadata, oauth, isAdminStored }, makeFetch)
+    const found = await discoverAuthorization(
+      { serverUrl, metadataUrl: resourceMetadata, oauth, isAdminStored }, makeFetch
+    )
     this.#discovered = { at: Date.now(), from, found }
     return found
   }
@@ -249,7 +251,9 @@ export class LoginFlows {
     }
     const { version, client } = await read()
     if (client) return client
-    const made = await registerGateway(found, scopes, self, { binding: binding(clientHolder), oauth, fetchFn: makeFetch() })
+    const made = await registerGateway(
+      found, scopes, self, { binding: binding(clientHolder), oauth, fetchFn: makeFetch() }
+    )
     const isKept = await tokens.swap(server, clientHolder, version === undefined ? undefined : { version }, made)
     const kept = isKept === undefined ? (await read()).client : made.client
     if (kept) return kept

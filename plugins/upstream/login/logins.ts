@@ -11,7 +11,10 @@ import { type FlowDeps, hashOfState, type LoginStores, type SavedFlow } from './
 import { outboundFetch } from './sdk.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
 import { authorizationFailure, LoginRequired } from './problems.ts'
-import { manualRegistrationAdvice, clientDocument, knownClient, registrationObstacle, credentialsRequiredError, type GatewayClient } from './registration.ts'
+import {
+  manualRegistrationAdvice, clientDocument, knownClient, registrationObstacle, credentialsRequiredError,
+  type GatewayClient
+} from './registration.ts'
 import { holderOf, ServerLogin, type LoginListener } from './server-login.ts'
 import { findLoginStart, removeBrowserTag, type LoginStart } from './starts.ts'
 import { exchangeCode } from './token-requests.ts'
@@ -214,7 +217,9 @@ export class Logins {
     if (![...this.#servers.values()].some(({ isActive }) => isActive)) return
     const changes = await this.#deps.stores.tokens.changedWithin(lookBack)
     await Promise.all(
-      changes.map(async ({ server, holder, version }) => { await this.#servers.get(server)?.onChanged(holder, version) })
+      changes.map(
+        async ({ server, holder, version }) => { await this.#servers.get(server)?.onChanged(holder, version) }
+      )
     )
   }
 

@@ -101,7 +101,9 @@ export async function registerGateway (
     }
   } catch (error) {
     if (!isGuess || error instanceof UpstreamError) {
-      throw authorizationFailure(error, `the registration at its authorization server (${manualRegistrationAdvice(self)})`)
+      throw authorizationFailure(
+        error, `the registration at its authorization server (${manualRegistrationAdvice(self)})`
+      )
     }
     throw credentialsRequiredError()
   }

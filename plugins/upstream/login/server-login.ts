@@ -150,7 +150,9 @@ export class ServerLogin {
 
   #headerOf (held: HeldLogin | null): string | undefined { return held ? bearerHeader(held.login) : undefined }
 
-  async #refused (holder: string | undefined, { status, wwwAuthenticate, sentAuthorization, isRetry }: Challenge): Promise<boolean> {
+  async #refused (
+    holder: string | undefined, { status, wwwAuthenticate, sentAuthorization, isRetry }: Challenge
+  ): Promise<boolean> {
     const challenge = parseChallenge(wwwAuthenticate)
     this.#challenge = status === 401 ? challenge : this.#challenge ?? challenge
     if (holder === undefined || holder === nobody) throw this.#toError(holder, undefined)
@@ -200,7 +202,9 @@ export class ServerLogin {
   }
 
   #toError (holder: string | undefined, flow: LoginFlow | undefined): LoginRequired {
-    const who: LoginParty = holder === undefined || holder === nobody ? 'nobody' : holder === sharedHolder ? 'manager' : 'user'
+    const who: LoginParty = holder === undefined || holder === nobody
+      ? 'nobody'
+      : holder === sharedHolder ? 'manager' : 'user'
     const message = who === 'manager'
       ? 'the upstream wants a login: open oauth.authorizationUrl'
       : 'the upstream wants a login of each user: each opens the oauth.authorizationUrl that the server\'s record ' +

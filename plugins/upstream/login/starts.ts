@@ -21,7 +21,9 @@ export const newTicket = (): string => randomBytes(32).toString('base64url')
 export const hashOfTicket = (ticket: string): string => sha256(`upstream login start ${ticket}`)
 
 /** Stores the start of a login. @param ticket the last segment of its URL */
-export async function storeLoginStart (states: LoginStates, ticket: string, start: LoginStart, expiresAt: number): Promise<void> {
+export async function storeLoginStart (
+  states: LoginStates, ticket: string, start: LoginStart, expiresAt: number
+): Promise<void> {
   await states.put(hashOfTicket(ticket), { kind: 'upstream-login', value: start, createdAt: Date.now() }, expiresAt)
 }
 

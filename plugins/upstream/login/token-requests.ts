@@ -41,7 +41,9 @@ export async function exchangeCode (
 }
 
 /** Refreshes a login (RFC 6749, section 6). @throws the SDK's errors, UpstreamError */
-export async function refreshLogin (login: ServerLoginRecord, { oauth, fetchFn }: TokenDeps): Promise<ServerLoginRecord> {
+export async function refreshLogin (
+  login: ServerLoginRecord, { oauth, fetchFn }: TokenDeps
+): Promise<ServerLoginRecord> {
   const { server, client, resource, refreshToken = '' } = login
   const { refreshAuthorization } = await loadSdk()
   const tokens = await refreshAuthorization(server.url, {

@@ -124,8 +124,11 @@ export class SchemaForm {
           ...common,
           kind,
           options: [
-            ...isRequired && chosen !== '' ? [] : [{ value: '', text: isRequired ? 'choose one' : 'not set', isChosen: chosen === '' }],
-            ...values.map((value, at) => ({ value: String(at), text: shownValue(value), isChosen: chosen === String(at) }))
+            ...isRequired && chosen !== ''
+              ? []
+              : [{ value: '', text: isRequired ? 'choose one' : 'not set', isChosen: chosen === '' }],
+            ...values.map((value, at) =>
+              ({ value: String(at), text: shownValue(value), isChosen: chosen === String(at) }))
           ]
         }
       }
@@ -134,7 +137,9 @@ export class SchemaForm {
         return { ...common, kind, ...value !== '' && { value: value === 'true' } }
       }
       default: {
-        const text = typed ?? (standard === undefined ? '' : kind === 'json' ? JSON.stringify(standard) : String(standard))
+        const text = typed ?? (standard === undefined
+          ? ''
+          : kind === 'json' ? JSON.stringify(standard) : String(standard))
         return { ...common, kind: kind === 'integer' ? 'number' : kind, value: text }
       }
     }

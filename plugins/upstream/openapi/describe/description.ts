@@ -82,7 +82,9 @@ export class ApiDescription {
   async #read (document: Uint8Array = Buffer.alloc(0)): Promise<CompiledDescription> {
     const { url, openapi } = this.#config
     const compiled =
-      await readDescription({ document, baseUrl: url ?? openapi?.url }, outboundAccessOf(this.#config), this.#closed.signal)
+      await readDescription(
+        { document, baseUrl: url ?? openapi?.url }, outboundAccessOf(this.#config), this.#closed.signal
+      )
     this.#warnings = compiled.warnings.map((warning) => `its description: ${warning}`)
     for (const warning of this.#warnings) this.#deps.warn(warning)
     return compiled

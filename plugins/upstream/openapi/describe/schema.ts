@@ -1,7 +1,8 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { DescriptionError } from '../plan.ts'
 import {
-  copiedKeywords, dropsPattern, isSchema, isString, isTypeName, type JsonSchema, LossDetector, relaxSchema, schemaKeywords,
+  copiedKeywords, dropsPattern, isSchema, isString, isTypeName, type JsonSchema, LossDetector, relaxSchema,
+  schemaKeywords,
   schemaListKeywords, toUnicodePattern
 } from './keywords.ts'
 import type { References } from './refs.ts'
