@@ -25,11 +25,16 @@ const kinds = {
       { name: 'title', label: 'Title', hint: 'For people.' },
       { name: 'description', label: 'Description', hint: 'When it is good for something.' },
       {
-        name: 'template', label: 'Text', type: 'textarea', isProse: true, required: true,
+        name: 'template',
+        label: 'Text',
+        type: 'textarea',
+        isProse: true,
+        required: true,
         hint: '{{name}} stands for the argument of this name.'
       },
       {
-        name: 'arguments', label: 'Arguments',
+        name: 'arguments',
+        label: 'Arguments',
         hint: 'Names, with a comma between them; a * marks those that must be given: language, code*'
       }
     ]
@@ -82,7 +87,8 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
     const crumbs = [{ label: 'Built-ins', href: `${base}/built-ins` }]
     const common = { crumbs, cancel: `${base}/built-ins` }
     const added = {
-      ...common, title: `Add a ${noun}`, lead: 'Every agent gets it.', action: `${base}/built-ins/${kind}`, submit: `Add the ${noun}`, fields
+      ...common, title: `Add a ${noun}`, lead: 'Every agent gets it.',
+      action: `${base}/built-ins/${kind}`, submit: `Add the ${noun}`, fields
     }
     page('form', { title: added.title, path: `/built-ins/${kind}/new` }, () => added)
     form(`/built-ins/${kind}`, {
@@ -111,7 +117,8 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
     form(`/built-ins/${kind}/:id`, {
       effect: 'change', again: async (visit) => ({ page: 'form', data: await changed(visit) })
     }, async ({ request, params: { id = '' }, form: sent }) => ({
-      to: '/built-ins', notice: noticeOf(
+      to: '/built-ins',
+      notice: noticeOf(
         await api.ask(request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, asked(kind, sent))
       )
     }))
@@ -150,7 +157,9 @@ function rowOf (base: string, kind: Kind, item: Stored, isAdmin: boolean): objec
     isFaint: !item.enabled,
     cells: [
       {
-        text: item.title ?? item.name, under: item.description ?? item.uri, ...isAdmin && { href },
+        text: item.title ?? item.name,
+        under: item.description ?? item.uri,
+        ...isAdmin && { href },
         tags: item.enabled ? [] : ['off']
       },
       kind === 'prompts'
@@ -159,11 +168,13 @@ function rowOf (base: string, kind: Kind, item: Stored, isAdmin: boolean): objec
       {
         actions: isAdmin
           ? [
-            {
-              label: item.enabled ? 'Turn off' : 'Turn on', href: `${href}/toggle`, method: 'post',
-              fields: { enabled: String(!item.enabled) }
-            }
-          ]
+              {
+                label: item.enabled ? 'Turn off' : 'Turn on',
+                href: `${href}/toggle`,
+                method: 'post',
+                fields: { enabled: String(!item.enabled) }
+              }
+            ]
           : []
       }
     ]

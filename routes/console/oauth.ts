@@ -96,7 +96,9 @@ const clientsPart = (base: string, clients: readonly Client[] | undefined): obje
       {
         actions: [
           {
-            label: 'Remove', href: `${base}/oauth/clients/${encodeURIComponent(clientId)}/remove`, method: 'get',
+            label: 'Remove',
+            href: `${base}/oauth/clients/${encodeURIComponent(clientId)}/remove`,
+            method: 'get',
             isDanger: true
           }
         ]
@@ -118,7 +120,9 @@ const consentsPart = (base: string, consents: readonly Consent[] | undefined): o
       {
         actions: [
           {
-            label: 'Withdraw', href: `${base}/oauth/consents/${encodeURIComponent(clientId)}/remove`, method: 'post',
+            label: 'Withdraw',
+            href: `${base}/oauth/consents/${encodeURIComponent(clientId)}/remove`,
+            method: 'post',
             isDanger: true
           }
         ]

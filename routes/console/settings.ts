@@ -45,8 +45,10 @@ const routes: FastifyPluginAsync = async (app) => {
     effect: 'change', again: async (visit) => ({ page: 'settings', data: await show(visit) })
   }, async ({ request, form: sent }) => {
     const changes = changesOf(sent, await currentOf(request))
-    if (Object.keys(changes).length === 0) return {
-      to: '/settings', notice: { kind: 'done', text: 'Nothing was changed.' }
+    if (Object.keys(changes).length === 0) {
+      return {
+        to: '/settings', notice: { kind: 'done', text: 'Nothing was changed.' }
+      }
     }
     return { to: '/settings', notice: noticeOf(await kit.api.ask(request, 'PUT', '/system-config', changes)) }
   })
@@ -78,7 +80,8 @@ const general: readonly Setting[] = Object.entries(propertiesOf(SystemSections))
 const sections = [
   ...told.map(([section, heading, text]) => ({ heading, text, settings: settingsOf(section) })),
   {
-    heading: 'Names and sessions', text: 'How items are named, and whether lost sessions are made anew.',
+    heading: 'Names and sessions',
+    text: 'How items are named, and whether lost sessions are made anew.',
     settings: general
   }
 ]
@@ -122,16 +125,16 @@ function fieldOf ({ path, schema }: Setting, current: unknown): object {
     effect: effects[path],
     ...choices
       ? {
-        options: choices.map((value) =>
-          ({ value: String(value), text: inWords(value), isChosen: value === (current ?? schema.default) }))
-      }
+          options: choices.map((value) =>
+            ({ value: String(value), text: inWords(value), isChosen: value === (current ?? schema.default) }))
+        }
       : isSecret(path)
         ? { type: 'password' }
         : { type: 'text', value: current === undefined ? '' : String(current) }
   }
 }
 
-/** What is to be changed: the fields whose text is not that of the current value. An empty field resets to the default. */
+/** The fields whose text differs from the current value. An empty field resets to the default. */
 function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const changes: Record<string, unknown> = {}
   for (const { path, schema } of all) {

@@ -30,7 +30,9 @@ function blockOf (part: unknown): Block {
   }
   if (type === 'resource_link' && typeof uri === 'string') {
     return {
-      kind: 'link', href: uri, ...typeof name === 'string' && { name },
+      kind: 'link',
+      href: uri,
+      ...typeof name === 'string' && { name },
       ...typeof description === 'string' && { text: description }
     }
   }

@@ -20,7 +20,7 @@ export interface Field {
 /** The values of a form, by the names of its fields. */
 export type Draft = Readonly<Record<string, string>>
 
-/** Arguments as JSON text, in which numbers have all digits that were typed; or what is wrong, by the name of the field. */
+/** Arguments as JSON text, in which numbers have all typed digits; or the errors by the name of the field. */
 export type Arguments = { readonly json: string } | { readonly errors: Readonly<Record<string, string>> }
 
 /** Max items of a list. */
@@ -30,7 +30,8 @@ const mostItems = 200
 export const argumentsField = 'arg'
 
 /**
- * A form for the arguments of a tool, made from its input schema. Each list has as many items as `draft` has fields of it.
+ * A form for the arguments of a tool, made from its input schema. Each list has as many items as `draft` has fields
+ * of it.
  * @param draft what was typed
  */
 export class SchemaForm {

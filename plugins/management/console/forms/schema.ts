@@ -43,8 +43,10 @@ export function shapeOf (schema: unknown, root: Schema, name: string, depth: num
   if (Array.isArray(values)) return { kind: 'choice', ...common, values }
   if (Object.hasOwn(own, 'const')) return { kind: 'choice', ...common, values: [own.const] }
   const alternatives = [own.oneOf, own.anyOf].find(Array.isArray) as unknown[] | undefined
-  if (alternatives) return ofAlternatives(alternatives.map((each) =>
-    resolve(each, root)), own, root, name, depth, common)
+  if (alternatives) {
+    return ofAlternatives(alternatives.map((each) =>
+      resolve(each, root)), own, root, name, depth, common)
+  }
   const types = [own.type].flat().filter((type) => type !== 'null')
   switch (types.length === 1 ? types[0] : isObject(own.properties) && types.length === 0 ? 'object' : undefined) {
     case 'string': return { kind: isLong(own, name) ? 'long' : 'text', ...common }
