@@ -9,6 +9,8 @@ import keys from './keys.ts'
 import live from './live.ts'
 import logs from './logs.ts'
 import overview from './overview.ts'
+import playground from './playground.ts'
+import searchLab from './search-lab.ts'
 import servers from './servers.ts'
 import signingIn from './signing-in.ts'
 import signingOut from './signing-out.ts'
@@ -47,6 +49,8 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(addAServer)
   await app.register(groups)
   await app.register(keys)
+  await app.register(playground)
+  await app.register(searchLab)
   await app.register(forAdmins)
   await app.register(calls)
   await app.register(live)

@@ -102,8 +102,16 @@ interface Answer {
 }
 
 async function answer (app: FastifyInstance, visit: Visit, tool: ListedTool): Promise<Answer> {
-  const { form: sent } = visit
-  const form = app.kit.formOf(tool.inputSchema)
+  const { args, ...read } = argumentsOf(app, visit.form, tool.inputSchema)
+  return args === undefined ? read : { ...read, ...await call(app, visit, args) }
+}
+
+/** What a form of arguments says. `args`: JSON text, where the tool is to be called. */
+type Read = Omit<Answer, 'result'> & { readonly args?: string }
+
+/** Reads a form of arguments after one of its buttons. @param schema of the arguments */
+export function argumentsOf (app: FastifyInstance, sent: Form, schema: unknown): Read {
+  const form = app.kit.formOf(schema)
   const mode = textOf(sent.mode) === 'json' ? 'json' : 'form'
   const what = textOf(sent.do)
   const values = typed(sent)
@@ -113,14 +121,14 @@ async function answer (app: FastifyInstance, visit: Visit, tool: ListedTool): Pr
     if (typeof args === 'string') return { mode, json: text, values, errors: { json: args } }
     return what === 'form'
       ? { mode: 'form', json: text, values: form.draft(args), errors: {} }
-      : { mode, json: text, values, errors: {}, ...await call(app, visit, text) }
+      : { mode, json: text, values, errors: {}, args: text.trim() === '' ? '{}' : text }
   }
   if (/^(?:add|remove|choose):/.test(what)) return { mode, json: '', values: form.change(values, what), errors: {} }
   const read = form.read(values)
   if ('errors' in read) return { mode, json: '', values, errors: read.errors }
   return what === 'json'
     ? { mode: 'json', json: JSON.stringify(JSON.parse(read.json), undefined, 2), values, errors: {} }
-    : { mode, json: '', values, errors: {}, ...await call(app, visit, read.json) }
+    : { mode, json: '', values, errors: {}, args: read.json }
 }
 
 /** The fields of the arguments. */
