@@ -104,12 +104,12 @@ const inWords = (value: unknown): string =>
 
 function fieldOf ({ path, schema }: Setting, current: unknown): object {
   const name = path.split('.').at(-1) ?? path
-  const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase().replace(/\b(url|api|llm)\b/g, (word) => word.toUpperCase())
+  const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase().replace(/\b(url|api|llm|json)\b/g, (word) => word.toUpperCase())
   const choices = schema.type === 'boolean' ? [true, false] : valuesOf(schema)
   return {
     name: path,
     label: words.charAt(0).toUpperCase() + words.slice(1),
-    hint: isSecret(path) ? `It is stored and not shown${current === undefined || current === '' ? '' : '; left empty, it stays'}.` : schema.description,
+    hint: isSecret(path) ? `It is stored and not shown${current === undefined || current === '' ? '' : '; left empty, it stays'}.` : schema.description?.replaceAll('`', ''),
     standard: isSecret(path) ? undefined : inWords(schema.default),
     effect: effects[path],
     ...choices

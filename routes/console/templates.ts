@@ -23,7 +23,7 @@ const routes: FastifyPluginAsync = async (app) => {
   page('templates', { title: 'Templates', isInNav: true }, ({ principal }) => choices(principal))
 
   form('/templates/export', {
-    effect: 'run', again: ({ principal }) => ({ page: 'templates', data: choices(principal) })
+    effect: 'change', again: ({ principal }) => ({ page: 'templates', data: choices(principal) })
   }, async ({ request, reply, form: sent }) => {
     const [groupIds, serverNames] = [listOf(sent.groupIds), listOf(sent.serverNames)]
     const name = textOf(sent.name).trim()
