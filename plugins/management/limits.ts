@@ -65,7 +65,7 @@ export const managementLimits = {
   },
 
   /**
-   * The console. `idle`: time without use after which a session ends, `renewal`: time after which a use is written down,
+   * The console. `idle`: time without use after which a session ends, `renewal`: time after which a use is stored,
    * `welcome`: time for which the link of the first start is good, in ms. `form`: max size of a form, in bytes; beyond:
    * 413. `tokens`: max tokens of forms that are remembered; beyond: others are made. `streams`: max open pages of one
    * user that are told of changes; beyond: the oldest is not any more.

@@ -14,7 +14,8 @@ const routes: FastifyPluginAsync = async (app) => {
 
   app.get('/backup/settings', { config: { effect: 'read' } }, async (request, reply) => {
     const { data } = await kit.api.ask(request, 'GET', '/mcp-settings/export?includeSecrets=true')
-    return await reply.type('application/json').header('content-disposition', 'attachment; filename="mcp_settings.json"')
+    return await reply.type('application/json')
+      .header('content-disposition', 'attachment; filename="mcp_settings.json"')
       .send(JSON.stringify(data, undefined, 2))
   })
 }

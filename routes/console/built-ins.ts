@@ -24,8 +24,19 @@ const kinds = {
       { name: 'name', label: 'Name', required: true },
       { name: 'title', label: 'Title', hint: 'For people.' },
       { name: 'description', label: 'Description', hint: 'When it is good for something.' },
-      { name: 'template', label: 'Text', type: 'textarea', isProse: true, required: true, hint: '{{name}} stands for the argument of this name.' },
-      { name: 'arguments', label: 'Arguments', hint: 'Names, with a comma between them; a * marks those that must be given: language, code*' }
+      {
+        name: 'template',
+        label: 'Text',
+        type: 'textarea',
+        isProse: true,
+        required: true,
+        hint: '{{name}} stands for the argument of this name.'
+      },
+      {
+        name: 'arguments',
+        label: 'Arguments',
+        hint: 'Names, with a comma between them; a * marks those that must be given: language, code*'
+      }
     ]
   },
   resources: {
@@ -76,7 +87,12 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
     const crumbs = [{ label: 'Built-ins', href: `${base}/built-ins` }]
     const common = { crumbs, cancel: `${base}/built-ins` }
     const added = {
-      ...common, title: `Add a ${noun}`, lead: 'Every agent gets it.', action: `${base}/built-ins/${kind}`, submit: `Add the ${noun}`, fields
+      ...common,
+      title: `Add a ${noun}`,
+      lead: 'Every agent gets it.',
+      action: `${base}/built-ins/${kind}`,
+      submit: `Add the ${noun}`,
+      fields
     }
     page('form', { title: added.title, path: `/built-ins/${kind}/new` }, () => added)
     form(`/built-ins/${kind}`, {
@@ -96,18 +112,26 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
         action: `${base}${pathOf(id)}`,
         submit: 'Save',
         fields: fields.map((field) => ({ ...field, value: shown(item, field.name) })),
-        buttons: [{ label: 'Remove', href: `${base}${pathOf(id)}/remove`, method: 'get', isDanger: true, icon: 'trash-2' }]
+        buttons: [
+          { label: 'Remove', href: `${base}${pathOf(id)}/remove`, method: 'get', isDanger: true, icon: 'trash-2' }
+        ]
       }
     }
     page('form', { title: noun, path: `/built-ins/${kind}/:id` }, changed)
     form(`/built-ins/${kind}/:id`, {
       effect: 'change', again: async (visit) => ({ page: 'form', data: await changed(visit) })
     }, async ({ request, params: { id = '' }, form: sent }) => ({
-      to: '/built-ins', notice: noticeOf(await api.ask(request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, asked(kind, sent)))
+      to: '/built-ins',
+      notice: noticeOf(await api.ask(request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, asked(kind, sent)))
     }))
-    form(`/built-ins/${kind}/:id/toggle`, { effect: 'change' }, async ({ request, params: { id = '' }, form: sent }) => {
+    form(`/built-ins/${kind}/:id/toggle`, { effect: 'change' }, async ({
+      request, params: { id = '' }, form: sent
+    }) => {
       const enabled = textOf(sent.enabled) === 'true'
-      return { to: '/built-ins', notice: noticeOf(await api.ask(request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, { enabled })) }
+      return {
+        to: '/built-ins',
+        notice: noticeOf(await api.ask(request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, { enabled }))
+      }
     })
     page('confirm', { title: 'Remove', path: `/built-ins/${kind}/:id/remove` }, async (visit) => {
       const { title } = await changed(visit)
@@ -134,11 +158,25 @@ function rowOf (base: string, kind: Kind, item: Stored, isAdmin: boolean): objec
   return {
     isFaint: !item.enabled,
     cells: [
-      { text: item.title ?? item.name, under: item.description ?? item.uri, ...isAdmin && { href }, tags: item.enabled ? [] : ['off'] },
-      kind === 'prompts' ? (item.arguments ?? []).map(({ name }) => name).join(', ') || 'none' : item.mimeType ?? 'not stated',
+      {
+        text: item.title ?? item.name,
+        under: item.description ?? item.uri,
+        ...isAdmin && { href },
+        tags: item.enabled ? [] : ['off']
+      },
+      kind === 'prompts'
+        ? (item.arguments ?? []).map(({ name }) => name).join(', ') || 'none'
+        : item.mimeType ?? 'not stated',
       {
         actions: isAdmin
-          ? [{ label: item.enabled ? 'Turn off' : 'Turn on', href: `${href}/toggle`, method: 'post', fields: { enabled: String(!item.enabled) } }]
+          ? [
+            {
+              label: item.enabled ? 'Turn off' : 'Turn on',
+              href: `${href}/toggle`,
+              method: 'post',
+              fields: { enabled: String(!item.enabled) }
+            }
+          ]
           : []
       }
     ]

@@ -11,7 +11,9 @@ interface Client {
   readonly origin?: string
   readonly lastUsedAt?: string
 }
-interface Consent { readonly clientId: string, readonly clientName?: string, readonly name?: string, readonly scopes: readonly string[] }
+interface Consent {
+  readonly clientId: string, readonly clientName?: string, readonly name?: string, readonly scopes: readonly string[]
+}
 
 /** Which applications may use the gateway, and where does it log in? */
 export const oauth: FastifyPluginAsync = async (app) => {
@@ -21,7 +23,9 @@ export const oauth: FastifyPluginAsync = async (app) => {
 
   page('oauth', { title: 'OAuth', isInNav: true }, async (visit) => {
     const { principal, request } = visit
-    const clients = principal.isAdmin ? await unlessOff(async () => (await api.ask(request, 'GET', '/oauth/clients?limit=100'))) : undefined
+    const clients = principal.isAdmin
+      ? await unlessOff(async () => await api.ask(request, 'GET', '/oauth/clients?limit=100'))
+      : undefined
     const consents = await unlessOff(async () => await api.ask(request, 'GET', '/oauth/consents'))
     return {
       parts: [
@@ -35,7 +39,9 @@ export const oauth: FastifyPluginAsync = async (app) => {
   form('/oauth/consents/:id/remove', { effect: 'change' }, async ({ request, params: { id = '' } }) =>
     ({ to: '/oauth', notice: noticeOf(await api.ask(request, 'DELETE', `/oauth/consents/${encodeURIComponent(id)}`)) }))
   form('/servers/:name/log-out', { effect: 'change' }, async ({ request, params: { name = '' } }) =>
-    ({ to: '/oauth', notice: noticeOf(await api.ask(request, 'DELETE', `/servers/${encodeURIComponent(name)}/oauth`)) }))
+    ({
+      to: '/oauth', notice: noticeOf(await api.ask(request, 'DELETE', `/servers/${encodeURIComponent(name)}/oauth`))
+    }))
 }
 
 /** Changes by admins. */
@@ -51,7 +57,9 @@ export const changeOAuth: FastifyPluginAsync = async (app) => {
       subject: name,
       crumbs: [{ label: 'OAuth', href: `${base}/oauth` }],
       consequences: ['What people allowed it, and its tokens: it gets in no more.'],
-      confirm: { label: `Remove ${name}`, href: `${base}/oauth/clients/${encodeURIComponent(clientId)}/remove`, method: 'post' },
+      confirm: {
+        label: `Remove ${name}`, href: `${base}/oauth/clients/${encodeURIComponent(clientId)}/remove`, method: 'post'
+      },
       cancel: `${base}/oauth`
     }
   })
@@ -85,7 +93,16 @@ const clientsPart = (base: string, clients: readonly Client[] | undefined): obje
       [...new Set(redirectUris.map(hostOf))].join(', '),
       scopes.join(', '),
       lastUsedAt === undefined ? 'not yet' : { time: lastUsedAt },
-      { actions: [{ label: 'Remove', href: `${base}/oauth/clients/${encodeURIComponent(clientId)}/remove`, method: 'get', isDanger: true }] }
+      {
+        actions: [
+          {
+            label: 'Remove',
+            href: `${base}/oauth/clients/${encodeURIComponent(clientId)}/remove`,
+            method: 'get',
+            isDanger: true
+          }
+        ]
+      }
     ]
   }))
 })
@@ -100,7 +117,16 @@ const consentsPart = (base: string, consents: readonly Consent[] | undefined): o
     cells: [
       { text: clientName ?? name ?? clientId, under: clientId },
       scopes.join(', '),
-      { actions: [{ label: 'Withdraw', href: `${base}/oauth/consents/${encodeURIComponent(clientId)}/remove`, method: 'post', isDanger: true }] }
+      {
+        actions: [
+          {
+            label: 'Withdraw',
+            href: `${base}/oauth/consents/${encodeURIComponent(clientId)}/remove`,
+            method: 'post',
+            isDanger: true
+          }
+        ]
+      }
     ]
   }))
 })
@@ -116,7 +142,9 @@ function loginsPart (base: string, servers: Awaited<ReturnType<FastifyInstance['
     rows: withLogin.map(({ name, status, oauth: wanted }) => ({
       cells: [
         { text: name, href: pageOf(base, name) },
-        status === 'oauth_required' ? { state: 'login' } : status === 'connected' ? { state: 'connected' } : 'not connected',
+        status === 'oauth_required'
+          ? { state: 'login' }
+          : status === 'connected' ? { state: 'connected' } : 'not connected',
         {
           actions: wanted
             ? [{ label: 'Log in', href: wanted.authorizationUrl, method: 'get' }]

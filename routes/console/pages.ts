@@ -5,12 +5,15 @@ import addAServer from './add-a-server.ts'
 import audit from './audit.ts'
 import backup from './backup.ts'
 import { builtIns, changeBuiltIns } from './built-ins.ts'
+import calls from './calls.ts'
 import groups from './groups.ts'
 import keys from './keys.ts'
-import logs from './logs.ts'
 import live from './live.ts'
 import { changeOAuth, oauth } from './oauth.ts'
+import logs from './logs.ts'
 import overview from './overview.ts'
+import playground from './playground.ts'
+import searchLab from './search-lab.ts'
 import servers from './servers.ts'
 import settings from './settings.ts'
 import signingIn from './signing-in.ts'
@@ -54,7 +57,10 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(oauth)
   await app.register(builtIns)
   await app.register(templates)
+  await app.register(playground)
+  await app.register(searchLab)
   await app.register(forAdmins)
+  await app.register(calls)
   await app.register(live)
   await app.register(signingOut)
 }

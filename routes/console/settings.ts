@@ -45,7 +45,9 @@ const routes: FastifyPluginAsync = async (app) => {
     effect: 'change', again: async (visit) => ({ page: 'settings', data: await show(visit) })
   }, async ({ request, form: sent }) => {
     const changes = changesOf(sent, await currentOf(request))
-    if (Object.keys(changes).length === 0) return { to: '/settings', notice: { kind: 'done', text: 'Nothing was changed.' } }
+    if (Object.keys(changes).length === 0) return {
+      to: '/settings', notice: { kind: 'done', text: 'Nothing was changed.' }
+    }
     return { to: '/settings', notice: noticeOf(await kit.api.ask(request, 'PUT', '/system-config', changes)) }
   })
 }
@@ -75,7 +77,11 @@ const general: readonly Setting[] = Object.entries(propertiesOf(SystemSections))
   .map(([path, schema]) => ({ path, schema }))
 const sections = [
   ...told.map(([section, heading, text]) => ({ heading, text, settings: settingsOf(section) })),
-  { heading: 'Names and sessions', text: 'How items are named, and whether lost sessions are made anew.', settings: general }
+  {
+    heading: 'Names and sessions',
+    text: 'How items are named, and whether lost sessions are made anew.',
+    settings: general
+  }
 ]
 const all: readonly Setting[] = sections.flatMap(({ settings }) => settings)
 
@@ -104,23 +110,32 @@ const inWords = (value: unknown): string =>
 
 function fieldOf ({ path, schema }: Setting, current: unknown): object {
   const name = path.split('.').at(-1) ?? path
-  const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase().replace(/\b(url|api|llm|json)\b/g, (word) => word.toUpperCase())
+  const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
+    .replace(/\b(url|api|llm|json)\b/g, (word) => word.toUpperCase())
+  const kept = current === undefined || current === '' ? '' : '; left empty, it stays'
   const choices = schema.type === 'boolean' ? [true, false] : valuesOf(schema)
   return {
     name: path,
     label: words.charAt(0).toUpperCase() + words.slice(1),
-    hint: isSecret(path) ? `It is stored and not shown${current === undefined || current === '' ? '' : '; left empty, it stays'}.` : schema.description?.replaceAll('`', ''),
+    hint: isSecret(path) ? `It is stored and not shown${kept}.` : schema.description?.replaceAll('`', ''),
     standard: isSecret(path) ? undefined : inWords(schema.default),
     effect: effects[path],
     ...choices
-      ? { options: choices.map((value) => ({ value: String(value), text: inWords(value), isChosen: value === (current ?? schema.default) })) }
+      ? {
+        options: choices.map((value) => ({
+          value: String(value), text: inWords(value), isChosen: value === (current ?? schema.default)
+        }))
+      }
       : isSecret(path)
         ? { type: 'password' }
         : { type: 'text', value: current === undefined ? '' : String(current) }
   }
 }
 
-/** What is to be changed: the fields whose text is not that of the current value. An empty field resets to the default. */
+/**
+ * What is to be changed: the fields whose text is not that of the current value. An empty field resets
+ * to the default.
+ */
 function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const changes: Record<string, unknown> = {}
   for (const { path, schema } of all) {
@@ -129,11 +144,15 @@ function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<s
     const value = current.get(path) ?? schema.default
     if (text === String(value ?? '') || (isSecret(path) && text === '')) continue
     const [section = '', member] = path.split('.')
-    const read = text === '' ? null : schema.type === 'boolean' ? text === 'true' : isNumeric(schema) && /^\d+$/.test(text) ? Number(text) : text
+    const read = text === '' ? null : valueOf(schema, text)
     if (member === undefined) changes[section] = read
     else changes[section] = { ...changes[section] as object | undefined, [member]: read }
   }
   return changes
 }
 
-const isNumeric = ({ type }: Schema): boolean => type === 'integer' || type === 'number'
+/** A text that is no value of the type is sent as it is: the API says what it wants. */
+function valueOf ({ type }: Schema, text: string): unknown {
+  if (type === 'boolean') return text === 'true'
+  return (type === 'integer' || type === 'number') && /^\d+$/.test(text) ? Number(text) : text
+}

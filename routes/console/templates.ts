@@ -50,18 +50,24 @@ const routes: FastifyPluginAsync = async (app) => {
       return show({ preview: previewOf(app, principal, template), variables: template.requiredEnvVars ?? [] })
     }
     const done = await kit.api.ask(request, 'POST', '/templates/import', template)
-    const { details } = done.data as { details: ReadonlyArray<{ type: string, name: string, action: string, message?: string }> }
+    const { details } = done.data as {
+      details: ReadonlyArray<{ type: string, name: string, action: string, message?: string }>
+    }
     if (details.every(({ action }) => action === 'created')) return { to: '/servers', notice: noticeOf(done) }
     return show({
       preview: details.map(({ type, name, action, message }) =>
-        ({ name, kind: type, outcome: outcomes[action] ?? action, problem: action === 'failed' ? message : undefined })),
+        ({
+          name, kind: type, outcome: outcomes[action] ?? action, problem: action === 'failed' ? message : undefined
+        })),
       variables: []
     })
   })
 }
 export default routes
 
-const outcomes: Readonly<Record<string, string>> = { created: 'was added', skipped: 'was there already', failed: 'was not added' }
+const outcomes: Readonly<Record<string, string>> = {
+  created: 'was added', skipped: 'was there already', failed: 'was not added'
+}
 
 /** A template, or why a text is none. */
 function readTemplate (text: string): Sent & object | string {
@@ -83,6 +89,8 @@ function previewOf ({ servers, groups }: FastifyInstance, principal: Principal, 
   return [
     ...Object.entries(configs).map(([name, config]) =>
       ({ name, kind: 'server', target: targetOf({ config: config ?? {} }), outcome: outcome(known.has(name)) })),
-    ...sentGroups.map(({ name }) => ({ name: String(name), kind: 'group', outcome: outcome(knownGroups.has(String(name))) }))
+    ...sentGroups.map(({ name }) => ({
+      name: String(name), kind: 'group', outcome: outcome(knownGroups.has(String(name)))
+    }))
   ]
 }

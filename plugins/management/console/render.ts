@@ -95,4 +95,5 @@ export async function loadTemplates (): Promise<Eta> {
 }
 
 /** Whether an address is that of a page, with any query, or below it. */
-const isBelow = (url: string, path: string): boolean => url.startsWith(path) && /^(?:[/?]|$)/.test(url.slice(path.length))
+const isBelow = (url: string, path: string): boolean =>
+  url.startsWith(path) && /^(?:[/?]|$)/.test(url.slice(path.length))
