@@ -33,7 +33,10 @@ const routes: FastifyPluginAsync = async (app) => {
           name: 'level',
           label: 'Level',
           value: level,
-          options: [{ value: '', text: 'any' }, ...levels.slice(2, 5).map((each) => ({ value: each, text: `${each} and worse` }))]
+          options: [
+            { value: '', text: 'any' },
+            ...levels.slice(2, 5).map((each) => ({ value: each, text: `${each} and worse` }))
+          ]
         },
         { name: 'q', label: 'Words', value: q }
       ],

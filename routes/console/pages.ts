@@ -4,19 +4,24 @@ import { enterScope } from '../../plugins/base/scopes/index.ts'
 import account from './account.ts'
 import addAServer from './add-a-server.ts'
 import audit from './audit.ts'
+import backup from './backup.ts'
+import { builtIns, changeBuiltIns } from './built-ins.ts'
 import calls from './calls.ts'
 import groups from './groups.ts'
 import keys from './keys.ts'
 import live from './live.ts'
+import { changeOAuth, oauth } from './oauth.ts'
 import logs from './logs.ts'
 import overview from './overview.ts'
 import playground from './playground.ts'
 import searchLab from './search-lab.ts'
 import servers from './servers.ts'
+import settings from './settings.ts'
 import signingIn from './signing-in.ts'
 import signingOut from './signing-out.ts'
-import theme from './theme.ts'
 import tool from './tool.ts'
+import templates from './templates.ts'
+import theme from './theme.ts'
 import users from './users.ts'
 import welcome from './welcome.ts'
 
@@ -50,6 +55,9 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(addAServer)
   await app.register(groups)
   await app.register(keys)
+  await app.register(oauth)
+  await app.register(builtIns)
+  await app.register(templates)
   await app.register(playground)
   await app.register(searchLab)
   await app.register(forAdmins)
@@ -66,4 +74,8 @@ const forAdmins: FastifyPluginAsync = async (app) => {
   await app.register(users)
   await app.register(logs)
   await app.register(audit)
+  await app.register(changeOAuth)
+  await app.register(changeBuiltIns)
+  await app.register(settings)
+  await app.register(backup)
 }

@@ -51,7 +51,9 @@ export default routes
 const addressOf = (base: string, { name = '', tool = '' }: Visit['params']): string =>
   `${pageOf(base, name)}/tools/${encodeURIComponent(tool)}`
 
-async function toolOf ({ kit }: FastifyInstance, { request, params: { name = '', tool = '' } }: Visit): Promise<ListedTool> {
+async function toolOf ({ kit }: FastifyInstance, {
+  request, params: { name = '', tool = '' }
+}: Visit): Promise<ListedTool> {
   const { data } = await kit.api.ask(request, 'GET', `/servers/${encodeURIComponent(name)}`)
   const { tools } = data as { tools: readonly ListedTool[] }
   const found = tools.find((each) => each.name === tool)
@@ -76,7 +78,10 @@ function shown ({ kit, settings }: FastifyInstance, { params, principal }: Visit
       ...title !== undefined && { title },
       description,
       tokens: Math.ceil(JSON.stringify(tool).length / 4),
-      facts: [...enabled ? [] : [['State', 'switched off: agents do not see it']], ...hints.length > 0 ? [['It says', hints.join(', ')]] : []],
+      facts: [
+        ...enabled ? [] : [['State', 'switched off: agents do not see it']],
+        ...hints.length > 0 ? [['It says', hints.join(', ')]] : []
+      ],
       isOverridden: overridden,
       canManage: stored !== undefined && canManage(principal, stored),
       schema: JSON.stringify(inputSchema, undefined, 2)

@@ -47,7 +47,10 @@ export class ApiClient {
    * @throws ApiError, Unauthorized when the account is gone
    */
   async ask (
-    { principal, host, ip }: FastifyRequest, method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object | string
+    { principal, host, ip }: FastifyRequest,
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    body?: object | string
   ): Promise<ApiAnswer> {
     const { auth, config, users } = this.#outer
     const user = users.get(principal?.username ?? '')

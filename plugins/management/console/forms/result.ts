@@ -29,7 +29,12 @@ function blockOf (part: unknown): Block {
     return { kind: type, src: `data:${mimeType};base64,${data}`, mimeType }
   }
   if (type === 'resource_link' && typeof uri === 'string') {
-    return { kind: 'link', href: uri, ...typeof name === 'string' && { name }, ...typeof description === 'string' && { text: description } }
+    return {
+      kind: 'link',
+      href: uri,
+      ...typeof name === 'string' && { name },
+      ...typeof description === 'string' && { text: description }
+    }
   }
   if (type === 'resource' && isObject(resource)) {
     const { text: inner, blob, mimeType: kind } = resource
