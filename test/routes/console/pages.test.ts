@@ -19,8 +19,8 @@ async function start (t: Test, settings: Partial<Settings> = {}): Promise<{ app:
 }
 
 /** A server that is connected, with these tools. */
-async function startWith (t: Test, tools: object[], results: Record<string, unknown> = {}): Promise<{ app: FastifyInstance, browser: Browser }> {
-  const upstream = await startUpstream(t, { tools, ...results })
+async function startWith (t: Test, tools: object[]): Promise<{ app: FastifyInstance, browser: Browser }> {
+  const upstream = await startUpstream(t, { tools })
   const begun = await start(t, { mcpServers: { fake: { url: upstream.url } } } as Partial<Settings>)
   await until(async () => (await begun.browser.get('/servers/fake')).text.includes('state connected'))
   return begun
