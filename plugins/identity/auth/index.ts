@@ -10,13 +10,7 @@ import { markOf, principalOfUser, subjectOf } from '../users/account.ts'
 import type { Effect } from '../../base/scopes/index.ts'
 import { checkScopes, checkToken, isForAll, otherResource, entersFor, missingOrWrong } from './rights.ts'
 import {
-  type AuthStep,
-  guest,
-  hasCredentials,
-  type Identified,
-  identify,
-  type RequestCredentials,
-  type RouteClass,
+  type AuthStep, guest, hasCredentials, type Identified, identify, type RequestCredentials, type RouteClass,
   socialSession
 } from './chain.ts'
 import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'

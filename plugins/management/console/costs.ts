@@ -4,7 +4,7 @@ import { itemText } from '../../gateway/index.ts'
 import { makeView, type Principal, type PresentationName } from '../../settings/index.ts'
 
 /** What a list of tools costs an agent that reads it. */
-export interface ListCost {
+interface ListCost {
   readonly tools: number
   readonly tokens: number
   /** Of each server, the dearest first. */
@@ -15,7 +15,7 @@ export interface ListCost {
 const perToken = 4
 
 /** The number of tokens of a text of JSON, about. */
-export const tokensOf = (text: string): number => Math.ceil(text.length / perToken)
+const tokensOf = (text: string): number => Math.ceil(text.length / perToken)
 
 /** Tells what lists of tools cost. A surface that is the same object is counted once. */
 export class ListCosts {
