@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
+import account from './account.ts'
 import addAServer from './add-a-server.ts'
 import audit from './audit.ts'
 import backup from './backup.ts'
@@ -61,6 +62,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(searchLab)
   await app.register(forAdmins)
   await app.register(calls)
+  await app.register(account)
   await app.register(live)
   await app.register(signingOut)
 }

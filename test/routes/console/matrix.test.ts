@@ -29,8 +29,10 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'POST /console/oauth/consents/:id/remove': { alice: 404, admin: 404 },
   'GET /console/oauth/clients/:id/remove': { admin: 404, 'admin, read-only': 404 },
   'POST /console/oauth/clients/:id/remove': { admin: 404 },
-  // There is no database.
+  // Calls are not recorded without a database.
   'GET /console/calls/:id': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  // The wrong current password.
+  'POST /console/account': { alice: 400, admin: 400 },
   // The server is off, and lists none.
   'GET /console/servers/:name/tools/:tool': { alice: 404, admin: 404, 'admin, read-only': 404 },
   'POST /console/servers/:name/tools/:tool': { alice: 404, admin: 404, 'admin, read-only': 404 }
