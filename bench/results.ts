@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 import { basename } from 'node:path'
+import { writeChart } from './chart.ts'
 import { override } from './gateway.ts'
 import { referenceFile } from './upstreams.ts'
 
@@ -41,6 +42,7 @@ export function writeResults (title: string, section: string, order: string[]): 
     ...[...order, ...others].filter((heading) => sections.has(heading)).map((heading) => `## ${heading}\n\n${sections.get(heading) ?? ''}\n`)
   ].join('\n')
   writeFileSync(file, text)
+  writeChart(text)
   return text
 }
 

@@ -6,9 +6,7 @@ import type { SectionFile } from './json/section.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenedVectors } from './ports/vectors.ts'
 import { RecordedGrants } from './records/grants.ts'
-import {
-  RecordedConsents, RecordedConsoleSessions, RecordedLoginStates, RecordedUsedStates
-} from './records/logins.ts'
+import { RecordedConsents, RecordedConsoleSessions, RecordedLoginStates, RecordedUsedStates } from './records/logins.ts'
 import { RecordedTokens } from './records/tokens.ts'
 import { RecordedUpstreamTokens } from './records/upstream-tokens.ts'
 import { seed, type Seed } from './seed.ts'

@@ -1,5 +1,5 @@
 import { isObject } from './json.ts'
-import type { Shape } from './mending.ts'
+import type { Shape } from './shapes/shape.ts'
 
 /**
  * Whether `mend` changes nothing of a text, told from the value that was parsed of it. Costs a look at the known

@@ -206,8 +206,7 @@ export class DualEraSession implements UpstreamSession {
     const begun = await within(regretTime, beginning)
     // It speaks both eras, and has taken the one that it was offered last.
     if (begun && !('error' in begun)) {
-      throw new WrongBeginning('modern', 'the server has begun in an earlier ' +
-      'revision than it can speak')
+      throw new WrongBeginning('modern', 'the server has begun in an earlier revision than it can speak')
     }
     await this.#useModern(discovered.value)
   }

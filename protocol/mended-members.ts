@@ -1,84 +1,15 @@
 // The members of MCP's types that may not be null, are objects, or have to be there (all revisions), and the keywords
 // of JSON Schema that are such.
-import { elementsOf, memberOf } from './json.ts'
 import { listKinds, type ListKind } from './lists.ts'
-import { listOf, mend, type Shape } from './mending.ts'
+import { mend } from './mending.ts'
+import type { Shape } from './shapes/shape.ts'
 import { metaKeys } from './modern/envelope.ts'
 import { truncate } from './text.ts'
-
-const value: Shape = {}
-/** An object whose members MCP does not define. */
-const opaque: Shape = { isObject: true }
-const object = (
-  members: Readonly<Record<string, Shape>>, more: Shape = {}
-): Shape => ({ isObject: true, members, ...more })
-const list = (element: Shape): Shape => ({ element })
-const names = (...keys: string[]): Record<string, Shape> => Object.fromEntries(keys.map((key) => [key, value]))
-const required = (shape: Shape, fallback: string): Shape => ({ ...shape, fallback })
-const meta = { _meta: opaque }
-
-const string: Shape = { type: 'string' }
-const number: Shape = { type: 'number' }
-const strings = (...keys: string[]): Record<string, Shape> => Object.fromEntries(keys.map((key) => [key, string]))
-/** A text that has to be there. A value of another type is told as it was written. */
-const words: Shape = { ...string, fallback: '""', coerce: (text) => JSON.stringify(text) }
-const flag: Shape = { type: 'boolean', coerce: (text) => text === '"true"' || text === '1' ? 'true' : undefined }
-/** A list whose elements are checked. @param single what one thing that stands in its place is as an element */
-const checkedList = (element: Shape, single: (text: string) => string | undefined = () => undefined): Shape => {
-  const shape: Shape = { type: 'list', element }
-  const coerce = (text: string): string | undefined => {
-    const one = single(text)
-    const list = listOf(text) ?? (one === undefined ? undefined : `[${one}]`)
-    return list === undefined ? undefined : mend(list, shape, true).text
-  }
-  return { ...shape, coerce }
-}
-
-/**
- * Keywords that take no null, nor anything else to look into. `default`, `const` and `example` are the author's values.
- */
-const plainKeywords = names(
-  '$id', '$schema', '$ref', '$anchor', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor',
-  '$vocabulary', '$comment',
-  'id', 'type', 'enum', 'enumNames', 'title', 'description', 'examples', 'deprecated', 'readOnly', 'writeOnly',
-  'format', 'pattern',
-  'multipleOf', 'maximum', 'exclusiveMaximum', 'minimum', 'exclusiveMinimum', 'maxLength', 'minLength', 'maxItems',
-  'minItems',
-  'uniqueItems', 'x-mcp-header', 'maxContains', 'minContains', 'maxProperties', 'minProperties', 'contentEncoding',
-  'contentMediaType'
-)
-
-/** @param hasTuples `items` may be a list of schemas, as before 2020-12 */
-function schemaShape (hasTuples: boolean): Shape {
-  const members: Record<string, Shape> = { ...plainKeywords }
-  const schema: Shape = { isObject: true, members }
-  // A schema that is null says nothing, and what it is of is still there.
-  const any = required(schema, '{}')
-  const map: Shape = { isObject: true, each: any }
-  for (const key of ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']) members[key] = map
-  for (const key of ['allOf', 'anyOf', 'oneOf']) members[key] = list(schema)
-  for (const key of [
-    'additionalProperties', 'unevaluatedProperties', 'propertyNames', 'contains', 'additionalItems', 'unevaluatedItems',
-    'not', 'if', 'then', 'else', 'contentSchema'
-  ]) members[key] = schema
-  members.prefixItems = list(any)
-  members.items = hasTuples ? { members, element: any } : schema
-  members.required = list(value)
-  members.dependentRequired = { isObject: true, each: list(value) }
-  members.dependencies = { isObject: true, each: { members } }
-  return schema
-}
-
-const schemas = { today: schemaShape(false), withTuples: schemaShape(true) }
-const olderDraft = /draft-0[3-7]|2019-09/
-const schema: Shape = {
-  isObject: true,
-  of: (text) => olderDraft.test(memberOf(text, '$schema') ?? '') ? schemas.withTuples : schemas.today
-}
-
-/** The schema of a form, where MCP has no default that is null. */
-const field = object({ ...schemas.today.members, default: value }, { fallback: '{}' })
-const form = object({ ...schemas.today.members, properties: { isObject: true, each: field } })
+import {
+  value, opaque, object, list, names, required, meta, string, number, strings, words, flag, checkedList
+} from './shapes/parts.ts'
+import { schema, form } from './shapes/schema.ts'
+import { contentsOf, blocks, samplingMessage, promptMessages } from './shapes/content.ts'
 
 const annotations = object({ audience: list(value), ...names('priority', 'lastModified') })
 const icons = list(object({ ...names('src', 'mimeType', 'theme'), sizes: list(value) }, { needs: 'src' }))
@@ -107,79 +38,6 @@ export const itemShapes: Readonly<Record<ListKind, Shape>> = {
 const common = { ...meta, ...names('nextCursor', 'ttlMs', 'cacheScope', 'resultType') }
 /** Those of a list's result, whose items are read one by one. */
 export const besideList: Shape = object(common)
-
-/** Contents of a resource. @param uri of the resource that was asked for, as JSON text */
-const contentsOf = (uri: string): Shape => ({
-  type: 'object',
-  isObject: true,
-  coerce: (text) => text.startsWith('"') ? `{"uri":${uri},"text":${text}}` : undefined,
-  members: {
-    uri: { ...string, fallback: uri },
-    ...strings('mimeType', 'blob'),
-    text: { ...words, isNeeded: (valueOf) => valueOf('blob') === undefined },
-    ...meta
-  },
-  required: ['uri', 'text']
-})
-const contents: Shape = { ...contentsOf('""'), fallback: '{"uri":"","text":""}' }
-
-/** A text block. @param text as JSON: a string, or what is no block */
-const asBlock = (text: string): string => `{"type":"text","text":${text.startsWith('"') ? text : JSON.stringify(text)}}`
-const isOf = (...types: unknown[]) =>
-  (valueOf: (key: string) => unknown): boolean => types.includes(valueOf('type') ?? 'text')
-/**
- * A block of content of any type: text, image, audio, a resource or a link to one, a use of a tool. `input` has a
- * call's arguments.
- */
-const blockMembers: Readonly<Record<string, Shape>> = {
-  ...strings('title', 'description'),
-  type: { ...string, fallback: '"text"' },
-  text: { ...words, isNeeded: isOf('text') },
-  data: { ...string, fallback: '""', isNeeded: isOf('image', 'audio') },
-  mimeType: { ...string, fallback: '"application/octet-stream"', isNeeded: isOf('image', 'audio') },
-  uri: { ...string, fallback: '""', isNeeded: isOf('resource_link') },
-  name: { ...string, fallback: '""', isNeeded: isOf('resource_link') },
-  resource: { ...contents, isNeeded: isOf('resource') },
-  size: number,
-  annotations: object({ audience: checkedList(string), priority: number, lastModified: string }, { type: 'object' }),
-  icons: {
-    type: 'list',
-    element: object(
-      { ...strings('src', 'mimeType', 'theme'), sizes: checkedList(string) }, { needs: 'src' }
-    )
-  },
-  ...meta
-}
-const block: Shape = {
-  type: 'object',
-  isObject: true,
-  coerce: asBlock,
-  members: blockMembers,
-  required: ['type', 'text', 'data', 'mimeType', 'uri', 'name', 'resource']
-}
-const blocks = checkedList(block, (text) => /"(?:type|text)"/.test(text) && text.startsWith('{') ? text : asBlock(text))
-/** Content for a model, which may be the result of a tool. */
-const told: Shape = { members: { ...blockMembers, content: list({ members: blockMembers }), isError: value } }
-const samplingMessage: Shape = { members: { content: { ...told, element: told }, ...meta } }
-
-/** A message of a prompt has one block; a list of one is that block. */
-const promptContent: Shape = {
-  ...block,
-  fallback: asBlock('""'),
-  coerce: (text) => {
-    const [first = '', ...more] = text.startsWith('[') ? elementsOf(text, 2) : []
-    return first.startsWith('{') && more.length === 0 ? mend(first, block, true).text : asBlock(text)
-  }
-}
-const promptMessage: Shape = {
-  type: 'object',
-  isObject: true,
-  coerce: (text) => `{"role":"user","content":${asBlock(text)}}`,
-  members: { role: { values: ['"user"', '"assistant"'], fallback: '"user"' }, content: promptContent },
-  required: ['role', 'content']
-}
-const promptMessages =
-  checkedList(promptMessage, (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
 
 /** A task of 2025-11-25. Its `ttl` may be null. */
 const taskMembers = names('statusMessage', 'createdAt', 'lastUpdatedAt', 'pollInterval')

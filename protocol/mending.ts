@@ -3,45 +3,8 @@
 // one. So they do for a value of another type, and for a member that has to be there and is not.
 import { decodedKey, membersOf, skipSpace, skipString, skipValue } from './json.ts'
 import { truncate } from './text.ts'
-
-/**
- * The form of one place in a message, as far as it decides how `null` and `[]` are read there. Without a shape, both
- * stay.
- */
-export interface Shape {
-  /** An object belongs here and no list: `[]` is an object without members. */
-  readonly isObject?: boolean
-  /** The known members of an object. */
-  readonly members?: Readonly<Record<string, Shape>>
-  /** Every other member of an object: its author chooses their names. */
-  readonly each?: Shape
-  /** Every element of a list. */
-  readonly element?: Shape
-  /**
-   * The type of the value: what is of another one is read as `coerce` says, and by default as `null` is. Default: types
-   * do not count.
-   */
-  readonly type?: JsonType
-  /** The values that count, as JSON texts; others are read as one of another type. */
-  readonly values?: readonly string[]
-  /** What a value of another type stands for, as JSON text. @returns undefined: it is read as absent */
-  readonly coerce?: (text: string) => string | undefined
-  /** The members that an object gets where it lacks them, each with its `fallback`. */
-  readonly required?: readonly string[]
-  /** The JSON text that replaces `null` where a value is required. Default: the member or element is removed. */
-  readonly fallback?: string | ((textOf: (key: string) => string | undefined) => string)
-  /**
-   * Decides whether `fallback` applies.
-   * @param valueOf the value of a member beside this one; undefined: it is not there, or null
-   */
-  readonly isNeeded?: (valueOf: (key: string) => unknown) => boolean
-  /** The key of a required member: where it is null, the whole object counts as null. */
-  readonly needs?: string
-  /** Selects another shape by the text. */
-  readonly of?: (text: string) => Shape
-}
-
-type JsonType = 'string' | 'number' | 'boolean' | 'object' | 'list'
+import type { Shape, JsonType } from './shapes/shape.ts'
+import { RemovedRun } from './shapes/removed-run.ts'
 
 /** The type of the value that begins here; undefined: null. */
 function typeAt (text: string, at: number): JsonType | undefined {
@@ -271,7 +234,7 @@ class Mender {
     const counts = new Map<string, number>()
     for (const { key } of parts) counts.set(key, (counts.get(key) ?? 0) + 1)
     const textOf = this.#textOf(parts)
-    const run = new Run()
+    const run = new RemovedRun()
     for (const part of parts) {
       const { key, keyStart, start, end, shape } = part
       // Of a repeated member parsers read one or the other: it stays, to be refused.
@@ -287,7 +250,7 @@ class Mender {
 
   #list (start: number, shape: Shape): void {
     const text = this.#text
-    const run = new Run()
+    const run = new RemovedRun()
     let at = skipSpace(text, start + 1)
     for (let index = 0; at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET; index++) {
       this.#path.push(index)
@@ -314,32 +277,5 @@ class Mender {
     const path = this.#path.reduce<string>((way, step) =>
       typeof step === 'number' ? `${way}[${step}]` : way === '' ? step : `${way}.${step}`, '')
     this.#places.push(truncate(path, maxPath))
-  }
-}
-
-/** Finds the ranges to remove from an object or a list, as its parts are read one by one. */
-class Run {
-  /** Where the current run of removed parts begins; undefined: there is none. */
-  #start: number | undefined
-  #end = 0
-  /** The index behind the last part that stays. */
-  #kept: number | undefined
-
-  next (
-    start: number, end: number, isRemoved: boolean, edit: (start: number, end: number, text: string) => void
-  ): void {
-    if (isRemoved) {
-      this.#start ??= start
-      this.#end = end
-      return
-    }
-    if (this.#start !== undefined) edit(this.#start, start, '')
-    this.#start = undefined
-    this.#kept = end
-  }
-
-  /** @param isCut parts may follow that were not read: the last run stays */
-  end (isCut: boolean, edit: (start: number, end: number, text: string) => void): void {
-    if (this.#start !== undefined && !isCut) edit(this.#kept ?? this.#start, this.#end, '')
   }
 }

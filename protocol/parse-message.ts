@@ -125,8 +125,7 @@ const notObject = (): RpcError => new RpcError(code.invalidRequest, 'Invalid req
 function checkBatch (size: number, maxBatch: number): void {
   if (size === 0) throw new RpcError(code.invalidRequest, 'Invalid request: the batch is empty')
   if (size > maxBatch) {
-    throw new RpcError(code.invalidRequest, `Invalid request: the batch has more than ${maxBatch} ` +
-    'elements')
+    throw new RpcError(code.invalidRequest, `Invalid request: the batch has more than ${maxBatch} elements`)
   }
 }
 

@@ -3,15 +3,10 @@ import { UpstreamError } from './errors.ts'
 import { isObject, memberOf, membersOf } from './json.ts'
 import { lookalikeMethod, unknownMethod } from './lookalikes.ts'
 import { errorShape, paramsShape, resultShape } from './mended-members.ts'
-import { mayHaveGaps, mend, type Shape } from './mending.ts'
+import { mayHaveGaps, mend } from './mending.ts'
+import type { Shape } from './shapes/shape.ts'
 import {
-  errorText,
-  notificationText,
-  requestText,
-  resultText,
-  type Message,
-  type Notification,
-  type Request,
+  errorText, notificationText, requestText, resultText, toRpcError, type Message, type Notification, type Request,
   type Response
 } from './message.ts'
 import { Table } from './table.ts'
@@ -121,6 +116,30 @@ export class Peer implements Receiver {
         ? resultText(idText, response.resultText ?? '{}')
         : errorText(idText, response.errorText)
     )
+  }
+
+  /**
+   * Sends a request of the gateway's own.
+   * @param timeout in ms
+   * @param protocol headers that MCP prescribes for it
+   * @returns the text of its result
+   * @throws RpcError that the server answers; UpstreamError when there is no answer
+   */
+  async ask (
+    method: string, paramsText: string | undefined, timeout: number, protocol?: SendOptions['protocol']
+  ): Promise<string> {
+    const id = this.nextId
+    const timer = setTimeout(() => {
+      const problem = `no answer to ${method} within ${timeout / 1_000} s`
+      this.abandon(id, new UpstreamError('timeout', problem, { isPublic: true }))
+    }, timeout)
+    try {
+      const response = await this.request(method, paramsText, undefined, undefined, undefined, protocol)
+      if (response.errorText !== undefined) throw toRpcError(response.errorText)
+      return response.resultText ?? '{}'
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /** Fails one request of ours without waiting for its answer. */

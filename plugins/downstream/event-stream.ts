@@ -22,7 +22,11 @@ export class EventStream {
     raw.writeHead(
       200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' }
     )
+    // Written by itself, the head becomes one flat text; Node keeps it in memory, otherwise in 40 pieces.
+    raw.cork()
+    raw.flushHeaders()
     raw.write(': ok\n\n')
+    raw.uncork()
     this.#unread = new Unread(raw, (listener) => { this.onClose(listener) })
     streams.add(this)
     raw.once('close', () => { this.#closed() })

@@ -24,6 +24,9 @@ export class Forwarder {
     this.#logError = logError
   }
 
+  /** How many requests wait for a provider. */
+  get inFlight (): number { return this.#shares.taken }
+
   /**
    * Sends one request to one provider.
    * @param item the tool, prompt or resource by its own name, if the request names one

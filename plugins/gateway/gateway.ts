@@ -60,6 +60,9 @@ export class Gateway {
     }
   }
 
+  /** How many requests wait for a provider. */
+  get inFlight (): number { return this.#parts.forwarder.inFlight }
+
   /** Registers a hook. Hooks run in the order of registration. */
   addHook<Name extends keyof GatewayHooks> (name: Name, hook: GatewayHooks[Name]): void {
     this.#parts.hooks[name].push(hook)

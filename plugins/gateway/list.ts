@@ -33,6 +33,7 @@ export class List {
   /** The index after each item, by its hash. Made for a cursor of a former list. */
   #ends: ReadonlyMap<string, number> | undefined
   readonly #pages = new Map<number, List>()
+  #ref: WeakRef<List> | undefined
 
   /** @param extra the other members of the result, as the text of an object */
   constructor (kind: ListKind, entries: readonly ListEntry[], extra: string) {
@@ -40,6 +41,9 @@ export class List {
     this.entries = entries
     this.#extra = extra
   }
+
+  /** A weak reference, one for all who remember the list. */
+  get ref (): WeakRef<List> { return this.#ref ??= new WeakRef(this) }
 
   /** The other members of the result, as the text of an object. */
   get extra (): string { return this.#extra }

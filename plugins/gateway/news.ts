@@ -19,7 +19,7 @@ const settleTime = 50
 interface Member {
   readonly client: Client
   /** Weak, so that a session keeps no list in memory. A list that is gone counts as changed. */
-  readonly seen: Map<ListKind, WeakRef<List>>
+  readonly seen: Record<ListKind, WeakRef<List>>
   readonly wanted: WantedResources
 }
 
@@ -46,7 +46,13 @@ export class News {
   /** Notifies a listener of all changes from now on, even if its client has not listed anything yet. */
   join (listener: Listener<View>, client: Client): void {
     const { parts } = this.#surfaces.of(listener.view, client)
-    const seen = new Map(kinds.map((kind) => [kind, new WeakRef(parts[kind].list)]))
+    const { tools, prompts, resources, resourceTemplates } = parts
+    const seen = {
+      tools: tools.list.ref,
+      prompts: prompts.list.ref,
+      resources: resources.list.ref,
+      resourceTemplates: resourceTemplates.list.ref
+    }
     this.#members.set(listener, { client, seen, wanted: new WantedResources() })
   }
 
@@ -63,7 +69,8 @@ export class News {
   /** Records the list that a client has just received. */
   saw (client: Client, list: List): void {
     const { listener } = client
-    if (listener) this.#members.get(listener as Listener<View>)?.seen.set(list.kind, new WeakRef(list))
+    const member = listener && this.#members.get(listener as Listener<View>)
+    if (member) member.seen[list.kind] = list.ref
   }
 
   /** Called after a change of settings or of a provider's lists. Listeners that see a difference are notified soon. */
@@ -180,10 +187,8 @@ export class News {
 
 /** True if a list differs from the one that its client received last. The next call returns false. */
 function isNews ({ seen }: Member, list: List): boolean {
-  const last = seen.get(list.kind)
-  if (last === undefined) return false
-  const former = last.deref()
+  const former = seen[list.kind].deref()
   if (former === list) return false
-  seen.set(list.kind, new WeakRef(list))
+  seen[list.kind] = list.ref
   return former?.equals(list) !== true
 }

@@ -63,8 +63,7 @@ export class ProviderTable {
   use (name: string, client: Client): Provider {
     const provider = this.get(name)
     if (!provider) {
-      throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not ` +
-      'connected', 'not-connected')
+      throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected`, 'not-connected')
     }
     this.#note(name, client)
     return provider

@@ -145,8 +145,7 @@ export class ItemResolver {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<string>((resolve) => {
       timer = setTimeout(() => {
-        resolve('what it lists to clients like this one is still ' +
-        'being read')
+        resolve('what it lists to clients like this one is still being read')
       }, deadline - Date.now())
     })
     const problem = await Promise.race([late, reading.then(() => undefined, () => 'what it lists to clients like ' +
@@ -160,8 +159,7 @@ export class ItemResolver {
   async reader (exchange: Exchange<View>): Promise<Target> {
     const { view, client, params: { uri } } = exchange
     if (typeof uri !== 'string') {
-      throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the ' +
-      'resource\'s URI')
+      throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
     }
     const own = this.#providers.ownerOf(uri)
     if (own !== undefined) return { provider: own.name, key: uri }

@@ -1,4 +1,5 @@
 import type { Catalogue } from '../../protocol/lists.ts'
+import { code, RpcError } from '../../protocol/errors.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -42,5 +43,18 @@ export async function probe (
     clearTimeout(timer)
     signal.removeEventListener('abort', settle)
     await upstream.close()
+  }
+}
+
+/** Needs of an upstream that is connected once: it keeps nothing, and can ask nobody. */
+export const forTest = {
+  allowance: { hold: () => {}, wait: () => 0, keep: () => {} },
+  listener: {
+    log: () => {},
+    listsChanged: () => {},
+    onQuestion: async () => {
+      throw new RpcError(code.methodNotFound, 'nobody can be asked while a server is tested')
+    },
+    broadcast: () => {}
   }
 }

@@ -1,4 +1,4 @@
-import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
+import type { Client, Exchange } from '../../protocol/exchange.ts'
 import type { Caching } from '../../protocol/caching.ts'
 import type { Catalogue, ListingHistory, ListKind } from '../../protocol/lists.ts'
 import type { Changes } from '../../protocol/call.ts'
@@ -9,49 +9,19 @@ import type { Learning, Provider, ProviderStatus } from '../../protocol/provider
 import type { ServerConfig } from '../../schemas/server.ts'
 import { configOwner, sourceIdOf } from './catalogues/cache-text.ts'
 import { Catalogues } from './catalogues/catalogues.ts'
-import type { CatalogueAllowance } from './catalogues/shares.ts'
 import { ListLearner } from './catalogues/list-learner.ts'
 import { dispatchNotification, dispatchQuestion, noteAnswer, type DispatchDeps } from './inbound/dispatch.ts'
 import { MendedNotes } from './notes.ts'
 import { ResourceSubscriptions } from './inbound/subscriptions.ts'
 import { expandVariables, withheldNames } from './links/environment.ts'
 import { passthroughOf } from './links/passthrough.ts'
-import type { Connecting } from './links/connect.ts'
 import { Placement } from './links/placement.ts'
-import type { Children } from './links/pool.ts'
 import { RequestRunner } from './links/requests.ts'
 import type { Slot } from './links/slot.ts'
 import { ConnectionSupervisor } from './links/supervisor.ts'
 import { isRemote } from './links/transport.ts'
-import type { LoginListener, ServerLogin } from './login/server-login.ts'
-
-/** What an upstream tells its surroundings. */
-interface UpstreamListener {
-  log: (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
-  listsChanged: () => void
-  statusChanged: () => void
-  /** Called before a question is put to a client. @throws RpcError to refuse it */
-  onQuestion: (question: Question, client: Client) => Promise<void>
-  /** A notification for every listener that sees this server and that the server serves. */
-  broadcast: (method: string, paramsText: string, serves: (client: Client) => boolean) => void
-}
-
-interface UpstreamDeps {
-  connecting: Connecting
-  /** The processes that clients have caused at all servers. */
-  children: Children
-  listener: UpstreamListener
-  /** Whether the value of a header holds a credential of this gateway. */
-  isOurs?: ((value: string) => boolean) | undefined
-  /** Begins the logins of the server; undefined: it takes none. */
-  openLogin: (listener: LoginListener) => ServerLogin | undefined
-  allowance: CatalogueAllowance
-  /**
-   * `isUsers`: the server counts to a user without admin rights. `isWaitedFor`: a merged list waits for its first
-   * lists.
-   */
-  waiting: { isUsers: () => boolean, isWaitedFor: (client: Client) => boolean }
-}
+import type { ServerLogin } from './login/server-login.ts'
+import type { UpstreamDeps } from './upstream-deps.ts'
 
 /** A server that is alive: the provider of its items, on one or more links. */
 export class Upstream implements Provider {

@@ -1,7 +1,6 @@
 import { isUsable, type CatalogueCache, type Server } from '../../db/store.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
-import { code, RpcError } from '../../protocol/errors.ts'
 import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protocol/provider.ts'
 import { LineLimit, paceOf, ShareError } from '../base/limits/index.ts'
 import { CatalogueShares } from './catalogues/shares.ts'
@@ -11,7 +10,7 @@ import type { Connecting } from './links/connect.ts'
 import type { TransportDeps } from './links/transport.ts'
 import type { Logins } from './login/logins.ts'
 import { SharedApi } from './openapi/api.ts'
-import { probe, type Probe } from './probe.ts'
+import { forTest, probe, type Probe } from './probe.ts'
 import { StatusLog } from './notes.ts'
 import { Upstream } from './upstream.ts'
 import { upstreamLimits } from './limits.ts'
@@ -156,23 +155,12 @@ export class Upstreams implements ProviderSource {
       isOurs,
       openLogin: (listener) => logins.openForTest(name, config, listener),
       allowance: {
+        ...forTest.allowance,
         room: () => this.#shares.room(name, user),
-        hold: () => {},
-        wait: () => 0,
-        spend: (size) => { this.#shares.spend(name, user, size) },
-        keep: () => {}
+        spend: (size) => { this.#shares.spend(name, user, size) }
       },
       waiting: { isUsers: () => user !== undefined, isWaitedFor: () => false },
-      listener: {
-        log: () => {},
-        listsChanged: () => {},
-        statusChanged,
-        onQuestion: async () => {
-          throw new RpcError(code.methodNotFound, 'nobody can be asked while a server is ' +
-          'tested')
-        },
-        broadcast: () => {}
-      }
+      listener: { ...forTest.listener, statusChanged }
     })
     return await probe(make, upstreamLimits.serverTests.time, signal)
   }
@@ -202,8 +190,7 @@ export class Upstreams implements ProviderSource {
   #forget (name: string): void {
     const { cache, log } = this.#deps
     cache.remove(name).catch((error: unknown) => {
-      log(name, 'warn', 'its catalogue could not be removed ' +
-      'from disk', { error })
+      log(name, 'warn', 'its catalogue could not be removed from disk', { error })
     })
   }
 
@@ -263,8 +250,7 @@ export class Upstreams implements ProviderSource {
           // What a removed server listed is removed with it, and never shown as that of another one of its name.
           if (!isCurrent()) return
           cache.write(name, text).catch((error: unknown) => {
-            log(name, 'warn', 'its catalogue could not be kept ' +
-            'on disk', { error })
+            log(name, 'warn', 'its catalogue could not be kept on disk', { error })
           })
         }
       },

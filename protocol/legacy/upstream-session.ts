@@ -4,7 +4,7 @@ import { code, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange, Question } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import type { Level } from '../listener.ts'
-import { toRpcError, type Notification, type Request, type Response } from '../message.ts'
+import type { Notification, Request, Response } from '../message.ts'
 import { Peer, type PeerHandlers, startPeer } from '../peer.ts'
 import { progressTokenOf, restoredProgress } from '../progress.ts'
 import { Table } from '../table.ts'
@@ -96,18 +96,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   }
 
   async request (method: string, paramsText = '{}', timeout = this.#client.initTimeout): Promise<string> {
-    const id = this.#peer.nextId
-    const timer = setTimeout(() => {
-      this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ` +
-        `${timeout / 1_000} s`, { isPublic: true }))
-    }, timeout)
-    try {
-      const { resultText, errorText } = await this.#peer.request(method, paramsText)
-      if (errorText !== undefined) throw toRpcError(errorText)
-      return resultText ?? '{}'
-    } finally {
-      clearTimeout(timer)
-    }
+    return await this.#peer.ask(method, paramsText, timeout)
   }
 
   notify (method: string, paramsText?: string): void { this.#peer.notify(method, paramsText) }

@@ -62,8 +62,7 @@ export class InputRounds {
       ? []
       : membersOf(asked).map(({ key, start, end }) => ({ key, text: asked.slice(start, end) }))
     if (requests.length > most.questions) {
-      throw refused(`it asks ${requests.length} questions at once, and ` +
-      `${most.questions} is the most`)
+      throw refused(`it asks ${requests.length} questions at once, and ${most.questions} is the most`)
     }
     if (requests.length === 0) {
       await new Promise((resolve) => { setTimeout(resolve, most.pause * state.rounds).unref() })
@@ -88,8 +87,7 @@ export class InputRounds {
   async #answer (call: Call, text: string, signal: AbortSignal): Promise<string> {
     const method = smallMemberOf(text, 'method')
     if (typeof method !== 'string' || !questions.has(method)) {
-      throw refused(`it asks for ${JSON.stringify(method)}, ` +
-      'which is not in MCP')
+      throw refused(`it asks for ${JSON.stringify(method)}, which is not in MCP`)
     }
     // It may be kept for minutes, without the result that it is a part of.
     const paramsText = copyOf(withElicitationId(memberOf(text, 'params') ?? '{}'))

@@ -15,6 +15,7 @@ import { InputRounds, isInputRequired, type RoundBounds } from './input-rounds.t
 import { Listening } from './listening.ts'
 import type { Outgoing } from './outgoing.ts'
 import type { ToolHeaders } from './param-headers.ts'
+import { mayBeOfOtherType, unknownType } from './result-type.ts'
 
 /** Max time that the beginning of the stream of changes is waited for, in ms, before lists are read. */
 const listenTime = 500
@@ -196,20 +197,8 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
 
   async request (method: string, paramsText = '{}', timeout = this.#client.initTimeout): Promise<string> {
     const outgoing = this.#outgoing
-    const id = this.#peer.nextId
-    const timer = setTimeout(() => {
-      this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ` +
-        `${timeout / 1_000} s`, { isPublic: true }))
-    }, timeout)
-    try {
-      const params = outgoing.ownParams(paramsText)
-      const { resultText = '{}', errorText } =
-        await this.#peer.request(method, params, undefined, undefined, undefined, outgoing.ownHeaders(method))
-      if (errorText !== undefined) throw toRpcError(errorText)
-      return this.#own(method, paramsText, resultText)
-    } finally {
-      clearTimeout(timer)
-    }
+    const result = await this.#peer.ask(method, outgoing.ownParams(paramsText), timeout, outgoing.ownHeaders(method))
+    return this.#own(method, paramsText, result)
   }
 
   /** A result of the gateway's own request, without what says only how the request went. */
@@ -258,8 +247,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       await Promise.race([discoverServer(this.#peer, this.#client, this.#options.tools, version), late])
     } catch (error) {
       throw error instanceof NotModern
-        ? new UpstreamError('expired', 'it does not speak MCP ' +
-        `${version} any more`)
+        ? new UpstreamError('expired', `it does not speak MCP ${version} any more`)
         : error
     } finally {
       clearTimeout(timer)
@@ -307,24 +295,3 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
 const gone: ReadonlySet<string> = new Set([
   'notifications/initialized', 'notifications/roots/list_changed', 'notifications/cancelled', 'notifications/progress'
 ])
-
-/** Found in every result of a type that the core protocol does not define. */
-const mayBeOfOtherType = /"resultType"\s*:\s*(?!"complete"|"input_required")/
-const known: ReadonlySet<string | undefined> =
-  new Set([undefined, ...Object.values(resultTypes).map((type) => JSON.stringify(type))])
-
-/**
- * The type of a result that is invalid for its client ("ResultType"): extensions may add types, but the gateway never
- * declares "Tasks", and other extensions are those of the client.
- * @returns as JSON text, cut; undefined: the result is valid
- */
-function unknownType ({ client, exchange }: Call, resultText: string): string | undefined {
-  const type = memberOf(resultText, 'resultType')
-  if (known.has(type)) return undefined
-  const { extensions } = client.capabilities
-  const isOffered = exchange?.canSuspend === true && isObject(extensions) && Object.keys(extensions).length > 0
-  return isOffered && type?.startsWith('"') === true && type !== '"task"' ? undefined : type?.slice(0, maxTypeLength)
-}
-
-/** Characters of a type that an error shows. */
-const maxTypeLength = 100

@@ -6,7 +6,7 @@ import { noRoom, UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
 import { Chunks } from '../pieces.ts'
 import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
-import { Valve, type MessagePace } from './valve.ts'
+import { Valve, type ReadingOptions } from './valve.ts'
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 
 export interface AnswerHandlers {
@@ -24,16 +24,6 @@ export interface AnswerHandlers {
   onEnd: (text: string | undefined) => void
   /** Not called after `abort`. @param sent the request was already being sent, so it may have run */
   onError: (error: Error, sent: boolean) => void
-}
-
-/** How large answers are read. */
-export interface ReadingOptions {
-  /** Counts their memory. Default: not counted. */
-  readonly meter?: MemoryMeter
-  /** Bounds the unsolicited messages of streams. Default: without bounds. */
-  readonly pace?: MessagePace
-  /** The owner of answers that no client causes. */
-  readonly owner?: string
 }
 
 const withoutBounds: ReadingOptions = {}

@@ -2,12 +2,11 @@ import type { Dispatcher } from 'undici'
 import { UpstreamError } from '../errors.ts'
 import { Table } from '../table.ts'
 import { type AuthorizationSource, authorized } from './authorization.ts'
-import type { HttpAnswer, ReadingOptions } from './http-answer.ts'
+import type { HttpAnswer } from './http-answer.ts'
 import type { Receiver, SendOptions } from './transport.ts'
-import { maxInFlight, waitingWhile } from './valve.ts'
+import { maxInFlight, type ReadingOptions, waitingWhile } from './valve.ts'
 
-/** `owner`: the owner of messages that no client causes. */
-export interface HttpOptions extends ReadingOptions {
+export interface HttpOptions {
   url: URL
   /** Extra headers, sent with every request. */
   headers: Record<string, string>
@@ -20,6 +19,7 @@ export interface HttpOptions extends ReadingOptions {
   authorization?: AuthorizationSource
   /** Opens the sockets: the outbound client decides which addresses may be reached. */
   dispatcher: Dispatcher
+  reading?: ReadingOptions
 }
 
 /** One HTTP request to be sent. */
@@ -47,6 +47,7 @@ const getHeaders = (lastEventId: string | undefined): string[] => [
 /** The state shared by the HTTP requests of one connection to an upstream: address, session, revision, credentials. */
 export class HttpConnection {
   readonly options: HttpOptions
+  readonly reading: ReadingOptions
   receiver: Receiver | undefined
   /** Called when a socket is open. */
   dialled: (() => void) | undefined
@@ -69,7 +70,9 @@ export class HttpConnection {
   #onIdle: (() => void) | undefined
 
   constructor (options: HttpOptions) {
-    this.options = { ...options, pace: waitingWhile(() => this.#inFlight >= maxInFlight, options.pace) }
+    const pace = waitingWhile(() => this.#inFlight >= maxInFlight, options.reading?.pace)
+    this.options = options
+    this.reading = { ...options.reading, pace }
     this.#url = options.url
     this.url = options.url
     this.#stateless = [...Object.entries(options.headers).flat(), ...postHeaders]

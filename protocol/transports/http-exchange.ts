@@ -65,7 +65,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#isStateless = message.protocol !== undefined
     this.#request = { method: 'POST', headers: connection.postHeaders(message.headers, message.protocol), body: text }
     this.#url = connection.url
-    this.#answer = new HttpAnswer(this, connection.options, message.owner)
+    this.#answer = new HttpAnswer(this, connection.reading, message.owner)
   }
 
   send (): void {
@@ -87,7 +87,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#status = 0
     this.#streams = false
     this.#sent = undefined
-    this.#answer = new HttpAnswer(this, this.#connection.options, this.#message.owner)
+    this.#answer = new HttpAnswer(this, this.#connection.reading, this.#message.owner)
     this.#dispatch()
   }
 
@@ -151,7 +151,7 @@ export class HttpExchange implements AnswerHandlers {
       if (message.kind !== 'response') { connection.receiver?.message(message, id); continue }
       // Only the answer to this request is accepted on its stream: another one could be meant for another client.
       if (id === undefined || (message.id !== id && message.id !== null)) {
-        connection.options.pace?.count('response')
+        connection.reading.pace?.count('response')
         continue
       }
       this.#isAnswered = true

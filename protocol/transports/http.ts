@@ -47,11 +47,11 @@ export class HttpTransport implements Transport {
         if (challenge) options.authorization?.refused(challenge).catch(() => {})
       },
       lost: (error) => { connection.receiver?.closed(new UpstreamError('broken', networkFailure(error, options.url))) }
-    }, connection.options)
+    }, connection.reading)
   }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    const { pace = noPace } = this.#connection.options
+    const { pace = noPace } = this.#connection.reading
     this.#connection.receiver = counting(receiver, pace)
     // The connection is opened for the first request.
     this.#connection.dialled = dialled

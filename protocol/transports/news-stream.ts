@@ -1,8 +1,9 @@
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import type { Message } from '../message.ts'
-import { HttpAnswer, type ReadingOptions } from './http-answer.ts'
+import { HttpAnswer } from './http-answer.ts'
 import { mayPass, reconnect } from './redirect.ts'
 import { messagesIn, transportLimits } from './transport.ts'
+import type { ReadingOptions } from './valve.ts'
 
 interface NewsHandlers {
   /** Sends the GET that opens the stream. @param lastEventId the event after which it is to continue */

@@ -96,6 +96,12 @@ export class ProcessTree {
     for (const each of processes) while (runs(each) && Date.now() < end) await sleep(10)
   }
 
+  /** Ends what a child that has exited left behind. */
+  async endRest (): Promise<void> {
+    await this.look()
+    await this.end(Promise.resolve(), 500)
+  }
+
   /**
    * Stops them until none is left that could start another one: a process that is started while others are killed has
    * no parent.

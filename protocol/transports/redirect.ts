@@ -35,8 +35,7 @@ export function follow (
     )
   }
   if (hops >= maxHops) {
-    throw new UpstreamError('refused', 'the upstream redirects more than ' +
-    `${maxHops} times`, { isPublic: true })
+    throw new UpstreamError('refused', `the upstream redirects more than ${maxHops} times`, { isPublic: true })
   }
   return to
 }

@@ -20,8 +20,7 @@ export function refusal (status: number, text: string, inSession = false, inHand
     return new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true })
   }
   if (status === 401) {
-    return new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the ' +
-    'configured headers')
+    return new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers')
   }
   // A proxy gave up waiting: the upstream may still be working on the request.
   return new UpstreamError(

@@ -9,7 +9,7 @@ import { refusal } from './refusal.ts'
 import {
   answeredId, messagesIn, transportLimits, type Receiver, type SendOptions, type Transport
 } from './transport.ts'
-import { counting, maxInFlight, noPace, waitingWhile } from './valve.ts'
+import { counting, maxInFlight, noPace, type ReadingOptions, waitingWhile } from './valve.ts'
 
 /**
  * The client side of HTTP+SSE (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream for all messages
@@ -17,6 +17,7 @@ import { counting, maxInFlight, noPace, waitingWhile } from './valve.ts'
  */
 export class SseTransport implements Transport {
   readonly #options: HttpOptions
+  readonly #reading: ReadingOptions
   readonly #posts = new Set<HttpAnswer>()
   #stream: HttpAnswer | undefined
   #rejectStart: ((error: UpstreamError) => void) | undefined
@@ -28,7 +29,9 @@ export class SseTransport implements Transport {
 
   constructor (options: HttpOptions) {
     // Requests are POSTed and answered at once, too.
-    this.#options = { ...options, pace: waitingWhile(() => this.#posts.size >= 4 * maxInFlight, options.pace) }
+    this.#options = options
+    const pace = waitingWhile(() => this.#posts.size >= 4 * maxInFlight, options.reading?.pace)
+    this.#reading = { ...options.reading, pace }
   }
 
   #receive (data: string): void {
@@ -36,7 +39,7 @@ export class SseTransport implements Transport {
     try {
       messages = messagesIn(data)
     } catch {
-      this.#options.pace?.count('noise', data.length)
+      this.#reading.pace?.count('noise', data.length)
       // A message that cannot be parsed must not fail the requests of other clients.
       const id = answeredId(data)
       if (id === undefined) return
@@ -48,7 +51,7 @@ export class SseTransport implements Transport {
   }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    this.#receiver = counting(receiver, this.#options.pace ?? noPace)
+    this.#receiver = counting(receiver, this.#reading.pace ?? noPace)
     await new Promise<void>((resolve, reject) => {
       this.#rejectStart = reject
       const end = (error: UpstreamError): void => {
@@ -105,7 +108,7 @@ export class SseTransport implements Transport {
             else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`))
           },
           onError: (error, sent) => { end(this.#failure(error, sent)) }
-        }, this.#options)
+        }, this.#reading)
         this.#dispatch(url, 'GET', { accept: 'text/event-stream' }, null, this.#stream, (sent) => { sentWith = sent })
       }
       open(this.#options.url, 0)

@@ -72,6 +72,28 @@ export interface ProcessUser {
   readonly uid: number, readonly gid: number, readonly home: string, readonly name: string
 }
 
+/** A command that runs as a child. */
+export interface ChildCommand {
+  readonly command: string
+  readonly args: string[]
+  /** Its whole environment. */
+  readonly env: Record<string, string>
+  readonly cwd?: string
+  /** The user that it runs as, instead of this process's; needs root. */
+  readonly user?: ProcessUser
+}
+
+/**
+ * The folder that a command of a user starts in: not the gateway's own, which may be closed to that user.
+ * @returns an Error where the wanted one is closed to the user
+ */
+export async function folderFor (user: ProcessUser, wanted: string | undefined): Promise<string | Error> {
+  if (wanted === undefined) return await mayEnter(user.home, user) ? user.home : '/'
+  if (await mayEnter(wanted, user)) return wanted
+  const closed = `the folder ${JSON.stringify(wanted)} is closed to the user ${user.name} (CHILD_USER)`
+  return new Error(`${closed}; set "cwd", or open the folder`)
+}
+
 /**
  * Whether a user may enter a folder, by the modes of it and of all above it. The system does not tell: a process
  * changes to its folder before it changes its user.

@@ -8,41 +8,23 @@ import { Chunks } from '../pieces.ts'
 import { LastWords, keptLine, shownLine, type PrintedLine } from './printed-line.ts'
 import { guardGroup, ProcessTree } from './process-tree.ts'
 import {
-  mayEnter, startChild, startFailure, type ProcessExit, type ProcessUser, type StartedProcess, type StartProcess
+  type ChildCommand, folderFor, startChild, startFailure, type ProcessExit, type StartedProcess, type StartProcess
 } from './started-process.ts'
 import {
-  answeredId,
-  messagesIn,
-  noMeter,
-  transportLimits,
-  type MemoryMeter,
-  type Receiver,
-  type SendOptions,
-  type Transport
+  answeredId, messagesIn, noMeter, transportLimits, type MemoryMeter, type Receiver, type SendOptions, type Transport
 } from './transport.ts'
-import { counting, noPace, waitingWhile, Valve, type MessagePace } from './valve.ts'
+import { counting, noPace, type ReadingOptions, waitingWhile, Valve } from './valve.ts'
 import { drain } from './stderr.ts'
 
 export interface StdioOptions {
-  command: string
-  args: string[]
-  /** The whole environment of the child. */
-  env: Record<string, string>
-  cwd?: string
-  /** The user that the child runs as, instead of this process's; needs root. */
-  user?: ProcessUser
+  child: ChildCommand
   /** Starts it. Default: as a child of this process. */
   startProcess?: StartProcess
   /** Called for each line of the child's stderr, and of its stdout that is no message. */
   onLine: (line: PrintedLine) => void
   /** Removes secrets from a line, before the line is cut. */
   redact?: (line: string) => string
-  /** Counts the memory of large messages. Default: not counted. */
-  meter?: MemoryMeter
-  /** In whose name that memory is counted. */
-  owner?: string
-  /** How much of what it sends unasked is dealt with. Default: without bounds. */
-  pace?: MessagePace
+  reading?: ReadingOptions
   /** Time between TERM and KILL for the group, in ms. */
   grace?: number
 }
@@ -96,7 +78,7 @@ export class StdioTransport implements Transport {
   constructor (options: StdioOptions) {
     this.#options = options
     this.#valve = new Valve({
-      pace: waitingWhile(() => (this.#child?.stdin.writableLength ?? 0) > maxUnread, options.pace),
+      pace: waitingWhile(() => (this.#child?.stdin.writableLength ?? 0) > maxUnread, options.reading?.pace),
       take: (bytes) => { this.#read(bytes) },
       pause: () => { this.#pause('valve') },
       resume: () => { this.#resume('valve') }
@@ -107,15 +89,11 @@ export class StdioTransport implements Transport {
   get lastWords (): string { return this.#lastWords.detail }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    const { command, args, env, user, startProcess = startChild } = this.#options
-    let { cwd } = this.#options
-    this.#receiver = counting(receiver, this.#options.pace ?? noPace)
-    // Not the gateway's own folder, which may be closed to that user.
-    if (user && cwd === undefined) cwd = await mayEnter(user.home, user) ? user.home : '/'
-    else if (user && cwd !== undefined && !await mayEnter(cwd, user)) {
-      const problem = `the folder ${JSON.stringify(cwd)} is closed to the user ${user.name} (CHILD_USER)`
-      throw new UpstreamError('unreachable', `cannot start ${JSON.stringify(command)}: ${problem}; set "cwd", or ` +
-        'open the folder')
+    const { child: { command, args, env, user, cwd: wanted }, startProcess = startChild, reading } = this.#options
+    this.#receiver = counting(receiver, reading?.pace ?? noPace)
+    const cwd = user ? await folderFor(user, wanted) : wanted
+    if (cwd instanceof Error) {
+      throw new UpstreamError('unreachable', `cannot start ${JSON.stringify(command)}: ${cwd.message}`)
     }
     if (this.#closing) throw new UpstreamError('unreachable', 'it was closed before it was started')
     this.#starting =
@@ -228,7 +206,7 @@ export class StdioTransport implements Transport {
 
   /** Counts the line that is being read. While there is no memory left for it, the process waits. */
   #hold (): void {
-    const account = this.#account ??= (this.#options.meter ?? noMeter).open(this.#options.owner ?? '')
+    const account = this.#account ??= (this.#options.reading?.meter ?? noMeter).open(this.#options.reading?.owner ?? '')
     if (account.resize(this.#chunks.length)) return
     this.#pause('memory')
     setTimeout(() => {
@@ -254,7 +232,7 @@ export class StdioTransport implements Transport {
 
   /** A line that holds no message. */
   #refused (text: string): void {
-    this.#options.pace?.count('noise', text.length)
+    this.#options.reading?.pace?.count('noise', text.length)
     this.#note(text)
     const id = answeredId(text)
     if (id !== undefined) {
@@ -282,7 +260,7 @@ export class StdioTransport implements Transport {
     if (open === 0) read()
     for (const pipe of pipes) pipe?.once('close', () => { if (--open === 0) read() })
     // The rest of the group is ended, too: its answers would not be read any more.
-    if (!this.#closing && this.#child) void endRest(new ProcessTree(this.#child.pid, this.#mark))
+    if (!this.#closing && this.#child) void new ProcessTree(this.#child.pid, this.#mark).endRest()
   }
 
   /** Reports the connection as closed, stops reading, and ends the process. */
@@ -310,10 +288,4 @@ export class StdioTransport implements Transport {
       )
     }
   }
-}
-
-/** Ends what a child that has exited left behind. */
-async function endRest (tree: ProcessTree): Promise<void> {
-  await tree.look()
-  await tree.end(Promise.resolve(), 500)
 }

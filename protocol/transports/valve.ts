@@ -1,5 +1,5 @@
 import type { Message } from '../message.ts'
-import type { Receiver } from './transport.ts'
+import type { MemoryMeter, Receiver } from './transport.ts'
 
 /**
  * Unsolicited output of a server: a message that no request waits for, text that is no message, or many pieces of a few
@@ -13,6 +13,16 @@ export interface MessagePace {
   count: (what: Unsolicited, size?: number) => void
   /** Time until more output is taken, in ms; 0: now. */
   wait: () => number
+}
+
+/** How the messages of a server are read and counted. */
+export interface ReadingOptions {
+  /** Counts the memory of large ones. Default: not counted. */
+  readonly meter?: MemoryMeter
+  /** Bounds the unsolicited ones. Default: without bounds. */
+  readonly pace?: MessagePace
+  /** The owner of those that no client causes. */
+  readonly owner?: string
 }
 
 /** Without bounds. */

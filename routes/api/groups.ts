@@ -1,12 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import {
-  GroupId,
-  GroupMemberConfig,
-  GroupMemberName,
-  GroupMembers,
-  GroupRecord,
-  NewGroupMember,
-  ToolSelection
+  GroupId, GroupMemberConfig, GroupMemberName, GroupMembers, GroupRecord, NewGroupMember, ToolSelection
 } from '../../schemas/group-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'

@@ -1,15 +1,7 @@
 import { serverEntries } from '../../plugins/management/index.ts'
 import { toAuthor } from '../../plugins/settings/index.ts'
 import {
-  BatchDone,
-  BatchFailed,
-  NewServer,
-  NewServers,
-  ServerName,
-  ServerRecord,
-  ServerTested,
-  ServerToTest,
-  ServerUpdate,
+  BatchDone, BatchFailed, NewServer, NewServers, ServerName, ServerRecord, ServerTested, ServerToTest, ServerUpdate,
   Toggle
 } from '../../schemas/server-api.ts'
 import { signalOf } from '../caller.ts'

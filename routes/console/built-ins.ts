@@ -170,13 +170,13 @@ function rowOf (base: string, kind: Kind, item: Stored, isAdmin: boolean): objec
       {
         actions: isAdmin
           ? [
-            {
-              label: item.enabled ? 'Turn off' : 'Turn on',
-              href: `${href}/toggle`,
-              method: 'post',
-              fields: { enabled: String(!item.enabled) }
-            }
-          ]
+              {
+                label: item.enabled ? 'Turn off' : 'Turn on',
+                href: `${href}/toggle`,
+                method: 'post',
+                fields: { enabled: String(!item.enabled) }
+              }
+            ]
           : []
       }
     ]

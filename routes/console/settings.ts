@@ -45,8 +45,10 @@ const routes: FastifyPluginAsync = async (app) => {
     effect: 'change', again: async (visit) => ({ page: 'settings', data: await show(visit) })
   }, async ({ request, form: sent }) => {
     const changes = changesOf(sent, await currentOf(request))
-    if (Object.keys(changes).length === 0) return {
-      to: '/settings', notice: { kind: 'done', text: 'Nothing was changed.' }
+    if (Object.keys(changes).length === 0) {
+      return {
+        to: '/settings', notice: { kind: 'done', text: 'Nothing was changed.' }
+      }
     }
     return { to: '/settings', notice: noticeOf(await kit.api.ask(request, 'PUT', '/system-config', changes)) }
   })
@@ -122,10 +124,10 @@ function fieldOf ({ path, schema }: Setting, current: unknown): object {
     effect: effects[path],
     ...choices
       ? {
-        options: choices.map((value) => ({
-          value: String(value), text: inWords(value), isChosen: value === (current ?? schema.default)
-        }))
-      }
+          options: choices.map((value) => ({
+            value: String(value), text: inWords(value), isChosen: value === (current ?? schema.default)
+          }))
+        }
       : isSecret(path)
         ? { type: 'password' }
         : { type: 'text', value: current === undefined ? '' : String(current) }

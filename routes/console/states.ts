@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 
 /** How a page shows the state of a server. */
-export type State = 'connected' | 'connecting' | 'failed' | 'login' | 'off'
+type State = 'connected' | 'connecting' | 'failed' | 'login' | 'off'
 export const states: readonly State[] = ['connected', 'connecting', 'failed', 'login', 'off']
 
 /** A link, or a form with one button. */
-export interface Action {
+interface Action {
   readonly label: string
   readonly href: string
   readonly method: 'get' | 'post'
@@ -62,7 +62,7 @@ export function mendingOf (base: string, server: ServerRecord, manages: boolean)
 }
 
 /** One page of a list. */
-export interface Part<Item> {
+interface Part<Item> {
   readonly items: readonly Item[]
   readonly pages: { from: number, to: number, total: number, previous?: string, next?: string }
 }

@@ -48,6 +48,7 @@ export function response (): Held {
     writableLength: 0,
     cork () {},
     uncork () {},
+    flushHeaders () {},
     writeHead (status: number, headers: Record<string, unknown>) {
       assert.equal(head, undefined, 'there is one head')
       head = [status, headers]

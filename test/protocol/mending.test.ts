@@ -4,7 +4,8 @@ import { test } from 'tap'
 import fc from 'fast-check'
 import { conforms } from '../../protocol/conforming.ts'
 import { errorShape, itemShapes, paramsShape, resultShape, serverInfo } from '../../protocol/mended-members.ts'
-import { mend, mendedAt, type Shape } from '../../protocol/mending.ts'
+import { mend, mendedAt } from '../../protocol/mending.ts'
+import type { Shape } from '../../protocol/shapes/shape.ts'
 import { holds as everyTime, jsonText } from '../helpers/json-texts.ts'
 
 type Row = readonly [written: string, read: string]

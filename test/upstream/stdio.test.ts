@@ -14,7 +14,7 @@ import { UpstreamError } from '../../protocol/errors.ts'
 import { killGroup } from '../../protocol/transports/process-tree.ts'
 import { LastWords, shownLine } from '../../protocol/transports/printed-line.ts'
 import { StdioTransport, type StdioOptions } from '../../protocol/transports/stdio.ts'
-import { startFailure, type ProcessExit, type StartedProcess } from '../../protocol/transports/started-process.ts'
+import { type ChildCommand, startFailure, type ProcessExit, type StartedProcess } from '../../protocol/transports/started-process.ts'
 import { transportLimits } from '../../protocol/transports/transport.ts'
 import { LineLimit } from '../../plugins/base/limits/token-bucket.ts'
 import { redactor } from '../../plugins/base/secrets/redact.ts'
@@ -106,14 +106,16 @@ interface Child {
   send: (text: string, id?: number) => void
 }
 
-async function startChild (t: Test, command: string, args: string[], more: Partial<StdioOptions> = {}): Promise<Child> {
+type StartOptions = Partial<StdioOptions & ChildCommand>
+
+async function startChild (
+  t: Test, command: string, args: string[], { env, cwd, ...more }: StartOptions = {}
+): Promise<Child> {
   const heard: string[] = []
   const lines: string[] = []
   let closed: string | undefined
   const transport = new StdioTransport({
-    command,
-    args,
-    env: { PATH: process.env.PATH ?? '' },
+    child: { command, args, env: env ?? { PATH: process.env.PATH ?? '' }, cwd },
     onLine: (line) => { lines.push(line.text()) },
     grace: 500,
     ...more
@@ -139,9 +141,9 @@ async function startChild (t: Test, command: string, args: string[], more: Parti
   return { transport, heard, lines, closed: () => closed, send: (text, id) => { transport.send(text, { id }) } }
 }
 
-const sh = async (t: Test, script: string, more?: Partial<StdioOptions>): Promise<Child> =>
+const sh = async (t: Test, script: string, more?: StartOptions): Promise<Child> =>
   await startChild(t, 'sh', ['-c', script], more)
-const nodeScript = async (t: Test, script: string, more?: Partial<StdioOptions>): Promise<Child> =>
+const nodeScript = async (t: Test, script: string, more?: StartOptions): Promise<Child> =>
   await startChild(t, process.execPath, ['-e', script], more)
 test('a request to a process that has just ended fails with its last words', async (t) => {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
@@ -340,7 +342,7 @@ test('stdio: a child and its streams', async (t) => {
     await until(() => marked(mark).length === 0, 'somebody is left')
   })
   await t.test('a command that cannot be started: a sentence that says why', async (t) => {
-    const table: Array<[string, Partial<StdioOptions>, RegExp]> = [
+    const table: Array<[string, StartOptions, RegExp]> = [
       ['no-such-command-here', {}, /cannot start "no-such-command-here": no such command/],
       ['sh', { cwd: '/no/such/folder' }, /no folder "\/no\/such\/folder"/],
       [path('package.json'), {}, /not executable/]

@@ -1,11 +1,6 @@
 import { and, desc, eq, gt, inArray, isNull, lte, ne, or, sql, type SQL } from 'drizzle-orm'
 import {
-  maxClientIdle,
-  maxRegisteredClients,
-  touchInterval,
-  type OAuthClient,
-  type Clients,
-  type Range
+  maxClientIdle, maxRegisteredClients, touchInterval, type OAuthClient, type Clients, type Range
 } from '../../ports/clients.ts'
 import { clientOf, columnsOf, endClients } from '../client-rows.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'

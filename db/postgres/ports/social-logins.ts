@@ -5,10 +5,7 @@ import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { openText, sealText, type SealedText } from '../sealed-text.ts'
 import {
-  socialIdentities as identities,
-  socialSecret as secrets,
-  socialSessions as sessions,
-  socialUsers as users
+  socialIdentities as identities, socialSecret as secrets, socialSessions as sessions, socialUsers as users
 } from '../social-tables.ts'
 import { indexable } from '../text.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'

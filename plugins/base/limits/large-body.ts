@@ -11,7 +11,7 @@ const pieceSize = 64 * 1024
 const minUncopied = 16 * 1024
 
 /** One part of an answer: text, or bytes of UTF-8. */
-export type BodyPart = string | Buffer
+type BodyPart = string | Buffer
 
 /**
  * Writes a large body to a response whose head is written, as `chunkedReply` does, with fewer system calls: small

@@ -49,6 +49,7 @@ export default fp(async (app) => {
   count('toolhub_connections_closed_total', 'Idle or new connections that were closed for want ' +
     'of room', () => app.connections.closed)
   gauge('toolhub_sessions', 'MCP sessions', () => app.downstream.sessions.size)
+  gauge('toolhub_calls_in_flight', 'Requests of clients that wait for a server', () => app.gateway.inFlight)
   gauge('toolhub_links', 'Connections to upstream servers', () => app.upstreams.links)
   const states = new Gauge({
     name: 'toolhub_upstreams',

@@ -1,10 +1,5 @@
 import {
-  NewPrompt,
-  NewResource,
-  type BuiltInPrompt,
-  type BuiltInResource,
-  type PromptRecord,
-  type ResourceRecord
+  NewPrompt, NewResource, type BuiltInPrompt, type BuiltInResource, type PromptRecord, type ResourceRecord
 } from '../../../schemas/builtins.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
 import { errors } from '../../base/errors/index.ts'
@@ -20,8 +15,7 @@ const refuse = (place: string, reason: string): never => { throw new errors.Inva
 
 function checkText (place: string, text: string): void {
   if (text.length > gatewayLimits.builtIns.text) {
-    refuse(place, `must have at most ${gatewayLimits.builtIns.text} ` +
-    'characters')
+    refuse(place, `must have at most ${gatewayLimits.builtIns.text} characters`)
   }
 }
 
@@ -35,8 +29,7 @@ function checkName (place: string, name: string): void {
   const { name: longest } = gatewayLimits.builtIns
   if (name.length < 1 || name.length > longest) refuse(place, `must have 1 to ${longest} characters`)
   if (invisible.test(name) || name !== name.trim()) {
-    refuse(place, 'must not have control characters, nor spaces ' +
-    'around it')
+    refuse(place, 'must not have control characters, nor spaces around it')
   }
   checkPrototype(place, name)
   if (name !== name.normalize('NFC')) refuse(place, 'must be written with composed letters (Unicode NFC)')
@@ -52,13 +45,11 @@ export const promptKind: SectionKind<BuiltInPrompt, PromptRecord> = {
   check: ({ name, template, arguments: declared = [] }) => {
     checkName('name', name)
     if (hash.test(name)) {
-      refuse('name', 'must not end in "_" and eight hexadecimal digits: the gateway makes ' +
-      'such names')
+      refuse('name', 'must not end in "_" and eight hexadecimal digits: the gateway makes such names')
     }
     checkText('template', template)
     if (declared.length > gatewayLimits.builtIns.arguments) {
-      refuse('arguments', 'has more than ' +
-      `${gatewayLimits.builtIns.arguments} entries`)
+      refuse('arguments', `has more than ${gatewayLimits.builtIns.arguments} entries`)
     }
     const seen = new Set<string>()
     for (const [at, argument] of declared.entries()) {

@@ -13,8 +13,7 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   const { view, params } = exchange
   const { name } = params
   if (typeof name !== 'string') {
-    throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the ' +
-    'tool\'s name')
+    throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the tool\'s name')
   }
   // Known names are resolved without awaiting, since this is the path of every call.
   const surface = surfaces.of(view, exchange.client)
@@ -76,8 +75,7 @@ export const getPrompt: Method = async (parts, exchange) => {
   const { resolver, forwarder } = parts
   const { name } = exchange.params
   if (typeof name !== 'string') {
-    throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the ' +
-    'prompt\'s name')
+    throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the prompt\'s name')
   }
   const target = await resolved(parts, exchange, name, async () => await resolver.named(exchange, 'prompts', name))
   if (!target) throw unknownPrompt(name)

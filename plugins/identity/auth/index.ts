@@ -4,18 +4,13 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { headerOf, mayRun, type Principal, statedAddress } from '../../settings/index.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import { markOf, principalOfUser, subjectOf } from '../users/account.ts'
 import type { Effect } from '../../base/scopes/index.ts'
 import { checkScopes, checkToken, isForAll, otherResource, entersFor, missingOrWrong } from './rights.ts'
 import {
-  type AuthStep,
-  guest,
-  hasCredentials,
-  type Identified,
-  identify,
-  type RequestCredentials,
-  type RouteClass,
+  type AuthStep, guest, hasCredentials, type Identified, identify, type RequestCredentials, type RouteClass,
   socialSession
 } from './chain.ts'
 import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'

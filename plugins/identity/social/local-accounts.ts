@@ -1,3 +1,4 @@
+import type { Snapshot } from '../../../db/store.ts'
 import { createHash } from 'node:crypto'
 import { foldName } from '../../../db/invariants.ts'
 import type { SocialIdentity, SocialLogins } from '../../../db/ports/social-logins.ts'
@@ -40,6 +41,9 @@ export class LocalAccounts {
   constructor (deps: LocalAccountsDeps) {
     this.#deps = deps
   }
+
+  /** The settings of now. */
+  get snapshot (): Snapshot { return this.#deps.settings.current }
 
   /**
    * The local account of a person. A verified e-mail address enters the account of that name. Anything else enters only

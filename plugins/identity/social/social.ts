@@ -9,18 +9,20 @@ import type { User } from '../../../schemas/settings.ts'
 import { markOf, subjectOf } from '../users/account.ts'
 import type { BetterAuth, Entered } from './better-auth.ts'
 import {
-  cookieNames,
-  type CookieNames,
-  mayHaveSession,
-  onlyCookies,
-  originOf,
-  safeTarget,
-  type SocialSettings
+  cookieNames, type CookieNames, mayHaveSession, onlyCookies, originOf, safeTarget, type SocialSettings
 } from './settings.ts'
 import { emailOf, type LocalAccounts } from './local-accounts.ts'
 import type { IdentityProvider } from './providers/provider.ts'
 import { identityLimits } from '../limits.ts'
 import { type Session, credentialId, principalOf } from './session.ts'
+
+/** Read at the first login. */
+interface PublicAddresses {
+  /** The public address with the base path. */
+  readonly base: () => string
+  /** The origins that are trusted when the operator names none. */
+  readonly defaultOrigins: () => readonly string[]
+}
 
 interface SocialDeps {
   readonly settings: SocialSettings
@@ -28,15 +30,9 @@ interface SocialDeps {
   readonly logins: SocialLogins | undefined
   readonly providers: readonly IdentityProvider[]
   readonly accounts: LocalAccounts
-  /**
-   * The public address with the base path, and the origins that are trusted when the operator names none; read at the
-   * first login.
-   */
-  readonly base: () => string
-  readonly defaultOrigins: () => readonly string[]
+  readonly addresses: PublicAddresses
   /** How long a session lasts, in ms. */
   readonly lifetime: number
-  readonly snapshot: () => Snapshot
   readonly log: { debug: (about: object, message: string) => void, warn: (about: object, message: string) => void }
 }
 
@@ -89,7 +85,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 
   /** Whether browsers reach social login at this origin, so that a login which begins there can end there. */
-  isAt (origin: string): boolean { return this.isOn && originOf(this.#deps.base()) === origin }
+  isAt (origin: string): boolean { return this.isOn && originOf(this.#deps.addresses.base()) === origin }
 
   /**
    * Begins a login.
@@ -139,7 +135,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     const found = await this.#find(headers)
     if (!found) return undefined
     const { session, user } = found
-    const principal = principalOf(session, this.#deps.snapshot())
+    const principal = principalOf(session, this.#deps.accounts.snapshot)
     return principal && {
       session: {
         id: session.id,
@@ -233,7 +229,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 
   async #start (): Promise<Running> {
-    const { settings, logins, providers, accounts, base, defaultOrigins, lifetime, log } = this.#deps
+    const { settings, logins, providers, accounts, addresses: { base, defaultOrigins }, lifetime, log } = this.#deps
     if (!logins) throw new errors.SocialLoginOff('there is no database')
     const { makeBetterAuth } = await import('./better-auth.ts')
     const mount = new URL(`${base()}${settings.path}`)

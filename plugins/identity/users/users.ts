@@ -6,12 +6,7 @@ import { needsRehash, Passwords } from '../../base/secrets/index.ts'
 import { type Principal, type Settings, sponsorsOf } from '../../settings/index.ts'
 import { demotionOf, removalOf } from './account.ts'
 import {
-  canonicalName,
-  checkChosenPassword,
-  checkGivenPassword,
-  defaultOwner,
-  isDefaultOwner,
-  usernameProblem
+  canonicalName, checkChosenPassword, checkGivenPassword, defaultOwner, isDefaultOwner, usernameProblem
 } from './rules.ts'
 import { createFirstAdmin, type FirstAdmin } from './first-admin.ts'
 import { identityLimits } from '../limits.ts'

@@ -4,7 +4,7 @@ import { itemText } from '../../gateway/index.ts'
 import { makeView, type Principal, type PresentationName } from '../../settings/index.ts'
 
 /** What a list of tools costs an agent that reads it. */
-export interface ListCost {
+interface ListCost {
   readonly tools: number
   readonly tokens: number
   /** Of each server, the dearest first. */
@@ -15,7 +15,7 @@ export interface ListCost {
 const perToken = 4
 
 /** The number of tokens of text of JSON, about. @param length in characters */
-export const tokensOf = (length: number): number => Math.ceil(length / perToken)
+export const estimateTokens = (length: number): number => Math.ceil(length / perToken)
 
 /** Tells what lists of tools cost. A surface that is the same object is counted once. */
 export class ListCosts {
@@ -45,23 +45,23 @@ export class ListCosts {
   }
 
   /** A value of JSON, such as one tool or a result. */
-  ofValue (value: unknown): number { return tokensOf(JSON.stringify(value).length) }
+  ofValue (value: unknown): number { return estimateTokens(JSON.stringify(value).length) }
 
   /** The tools of a server under their own names. */
   ofServer (name: string): number {
     const tools = this.#gateway.catalogue(name)?.lists.tools ?? []
-    return tools.reduce((sum, { text }) => sum + tokensOf(text.length), 0)
+    return tools.reduce((sum, { text }) => sum + estimateTokens(text.length), 0)
   }
 }
 
 function costOf ({ parts: { tools } }: Surface): ListCost {
   const servers = new Map<string, number>()
   for (const { provider, item } of tools.targets.values()) {
-    servers.set(provider, (servers.get(provider) ?? 0) + tokensOf(item?.text.length ?? 0))
+    servers.set(provider, (servers.get(provider) ?? 0) + estimateTokens(item?.text.length ?? 0))
   }
   return {
     tools: tools.list.entries.length,
-    tokens: tools.list.entries.reduce((sum, entry) => sum + tokensOf(itemText(entry, 'name').length), 0),
+    tokens: tools.list.entries.reduce((sum, entry) => sum + estimateTokens(itemText(entry, 'name').length), 0),
     servers: [...servers].map(([name, tokens]) => ({ name, tokens })).sort((one, other) => other.tokens - one.tokens)
   }
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isObject, membersOf } from '../../../protocol/json.ts'
 import { encodeHeader, headerNames, latestModern, metaKeys, nameMemberOf } from '../../../protocol/modern/envelope.ts'
-import { tokensOf } from './costs.ts'
+import { estimateTokens } from './costs.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -94,7 +94,7 @@ export class McpClient {
       cursor = result.nextCursor
       if (cursor === undefined || cursor === null) break
     }
-    return { tools, tokens: tokensOf(size) }
+    return { tools, tokens: estimateTokens(size) }
   }
 }
 

@@ -54,14 +54,13 @@ export default fp(async (app) => {
   // What a principal may see through a route is decided once for each snapshot; refusals are decided each time.
   let snapshot: Snapshot | undefined
   let views = new WeakMap<Principal, Map<string, View>>()
-  const view = (principal: Principal, word: RouteWord): View => {
+  const once = (principal: Principal, key: string, make: (current: Snapshot) => View): View => {
     const { current } = directory
     if (current !== snapshot) { snapshot = current; views = new WeakMap() }
     let known = views.get(principal)
     if (!known) views.set(principal, known = new Map())
-    const key = keyOf(word)
     let found = known.get(key)
-    if (!found) known.set(key, found = viewOf(current, principal, word, publicTools))
+    if (!found) known.set(key, found = make(current))
     return found
   }
   const visible = (view: View): VisibleServer[] => visibleServers(directory.current, view, publicTools)
@@ -69,19 +68,23 @@ export default fp(async (app) => {
     get snapshot () { return directory.current },
     register: (server) => { directory.register(server) },
     visible,
-    view,
-    server: (principal, name) => serverView(directory.current, principal, name, publicTools),
-    open: (principal, word, what) => openView(directory.current, principal, word, what, publicTools),
+    view: (principal, word) =>
+      once(principal, keyOf(word), (current) => viewOf(current, principal, word, publicTools)),
+    server: (principal, name) =>
+      once(principal, `server ${name}`, (current) => serverView(current, principal, name, publicTools)),
+    open: (principal, word, what) =>
+      once(principal, `open ${keyOf(word)}`, (current) => openView(current, principal, word, what, publicTools)),
     stands: (former, principal) => stands(directory.current, former, principal, publicTools),
     reaches: ({ scope, presentation }, principal, server) =>
       visible(makeView(principal, scope, presentation)).some((each) => each.server.name === server)
   })
 }, { name: 'access', dependencies: ['config', 'settings'] })
 
-function keyOf ({ name, group, smart = false }: RouteWord): string {
+function keyOf ({ name, group, server, smart = false }: RouteWord & { server?: string }): string {
   const mark = smart ? '$' : ''
   if (group !== undefined) return `${mark}group ${group}`
-  return name === undefined ? mark : `${mark}any ${name}`
+  if (name !== undefined) return `${mark}any ${name}`
+  return server === undefined ? mark : `server ${server}`
 }
 
 /** Whether `$smart` is on. */

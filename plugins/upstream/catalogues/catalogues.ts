@@ -8,6 +8,7 @@ import type { Slot } from '../links/slot.ts'
 import { cacheText, readKept, type KeptCatalogues } from './cache-text.ts'
 import { LeftOut } from '../notes.ts'
 import { readCatalogue, UndeclaredTools } from './read-catalogue.ts'
+import { ReadingPace } from './reading-pace.ts'
 import { type CatalogueAllowance, catalogueSize, fitting } from './shares.ts'
 import { upstreamLimits } from '../limits.ts'
 
@@ -25,25 +26,6 @@ interface CataloguesDeps {
 
 /** Capability classes that are kept on disk. */
 const keptClasses = 8
-/** Time for which further `list_changed` are awaited, in ms: a server that changes many things sends a burst. */
-const settleTime = 30
-/** For a server whose `list_changed` brings no change, that time doubles up to this, in ms. */
-const longestSettleTime = 10_000
-/** A list that failed is read again after `upstreamLimits.listRetry` ms, and each time later, up to this, in ms. */
-const longestRetry = 60_000
-/** Failures in a row that lengthen the waits. */
-const mostFailures = 5
-
-/** How one slot's lists are read. Times are in ms since the epoch. */
-interface Pace {
-  /** How long further changes are awaited, in ms. */
-  settle: number
-  read: number
-  /** When they were last read because of their age. */
-  renewed: number
-  failures: number
-}
-
 /** What one upstream lists, by capability class, and for single clients where that differs. */
 export class Catalogues {
   readonly #deps: CataloguesDeps
@@ -56,7 +38,7 @@ export class Catalogues {
   readonly #due = new Map<Slot, { timer: NodeJS.Timeout, changed: boolean }>()
   /** Readings after a `list_changed` that are under way, and since when (ms since the epoch). */
   readonly #refreshing = new Map<Slot, { since: number, done: Promise<void> }>()
-  readonly #paces = new WeakMap<Slot, Pace>()
+  readonly #paces = new WeakMap<Slot, ReadingPace>()
   /** How long each catalogue may be kept, as the server said, and since when. */
   readonly #fresh = new WeakMap<Catalogue, Freshness>()
   readonly #undeclared = new UndeclaredTools()
@@ -154,8 +136,7 @@ export class Catalogues {
   /** The upstream sent `list_changed`: reads again, once for a burst of them. */
   refresh (slot: Slot, base: boolean): void {
     const pace = this.#paceOf(slot)
-    if (Date.now() - pace.read > 10 * pace.settle) pace.settle = settleTime
-    this.#readIn(pace.settle, slot, base, true)
+    this.#readIn(pace.wait, slot, base, true)
   }
 
   /**
@@ -220,10 +201,10 @@ export class Catalogues {
     return fitting(catalogue, this.#deps.allowance.room() - this.#sizeBeside(former), this.#deps.warn)
   }
 
-  #paceOf (slot: Slot): Pace {
+  #paceOf (slot: Slot): ReadingPace {
     const known = this.#paces.get(slot)
     if (known) return known
-    const pace = { settle: settleTime, read: -Infinity, renewed: -Infinity, failures: 0 }
+    const pace = new ReadingPace()
     this.#paces.set(slot, pace)
     return pace
   }
@@ -260,23 +241,18 @@ export class Catalogues {
     const wait = this.#deps.allowance.wait(former === undefined)
     if (wait > 0) { this.#readIn(wait, slot, base, true); return }
     const most = this.#deps.allowance.room() - this.#sizeBeside(former)
-    const timeout = upstreamLimits.listTime * 2 ** pace.failures
     const leftOut = new LeftOut(this.#deps.warn)
     const { catalogue: read, whole, fresh } =
-      await readCatalogue(link, former, most, timeout, this.#undeclared, leftOut.add)
+      await readCatalogue(link, former, most, pace.timeout, this.#undeclared, leftOut.add)
     leftOut.end()
     if (base) this.#leftOut = leftOut.sentences
     this.#deps.allowance.spend(catalogueSize(read))
     if (this.#restoring) await this.#restoring
     const before = this.#byClass.get(capabilityClass)
     const catalogue = this.#fitting(read, before)
-    pace.read = Date.now()
-    pace.failures = whole ? 0 : Math.min(pace.failures + 1, mostFailures)
-    if (!whole) {
-      this.#readIn(Math.min(upstreamLimits.listRetry * 2 ** (pace.failures - 1), longestRetry), slot, base, false)
-    }
     const same = before !== undefined && sameCatalogue(before, catalogue)
-    pace.settle = same ? Math.min(2 * pace.settle, longestSettleTime) : settleTime
+    pace.note(whole, same)
+    if (!whole) this.#readIn(pace.retry, slot, base, false)
     // What a server lists to one user's login is not shown to others.
     const isPrivate = slot.user !== undefined && Object.values(fresh.lists).some(({ isPublic }) => !isPublic)
     const isOwn = slot.key.affinity !== 'shared' && (before !== undefined || isPrivate)

@@ -82,8 +82,7 @@ export async function readCatalogue (
     ? undefined
     : truncate(identity.instructions, upstreamLimits.instructions)
   if (instructions !== identity.instructions) {
-    warn(`its instructions are longer than ${upstreamLimits.instructions} ` +
-    'characters and are cut')
+    warn(`its instructions are longer than ${upstreamLimits.instructions} characters and are cut`)
   }
   const catalogue = { id: nextCatalogueId(), capabilityClass, ...identity, capabilities, instructions, lists, extras }
   return { catalogue, whole, fresh: { at, lists: fresh } }
@@ -176,8 +175,7 @@ export class UndeclaredTools {
       const isLost = error instanceof UpstreamError && error.fault === 'broken' && error.status === undefined
       this.#refusal = isLost
         ? `tools/list failed: ${error.message}`
-        : 'it answers tools/list with an error: ' +
-        `${error.message}`
+        : `it answers tools/list with an error: ${error.message}`
       this.#losses = isLost ? this.#losses + 1 : 0
       return isLost && this.mayHave ? { ...none, failure: error.message } : none
     } finally {

@@ -122,8 +122,7 @@ class ListReader {
       warn: (sentence: string) => { this.#warn(sentence) },
       mended: (name: string, place: string) => {
         if (this.#mended++ === 0) {
-          this.#firstMended = `${JSON.stringify(truncate(name, 200))} ` +
-          `(${JSON.stringify(place)})`
+          this.#firstMended = `${JSON.stringify(truncate(name, 200))} (${JSON.stringify(place)})`
         }
       }
     }
@@ -149,8 +148,7 @@ class ListReader {
     if (page > 0 && repeated.length > 1 && this.#items.length === before) this.#repeatedPages++
     else {
       for (const key of repeated) {
-        this.#warn(`${JSON.stringify(truncate(key, 200))} is listed twice; the first ` +
-      'one counts')
+        this.#warn(`${JSON.stringify(truncate(key, 200))} is listed twice; the first one counts`)
       }
     }
   }

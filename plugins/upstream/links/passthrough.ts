@@ -44,8 +44,7 @@ export function passthroughOf (config: ServerConfig, remote: boolean): { names: 
   if (written.length > 0 && !remote) {
     return {
       names: [],
-      warnings: ['passthroughHeaders have no effect: a server that is a command gets no HTTP ' +
-      'headers']
+      warnings: ['passthroughHeaders have no effect: a server that is a command gets no HTTP headers']
     }
   }
   const set = new Set(Object.keys(config.headers ?? {}).map((name) => name.toLowerCase()))
@@ -54,8 +53,7 @@ export function passthroughOf (config: ServerConfig, remote: boolean): { names: 
   for (const name of written.map((each) => each.toLowerCase())) {
     if (!isForwardable(name)) warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is never forwarded`)
     else if (set.has(name)) {
-      warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is not forwarded, since ` +
-      '"headers" sets it')
+      warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is not forwarded, since "headers" sets it`)
     } else names.add(name)
   }
   return { names: [...names], warnings }

@@ -2,6 +2,7 @@ import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import { lower, type Level } from '../../../protocol/listener.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Link } from './link.ts'
 import type { LinkKey } from './link-key.ts'
 import type { Passed } from './passthrough.ts'
@@ -57,6 +58,17 @@ export class Slot {
     this.owner = owner
     this.countedTo = countedTo
     this.user = user
+  }
+
+  /** Brings a new link to the state that is remembered here. */
+  async restore (link: Link): Promise<void> {
+    if (this.level !== undefined) await link.setLevel(this.level).catch(() => {})
+    for (const client of this.subscriptions.clients) link.noteUser(client)
+    const budget = new LoopBudget()
+    for (const uri of this.subscriptions.uris) {
+      if (budget.spent) await budget.yieldToEventLoop()
+      link.subscribe(uri).catch(() => {})
+    }
   }
 
   /** A client's request with these headers is about to use it. */

@@ -3,7 +3,6 @@ import { plainClass } from '../../../protocol/capabilities.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { ToolHeaders } from '../../../protocol/modern/param-headers.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
-import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { TransportType } from '../../../schemas/transports.ts'
 import { LoginRequired } from '../login/problems.ts'
@@ -176,13 +175,7 @@ export class ConnectionSupervisor {
       // The catalogue of one client's link is read again.
       const fresh = base || slot.catalogue !== undefined ||
         (this.#deps.lists(slot) && !this.#catalogues.has(slot.key.capabilityClass))
-      if (slot.level !== undefined) await link.setLevel(slot.level).catch(() => {})
-      for (const client of slot.subscriptions.clients) link.noteUser(client)
-      const budget = new LoopBudget()
-      for (const uri of slot.subscriptions.uris) {
-        if (budget.spent) await budget.yieldToEventLoop()
-        link.subscribe(uri).catch(() => {})
-      }
+      await slot.restore(link)
       if (fresh) await this.#catalogues.read(slot, base)
       slot.failures = 0
       if (base) this.openTime = Date.now() - slot.lastTry
@@ -190,10 +183,7 @@ export class ConnectionSupervisor {
       if (base || (this.status === 'disconnected' && this.error === null)) this.#connected()
       return link
     } catch (error) {
-      const failure =
-        error instanceof UpstreamError
-          ? error
-          : new UpstreamError('refused', messageOf(error))
+      const failure = error instanceof UpstreamError ? error : new UpstreamError('refused', messageOf(error))
       await slot.hangUp()
       if (base && !this.#closed) this.#disconnected(failure)
       if (!base) this.#retryLater(slot)
@@ -263,8 +253,7 @@ export class ConnectionSupervisor {
     const waits = error instanceof LoginRequired
     this.#become(waits ? 'oauth_required' : 'disconnected', this.redact(`${error.message}${error.detail}`))
     // Nothing changes until somebody logs in.
-    if (waits) return
-    if (this.#remote && this.#config.enableKeepAlive === false) return
+    if (waits || (this.#remote && this.#config.enableKeepAlive === false)) return
     this.#retry = setTimeout(() => { void this.ready(this.#pool.base).catch(() => {}) }, backoff(this.#failures))
     this.#retry.unref()
   }

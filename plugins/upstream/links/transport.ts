@@ -107,15 +107,17 @@ export function makeTransport (
 function makeStdio ({ config, deps, reading }: Making): Transport {
   const { environment, childUser, startProcess, install, onLine, redact } = deps
   return new StdioTransport({
-    command: config.command ?? '',
-    args: config.args ?? [],
-    env: childEnvironment(config, childUser ? environmentOf(childUser, environment) : environment, install?.() ?? {}),
-    cwd: config.cwd,
-    user: childUser,
+    child: {
+      command: config.command ?? '',
+      args: config.args ?? [],
+      env: childEnvironment(config, childUser ? environmentOf(childUser, environment) : environment, install?.() ?? {}),
+      cwd: config.cwd,
+      user: childUser
+    },
     startProcess,
     onLine,
     redact,
-    ...reading
+    reading
   })
 }
 
@@ -128,7 +130,7 @@ function httpOptions ({ config, deps: { outbound }, authorization, reading }: Ma
   const url = new URL(config.url)
   const headers = lowerCased(config.headers ?? {})
   for (const [name, value] of Object.entries(headers)) checkHeader(name, value)
-  return { url, headers, dispatcher: outbound.dispatcher(url, reachOf(config)), authorization, ...reading }
+  return { url, headers, dispatcher: outbound.dispatcher(url, reachOf(config)), authorization, reading }
 }
 
 /** @throws UpstreamError */

@@ -92,8 +92,7 @@ function checkOrigins ({ url, metadata }: AuthorizationServer): void {
   if (origins.length === 1) return
   refuse(
     'no admin stored this server, so the issuer, the authorization endpoint and the token endpoint must have one ' +
-    'origin, and they have ' +
-    `${visibleText(origins.join(', '), 300)}: ask an admin to store the server`
+    `origin, and they have ${visibleText(origins.join(', '), 300)}: ask an admin to store the server`
   )
 }
 
@@ -186,7 +185,6 @@ function checkServer (
     )
   }
   if (!/^https?:$/.test(new URL(endpoint).protocol)) {
-    refuse('the authorization server names an authorization ' +
-    'endpoint that is no web address')
+    refuse('the authorization server names an authorization endpoint that is no web address')
   }
 }

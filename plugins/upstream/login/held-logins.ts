@@ -127,8 +127,7 @@ export class HeldLogins {
         return this.#hold(holder, stored?.version, asLogin(stored?.value, binding(holder)))
       }
       if (Date.now() > end) {
-        throw new UpstreamError('timeout', 'another replica refreshes its login, and has not ' +
-        'finished in time')
+        throw new UpstreamError('timeout', 'another replica refreshes its login, and has not finished in time')
       }
       await new Promise((resolve) => { setTimeout(resolve, claimPause) })
     }

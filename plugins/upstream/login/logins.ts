@@ -153,8 +153,7 @@ export class Logins {
     }
     const taken = sent && await this.#deps.stores.grants.take(hashOfState(sent.state))
     if (taken?.first === false) {
-      return failed('This login is over already', 'The address was used before. To log in ' +
-      'anew, start again.')
+      return failed('This login is over already', 'The address was used before. To log in anew, start again.')
     }
     const saved = taken?.value
     if (!isSavedFlow(saved)) {
@@ -286,8 +285,7 @@ function foreignIssuer (
 ): string | undefined {
   if (iss === undefined) {
     return namesIssuer
-      ? 'The authorization server names itself in its answers, and this one ' +
-    'has no name.'
+      ? 'The authorization server names itself in its answers, and this one has no name.'
       : undefined
   }
   const isOrigin = (): boolean =>

@@ -87,8 +87,7 @@ export function failureOf (error: unknown, doing: string): UpstreamError {
   // The SDK's error quotes the body of an answer that is no OAuth error.
   const [, status] = /^HTTP (\d{3}): /.exec(error.message) ?? []
   if (status !== undefined) {
-    return new UpstreamError('unauthorized', `${doing} failed: the authorization server ` +
-    `answered HTTP ${status}`)
+    return new UpstreamError('unauthorized', `${doing} failed: the authorization server answered HTTP ${status}`)
   }
   const description = visibleText(error.message, 300)
   const why = description === '' ? error.errorCode : `${error.errorCode}: ${description}`

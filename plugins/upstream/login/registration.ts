@@ -101,8 +101,7 @@ export async function register (
     }
   } catch (error) {
     if (!isGuess || error instanceof UpstreamError) {
-      throw failureOf(error, 'the registration at its authorization ' +
-      `server (${byHand(self)})`)
+      throw failureOf(error, `the registration at its authorization server (${byHand(self)})`)
     }
     throw wantsCredentials()
   }

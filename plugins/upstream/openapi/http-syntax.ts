@@ -20,8 +20,7 @@ export function toHeaderValue (value: string): string | undefined {
 export function toHeader (name: string, value: string): [string, string] {
   const hint = 'check "headers" and "openapi.security"'
   if (!isHeaderName(name)) {
-    throw new UpstreamError('refused', `${JSON.stringify(name)} is not a valid header name: ` +
-    `${hint}`)
+    throw new UpstreamError('refused', `${JSON.stringify(name)} is not a valid header name: ${hint}`)
   }
   const sent = toHeaderValue(value)
   if (sent === undefined) {

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import type { Settings } from '../../../schemas/settings.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { appFor } from '../../helpers/app.ts'
 import { Browser, type Answer } from '../../helpers/console.ts'
@@ -11,7 +10,7 @@ import { until } from '../../helpers/hub.ts'
 
 const hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
 
-async function start (t: Test, settings: Partial<Settings> = {}): Promise<{ app: FastifyInstance, browser: Browser }> {
+async function start (t: Test, settings: object = {}): Promise<{ app: FastifyInstance, browser: Browser }> {
   const app = await appFor(t, { users: [admin, alice], ...settings })
   const browser = new Browser(app)
   await browser.signIn('admin')
@@ -19,9 +18,9 @@ async function start (t: Test, settings: Partial<Settings> = {}): Promise<{ app:
 }
 
 /** A server that is connected, with these tools. */
-async function startWith (t: Test, tools: object[], results: Record<string, unknown> = {}): Promise<{ app: FastifyInstance, browser: Browser }> {
-  const upstream = await startUpstream(t, { tools, ...results })
-  const begun = await start(t, { mcpServers: { fake: { url: upstream.url } } } as Partial<Settings>)
+async function startWith (t: Test, tools: Array<Record<string, unknown>>): Promise<{ app: FastifyInstance, browser: Browser }> {
+  const upstream = await startUpstream(t, { tools })
+  const begun = await start(t, { mcpServers: { fake: { url: upstream.url } } })
   await until(async () => (await begun.browser.get('/servers/fake')).text.includes('state connected'))
   return begun
 }

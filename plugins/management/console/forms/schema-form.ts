@@ -128,9 +128,11 @@ export class SchemaForm {
           ...common,
           kind,
           options: [
-            ...isRequired && chosen !== '' ? [] : [
-              { value: '', text: isRequired ? 'choose one' : 'not set', isChosen: chosen === '' }
-            ],
+            ...isRequired && chosen !== ''
+              ? []
+              : [
+                  { value: '', text: isRequired ? 'choose one' : 'not set', isChosen: chosen === '' }
+                ],
             ...values.map((value, at) => ({
               value: String(at), text: shownValue(value), isChosen: chosen === String(at)
             }))

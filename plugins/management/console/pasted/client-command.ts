@@ -3,7 +3,7 @@ import { isObject } from '../../../../protocol/json.ts'
 type Config = Record<string, unknown>
 
 /** A server that a command of a client adds. */
-export interface AddedServer { readonly name: string, readonly config: Config }
+interface AddedServer { readonly name: string, readonly config: Config }
 
 /** Options that take a value, by their short and long names. */
 const valued: Readonly<Record<string, 'transport' | 'env' | 'header' | 'url' | 'none'>> = {

@@ -13,7 +13,7 @@ import { nameOfAddress, nameOfCommand, nameOfTitle } from './names.ts'
 type Config = Record<string, unknown>
 
 /** A server as it will be stored. `remarks`: what of the text has no or another effect. */
-export interface PastedServer {
+interface PastedServer {
   readonly name: string
   readonly config: Config
   readonly remarks: readonly string[]
