@@ -1,4 +1,4 @@
-import { plainClient } from '../../../protocol/exchange.ts'
+import { gatewayClient } from '../../../protocol/exchange.ts'
 import type { Gateway, Surface } from '../../gateway/index.ts'
 import { itemText } from '../../gateway/index.ts'
 import { makeView, type Principal, type PresentationName } from '../../settings/index.ts'
@@ -28,13 +28,13 @@ export class ListCosts {
 
   /** The list of the global route, as a principal gets it. @param presentation `search`: through `$smart` */
   of (principal: Principal, presentation: PresentationName = 'merged'): ListCost {
-    return this.#costOf(this.#gateway.surface(makeView(principal, { kind: 'global' }, presentation), plainClient))
+    return this.#costOf(this.#gateway.surface(makeView(principal, { kind: 'global' }, presentation), gatewayClient))
   }
 
   /** The list of a group's route, with the names in it. */
   ofGroup (principal: Principal, { id, name }: { id: string, name: string }): ListCost & { names: string[] } {
     const view = makeView(principal, { kind: 'group', id, name }, 'merged')
-    const surface = this.#gateway.surface(view, plainClient)
+    const surface = this.#gateway.surface(view, gatewayClient)
     return { ...this.#costOf(surface), names: [...surface.parts.tools.targets.keys()] }
   }
 
