@@ -1,7 +1,7 @@
 import { entities, entityNames, type EntityNoun } from './entities.ts'
 
 const furtherEntities = [
-  'systemConfig', 'oauthClient', 'consent', 'login', 'bundle', 'activities', 'logs', 'backup', 'export'
+  'systemConfig', 'oauthClient', 'consent', 'login', 'bundle', 'activities', 'logs', 'backup', 'export', 'view'
 ] as const
 /** The entities whose changes the audit log records. */
 type AuditedEntity = EntityNoun | typeof furtherEntities[number]

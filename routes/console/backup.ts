@@ -4,8 +4,7 @@ import { pagesOf } from './page.ts'
 /** What do I keep, and how? */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, settings } = app
-  const { page, form } = pagesOf(app)
-  page('backup', { title: 'Backup', isInNav: true }, () => {
+  pagesOf(app).page('backup', { title: 'Backup', isInNav: true }, () => {
     const { servers, groups, users } = settings.current
     return {
       facts: [['Servers', servers.size], ['Groups', groups.size], ['Users', users.size]],
@@ -13,11 +12,11 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   })
 
-  form('/backup/settings', { effect: 'run' }, async ({ request, reply }) => {
+  app.get('/backup/settings', { config: { effect: 'read' } }, async (request, reply) => {
     const { data } = await kit.api.ask(request, 'GET', '/mcp-settings/export?includeSecrets=true')
-    void reply.type('application/json').header('content-disposition', 'attachment; filename="mcp_settings.json"')
+    return await reply.type('application/json')
+      .header('content-disposition', 'attachment; filename="mcp_settings.json"')
       .send(JSON.stringify(data, undefined, 2))
-    return undefined
   })
 }
 export default routes

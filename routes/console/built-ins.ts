@@ -87,8 +87,12 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
     const crumbs = [{ label: 'Built-ins', href: `${base}/built-ins` }]
     const common = { crumbs, cancel: `${base}/built-ins` }
     const added = {
-      ...common, title: `Add a ${noun}`, lead: 'Every agent gets it.',
-      action: `${base}/built-ins/${kind}`, submit: `Add the ${noun}`, fields
+      ...common,
+      title: `Add a ${noun}`,
+      lead: 'Every agent gets it.',
+      action: `${base}/built-ins/${kind}`,
+      submit: `Add the ${noun}`,
+      fields
     }
     page('form', { title: added.title, path: `/built-ins/${kind}/new` }, () => added)
     form(`/built-ins/${kind}`, {
@@ -118,13 +122,11 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
       effect: 'change', again: async (visit) => ({ page: 'form', data: await changed(visit) })
     }, async ({ request, params: { id = '' }, form: sent }) => ({
       to: '/built-ins',
-      notice: noticeOf(
-        await api.ask(request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, asked(kind, sent))
-      )
+      notice: noticeOf(await api.ask(request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, asked(kind, sent)))
     }))
-    form(`/built-ins/${kind}/:id/toggle`, { effect: 'change' }, async (
-      { request, params: { id = '' }, form: sent }
-    ) => {
+    form(`/built-ins/${kind}/:id/toggle`, { effect: 'change' }, async ({
+      request, params: { id = '' }, form: sent
+    }) => {
       const enabled = textOf(sent.enabled) === 'true'
       return {
         to: '/built-ins',

@@ -24,7 +24,7 @@ export const oauth: FastifyPluginAsync = async (app) => {
   page('oauth', { title: 'OAuth', isInNav: true }, async (visit) => {
     const { principal, request } = visit
     const clients = principal.isAdmin
-      ? await unlessOff(async () => (await api.ask(request, 'GET', '/oauth/clients?limit=100')))
+      ? await unlessOff(async () => await api.ask(request, 'GET', '/oauth/clients?limit=100'))
       : undefined
     const consents = await unlessOff(async () => await api.ask(request, 'GET', '/oauth/consents'))
     return {

@@ -66,7 +66,7 @@ export function pagesOf (app: FastifyInstance): Pages {
           if (again === undefined || !(error instanceof ApiError)) throw error
           const { page, data } = await again(visit)
           if (error.retryAfter !== undefined) reply.header('retry-after', String(error.retryAfter))
-          const { _csrf: _, ...values } = visit.form
+          const values = typedIn(visit.form)
           kit.renderer.send(reply, page, { ...data, values, errors: error.fields }, error.statusCode)
           return undefined
         })
@@ -77,6 +77,10 @@ export function pagesOf (app: FastifyInstance): Pages {
     }
   }
 }
+
+/** What was typed into a form, but for passwords. */
+const typedIn = (form: Form): Form =>
+  Object.fromEntries(Object.entries(form).filter(([name]) => name !== '_csrf' && !/password|^repeated$/i.test(name)))
 
 const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
   principal: principalOf(request),

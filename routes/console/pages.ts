@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
+import account from './account.ts'
 import addAServer from './add-a-server.ts'
 import audit from './audit.ts'
 import backup from './backup.ts'
@@ -9,16 +10,18 @@ import calls from './calls.ts'
 import groups from './groups.ts'
 import keys from './keys.ts'
 import live from './live.ts'
-import logs from './logs.ts'
 import { changeOAuth, oauth } from './oauth.ts'
+import logs from './logs.ts'
 import overview from './overview.ts'
+import playground from './playground.ts'
+import searchLab from './search-lab.ts'
 import servers from './servers.ts'
 import settings from './settings.ts'
 import signingIn from './signing-in.ts'
 import signingOut from './signing-out.ts'
+import tool from './tool.ts'
 import templates from './templates.ts'
 import theme from './theme.ts'
-import tool from './tool.ts'
 import users from './users.ts'
 import welcome from './welcome.ts'
 
@@ -55,8 +58,11 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(oauth)
   await app.register(builtIns)
   await app.register(templates)
+  await app.register(playground)
+  await app.register(searchLab)
   await app.register(forAdmins)
   await app.register(calls)
+  await app.register(account)
   await app.register(live)
   await app.register(signingOut)
 }

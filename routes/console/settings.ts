@@ -112,21 +112,21 @@ const inWords = (value: unknown): string =>
 
 function fieldOf ({ path, schema }: Setting, current: unknown): object {
   const name = path.split('.').at(-1) ?? path
-  const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase().replace(/\b(url|api|llm)\b/g, (word) =>
-    word.toUpperCase())
+  const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
+    .replace(/\b(url|api|llm|json)\b/g, (word) => word.toUpperCase())
+  const kept = current === undefined || current === '' ? '' : '; left empty, it stays'
   const choices = schema.type === 'boolean' ? [true, false] : valuesOf(schema)
   return {
     name: path,
     label: words.charAt(0).toUpperCase() + words.slice(1),
-    hint: isSecret(path)
-      ? `It is stored and not shown${current === undefined || current === '' ? '' : '; left empty, it stays'}.`
-      : schema.description,
+    hint: isSecret(path) ? `It is stored and not shown${kept}.` : schema.description?.replaceAll('`', ''),
     standard: isSecret(path) ? undefined : inWords(schema.default),
     effect: effects[path],
     ...choices
       ? {
-          options: choices.map((value) =>
-            ({ value: String(value), text: inWords(value), isChosen: value === (current ?? schema.default) }))
+          options: choices.map((value) => ({
+            value: String(value), text: inWords(value), isChosen: value === (current ?? schema.default)
+          }))
         }
       : isSecret(path)
         ? { type: 'password' }
@@ -134,7 +134,10 @@ function fieldOf ({ path, schema }: Setting, current: unknown): object {
   }
 }
 
-/** The fields whose text differs from the current value. An empty field resets to the default. */
+/**
+ * What is to be changed: the fields whose text is not that of the current value. An empty field resets
+ * to the default.
+ */
 function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const changes: Record<string, unknown> = {}
   for (const { path, schema } of all) {
@@ -143,13 +146,15 @@ function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<s
     const value = current.get(path) ?? schema.default
     if (text === String(value ?? '') || (isSecret(path) && text === '')) continue
     const [section = '', member] = path.split('.')
-    const read = text === ''
-      ? null
-      : schema.type === 'boolean' ? text === 'true' : isNumeric(schema) && /^\d+$/.test(text) ? Number(text) : text
+    const read = text === '' ? null : valueOf(schema, text)
     if (member === undefined) changes[section] = read
     else changes[section] = { ...changes[section] as object | undefined, [member]: read }
   }
   return changes
 }
 
-const isNumeric = ({ type }: Schema): boolean => type === 'integer' || type === 'number'
+/** A text that is no value of the type is sent as it is: the API says what it wants. */
+function valueOf ({ type }: Schema, text: string): unknown {
+  if (type === 'boolean') return text === 'true'
+  return (type === 'integer' || type === 'number') && /^\d+$/.test(text) ? Number(text) : text
+}

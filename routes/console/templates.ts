@@ -23,7 +23,7 @@ const routes: FastifyPluginAsync = async (app) => {
   page('templates', { title: 'Templates', isInNav: true }, ({ principal }) => choices(principal))
 
   form('/templates/export', {
-    effect: 'run', again: ({ principal }) => ({ page: 'templates', data: choices(principal) })
+    effect: 'change', again: ({ principal }) => ({ page: 'templates', data: choices(principal) })
   }, async ({ request, reply, form: sent }) => {
     const [groupIds, serverNames] = [listOf(sent.groupIds), listOf(sent.serverNames)]
     const name = textOf(sent.name).trim()
@@ -89,7 +89,8 @@ function previewOf ({ servers, groups }: FastifyInstance, principal: Principal, 
   return [
     ...Object.entries(configs).map(([name, config]) =>
       ({ name, kind: 'server', target: targetOf({ config: config ?? {} }), outcome: outcome(known.has(name)) })),
-    ...sentGroups.map(({ name }) =>
-      ({ name: String(name), kind: 'group', outcome: outcome(knownGroups.has(String(name))) }))
+    ...sentGroups.map(({ name }) => ({
+      name: String(name), kind: 'group', outcome: outcome(knownGroups.has(String(name)))
+    }))
   ]
 }

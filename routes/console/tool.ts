@@ -51,9 +51,9 @@ export default routes
 const addressOf = (base: string, { name = '', tool = '' }: Visit['params']): string =>
   `${pageOf(base, name)}/tools/${encodeURIComponent(tool)}`
 
-async function toolOf (
-  { kit }: FastifyInstance, { request, params: { name = '', tool = '' } }: Visit
-): Promise<ListedTool> {
+async function toolOf ({ kit }: FastifyInstance, {
+  request, params: { name = '', tool = '' }
+}: Visit): Promise<ListedTool> {
   const { data } = await kit.api.ask(request, 'GET', `/servers/${encodeURIComponent(name)}`)
   const { tools } = data as { tools: readonly ListedTool[] }
   const found = tools.find((each) => each.name === tool)
@@ -77,7 +77,7 @@ function shown ({ kit, settings }: FastifyInstance, { params, principal }: Visit
       href: addressOf(kit.base, params),
       ...title !== undefined && { title },
       description,
-      tokens: Math.ceil(JSON.stringify(tool).length / 4),
+      tokens: kit.costs.ofValue(tool),
       facts: [
         ...enabled ? [] : [['State', 'switched off: agents do not see it']],
         ...hints.length > 0 ? [['It says', hints.join(', ')]] : []
@@ -107,8 +107,16 @@ interface Answer {
 }
 
 async function answer (app: FastifyInstance, visit: Visit, tool: ListedTool): Promise<Answer> {
-  const { form: sent } = visit
-  const form = app.kit.formOf(tool.inputSchema)
+  const { args, ...read } = argumentsOf(app, visit.form, tool.inputSchema)
+  return args === undefined ? read : { ...read, ...await call(app, visit, args) }
+}
+
+/** What a form of arguments says. `args`: JSON text, where the tool is to be called. */
+type Read = Omit<Answer, 'result'> & { readonly args?: string }
+
+/** Reads a form of arguments after one of its buttons. @param schema of the arguments */
+export function argumentsOf (app: FastifyInstance, sent: Form, schema: unknown): Read {
+  const form = app.kit.formOf(schema)
   const mode = textOf(sent.mode) === 'json' ? 'json' : 'form'
   const what = textOf(sent.do)
   const values = typed(sent)
@@ -118,14 +126,14 @@ async function answer (app: FastifyInstance, visit: Visit, tool: ListedTool): Pr
     if (typeof args === 'string') return { mode, json: text, values, errors: { json: args } }
     return what === 'form'
       ? { mode: 'form', json: text, values: form.draft(args), errors: {} }
-      : { mode, json: text, values, errors: {}, ...await call(app, visit, text) }
+      : { mode, json: text, values, errors: {}, args: text.trim() === '' ? '{}' : text }
   }
   if (/^(?:add|remove|choose):/.test(what)) return { mode, json: '', values: form.change(values, what), errors: {} }
   const read = form.read(values)
   if ('errors' in read) return { mode, json: '', values, errors: read.errors }
   return what === 'json'
     ? { mode: 'json', json: JSON.stringify(JSON.parse(read.json), undefined, 2), values, errors: {} }
-    : { mode, json: '', values, errors: {}, ...await call(app, visit, read.json) }
+    : { mode, json: '', values, errors: {}, args: read.json }
 }
 
 /** The fields of the arguments. */

@@ -14,8 +14,8 @@ const routes: FastifyPluginAsync = async (app) => {
   page('users', {
     title: 'Users', isInNav: true, watch: () => users.list()
   }, ({ principal, query: { q = '', page: number = '1' } }) => {
-    const { items, pages } = partOf(found(users.list(), q, ({ username }) =>
-      [username]), `${base}/users`, { q, page: number })
+    const chosen = found(users.list(), q, ({ username }) => [username])
+    const { items, pages } = partOf(chosen, `${base}/users`, { q, page: number })
     const all = [...settings.current.servers.values()]
     const keysOf = keys.list(principal)
     return {
@@ -44,15 +44,15 @@ const routes: FastifyPluginAsync = async (app) => {
     effect: 'change', again: () => ({ page: 'user', data: added })
   }, async ({ request, form: sent }) => {
     const [username, password] = [textOf(sent.username), textOf(sent.password)]
-    const done = await api.ask(
-      request, 'POST', '/users', { username, password, isAdmin: textOf(sent.isAdmin) === 'true' }
-    )
+    const done = await api.ask(request, 'POST', '/users', {
+      username, password, isAdmin: textOf(sent.isAdmin) === 'true'
+    })
     return { to: '/users', notice: noticeOf(done) }
   })
 
-  const changed = async (
-    { request, params: { username = '' } }: Visit
-  ): Promise<typeof added & { username: string }> => {
+  const changed = async ({
+    request, params: { username = '' }
+  }: Visit): Promise<typeof added & { username: string }> => {
     const { data } = await api.ask(request, 'GET', pathOf(username))
     const { isAdmin } = data as { isAdmin: boolean }
     return { title: username, username, isAdmin, action: `${base}${pathOf(username)}`, rule }
@@ -79,9 +79,7 @@ const routes: FastifyPluginAsync = async (app) => {
       crumbs: [{ label: 'Users', href: `${base}/users` }],
       consequences: [
         'The logins, sessions and tokens of this user: they end at once.',
-        own === 1
-          ? 'One key: the agents that have it get in no more.'
-          : `${own} keys: the agents that have them get in no more.`
+        `${own === 1 ? 'One key' : `${own} keys`}: no agent gets in with ${own === 1 ? 'it' : 'them'} any more.`
       ],
       keeps: 'Servers and groups of this user stay.',
       confirm: { label: `Remove ${username}`, href: `${base}${pathOf(username)}/remove`, method: 'post' },

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../settings/index.ts'
 import type { User } from '../../../schemas/settings.ts'
+import type { Lent } from './lent.ts'
 import type { Standings } from './standings.ts'
 import type { Openness } from './warn-open.ts'
 
@@ -33,6 +34,11 @@ export interface Auth {
   optional: (request: FastifyRequest) => Promise<Principal>
   /** Emits an event when access may have ended. */
   readonly standings: Standings
+  /**
+   * Lends a credential for MCP within this process, in the name of a user or of a key, for as long as they stand. Who
+   * asks for it decides who may have it.
+   */
+  lend: (whom: { readonly username: string } | { readonly keyId: string }) => Lent
   /** What callers without credentials can do now. */
   openness: () => Openness
   /** @throws ForeignOrigin */

@@ -4,8 +4,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { headerOf, mayRun, type Principal, statedAddress } from '../../settings/index.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
+import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
-import { markOf } from '../users/account.ts'
+import { markOf, principalOfUser, subjectOf } from '../users/account.ts'
 import type { Effect } from '../../base/scopes/index.ts'
 import { checkScopes, checkToken, isForAll, otherResource, entersFor, missingOrWrong } from './rights.ts'
 import {
@@ -13,9 +14,10 @@ import {
   socialSession
 } from './chain.ts'
 import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'
+import { LentCredentials } from './lent.ts'
 import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
-import { bearerKey, restrictionOf, standingOfKey } from './steps/bearer-key.ts'
+import { bearerKey, principalOfKey, restrictionOf, standingOfKey } from './steps/bearer-key.ts'
 import { holdsLocal, localCredential, type LoginClaims, loginToken } from './steps/login-token.ts'
 import { opennessOf, warnOfOpenTools, warnOfSkippedAuth, warnOfSecret } from './warn-open.ts'
 import type { Auth } from './auth.ts'
@@ -65,7 +67,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   // The first match wins.
   const token = accessToken(app.accessTokens, app.config)
   const [key, local, jwtLogin] = [bearerKey(app.keys), localCredential(localToken), loginToken(claimsOf)]
-  const chain: readonly AuthStep[] = [key, local, token, socialSession(app.social), jwtLogin, guest]
+  const lent = new LentCredentials()
+  const chain: readonly AuthStep[] =
+    [key, local, token, socialSession(app.social), jwtLogin, lent.step, guest]
   const operators: readonly AuthStep[] = [key, local, token, jwtLogin]
   const isLocal = holdsLocal(localToken)
   const credentialsOf = ({ headers, query, socket, ip }: FastifyRequest): RequestCredentials =>
@@ -207,6 +211,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       return request.routeOptions.config?.effect === 'read' || mayRun(principal) ? principal : anonymous
     },
     standings,
+    lend: (whom) => lent.lend((snapshot) => 'keyId' in whom
+      ? principalOfKey(whom.keyId, snapshot)
+      : clientOf(snapshot.users.get(whom.username))),
     openness: () => opennessOf(app, anonymous),
     origin: (request) => { checkOrigin(rules, request.host, request.headers.origin, baseUrl(), request.protocol) },
     trustsOrigin: (origin) => {
@@ -221,6 +228,16 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     'config', 'refusals', 'keys', 'settings', 'access', 'access-tokens', 'social', 'throttle', 'users'
   ]
 })
+
+/** A user as a client of MCP: as a key of the user without a scope would be. */
+function clientOf (user: User | undefined): Principal | undefined {
+  if (!user) return undefined
+  const standing: Principal['standing'] = (snapshot) => {
+    const later = snapshot.users.get(user.username)
+    return later && subjectOf(later) === subjectOf(user) ? clientOf(later) : undefined
+  }
+  return { ...principalOfUser(user, standing), kind: 'user-key' }
+}
 
 /** The credentials in the headers that every program sends them in, and what tells whether a proxy passed them on. */
 function inHeadersOf ({ headers, socket }: FastifyRequest): RequestCredentials {

@@ -17,6 +17,7 @@ import { ApiClient } from './api-client.ts'
 import { findAssets } from './assets.ts'
 import { ListCosts } from './costs.ts'
 import { cookies, isTheme, keepTheme, leaveNotice, type Notice } from './cookies.ts'
+import { McpClient } from './mcp-client.ts'
 import { isRefresh, LiveStreams, type Watch } from './live.ts'
 import { SchemaForm } from './forms/schema-form.ts'
 import { blocksOf } from './forms/result.ts'
@@ -39,6 +40,7 @@ export interface ConsoleKit {
   readonly base: string
   readonly renderer: Renderer
   readonly api: ApiClient
+  readonly mcp: McpClient
   readonly live: LiveStreams
   readonly costs: ListCosts
   /** Finds the servers in a text of any kind. @throws InvalidInput */
@@ -136,6 +138,7 @@ export async function makeInner (
     blocksOf,
     watches: new Map(),
     api: new ApiClient(outer),
+    mcp: new McpClient(outer),
     renderer: new Renderer(await loadTemplates(), { base, version, readonly, assets: names, nav }),
     signIn: async (reply, user) => {
       await kit.signOut(reply)

@@ -20,7 +20,10 @@ export interface Field {
 /** The values of a form, by the names of its fields. */
 export type Draft = Readonly<Record<string, string>>
 
-/** Arguments as JSON text, in which numbers have all typed digits; or the errors by the name of the field. */
+/**
+ * Arguments as JSON text, in which numbers have all digits that were typed; or what is wrong, by the
+ * name of the field.
+ */
 export type Arguments = { readonly json: string } | { readonly errors: Readonly<Record<string, string>> }
 
 /** Max items of a list. */
@@ -30,8 +33,8 @@ const mostItems = 200
 export const argumentsField = 'arg'
 
 /**
- * A form for the arguments of a tool, made from its input schema. Each list has as many items as `draft` has fields
- * of it.
+ * A form for the arguments of a tool, made from its input schema. Each list has as many items as
+ * `draft` has fields of it.
  * @param draft what was typed
  */
 export class SchemaForm {
@@ -127,9 +130,12 @@ export class SchemaForm {
           options: [
             ...isRequired && chosen !== ''
               ? []
-              : [{ value: '', text: isRequired ? 'choose one' : 'not set', isChosen: chosen === '' }],
-            ...values.map((value, at) =>
-              ({ value: String(at), text: shownValue(value), isChosen: chosen === String(at) }))
+              : [
+                  { value: '', text: isRequired ? 'choose one' : 'not set', isChosen: chosen === '' }
+                ],
+            ...values.map((value, at) => ({
+              value: String(at), text: shownValue(value), isChosen: chosen === String(at)
+            }))
           ]
         }
       }
@@ -138,9 +144,8 @@ export class SchemaForm {
         return { ...common, kind, ...value !== '' && { value: value === 'true' } }
       }
       default: {
-        const text = typed ?? (standard === undefined
-          ? ''
-          : kind === 'json' ? JSON.stringify(standard) : String(standard))
+        const initial = kind === 'json' ? JSON.stringify(standard) : String(standard)
+        const text = typed ?? (standard === undefined ? '' : initial)
         return { ...common, kind: kind === 'integer' ? 'number' : kind, value: text }
       }
     }

@@ -44,8 +44,7 @@ export function shapeOf (schema: unknown, root: Schema, name: string, depth: num
   if (Object.hasOwn(own, 'const')) return { kind: 'choice', ...common, values: [own.const] }
   const alternatives = [own.oneOf, own.anyOf].find(Array.isArray) as unknown[] | undefined
   if (alternatives) {
-    return ofAlternatives(alternatives.map((each) =>
-      resolve(each, root)), own, root, name, depth, common)
+    return ofAlternatives(alternatives.map((each) => resolve(each, root)), own, root, name, depth, common)
   }
   const types = [own.type].flat().filter((type) => type !== 'null')
   switch (types.length === 1 ? types[0] : isObject(own.properties) && types.length === 0 ? 'object' : undefined) {
@@ -101,9 +100,8 @@ function resolve (schema: unknown, root: Schema, seen = 0): Schema {
 
 /** Schemas that hold together; what one form cannot hold of them is checked by the server. */
 function merged (schemas: readonly Schema[]): Schema {
-  const properties = Object.assign(
-    {}, ...schemas.map((each) => isObject(each.properties) ? each.properties : {})
-  ) as Schema
+  const properties =
+    Object.assign({}, ...schemas.map((each) => isObject(each.properties) ? each.properties : {})) as Schema
   const required = schemas.flatMap((each) => Array.isArray(each.required) ? each.required as unknown[] : [])
   return {
     ...Object.assign({}, ...schemas) as Schema,

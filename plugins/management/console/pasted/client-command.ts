@@ -25,7 +25,8 @@ const valued: Readonly<Record<string, 'transport' | 'env' | 'header' | 'url' | '
 }
 
 /**
- * A server of `claude mcp add …`, `codex mcp add …`, `gemini mcp add …`, `claude mcp add-json …` or `code --add-mcp …`.
+ * A server of `claude mcp add …`, `codex mcp add …`, `gemini mcp add …`, `claude mcp add-json …` or
+ * `code --add-mcp …`.
  * @returns undefined: it is no such command
  * @throws SyntaxError when something is missing
  */
