@@ -11,11 +11,12 @@ import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { packageVersion } from './package.ts'
 import {
-  commandLine, explainListenError, findChildUser, firstLines, FirstWords, furtherLines, isLoopback, type LocalAccess,
-  localUrl, newLocalToken, readEnvironment, removeLocalAccess, shellQuote, storedAt, writeLocalAccess
+  commandLine, explainListenError, findChildUser, firstStartText, FirstStartNotice, nextStepsText, isLoopback,
+  type LocalAccess,
+  localUrl, newLocalToken, readEnvironment, removeLocalAccess, shellQuote, storageLocation, writeLocalAccess
 } from './plugins/base/config/index.ts'
 import { logOutput, lostTerminals } from './plugins/extensions/index.ts'
-import { loginSecret, openKeyRing, SealedVault, sealerOf } from './plugins/base/secrets/index.ts'
+import { loginSecret, openKeyRing, SealedVault, createSealer } from './plugins/base/secrets/index.ts'
 import { configuredBase } from './plugins/settings/index.ts'
 import type { FirstAdmin } from './plugins/identity/index.ts'
 import { doubtsOf, misspeltIn } from './schemas/read-env.ts'
@@ -52,7 +53,7 @@ async function start (): Promise<void> {
   const app = await buildApp({
     logger,
     storage,
-    sealer: sealerOf(keys),
+    sealer: createSealer(keys),
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,
@@ -85,7 +86,7 @@ async function start (): Promise<void> {
     .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
     .then((address) => `${address}${env.BASE_PATH.replace(/\/$/, '')}`)
   const place = env.DB_URL === undefined ? settingsPath : 'the database'
-  const words = new FirstWords({
+  const words = new FirstStartNotice({
     terminal: process.stderr.isTTY ? process.stderr : undefined,
     dataDir,
     makeFolder: () => { makeFolderSync(dataDir, 'DATA_DIR') },
@@ -96,7 +97,7 @@ async function start (): Promise<void> {
   })
   const announce = async (made: FirstAdmin): Promise<void> => {
     try {
-      await words.tell(firstLines({ base: await listening, admin: made, place }))
+      await words.write(firstStartText({ base: await listening, admin: made, place }))
     } catch (error) {
       // An admin whose password nobody can read is not stored.
       if (made.password !== undefined) throw new Error(`Its password cannot be told. ${messageOf(error)}`)
@@ -140,7 +141,7 @@ async function start (): Promise<void> {
   const local = localUrl(base)
   if (local !== undefined) {
     openCommandLine(
-      app, dataDir, { url: local, token: localToken, pid: process.pid, ...storedAt(settingsPath, env.DB_URL) }
+      app, dataDir, { url: local, token: localToken, pid: process.pid, ...storageLocation(settingsPath, env.DB_URL) }
     )
   }
   app.phase.name = 'ready'
@@ -155,7 +156,7 @@ async function start (): Promise<void> {
   const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${shellQuote(dataDir)} `
   const addWith = hasServers ? undefined : `${prefix}${commandLine()} --config ${shellQuote(settingsPath)}`
   const welcome = welcomeLink(app, admin, env.HOST, local)
-  await words.tell(furtherLines({ url, key, addWith, welcome })).catch((error: unknown) => { warn(messageOf(error)) })
+  await words.write(nextStepsText({ url, key, addWith, welcome })).catch((error: unknown) => { warn(messageOf(error)) })
 }
 
 /**

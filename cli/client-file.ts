@@ -10,7 +10,7 @@ import { toJson } from '../schemas/jsonc.ts'
 import { piped, processIo, type Io } from './io.ts'
 import { exits, CommandError } from './errors.ts'
 import { inTextOrder } from '../db/text-order.ts'
-import { withoutMark } from '../protocol/text.ts'
+import { withoutBom } from '../protocol/text.ts'
 
 /** A server of a client's file, converted to the form that the gateway stores. */
 interface Imported {
@@ -201,6 +201,6 @@ const orderedLevels = 4
  * @throws SyntaxError
  */
 export function parseJsonc (text: string): unknown {
-  const json = toJson(withoutMark(text))
+  const json = toJson(withoutBom(text))
   return inTextOrder(json, JSON.parse(json) as unknown, orderedLevels)
 }

@@ -13,7 +13,7 @@ import { FrozenFile } from '../db/json/frozen.ts'
 import { storageOn } from '../db/open.ts'
 import type { SocialLogins } from '../db/ports/social-logins.ts'
 import { assertUrl } from '../db/postgres/open.ts'
-import { assertFolder, explainListenError, findChildUser } from '../plugins/base/config/index.ts'
+import { requireWritableFolder, explainListenError, findChildUser } from '../plugins/base/config/index.ts'
 import {
   checkLoginSecret, type KeyRing, openKeyRing, replicasProblem, SealedVault
 } from '../plugins/base/secrets/index.ts'
@@ -52,7 +52,7 @@ export async function rehearse (
   const { DB_URL: dbUrl } = env
   if (dbUrl !== undefined) await attempt(async () => { await assertUrl(dbUrl) })
   await attempt(async () => { await listenBriefly(env) })
-  await attempt(() => { assertFolder(places.dataDir) }, warnings)
+  await attempt(() => { requireWritableFolder(places.dataDir) }, warnings)
   if (env.JWT_SECRET === undefined) await attempt(() => { checkLoginSecret(places.dataDir) })
   const replicas = replicasProblem(env)
   if (replicas !== undefined) warnings.push(replicas)

@@ -1,5 +1,5 @@
-// The members of MCP's types that may not be null, are objects, or have to be there (all revisions), and the keywords
-// of JSON Schema that are such.
+// The members of MCP's types (all revisions) that may not be null, are objects, or are required, and the same for the
+// keywords of JSON Schema.
 import { listKinds, type ListKind } from './lists.ts'
 import { mend } from './mending.ts'
 import type { Shape } from './shapes/shape.ts'
@@ -13,12 +13,12 @@ import { contentsOf, blocks, samplingMessage, promptMessages } from './shapes/co
 
 const annotations = object({ audience: list(value), ...names('priority', 'lastModified') })
 const icons = list(object({ ...names('src', 'mimeType', 'theme'), sizes: list(value) }, { needs: 'src' }))
-const described = { ...names('title', 'description'), icons, ...meta }
-const resource = { uri: value, name: value, ...described, ...names('mimeType', 'size'), annotations }
+const descriptiveMembers = { ...names('title', 'description'), icons, ...meta }
+const resource = { uri: value, name: value, ...descriptiveMembers, ...names('mimeType', 'size'), annotations }
 const toolAnnotations = object(names('title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'))
 const tool = object({
   name: value,
-  ...described,
+  ...descriptiveMembers,
   inputSchema: required(schema, '{"type":"object"}'),
   outputSchema: schema,
   annotations: toolAnnotations,
@@ -26,23 +26,23 @@ const tool = object({
 })
 const promptArgument = object(names('name', 'title', 'description', 'required'), { needs: 'name' })
 
-/** The items of each list. */
+/** The shapes of the items of each list. */
 export const itemShapes: Readonly<Record<ListKind, Shape>> = {
   tools: tool,
-  prompts: object({ name: value, ...described, arguments: list(promptArgument) }),
+  prompts: object({ name: value, ...descriptiveMembers, arguments: list(promptArgument) }),
   resources: object(resource),
   resourceTemplates: object({ ...resource, uriTemplate: value })
 }
 
-/** The members of a result beside what it is for. */
-const common = { ...meta, ...names('nextCursor', 'ttlMs', 'cacheScope', 'resultType') }
-/** Those of a list's result, whose items are read one by one. */
-export const besideList: Shape = object(common)
+/** The members that any result may have. */
+const commonMembers = { ...meta, ...names('nextCursor', 'ttlMs', 'cacheScope', 'resultType') }
+/** The shape of a list result without its items, which are read one by one. */
+export const listResultShape: Shape = object(commonMembers)
 
 /** A task of 2025-11-25. Its `ttl` may be null. */
 const taskMembers = names('statusMessage', 'createdAt', 'lastUpdatedAt', 'pollInterval')
 const task = object(taskMembers)
-/** A name or version that is absent is made up where clients want one. */
+/** Consumers that need a name or a version supply a missing one. */
 export const serverInfo: Shape = object({
   ...strings('name', 'version', 'title', 'description', 'websiteUrl'),
   icons: checkedList({
@@ -84,26 +84,26 @@ const questions: Readonly<Record<string, Shape>> = {
     ...names('mode', 'message', 'url', 'elicitationId'), requestedSchema: form, task: object(names('ttl')), ...meta
   })
 }
-/** Questions that stand in an answer (2026-07-28). */
+/** Questions within a result (2026-07-28). */
 const inputRequest: Shape = {
   members: {
     params: object({ ...questions['sampling/createMessage']?.members, ...questions['elicitation/create']?.members })
   }
 }
-const asking = { inputRequests: { isObject: true, each: inputRequest }, requestState: value }
-/** The result of a method that has one: without any it is no answer. */
-const result = (members: Readonly<Record<string, Shape>>): Shape => ({ members: { ...common, ...members } })
+const inputMembers = { inputRequests: { isObject: true, each: inputRequest }, requestState: value }
+/** The result of a method that requires one; a missing result is not replaced. */
+const result = (members: Readonly<Record<string, Shape>>): Shape => ({ members: { ...commonMembers, ...members } })
 
-/** A result that has at least an empty list, so that nothing at all is one, too. */
+/** A result in which a missing list, or a missing result, becomes an empty list. */
 const resultWith = (name: string, members: Readonly<Record<string, Shape>>): Shape =>
-  ({ isObject: true, fallback: `{"${name}":[]}`, members: { ...members, ...common }, required: [name] })
-/** Of a task that has begun, and of a question, there is no content yet. */
+  ({ isObject: true, fallback: `{"${name}":[]}`, members: { ...members, ...commonMembers }, required: [name] })
+/** Whether a result has content: that of a started task, or of a question, has none yet. */
 const isAnswer = (valueOf: (key: string) => unknown): boolean =>
   ['task', 'inputRequests', 'requestState'].every((key) => valueOf(key) === undefined) &&
   (valueOf('resultType') ?? 'complete') === 'complete'
 const neededList = (shape: Shape): Shape => ({ ...shape, fallback: '[]', isNeeded: isAnswer })
 
-const called = { content: neededList(blocks), isError: flag, task, ...asking }
+const toolResultMembers = { content: neededList(blocks), isError: flag, task, ...inputMembers }
 /** What a tool answers in place of an object is its content. */
 const toolResult = (members: Readonly<Record<string, Shape>>): Shape => {
   const shape: Shape = {
@@ -111,18 +111,18 @@ const toolResult = (members: Readonly<Record<string, Shape>>): Shape => {
   }
   return shape
 }
-const discovered = { capabilities, serverInfo, instructions: string }
+const serverMembers = { capabilities, serverInfo, instructions: string }
 const results: Readonly<Record<string, Shape>> = {
-  initialize: result(discovered),
+  initialize: result(serverMembers),
   'server/discover': result({
-    ...discovered, supportedVersions: list(value), _meta: object({ [metaKeys.serverInfo]: serverInfo })
+    ...serverMembers, supportedVersions: list(value), _meta: object({ [metaKeys.serverInfo]: serverInfo })
   }),
-  'tools/call': toolResult(called),
-  'tasks/result': toolResult(called),
+  'tools/call': toolResult(toolResultMembers),
+  'tasks/result': toolResult(toolResultMembers),
   'tasks/get': result(taskMembers),
   'tasks/cancel': result(taskMembers),
   'tasks/list': result({ tasks: list(task) }),
-  'prompts/get': resultWith('messages', { description: string, messages: neededList(promptMessages), ...asking }),
+  'prompts/get': resultWith('messages', { description: string, messages: neededList(promptMessages), ...inputMembers }),
   'completion/complete': {
     ...resultWith('completion', {
       completion: {
@@ -134,27 +134,27 @@ const results: Readonly<Record<string, Shape>> = {
     fallback: '{"completion":{"values":[]}}'
   }
 }
-/** The result of `resources/read`. @param uri of the resource that was asked for, as JSON text */
+/** The result of `resources/read`. @param uri of the requested resource, as JSON text */
 const readResult = (uri: string): Shape => resultWith('contents', {
   contents: neededList(
     checkedList(contentsOf(uri), (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
   ),
-  ...asking
+  ...inputMembers
 })
-/** Before 2026-07-28, what a tool returns beside its content is an object. */
+/** Before 2026-07-28, `structuredContent` is an object. */
 const legacyResults: Readonly<Record<string, Shape>> = Object.fromEntries(['tools/call', 'tasks/result'].map((method) =>
-  [method, toolResult({ ...called, structuredContent: opaque })]))
-const anyResult = object(common, { fallback: '{}' })
-const lists: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
+  [method, toolResult({ ...toolResultMembers, structuredContent: opaque })]))
+const anyResult = object(commonMembers, { fallback: '{}' })
+const listMethods: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
 
 /**
- * The result of a request.
- * @param isModern of a server of the modern era
- * @param uri of the resource that was asked for, as JSON text
- * @returns undefined: its parts are read one by one
+ * The shape of a request's result.
+ * @param isModern whether the server is of the modern era
+ * @param uri of the requested resource, as JSON text
+ * @returns undefined for lists, whose parts are read one by one
  */
 export function resultShape (method: string, isModern: boolean, uri = '""'): Shape | undefined {
-  if (lists.has(method)) return undefined
+  if (listMethods.has(method)) return undefined
   if (method === 'resources/read') return readResult(uri)
   if (!isModern && Object.hasOwn(legacyResults, method)) return legacyResults[method]
   return Object.hasOwn(results, method) ? results[method] : anyResult
@@ -183,7 +183,7 @@ const notifications: Readonly<Record<string, Shape>> = {
 }
 const anyParams = object(meta)
 
-/** The params of a request or notification of a server. */
+/** The shape of the params of a server's request or notification. */
 export function paramsShape (method: string): Shape {
   if (Object.hasOwn(questions, method)) return questions[method] ?? anyParams
   return Object.hasOwn(notifications, method) ? notifications[method] ?? anyParams : anyParams

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { delimiter, resolve } from 'node:path'
 import { messageOf } from '../../db/errors.ts'
 import { isObject } from '../../protocol/json.ts'
-import { withoutMark } from '../../protocol/text.ts'
+import { withoutBom } from '../../protocol/text.ts'
 import type { Run } from '../context.ts'
 import { exits, CommandError } from '../errors.ts'
 import type { Environment } from '../io.ts'
@@ -83,7 +83,7 @@ export function pairs (
 /** Parses a JSON text. @param place names the text in the error @throws CommandError */
 export function jsonOf (text: string, place: string): unknown {
   try {
-    return JSON.parse(withoutMark(text))
+    return JSON.parse(withoutBom(text))
   } catch (error) {
     throw new CommandError(`${place} is not JSON: ${messageOf(error)}`, exits.usage)
   }

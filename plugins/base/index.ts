@@ -14,7 +14,7 @@ declare module 'fastify' {
     phase: { name: 'starting' | 'ready' | 'draining' }
     /** Counters that all replicas share. */
     counters: Counters
-    /** Recognises the gateway's own credentials. */
+    /** Recognises credentials that the gateway has issued. */
     credentials: OwnCredentials
   }
 }

@@ -1,11 +1,11 @@
 import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions } from 'fastify'
-import { boundQuery, checkQuery } from './body/query.ts'
+import { limitQueryParameters, checkQueryEncoding } from './body/query.ts'
 import { compileSerializer, compileValidator } from './body/validators.ts'
-import { boundBody } from './body/unread.ts'
+import { limitBodyIntake } from './body/unread.ts'
 import { basePathOf, type SharedEnv } from './config/config.ts'
 import { trustedProxies } from './config/trust-proxy.ts'
-import { clientError, maxHeaderSize } from './errors/client-error.ts'
-import { byPath } from './errors/handlers.ts'
+import { answerClientError, maxHeaderSize } from './errors/client-error.ts'
+import { errorHandlerByPath } from './errors/handlers.ts'
 import { ClientMessage } from './limits/client-message.ts'
 import connections from './limits/connections.ts'
 import { baseLimits } from './limits/index.ts'
@@ -14,15 +14,18 @@ export interface ServerOptions {
   logger: FastifyServerOptions['logger']
   env: Pick<SharedEnv, 'BASE_PATH' | 'TRUST_PROXY'>
   /**
-   * Replaces `baseLimits.slowSenders`: max time of headers and of a whole request, and how often connections are
-   * checked, in ms.
+   * Replaces `baseLimits.slowSenders`: max time for the headers and for the whole request, and how often connections
+   * are checked, in ms.
    */
   slowSenders?: { readonly headers: number, readonly request: number, readonly interval: number }
-  /** Max open connections of clients, in place of the bound that comes from the limit of open files. */
+  /** Max open connections of clients; default: derived from the limit of open files. */
   maxConnections?: number
 }
 
-/** A Fastify instance with the gateway's bounds, errors and parsers, without routes. It does not listen yet. */
+/**
+ * Creates a Fastify instance with the gateway's limits, error handlers and parsers, without routes. It does not listen
+ * yet.
+ */
 export function createServer (options: ServerOptions): FastifyInstance {
   const { logger, env, slowSenders = baseLimits.slowSenders, maxConnections: max } = options
   const basePath = basePathOf(env)
@@ -31,9 +34,9 @@ export function createServer (options: ServerOptions): FastifyInstance {
     logger,
     requestTimeout: slowSenders.request,
     forceCloseConnections: 'idle',
-    rewriteUrl: ({ url = '/' }) => url.includes('%24smart') ? withoutEscape(url) : url,
-    frameworkErrors: byPath(basePath),
-    clientErrorHandler: clientError(basePath),
+    rewriteUrl: ({ url = '/' }) => url.includes('%24smart') ? unescapeSmartRoute(url) : url,
+    frameworkErrors: errorHandlerByPath(basePath),
+    clientErrorHandler: answerClientError(basePath),
     http: {
       headersTimeout: slowSenders.headers,
       connectionsCheckingInterval: slowSenders.interval,
@@ -42,7 +45,7 @@ export function createServer (options: ServerOptions): FastifyInstance {
     }
   })
   prepare(app)
-  void app.register(connections, { trustProxy: env.TRUST_PROXY, max, arrives: boundBody })
+  void app.register(connections, { trustProxy: env.TRUST_PROXY, max, arrives: limitBodyIntake })
   return app
 }
 
@@ -72,19 +75,19 @@ function prepare (app: FastifyInstance): void {
   app.setValidatorCompiler(compileValidator)
   app.setSerializerCompiler(compileSerializer)
   ignoreBodies(app)
-  app.addHook('onRequest', boundQuery)
-  app.addHook('preValidation', checkQuery)
+  app.addHook('onRequest', limitQueryParameters)
+  app.addHook('preValidation', checkQueryEncoding)
 }
 
 /**
- * Replaces Fastify's content type parsers by one that does not read the body: Fastify would parse the body of a request
- * before the 404 handler runs. Scopes with routes that take bodies register their parsers.
+ * Replaces Fastify's content type parsers by one that does not read the body: otherwise Fastify would parse a body
+ * before the 404 handler runs. Scopes whose routes take bodies register their parsers.
  */
 function ignoreBodies (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => { done(null) })
 }
 
-/** A URL with `$smart` as the router knows it: `encodeURIComponent` writes `%24smart`. */
-const withoutEscape = (url: string): string =>
+/** Decodes `%24smart`, which `encodeURIComponent` writes, to `$smart` as the router knows it. */
+const unescapeSmartRoute = (url: string): string =>
   url.replace(/^([^?]*\/)%24smart(?=[/?]|$)/, (_, before: string) => `${before}$smart`)

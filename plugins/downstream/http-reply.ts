@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { eventText } from '../../protocol/event-stream.ts'
 import { largeText } from '../../protocol/text.ts'
-import { Unread, worthCounting, writeLarge } from '../base/limits/index.ts'
-import type { Accepted } from './accept.ts'
+import { UnreadReply, maxUncountedReply, writeLarge } from '../base/limits/index.ts'
+import type { AcceptedTypes } from './accept.ts'
 import { EventStream } from './event-stream.ts'
 import type { ReplyChannel, ReplyStream } from './reply-channel.ts'
 import { downstreamLimits } from './limits.ts'
@@ -11,13 +11,13 @@ import { downstreamLimits } from './limits.ts'
 const silenceTimeout = 5_000
 
 interface HttpReplyOptions {
-  accepted: Accepted
+  accepted: AcceptedTypes
   /** The number of answers that the reply carries. */
   expected: number
-  /** The answers are those of a JSON-RPC batch. */
-  batch: boolean
-  /** True when the client can poll a closed stream (SEP-1699). */
-  polls: boolean
+  /** Whether the answers are those of a JSON-RPC batch. */
+  isBatch: boolean
+  /** Whether the client can poll a closed stream (SEP-1699). */
+  canPoll: boolean
   newStream: () => ReplyStream
   /** Called when the client is gone and will not fetch the answer. */
   onGone: () => void
@@ -33,8 +33,8 @@ export class HttpReply implements ReplyChannel {
   readonly #answers: Array<ReadonlyArray<string | Buffer>> = []
   #expected: number
   /** The size of the answers that wait for the rest of their batch. */
-  #kept = 0
-  #unread: Unread | undefined
+  #heldSize = 0
+  #unread: UnreadReply | undefined
   #stream: ReplyStream | undefined
   #timer: NodeJS.Timeout | undefined
   #over = false
@@ -43,7 +43,7 @@ export class HttpReply implements ReplyChannel {
     this.#raw = raw
     this.#options = options
     this.#expected = options.expected
-    raw.once('close', () => { this.#left() })
+    raw.once('close', () => { this.#onClose() })
     if (options.accepted.eventsFirst) this.#upgrade()
     else if (options.accepted.events) this.#timer = setTimeout(() => { this.#upgrade() }, silenceTimeout)
   }
@@ -70,32 +70,32 @@ export class HttpReply implements ReplyChannel {
   }
 
   pause (retry: number): void {
-    if (!this.canStream || !this.#options.polls || this.#over) return
+    if (!this.canStream || !this.#options.canPoll || this.#over) return
     this.#upgrade()
     this.#stream?.pause(retry)
   }
 
-  /** Keeps an answer until its batch is complete. Meanwhile it counts as unread. */
+  /** Holds an answer until its batch is complete; it counts as unread meanwhile. */
   #keep (parts: ReadonlyArray<string | Buffer>): void {
     this.#answers.push(parts)
     if (this.#expected <= 0) return
-    this.#kept += parts.reduce((sum, { length }) => sum + length, 0)
-    if (this.#kept <= worthCounting) return
-    this.#unread ??= new Unread(this.#raw, undefined, () => this.#kept)
-    this.#unread.add()
+    this.#heldSize += parts.reduce((sum, { length }) => sum + length, 0)
+    if (this.#heldSize <= maxUncountedReply) return
+    this.#unread ??= new UnreadReply(this.#raw, undefined, () => this.#heldSize)
+    this.#unread.recordWrite()
   }
 
-  /** Answers without a stream; without a body when every request was cancelled. */
+  /** Answers without a stream; without a body if every request was cancelled. */
   #end (status: number): void {
     const answers = this.#answers
     // Written bytes are counted by the connection.
-    this.#kept = 0
+    this.#heldSize = 0
     this.#unread?.count()
     const [first] = answers
     if (!first) {
       if (this.canStream) this.#raw.writeHead(200, { 'content-type': 'text/event-stream' }).end()
       else this.#raw.writeHead(202).end()
-    } else if (this.#options.batch) {
+    } else if (this.#options.isBatch) {
       writeJson(
         this.#raw, ['[', ...answers.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']']
       )
@@ -110,16 +110,16 @@ export class HttpReply implements ReplyChannel {
     stream.attach(new EventStream(this.#raw, {}))
     stream.onResume = (connection) => {
       clearTimeout(this.#timer)
-      connection.onClose(() => { this.#left() })
+      connection.onClose(() => { this.#onClose() })
     }
     for (const parts of this.#answers.splice(0)) stream.send(parts.join(''))
   }
 
-  #left (): void {
-    if (this.#over || this.#stream?.connected) return
+  #onClose (): void {
+    if (this.#over || this.#stream?.isConnected) return
     clearTimeout(this.#timer)
     // Without an event id the client cannot resume the stream.
-    if (this.#stream?.resumable !== true) { this.#options.onGone(); return }
+    if (this.#stream?.isResumable !== true) { this.#options.onGone(); return }
     // A client polls a connection that the gateway closed. It may not resume one that broke.
     const grace = this.#raw.writableFinished ? downstreamLimits.pollGrace : downstreamLimits.resumeGrace
     this.#timer = setTimeout(() => { this.#options.onGone() }, grace)
@@ -166,19 +166,19 @@ export function writeJson (
     raw.end()
     raw.uncork()
   }
-  if (raw.writableLength > worthCounting) new Unread(raw).add()
+  if (raw.writableLength > maxUncountedReply) new UnreadReply(raw).recordWrite()
 }
 
 /**
  * The event stream of one answer to a modern client. It ends with its connection, since modern clients do not resume
  * streams.
  */
-export class AnswerStream implements ReplyStream {
-  readonly resumable = false
+export class ModernReplyStream implements ReplyStream {
+  readonly isResumable = false
   onResume: ((connection: EventStream) => void) | undefined
   #connection: EventStream | undefined
 
-  get connected (): boolean { return this.#connection?.open === true }
+  get isConnected (): boolean { return this.#connection?.isOpen === true }
 
   attach (connection: EventStream): void { this.#connection = connection }
 

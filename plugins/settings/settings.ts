@@ -4,7 +4,7 @@ import { Conflict, Invalid, StorageError, type Change, type Snapshot, type Store
 import { errors, storageFault } from '../base/errors/index.ts'
 import { toAuthor, type Author } from './access/author.ts'
 import type { Principal } from './access/view.ts'
-import { valuesIn } from '../base/body/index.ts'
+import { countValues } from '../base/body/index.ts'
 import { Semaphore, ShareError, Shares, TokenBucket, baseLimits } from '../base/limits/index.ts'
 import { FreshLookUps } from './fresh-look-ups.ts'
 import { withoutToken } from './hashed-key.ts'
@@ -247,7 +247,7 @@ export class Settings extends EventEmitter<{
  * after a callback of I/O, that runs before the event loop looks at its sockets again.
  */
 async function pauseAfter (changes: readonly Change[]): Promise<void> {
-  if (valuesIn(changes, manyValues) > manyValues) await sleep(0)
+  if (countValues(changes, manyValues) > manyValues) await sleep(0)
 }
 
 /** The account that a change is counted to: a user's, with all of the user's keys, or another principal's. */

@@ -1,7 +1,7 @@
 import type { Client, Question } from '../../protocol/exchange.ts'
 import type { CatalogueAllowance } from './catalogues/shares.ts'
-import type { Connecting } from './links/connect.ts'
-import type { Children } from './links/pool.ts'
+import type { ConnectionSettings } from './links/connect.ts'
+import type { ChildCounts } from './links/pool.ts'
 import type { LoginListener, ServerLogin } from './login/server-login.ts'
 
 /** What an upstream tells its surroundings. */
@@ -16,9 +16,9 @@ interface UpstreamListener {
 }
 
 export interface UpstreamDeps {
-  connecting: Connecting
+  connecting: ConnectionSettings
   /** The processes that clients have caused at all servers. */
-  children: Children
+  children: ChildCounts
   listener: UpstreamListener
   /** Whether the value of a header holds a credential of this gateway. */
   isOurs?: ((value: string) => boolean) | undefined
@@ -26,8 +26,8 @@ export interface UpstreamDeps {
   openLogin: (listener: LoginListener) => ServerLogin | undefined
   allowance: CatalogueAllowance
   /**
-   * `isUsers`: the server counts to a user without admin rights. `isWaitedFor`: a merged list waits for its first
+   * `isUserOwned`: the server belongs to a user without admin rights. `shouldWaitFor`: a merged list waits for its first
    * lists.
    */
-  waiting: { isUsers: () => boolean, isWaitedFor: (client: Client) => boolean }
+  waiting: { isUserOwned: () => boolean, shouldWaitFor: (client: Client) => boolean }
 }

@@ -52,7 +52,8 @@ const block: Shape = {
   members: blockMembers,
   required: ['type', 'text', 'data', 'mimeType', 'uri', 'name', 'resource']
 }
-export const blocks = checkedList(block, (text) => /"(?:type|text)"/.test(text) && text.startsWith('{') ? text : asBlock(text))
+export const blocks = checkedList(block, (text) =>
+  /"(?:type|text)"/.test(text) && text.startsWith('{') ? text : asBlock(text))
 /** Content for a model, which may be the result of a tool. */
 const told: Shape = { members: { ...blockMembers, content: list({ members: blockMembers }), isError: value } }
 export const samplingMessage: Shape = { members: { content: { ...told, element: told }, ...meta } }

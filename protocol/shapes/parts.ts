@@ -1,4 +1,4 @@
-import { listOf, mend } from '../mending.ts'
+import { parseIndexedList, mend } from '../mending.ts'
 import type { Shape } from './shape.ts'
 
 export const value: Shape = {}
@@ -14,7 +14,8 @@ export const meta = { _meta: opaque }
 
 export const string: Shape = { type: 'string' }
 export const number: Shape = { type: 'number' }
-export const strings = (...keys: string[]): Record<string, Shape> => Object.fromEntries(keys.map((key) => [key, string]))
+export const strings = (...keys: string[]): Record<string, Shape> =>
+  Object.fromEntries(keys.map((key) => [key, string]))
 /** A text that has to be there. A value of another type is told as it was written. */
 export const words: Shape = { ...string, fallback: '""', coerce: (text) => JSON.stringify(text) }
 export const flag: Shape = {
@@ -25,7 +26,7 @@ export const checkedList = (element: Shape, single: (text: string) => string | u
   const shape: Shape = { type: 'list', element }
   const coerce = (text: string): string | undefined => {
     const one = single(text)
-    const list = listOf(text) ?? (one === undefined ? undefined : `[${one}]`)
+    const list = parseIndexedList(text) ?? (one === undefined ? undefined : `[${one}]`)
     return list === undefined ? undefined : mend(list, shape, true).text
   }
   return { ...shape, coerce }

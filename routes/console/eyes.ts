@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { errors, noSuch } from '../../plugins/base/errors/index.ts'
+import { errors, noSuchError } from '../../plugins/base/errors/index.ts'
 import type { Eyes } from '../../plugins/management/index.ts'
 import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 
@@ -43,7 +43,7 @@ export function lookWith (app: FastifyInstance, principal: Principal, chosen: st
   const [, kind, name = ''] = /^(key|user):(.*)$/s.exec(chosen) ?? []
   if (kind === undefined) throw new errors.InvalidInput('"eyes" is not one of those that you may choose')
   if (kind === 'user') {
-    if (!principal.isAdmin || !app.users.get(name)) throw noSuch('user', name)
+    if (!principal.isAdmin || !app.users.get(name)) throw noSuchError('user', name)
     note(app, principal, `user ${name}`, route)
     return { username: name }
   }

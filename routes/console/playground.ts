@@ -70,7 +70,6 @@ async function shown (app: FastifyInstance, visit: Visit): Promise<{ data: PageD
   if ('problem' in listed) return { data: { ...common, problem: listed.problem } }
   const tools: Tool[] = listed.tools
   const hrefOf = (more: Query): string => addressOf(`${kit.base}/playground`, { eyes, q, page, ...more })
-  const sizeOf = (tool: Tool): number => Math.ceil(JSON.stringify(tool).length / 4)
   const matching = found(tools, q, ({ name, description }) => [name, description])
   const { items, pages } = partOf(matching, `${kit.base}/playground`, { route, eyes, q, page })
   return {
@@ -80,12 +79,12 @@ async function shown (app: FastifyInstance, visit: Visit): Promise<{ data: PageD
       ...chosen !== '' && { chosen },
       list: {
         total: tools.length,
-        tokens: tools.reduce((sum, tool) => sum + sizeOf(tool), 0),
+        tokens: listed.tokens,
         pages,
         items: items.map((tool) => ({
           name: tool.name,
           description: tool.description,
-          tokens: sizeOf(tool),
+          tokens: kit.costs.ofValue(tool),
           // An empty route is one, too.
           href: `${hrefOf({ tool: tool.name ?? '' })}&${new URLSearchParams({ route }).toString()}`,
           isChosen: tool.name === chosen

@@ -27,7 +27,7 @@ const routes: FastifyPluginAsync = async (app) => {
       ...common,
       ms,
       remark: problem ?? metadata?.message,
-      tokens: Math.ceil(JSON.stringify(result ?? {}).length / 4),
+      tokens: kit.costs.ofValue(result ?? {}),
       found: tools.map((tool) => ({
         name: tool.name,
         href: addressOf(`${kit.base}/playground`, { route: route === '' ? '$smart' : route, q: tool.name }),

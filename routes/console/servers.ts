@@ -75,7 +75,7 @@ const routes: FastifyPluginAsync = async (app) => {
       },
       view,
       views,
-      ...itemsOf(server, visit),
+      ...itemsOf(kit.costs, server, visit),
       lines: view === 'output' && principal.isAdmin
         ? app.logs.list().filter(({ processId }) => processId === name).slice(-200)
           .map(({ timestamp, message }) => ({ at: new Date(timestamp).toISOString(), text: message }))
@@ -159,7 +159,9 @@ interface ListedItem {
 }
 
 /** The items of the view that a query asks for, on one page. */
-function itemsOf (server: ServerRecord, { query, request }: Pick<Visit, 'query' | 'request'>): object {
+function itemsOf (
+  costs: FastifyInstance['kit']['costs'], server: ServerRecord, { query, request }: Pick<Visit, 'query' | 'request'>
+): object {
   const { view = 'tools', q = '', page = '1' } = query
   const kind = kinds.find((each) => each === view)
   const all = kind === undefined ? [] : JSON.parse([...server[kind].pieces()].join('')) as ListedItem[]
@@ -178,7 +180,7 @@ function itemsOf (server: ServerRecord, { query, request }: Pick<Visit, 'query' 
         description,
         isEnabled: enabled,
         isOverridden: overridden,
-        ...kind === 'tools' && { tokens: Math.ceil(JSON.stringify(item).length / 4) },
+        ...kind === 'tools' && { tokens: costs.ofValue(item) },
         ...kind === 'tools' && { href: `${request.url.split('?', 1)[0] ?? ''}/tools/${encodeURIComponent(name)}` },
         ...inputSchema !== undefined && { schema: JSON.stringify(inputSchema, undefined, 2) }
       }

@@ -77,7 +77,7 @@ function shown ({ kit, settings }: FastifyInstance, { params, principal }: Visit
       href: addressOf(kit.base, params),
       ...title !== undefined && { title },
       description,
-      tokens: Math.ceil(JSON.stringify(tool).length / 4),
+      tokens: kit.costs.ofValue(tool),
       facts: [
         ...enabled ? [] : [['State', 'switched off: agents do not see it']],
         ...hints.length > 0 ? [['It says', hints.join(', ')]] : []

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { envTable, tableIn } from '../../docs/env-table.ts'
 import { limitsPage } from '../../docs/limits-page.ts'
-import { jsonRpc } from '../../plugins/base/errors/handlers.ts'
+import { sendRpcError } from '../../plugins/base/errors/handlers.ts'
 import { errors } from '../../plugins/base/errors/list.ts'
 import { code } from '../../protocol/errors.ts'
 import { Env } from '../../schemas/env.ts'
@@ -55,7 +55,7 @@ test('docs/errors.md', async (t) => {
         header: () => reply,
         send: (sent: string) => { body = sent; return reply }
       }
-      jsonRpc(error, { log: { error: () => {} } } as unknown as FastifyRequest, reply as unknown as FastifyReply)
+      sendRpcError(error, { log: { error: () => {} } } as unknown as FastifyRequest, reply as unknown as FastifyReply)
       const stated = rows.find(([name]) => name === error.code)?.[2]
       const { error: answered } = JSON.parse(body) as { error: string | { code: number } }
       assert.ok(stated === '–' || (typeof answered === 'object' && stated === String(answered.code)),

@@ -4,7 +4,7 @@ import { test } from 'tap'
 import fc from 'fast-check'
 import { conforms } from '../../protocol/conforming.ts'
 import { errorShape, itemShapes, paramsShape, resultShape, serverInfo } from '../../protocol/mended-members.ts'
-import { mend, mendedAt } from '../../protocol/mending.ts'
+import { mend, describeMended } from '../../protocol/mending.ts'
 import type { Shape } from '../../protocol/shapes/shape.ts'
 import { holds as everyTime, jsonText } from '../helpers/json-texts.ts'
 
@@ -231,5 +231,5 @@ test('whatever the text: it stays JSON, is mended once, and keeps what has no nu
 })
 
 test('what is told', async () => {
-  assert.equal(mendedAt(['content[0].annotations', '']), 'null, [] for an object, or a value of another type is read as absent ("content[0].annotations", the whole)')
+  assert.equal(describeMended(['content[0].annotations', '']), 'null, [] for an object, or a value of another type is read as absent ("content[0].annotations", the whole)')
 })

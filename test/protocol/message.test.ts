@@ -8,7 +8,7 @@ import {
   type RequestId, type Response
 } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
-import { messagesIn } from '../../protocol/transports/transport.ts'
+import { parseMessages } from '../../protocol/transports/transport.ts'
 import { holds, jsonText, objectText, space } from '../helpers/json-texts.ts'
 
 const distinct = objectText.filter(({ members = [] }) => new Set(members.map(({ key }) => key)).size === members.length)
@@ -160,7 +160,7 @@ test('message: what is no message in a batch is its own error, under its id wher
     ['null', code.invalidRequest], ['1.0', code.invalidRequest], ['null', code.invalidRequest], 'notification',
     ['null', code.invalidRequest]
   ])
-  assert.deepEqual(messagesIn('[1,{"jsonrpc":"2.0","method":"m"}]').map(({ kind }) => kind), ['notification'])
+  assert.deepEqual(parseMessages('[1,{"jsonrpc":"2.0","method":"m"}]').map(({ kind }) => kind), ['notification'])
 })
 
 test('message: whatever object stands in params or result is kept to the byte', async () => {
@@ -265,7 +265,7 @@ test('message: a large one is read as a small one is', async () => {
 
 test('message: what servers write for what is absent', async () => {
   const read = (text: string): Message | undefined => {
-    const [message, ...others] = messagesIn(text)
+    const [message, ...others] = parseMessages(text)
     assert.equal(others.length, 0)
     if (message?.kind !== 'response') return message && { ...message }
     const { value, ...response } = message
@@ -294,7 +294,7 @@ test('message: what servers write for what is absent', async () => {
   for (const text of [
     '{"result":{}}', '{"error":{"code":1,"message":"no JSON-RPC"}}', '{"jsonrpc":"1.0","id":1,"result":{}}', '{"jsonrpc":2,"method":"n"}',
     '{"jsonrpc":"2.0","method":"n","params":[1]}', '{"jsonrpc":"2.0","method":"n","params":"x"}', '{"jsonrpc":"2.0","method":5}', 'null'
-  ]) assert.throws(() => messagesIn(text), { code: code.invalidRequest }, text)
+  ]) assert.throws(() => parseMessages(text), { code: code.invalidRequest }, text)
 })
 
 test('message: the answers of servers in every order are the same', async () => {
@@ -307,7 +307,7 @@ test('message: the answers of servers in every order are the same', async () => 
       const text = isFirst ? `{${members.join(`,${gap}`)}${end}}` : `{${members.join()}}${end}`
       const read = (written: string): unknown => {
         try {
-          return messagesIn(written)
+          return parseMessages(written)
         } catch (error) {
           return error instanceof RpcError ? error.code : error
         }
@@ -317,7 +317,7 @@ test('message: the answers of servers in every order are the same', async () => 
     }
   ))
   for (const text of ['{"jsonrpc":"2.0","id":01,"result":{}}', '{"jsonrpc":"2.0","id":1,"result":{},"result":{}', '{"result":{}},"jsonrpc":"2.0","id":1}']) {
-    assert.throws(() => messagesIn(text), { code: code.parse }, text)
+    assert.throws(() => parseMessages(text), { code: code.parse }, text)
   }
 })
 

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { dump } from 'js-yaml'
 import { UpstreamError } from '../../protocol/errors.ts'
-import { compile } from '../../plugins/upstream/openapi/describe/compile.ts'
+import { compileDescription } from '../../plugins/upstream/openapi/describe/compile.ts'
 import { parseDocument } from '../../plugins/upstream/openapi/describe/document.ts'
 import { DescriptionError } from '../../plugins/upstream/openapi/plan.ts'
 import { WorkerPool } from '../../plugins/base/threads/pool.ts'
@@ -304,7 +304,7 @@ test('descriptions: names, places, versions and what is wrong with them', async 
     /** Why a document cannot be read. */
     const problemOf = (document: string): string => {
       const { openapi: bounds, description } = upstreamLimits
-      try { compile(parseDocument(document, bounds), { baseUrl: api.url, ...bounds, description }) } catch (error) {
+      try { compileDescription(parseDocument(document, bounds), { baseUrl: api.url, ...bounds, description }) } catch (error) {
         assert.ok(error instanceof DescriptionError)
         return error.message
       }

@@ -1,7 +1,9 @@
-/** How to connect one client, as text to paste. `where`: a shell, or the file for the text; `needs`: a prerequisite. */
+/**
+ * How to connect one client, as text to paste. `where`: `shell`, or the file to paste into; `needs`: a prerequisite.
+ */
 interface Snippet { readonly client: string, readonly where: string, readonly needs?: string, readonly text: string }
 
-/** The endpoint and the key that clients are given. */
+/** The endpoint URL and the bearer key for the client. */
 interface Access { readonly url: string, readonly key: string }
 
 const json = (value: object): string => JSON.stringify(value, null, 2)
@@ -41,7 +43,7 @@ export function linkedSnippets (access: Access): LinkedSnippet[] {
   ].map((snippet) => ({ ...snippet, ...links[snippet.client] && { link: links[snippet.client] } }))
 }
 
-/** Configurations for the commonest clients. */
+/** Configurations for the most common clients. */
 function clientSnippets ({ url, key }: Access): Snippet[] {
   const authorization = `Bearer ${key}`
   const header = `"Authorization: ${authorization}"`

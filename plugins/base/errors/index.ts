@@ -1,5 +1,6 @@
 export { refuseConnection } from './client-error.ts'
 export {
-  envelope, jsonRpc, oauthError, oauthPageError, pageError, toldError, toolError, unanswered
+  sendEnvelopeError, sendRpcError, sendOAuthError, oauthPageErrorHandler, pageErrorHandler, toldError, sendToolError,
+  oauthErrorTitle
 } from './handlers.ts'
-export { askedRecords, errors, noSuch, OAuthError, storageFault } from './list.ts'
+export { awaitRecords, errors, noSuchError, OAuthError, storageFault } from './list.ts'

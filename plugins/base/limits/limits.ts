@@ -7,8 +7,8 @@ import { availableParallelism } from 'node:os'
  */
 export const baseLimits = {
   /**
-   * Log lines about a part that keeps failing: its first failure, then a summary each `summary`, and when it is
-   * well again; one that has failed twice is well once it has worked for `healthy` (both in ms). `sentences`: max
+   * Log lines about a component that keeps failing: its first failure, then a summary each `summary`, and its recovery;
+   * one that has failed twice counts as recovered once it has worked for `healthy` (both in ms). `sentences`: max
    * different remarks about one server within `summary`; beyond, and repeated ones: they are left out.
    */
   outages: { summary: 10 * 60_000, healthy: 60_000, sentences: 100 },
@@ -75,7 +75,7 @@ export const baseLimits = {
   /** Bodies up to this size, in bytes, are not counted. */
   smallBody: 1024,
 
-  /** Memory that a body takes, per byte: a text of empty arrays is that much once it is parsed. */
+  /** Memory that a body takes, per byte: the worst case, a text of empty arrays, takes that much once parsed. */
   bodyCost: 16,
 
   /** The same for one whose values are counted before they are made: its bytes and its text. */

@@ -14,7 +14,7 @@ export type Effect = 'read' | 'change' | 'run'
 /** One row of the route table. */
 export interface RouteRow {
   readonly method: string
-  /** The pattern that the router knows, with the base path. */
+  /** The route pattern of the router, including the base path. */
   readonly url: string
   readonly scope: ScopeName
   readonly effect: Effect
@@ -40,8 +40,8 @@ export function enterScope (app: FastifyInstance, scope: ScopeName): void {
   app.scope = scope
 }
 
-/** Methods that change nothing (RFC 9110 §9.2.1). */
-const safe = new Set(['GET', 'HEAD', 'OPTIONS'])
+/** Safe methods (RFC 9110, section 9.2.1). */
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
  * Adds `app.routeTable` to an instance of Fastify.
@@ -65,9 +65,9 @@ export function keepRouteTable (app: FastifyInstance): void {
 /** Refuses what changes something, with READONLY: that follows from the effects of routes. */
 export function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: readonly } }: Config): void {
   if (!readonly) return
-  // Running tools and logging in changes no settings.
+  // Running tools and logging in do not change settings.
   app.addHook('onRequest', (request: FastifyRequest, _reply: FastifyReply, done) => {
-    const isHarmless = safe.has(request.method) || request.routeOptions.config?.effect === 'run'
+    const isHarmless = safeMethods.has(request.method) || request.routeOptions.config?.effect === 'run'
     const isUnknownTool = request.is404 && request.url.startsWith(`${basePath}/tools/`)
     if (isHarmless || isUnknownTool) done()
     else done(new errors.ReadOnly())
@@ -79,16 +79,13 @@ export default fp(async (app) => {
   keepRouteTable(app)
   refuseChanges(app, app.config)
   const { PUBLIC_TOOLS: publicTools } = app.config.env
-  app.decorate('methodsAt', methodsOf(app.routeTable, (scope) => scope === 'open' && publicTools === 'off'))
+  app.decorate('methodsAt', methodLookup(app.routeTable, (scope) => scope === 'open' && publicTools === 'off'))
 }, { name: 'scopes', dependencies: ['config', 'errors'] })
 
-/**
- * Scopes whose routes exist in any configuration. The paths of the others answer 404 while they are off, whatever the
- * method.
- */
-const always: readonly string[] = ['public', 'docs', 'open', 'api', 'admin', 'mcp']
+/** Scopes whose routes exist in every configuration. While another scope is off, its paths answer 404 to any method. */
+const permanentScopes: readonly string[] = ['public', 'docs', 'open', 'api', 'admin', 'mcp']
 
-/** A path of the router as a pattern. */
+/** Converts a route pattern of the router to a regular expression. */
 const patternOf = (url: string): RegExp => {
   const parts = url.replace(/(?<=.)\/$/, '').split('/').map((part) =>
     part.startsWith(':')
@@ -98,11 +95,11 @@ const patternOf = (url: string): RegExp => {
 }
 
 /**
- * The methods that a path takes, for requests with another one.
+ * Returns a function that lists the allowed methods of a path, for the `Allow` header.
  * @param table read at the first call, when all routes are registered
  * @param isHidden whether a scope answers as if it did not exist
  */
-export function methodsOf (
+export function methodLookup (
   table: ReadonlyArray<Readonly<Record<'method' | 'url' | 'scope', string>>>,
   isHidden: (scope: string) => boolean
 ): (path: string, isFixed?: boolean) => string[] {
@@ -110,8 +107,8 @@ export function methodsOf (
   const compile = (): NonNullable<typeof patterns> => {
     const byUrl = new Map<string, string[]>()
     for (const { method, url, scope } of table) {
-      // MCP routes take PUT and PATCH only to say that they do not.
-      if (method === 'OPTIONS' || !always.includes(scope) || isHidden(scope) || (scope === 'mcp' &&
+      // MCP routes have handlers for PUT and PATCH only to refuse them.
+      if (method === 'OPTIONS' || !permanentScopes.includes(scope) || isHidden(scope) || (scope === 'mcp' &&
           /^P(?:UT|ATCH)$/.test(method))) continue
       byUrl.set(url, [...byUrl.get(url) ?? [], method])
     }

@@ -1,4 +1,4 @@
-import { coverText, isAbsoluteUrl, type Cover } from './tokens.ts'
+import { maskTokens, isAbsoluteUrl, type MaskSecret } from './tokens.ts'
 import { mask, secretName, maskUrl } from './mask.ts'
 
 const flag = /^-{1,2}[\w.-]+$/
@@ -14,11 +14,11 @@ const scheme = /^(bearer|basic)$/i
  * Arguments of a command as they may be shown: values after `--api-key` or `--header`, of `--token=`, and tokens are
  * masked.
  */
-export const maskArgs = (args: readonly unknown[], cover: Cover = mask): unknown[] =>
-  maskNamed(args, cover).map((arg) => typeof arg === 'string' ? coverText(arg, cover) : arg)
+export const maskArgs = (args: readonly unknown[], cover: MaskSecret = mask): unknown[] =>
+  maskNamed(args, cover).map((arg) => typeof arg === 'string' ? maskTokens(arg, cover) : arg)
 
 /** Masks the arguments that a flag or a name marks as secret. */
-function maskNamed (args: readonly unknown[], cover: Cover): unknown[] {
+function maskNamed (args: readonly unknown[], cover: MaskSecret): unknown[] {
   return args.map((arg, at) => {
     if (typeof arg !== 'string') return arg
     const before = args[at - 1]
@@ -37,7 +37,7 @@ function maskNamed (args: readonly unknown[], cover: Cover): unknown[] {
  * URL, or JSON.
  * @param isInner whether it is the value after the `=` of another one
  */
-function maskWord (text: string, cover: Cover, isInner = false): string {
+function maskWord (text: string, cover: MaskSecret, isInner = false): string {
   const [, name, value] = /^(-{0,2}[\w.-]+)=(.*)$/s.exec(text) ?? []
   if (name !== undefined && value !== undefined) {
     if (secretName.test(name) && !isAboutTokens(name, value)) return `${name}=${cover(value, name)}`
@@ -54,7 +54,7 @@ function maskWord (text: string, cover: Cover, isInner = false): string {
  * A command, or a list of settings, within one argument: `export TOKEN=…; run`, `host=h password=…`,
  * `curl -H 'Authorization: Bearer …'`.
  */
-function maskCommand (text: string, cover: Cover): string {
+function maskCommand (text: string, cover: MaskSecret): string {
   const parts = text.split(/([\s;]+)/)
   if (parts.length === 1) return text
   return parts.map((part, at) => {
@@ -69,14 +69,14 @@ function maskCommand (text: string, cover: Cover): string {
 }
 
 /** One word of a longer text. */
-function maskPart (word: string, cover: Cover): string {
+function maskPart (word: string, cover: MaskSecret): string {
   const [, name, value] = /^(-{0,2}[\w.-]+)=(.*)$/s.exec(word) ?? []
   if (name !== undefined && value !== undefined && secretName.test(name)) return `${name}=${cover(value, name)}`
   return isAbsoluteUrl(word) ? maskUrl(word, cover) : word
 }
 
 /** A header within one argument, `Name: value`. */
-function maskHeader (text: string, cover: Cover): string {
+function maskHeader (text: string, cover: MaskSecret): string {
   const [, name, value] = /^([\w-]+: *)(.*)$/s.exec(text) ?? []
   return name === undefined || value === undefined ? cover(text, 'header') : `${name}${cover(value, name)}`
 }

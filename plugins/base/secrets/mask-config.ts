@@ -1,5 +1,5 @@
 import { isObject } from '../../../protocol/json.ts'
-import { isAbsoluteUrl, type Cover } from './tokens.ts'
+import { isAbsoluteUrl, type MaskSecret } from './tokens.ts'
 import { mask, secretName, maskUrl, coverUser } from './mask.ts'
 import { maskArgs } from './mask-args.ts'
 
@@ -16,12 +16,14 @@ const secretMaps = new Set(['env', 'headers'])
 const openMembers = new Set(['tools', 'prompts', 'resources'])
 
 /** A server's config, or the system configuration, as it may be shown to its managers. */
-export const maskConfig = (config: Readonly<Record<string, unknown>>, cover: Cover = mask): Record<string, unknown> =>
+export const maskConfig = (
+  config: Readonly<Record<string, unknown>>, cover: MaskSecret = mask
+): Record<string, unknown> =>
   maskMembers(config, '', cover)
 
 /** @param parent the name of the member whose members these are; empty at the top */
 function maskMembers (
-  members: Readonly<Record<string, unknown>>, parent: string, cover: Cover
+  members: Readonly<Record<string, unknown>>, parent: string, cover: MaskSecret
 ): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(members).map(([key, value]) =>
@@ -36,7 +38,7 @@ const described = new WeakMap<object, unknown>()
  * An OpenAPI document, or its text, as it may be shown: its addresses may hold credentials, the rest is not secret.
  * Documents are large and never changed in place, so the result is kept.
  */
-function maskDescription (document: unknown, cover: Cover): unknown {
+function maskDescription (document: unknown, cover: MaskSecret): unknown {
   if (typeof document === 'string') return maskText(document, cover)
   if (typeof document !== 'object' || document === null) return document
   if (cover !== mask) return maskTargets(document, '', '', cover)
@@ -47,7 +49,7 @@ function maskDescription (document: unknown, cover: Cover): unknown {
 /**
  * A document with the addresses masked to which calls and credentials go. Parts without secrets are shared, not copied.
  */
-function maskTargets (value: unknown, key: string, parent: string, cover: Cover): unknown {
+function maskTargets (value: unknown, key: string, parent: string, cover: MaskSecret): unknown {
   if (typeof value === 'string') {
     const isTarget =
       addressMember.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '')
@@ -73,7 +75,7 @@ const addressMember = /^(token|authorization|refresh|openIdConnect)Url$/
 const addressInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
 
 /** The same for a document as JSON or YAML text, without parsing it; userinfo is masked in every address. */
-const maskText = (text: string, cover: Cover): string =>
+const maskText = (text: string, cover: MaskSecret): string =>
   text
     .replace(addressInText,
       (whole, name: string, address: string) => (/[?@#]/.test(address) ? `${name}${maskUrl(address, cover)}` : whole))
@@ -84,7 +86,7 @@ const maskText = (text: string, cover: Cover): string =>
  * One member of a config as it may be shown.
  * @param parent the name of the member that contains it; empty at the top
  */
-function maskMember (key: string, value: unknown, parent: string, cover: Cover): unknown {
+function maskMember (key: string, value: unknown, parent: string, cover: MaskSecret): unknown {
   if (key === 'schema' && parent === 'openapi') return maskDescription(value, cover)
   if (secretMaps.has(key) && typeof value === 'object') return maskAll(value, cover)
   if (Array.isArray(value)) {
@@ -101,7 +103,7 @@ function maskMember (key: string, value: unknown, parent: string, cover: Cover):
 }
 
 /** Masks all texts and numbers within a value. Booleans are not secret. */
-export function maskAll (value: unknown, cover: Cover = mask, hint = ''): unknown {
+export function maskAll (value: unknown, cover: MaskSecret = mask, hint = ''): unknown {
   if (Array.isArray(value)) return value.map((each) => maskAll(each, cover, hint))
   if (isObject(value)) {
     return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskAll(each, cover, key)]))

@@ -1,1 +1,1 @@
-export { TaskStopped, WorkerPool, workers } from './pool.ts'
+export { TaskAborted, WorkerPool, workers } from './pool.ts'

@@ -4,14 +4,14 @@ import { startWorker } from './start-worker.ts'
 import type { PoolMessage, PoolTask } from './worker.ts'
 
 /** Thrown for a task that takes too long, more memory than a thread has, or is given up. Its thread is ended. */
-export class TaskStopped extends Error {}
+export class TaskAborted extends Error {}
 
 interface PoolBounds {
-  /** Max threads; one owner has all but one of them at most. */
+  /** Max threads; one owner uses at most all but one of them. */
   readonly threads: number
   /** Those of them that only privileged owners get; default: none. */
   readonly reserved?: number
-  /** Max heap of each, in MB. */
+  /** Max heap of each thread, in MB. */
   readonly heap: number
   /** Max time to load a module, in ms. */
   readonly loading?: number
@@ -22,9 +22,9 @@ interface PoolBounds {
 }
 
 interface RunOptions {
-  /** In whose name the task runs. Owners take turns. */
+  /** The owner that the task counts for. Owners take turns. */
   readonly owner: string
-  /** Max time of the task once it begins, in ms. */
+  /** Max time of the task after it has begun, in ms. */
   readonly time: number
   /** The owner may have all threads, the reserved ones too. */
   readonly isPrivileged?: boolean
@@ -49,8 +49,8 @@ export class WorkerPool {
 
   /**
    * Runs a task in a thread.
-   * @param module of which `run` is called with the task, as `entryPath` takes it; cli/build.mjs has it in its list
-   * @throws TaskStopped; ShareError when too many tasks wait; Error for what the task throws
+   * @param module its export `run` is called with the task; as `entryPath` takes it, and listed in cli/build.mjs
+   * @throws TaskAborted; ShareError when too many tasks wait; Error with the message of what the task throws
    */
   async run<Answer> (
     module: string, task: unknown, { owner, time, isPrivileged = false, signal }: RunOptions
@@ -61,7 +61,7 @@ export class WorkerPool {
     try {
       const message = await thread.run({ module, task }, time, signal)
       this.#idle.push(thread)
-      thread.rest()
+      thread.park()
       if ('failure' in message) throw new Error(message.failure)
       return message.answer as Answer
     } finally {
@@ -86,7 +86,7 @@ export class WorkerPool {
   }
 }
 
-type Outcome = Exclude<PoolMessage, { isLoaded: true }>
+type TaskResult = Exclude<PoolMessage, { isLoaded: true }>
 
 class PoolThread {
   readonly #bounds: PoolBounds
@@ -108,8 +108,8 @@ class PoolThread {
       .on('exit', () => { this.end() })
   }
 
-  /** @throws TaskStopped, after which the thread has ended */
-  async run (task: PoolTask, time: number, signal?: AbortSignal): Promise<Outcome> {
+  /** @throws TaskAborted, after which the thread has ended */
+  async run (task: PoolTask, time: number, signal?: AbortSignal): Promise<TaskResult> {
     const worker = this.#worker
     clearTimeout(this.#idleTimer)
     worker.ref()
@@ -117,8 +117,8 @@ class PoolThread {
     const giveUp = (): void => { this.#stop('it is not needed any more') }
     let timer: NodeJS.Timeout | undefined
     try {
-      return await new Promise<Outcome>((resolve, reject) => {
-        this.#stop = (reason) => { reject(new TaskStopped(reason)) }
+      return await new Promise<TaskResult>((resolve, reject) => {
+        this.#stop = (reason) => { reject(new TaskAborted(reason)) }
         if (signal?.aborted === true) return giveUp()
         signal?.addEventListener('abort', giveUp)
         timer = setTimeout(() => { this.#stop('its module is not loaded in time') }, loading)
@@ -144,7 +144,7 @@ class PoolThread {
   }
 
   /** Waits for the next task, and ends after some time. */
-  rest (): void {
+  park (): void {
     this.#worker.unref()
     this.#idleTimer = setTimeout(() => { this.end() }, this.#bounds.idle).unref()
   }
@@ -157,5 +157,5 @@ class PoolThread {
   }
 }
 
-/** The pool of this process. */
+/** The worker pool of this process. */
 export const workers = new WorkerPool()

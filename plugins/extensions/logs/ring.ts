@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../db/store.ts'
-import { maskPatterns, scrubber, secretsOf } from '../../base/secrets/index.ts'
+import { maskPatterns, createScrubber, secretsOf } from '../../base/secrets/index.ts'
 
 /** One line of the log. */
 export interface LogEntry {
@@ -128,7 +128,7 @@ export function maskerOf (snapshot: () => Snapshot, own: readonly string[]): (te
     // Most changes of the settings change no secret.
     if (found.length === sets.length && found.every((set, at) => set === sets[at])) return
     sets = found
-    scrub = scrubber(found.flat())
+    scrub = createScrubber(found.flat())
   }
   return (text) => {
     refresh()

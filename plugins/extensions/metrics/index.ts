@@ -67,7 +67,7 @@ export default fp(async (app) => {
     collect () {
       this.reset()
       let left = shownServers
-      for (const [server, isAvailable] of app.upstreams.reachable()) {
+      for (const [server, isAvailable] of app.upstreams.availability()) {
         if (left-- > 0) this.set({ server }, isAvailable ? 1 : 0)
       }
     }

@@ -1,6 +1,6 @@
 import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { isObject, memberOf, oneLine } from '../../../protocol/json.ts'
+import { isObject, memberOf, toOneLine } from '../../../protocol/json.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import { type Gateway, itemText } from '../../gateway/index.ts'
@@ -60,7 +60,7 @@ export class SmartProvider implements Provider {
     const { tools } = this.#gateway.surface(merged, exchange.client).parts
     const entry = shown === undefined ? undefined : tools.list.entries[[...tools.targets.keys()].indexOf(shown)]
     if (!entry) throw new RpcError(code.invalidParams, `Unknown tool: ${name}${hint}`, 'unknown-tool')
-    return oneLine(itemText(entry, 'name'))
+    return toOneLine(itemText(entry, 'name'))
   }
 }
 

@@ -13,7 +13,7 @@ import { RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import type { TraceContext } from '../../../protocol/trace-context.ts'
 import type { FinishedCall, GatewayCall } from '../../gateway/index.ts'
-import { Outage, type Tell } from '../../base/limits/index.ts'
+import { Outage, type ReportOutage } from '../../base/limits/index.ts'
 
 /** Length to which names and URIs in spans are cut, in characters. */
 const longest = 256
@@ -51,7 +51,7 @@ interface TracingDeps {
   version: string
   /** Masks the credentials of this gateway in a text. */
   mask: (text: string) => string
-  tell: Tell
+  tell: ReportOutage
 }
 
 /** Logs the beginning and end of an exporter's outage, in place of the SDK's line for each batch. */
@@ -59,7 +59,7 @@ class OutageLoggingExporter implements SpanExporter {
   readonly #exporter: SpanExporter
   readonly #outage: Outage
 
-  constructor (exporter: SpanExporter, tell: Tell) {
+  constructor (exporter: SpanExporter, tell: ReportOutage) {
     this.#exporter = exporter
     this.#outage = new Outage(tell, { ill: 'traces cannot be sent', well: 'traces are sent' })
   }
@@ -75,7 +75,7 @@ class OutageLoggingExporter implements SpanExporter {
   async forceFlush (): Promise<void> { await this.#exporter.forceFlush?.() }
 
   async shutdown (): Promise<void> {
-    this.#outage.end()
+    this.#outage.stop()
     await this.#exporter.shutdown()
   }
 }

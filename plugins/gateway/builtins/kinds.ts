@@ -6,10 +6,10 @@ import { errors } from '../../base/errors/index.ts'
 import type { SectionKind } from './section.ts'
 import { gatewayLimits } from '../limits.ts'
 
-/** Characters that people cannot see, or that change the order of others. */
+/** Characters that are invisible, or change the order of others. */
 const invisible = /[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u
-/** The end of names that the gateway makes for items whose names are taken. */
-const hash = /_[0-9a-f]{8}$/
+/** The suffix of names that the gateway makes for items whose names are taken. */
+const hashSuffix = /_[0-9a-f]{8}$/
 
 const refuse = (place: string, reason: string): never => { throw new errors.InvalidInput(`"${place}" ${reason}`) }
 
@@ -19,7 +19,7 @@ function checkText (place: string, text: string): void {
   }
 }
 
-/** @throws InvalidInput for a name that nothing may have */
+/** @throws InvalidInput for the name of a property that objects inherit */
 function checkPrototype (place: string, name: string): void {
   const problem = prototypeProblem(name)
   if (problem !== undefined) refuse(place, problem)
@@ -44,7 +44,7 @@ export const promptKind: SectionKind<BuiltInPrompt, PromptRecord> = {
   keyOf: ({ name }) => name,
   check: ({ name, template, arguments: declared = [] }) => {
     checkName('name', name)
-    if (hash.test(name)) {
+    if (hashSuffix.test(name)) {
       refuse('name', 'must not end in "_" and eight hexadecimal digits: the gateway makes such names')
     }
     checkText('template', template)

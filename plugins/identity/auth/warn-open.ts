@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { countServers, makeView, type Principal, statedAddress } from '../../settings/index.ts'
 import { isLoopback } from '../../base/config/index.ts'
-import { goodSecret } from '../../base/secrets/index.ts'
+import { secretAdvice } from '../../base/secrets/index.ts'
 
 /** In ms. */
 const interval = 15 * 60_000
@@ -117,8 +117,8 @@ const placeholders = new Set(['secret', 'changeme', 'change-me', 'password', 'yo
 export function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {
   if (secret === undefined) {
     app.log.warn('JWT_SECRET is not set, and no secret is kept: logins end when the gateway stops. Set it to ' +
-      `${goodSecret}`)
+      `${secretAdvice}`)
   } else if (Buffer.byteLength(secret) < 32 || placeholders.has(secret.toLowerCase())) {
-    app.log.warn(`JWT_SECRET is weak: use ${goodSecret}`)
+    app.log.warn(`JWT_SECRET is weak: use ${secretAdvice}`)
   }
 }

@@ -10,8 +10,8 @@ import type { Tokens } from '../../../db/ports/tokens.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { ConsentRecord } from '../../../schemas/oauth.ts'
 import { mcpScope, type Parts } from '../../settings/index.ts'
-import { trustsPeer } from '../../base/config/index.ts'
-import { errors, noSuch, unanswered } from '../../base/errors/index.ts'
+import { peerTrust } from '../../base/config/index.ts'
+import { errors, noSuchError, oauthErrorTitle } from '../../base/errors/index.ts'
 import { rightsMarkOf, subjectOf } from '../users/account.ts'
 import {
   accountOf, accountUser, issuerOf, issuerPath, type MarkedAccount, parseAccountId, resourceName
@@ -64,7 +64,7 @@ declare module 'fastify' {
 export default fp<OAuthPorts>(async (app, ports) => {
   const settings = (): OAuthSettings => oauthSettingsOf(app.settings.current.system)
   const { accessTokens } = app
-  const isProxy = trustsPeer(app.config.env.TRUST_PROXY)
+  const isProxy = peerTrust(app.config.env.TRUST_PROXY)
   const issuer = (request: FastifyRequest): string => issuerOf(app, request, isProxy)
   const revokeClient = async (clientId: string): Promise<void> => { await accessTokens.revoke({ clientId }) }
   const clients = new ClientRegistry(ports.clients, settings, revokeClient, (by, before, after) => {
@@ -106,9 +106,9 @@ export default fp<OAuthPorts>(async (app, ports) => {
     settings,
     outbound: app.outbound,
     interactionPath,
-    problemPage: (problem, status) => app.pages.problem({ title: unanswered, text: sentenceOf(problem), status }),
+    problemPage: (problem, status) => app.pages.problem({ title: oauthErrorTitle, text: sentenceOf(problem), status }),
     refusalPage: (problem, status, client, href) =>
-      app.pages.refused({ title: unanswered, text: sentenceOf(problem), status, client, href }),
+      app.pages.refused({ title: oauthErrorTitle, text: sentenceOf(problem), status, client, href }),
     isAdmins: async (clientId) => (await ports.clients.find(clientId))?.origin === 'admin',
     scopesOf: async (clientId) => scopesFor(await ports.clients.find(clientId), settings()),
     consent: async (id, clientId) => await rememberedConsent(ports, parseAccountId(id), clientId),
@@ -140,7 +140,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
     },
     withdraw: async (username, clientId) => {
       const former = await ports.consents.find(username, clientId)
-      if (!await ports.consents.remove(username, clientId)) throw noSuch('consent', clientId)
+      if (!await ports.consents.remove(username, clientId)) throw noSuchError('consent', clientId)
       app.audit.note(username, auditOfConsent(former, undefined))
       await accessTokens.revoke({ username, clientId })
     }

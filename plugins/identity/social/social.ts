@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { SocialLogins } from '../../../db/ports/social-logins.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../settings/index.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { markOf, subjectOf } from '../users/account.ts'
 import type { BetterAuth, Entered } from './better-auth.ts'
@@ -95,7 +95,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
    */
   async begin (provider: string, target: string): Promise<Redirect> {
     const { mount, trusted } = await this.#run()
-    if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuch('login provider', provider)
+    if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuchError('login provider', provider)
     const safe = safeTarget(target, (origin) => origin === mount.origin || trusted.has(origin))
     if (safe === undefined) {
       throw new errors.InvalidInput('"callbackURL" must be a path of this gateway, or an address of a trusted origin')
@@ -116,7 +116,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     provider: string, query: Readonly<Record<string, unknown>>, { headers }: SocialRequest
   ): Promise<Redirect> {
     const { mount, cookies } = await this.#run()
-    if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuch('login provider', provider)
+    if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuchError('login provider', provider)
     const given = ['code', 'state', 'error', 'iss'].flatMap((name): Array<[string, string]> => {
       const value = query[name]
       return typeof value === 'string' ? [[name, value]] : []

@@ -1,7 +1,7 @@
 import type { User } from '../../../schemas/settings.ts'
 import { foldName } from '../../../db/invariants.ts'
 import type { Change, Snapshot } from '../../../db/store.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
 import { knownName } from './rules.ts'
 
 export const put = (user: User): Change => ({ entity: 'users', key: user.username, value: user })
@@ -11,7 +11,7 @@ export const find = ({ users }: Snapshot, username: string): User | undefined =>
 /** @throws NoSuch */
 export function existing (snapshot: Snapshot, username: string): User {
   const user = find(snapshot, username)
-  if (!user) throw noSuch('user', username)
+  if (!user) throw noSuchError('user', username)
   return user
 }
 

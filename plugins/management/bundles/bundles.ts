@@ -5,7 +5,7 @@ import pLimit from 'p-limit'
 import { errorCode } from '../../../db/errors.ts'
 import { FolderError } from '../../../db/folder.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
-import { mayEnter, type ProcessUser } from '../../../protocol/transports/started-process.ts'
+import { canEnter, type ProcessUser } from '../../../protocol/transports/started-process.ts'
 import type { UploadedBundle } from '../../../schemas/bundle.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { errors } from '../../base/errors/index.ts'
@@ -205,10 +205,10 @@ export default fp<BundleOptions>(async (app, { root, isShared, environment, chil
   const bundles = new Bundles({
     folder,
     settings: () => app.settings.current,
-    ended: async (server) => { await app.upstreams.ended(server) },
+    ended: async (server) => { await app.upstreams.waitUntilClosed(server) },
     path: environment.PATH ?? '',
     home: childUser?.home ?? environment.HOME,
-    closed: async (path) => childUser === undefined || await mayEnter(path, childUser)
+    closed: async (path) => childUser === undefined || await canEnter(path, childUser)
       ? undefined
       : `Its folder ${path} is closed to the user ${childUser.name} (CHILD_USER): let others pass through the ` +
         'folders above it'

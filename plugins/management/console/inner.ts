@@ -5,10 +5,10 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { ConsoleSessions } from '../../../db/ports/console-sessions.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { boundForm, growthOf, holdBody, readText } from '../../base/body/index.ts'
+import { limitFormFields, unmeasuredReservationOf, reserveBodyMemory, readBodyText } from '../../base/body/index.ts'
 import { errors, toldError } from '../../base/errors/index.ts'
 import { createInnerServer } from '../../base/index.ts'
-import { BoundedMap, ownerAt } from '../../base/limits/index.ts'
+import { BoundedMap, ownerOfAddress } from '../../base/limits/index.ts'
 import { enterScope, keepRouteTable, refuseChanges } from '../../base/scopes/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { ownerOf, type Principal, statedAddress } from '../../settings/index.ts'
@@ -216,12 +216,12 @@ function guard (scope: FastifyInstance, sessions: Sessions): void {
 function takeForms (scope: FastifyInstance): void {
   const max = managementLimits.console.form
   const senderOf = ({ principal, ip }: { principal: Principal | null, ip: string }): string =>
-    principal ? ownerOf(principal, ip) : ownerAt(ip)
+    principal ? ownerOf(principal, ip) : ownerOfAddress(ip)
   scope.removeAllContentTypeParsers()
-  scope.addHook('preParsing', holdBody({ limit: () => max, ownerOf: senderOf, isCounted: false }))
+  scope.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf, isCounted: false }))
   scope.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
-  ) => fieldsOf(boundForm(await readText(payload, max, growthOf(request)))))
+  ) => fieldsOf(limitFormFields(await readBodyText(payload, max, unmeasuredReservationOf(request)))))
 }
 
 function fieldsOf (text: string): Record<string, string | string[]> {

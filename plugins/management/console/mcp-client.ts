@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isObject, membersOf } from '../../../protocol/json.ts'
 import { encodeHeader, headerNames, latestModern, metaKeys, nameMemberOf } from '../../../protocol/modern/envelope.ts'
+import { estimateTokens } from './costs.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -38,6 +39,13 @@ export class McpClient {
    * @param params JSON text of an object
    */
   async ask (request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string): Promise<McpAnswer> {
+    const { body, received, status } = await this.#send(request, path, eyes, method, params)
+    return { ...answerOf(received, status), messages: [sent(method, body), ...received.map(toMessage)] }
+  }
+
+  async #send (
+    request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string
+  ): Promise<{ body: string, received: string[], status: number }> {
     const lent = eyes && this.#outer.auth.lend(eyes)
     try {
       const meta = JSON.stringify({
@@ -63,26 +71,30 @@ export class McpClient {
         payload: body
       })
       const isStream = String(headers['content-type']).startsWith('text/event-stream')
-      const received = isStream ? eventsOf(payload) : [payload]
-      return { ...answerOf(received, statusCode), messages: [sent(method, body), ...received.map(toMessage)] }
+      return { body, received: isStream ? eventsOf(payload) : [payload], status: statusCode }
     } finally {
       lent?.end()
     }
   }
 
-  /** All tools of a route, as text of JSON each. */
-  async tools (request: FastifyRequest, path: string, eyes: Eyes): Promise<{ tools: Json[] } | { problem: string }> {
+  /** All tools of a route, and what their list costs in tokens. */
+  async tools (
+    request: FastifyRequest, path: string, eyes: Eyes
+  ): Promise<{ tools: Json[], tokens: number } | { problem: string }> {
     const tools: Json[] = []
+    let size = 0
     let cursor: unknown
     for (let page = 0; page < maxPages; page++) {
       const params = JSON.stringify(cursor === undefined ? {} : { cursor })
-      const { result, problem } = await this.ask(request, path, eyes, 'tools/list', params)
+      const { received, status } = await this.#send(request, path, eyes, 'tools/list', params)
+      const { result, problem } = answerOf(received, status)
       if (result === undefined) return { problem: problem ?? 'There is no list.' }
       if (Array.isArray(result.tools)) tools.push(...result.tools.filter(isObject))
+      size += received.reduce((sum, { length }) => sum + length, 0)
       cursor = result.nextCursor
       if (cursor === undefined || cursor === null) break
     }
-    return { tools }
+    return { tools, tokens: estimateTokens(size) }
   }
 }
 

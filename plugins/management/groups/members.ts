@@ -2,8 +2,8 @@ import type { Snapshot, StoredGroup } from '../../../db/store.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import { aliasProblem } from '../../../schemas/names.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
-import { valuesIn } from '../../base/body/index.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { countValues } from '../../base/body/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
 import { canSee, ownNames, type Principal } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 
@@ -86,7 +86,7 @@ export function mustBeMember (
   snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], name: string
 ): void {
   const member = stored.find((each) => each.name === name)
-  if (!member || !isVisibleMember(snapshot, principal, member)) throw noSuch('server in this group', name)
+  if (!member || !isVisibleMember(snapshot, principal, member)) throw noSuchError('server in this group', name)
 }
 
 /**
@@ -117,7 +117,7 @@ export function readMembers (
   input: Array<string | GroupMember>,
   stored: readonly GroupMember[] = []
 ): GroupMember[] {
-  if (valuesIn(input, managementLimits.groupValues) > managementLimits.groupValues) {
+  if (countValues(input, managementLimits.groupValues) > managementLimits.groupValues) {
     throw new errors.InvalidInput(`"servers": a group may have ${managementLimits.groupValues} members and selected ` +
       'items together')
   }

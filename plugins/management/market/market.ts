@@ -5,7 +5,7 @@ import {
 import { problemOf } from '../../../schemas/problem.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { readAsset } from '../../base/config/index.ts'
-import { noSuch } from '../../base/errors/index.ts'
+import { noSuchError } from '../../base/errors/index.ts'
 import { Cloud } from './cloud.ts'
 import { Registry } from './registry.ts'
 import { Source } from './source.ts'
@@ -36,7 +36,7 @@ class Market {
   /** @throws NoSuch */
   server (name: string): MarketServer {
     const server = this.#servers.find((each) => each.name === name)
-    if (!server) throw noSuch('server in this catalogue', name)
+    if (!server) throw noSuchError('server in this catalogue', name)
     return server
   }
 

@@ -1,7 +1,7 @@
 import { jsonSize } from '../../../db/json-size.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import {
   type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal, type Settings, withOverride
@@ -28,7 +28,7 @@ export function itemToOverride (
   if (catalogues.length === 0 || isKnown) return { server, own: key }
   const listed = kind === 'resources' ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
   const own = ownNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)
-  if (own === undefined) throw noSuch(kind.slice(0, -1), key)
+  if (own === undefined) throw noSuchError(kind.slice(0, -1), key)
   return { server, own }
 }
 

@@ -258,7 +258,7 @@ export class Servers {
    * `endTimeout`.
    */
   async #ended (name: string): Promise<void> {
-    await Promise.race([this.#upstreams.ended(name), sleep(endTimeout, undefined, { ref: false })])
+    await Promise.race([this.#upstreams.waitUntilClosed(name), sleep(endTimeout, undefined, { ref: false })])
   }
 
   #record (principal: Principal, server: Server): PresentedServer {
@@ -269,7 +269,7 @@ export class Servers {
     // With a login of each user, the status is the caller's.
     const isOwn = server.config.isolation === 'user' && upstream?.login !== undefined
     const status = upstream && isOwn
-      ? (wanted ? 'oauth_required' : upstream.available ? 'connected' : upstream.status)
+      ? (wanted ? 'oauth_required' : upstream.isAvailable ? 'connected' : upstream.status)
       : upstream?.status
     const error = isOwn && status === 'connected' ? null : upstream?.error ?? null
     const { warnings = [], connectedAt, protocolVersion } = upstream ?? {}

@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import { isUsable, type Server, type Snapshot } from '../../../db/store.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
 import { Directory } from './directory.ts'
 import { makeView, type Principal, type Scope, type View } from './view.ts'
@@ -127,7 +127,7 @@ function scopeOf (snapshot: Snapshot, { name, group }: RouteWord, byName: boolea
 
 function serverView (snapshot: Snapshot, principal: Principal, name: string, anonymous: PublicReach): View {
   const view = makeView(principal, { kind: 'server', name })
-  if (!isVisible(snapshot, view, anonymous)) throw noSuch('server', name)
+  if (!isVisible(snapshot, view, anonymous)) throw noSuchError('server', name)
   return view
 }
 
@@ -143,7 +143,7 @@ function openView (
   const scope: Scope | undefined = server !== undefined && name === undefined && group === undefined
     ? { kind: 'server', name: server }
     : scopeOf(snapshot, { name, group }, true)
-  const unknown = (): Error => noSuch(what, group ?? name ?? server ?? '')
+  const unknown = (): Error => noSuchError(what, group ?? name ?? server ?? '')
   if (!scope) throw unknown()
   const view = makeView(principal, { ...scope, open: true })
   if (scope.kind !== 'global' && visibleServers(snapshot, view, anonymous).length === 0) throw unknown()

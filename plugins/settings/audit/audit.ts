@@ -1,8 +1,8 @@
 import { messageOf } from '../../../db/errors.ts'
 import type { AuditEntry, AuditFilter, AuditTrail } from '../../../db/audit-trail.ts'
 import type { Author } from '../access/author.ts'
-import { type DateRange, timesOf } from '../../base/body/index.ts'
-import { askedRecords, errors } from '../../base/errors/index.ts'
+import { type DateRange, parseDateRange } from '../../base/body/index.ts'
+import { awaitRecords, errors } from '../../base/errors/index.ts'
 import type { Committed } from '../settings.ts'
 import { entriesOfCommit, entryOf, type Parts } from './entries.ts'
 import { BoundedEntries, type TrailBounds } from './memory-trail.ts'
@@ -95,9 +95,9 @@ export class Audit {
    */
   async list (query: AuditQuery): Promise<{ data: ShownEntry[], nextCursor?: string }> {
     const { limit = defaultLimit, cursor, startDate, endDate, ...equal } = query
-    const filter = { ...equal, ...timesOf({ startDate, endDate }) }
+    const filter = { ...equal, ...parseDateRange({ startDate, endDate }) }
     const found =
-      await askedRecords(this.#write().then(async () => await this.#deps.trail.list(filter, limit + 1, cursor)))
+      await awaitRecords(this.#write().then(async () => await this.#deps.trail.list(filter, limit + 1, cursor)))
     if (found === undefined) {
       throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
     }

@@ -1,5 +1,5 @@
 import multipart from '@fastify/multipart'
-import { mayBeSlow } from '../../../plugins/base/body/index.ts'
+import { exemptFromRequestTimeout } from '../../../plugins/base/body/index.ts'
 import { errors } from '../../../plugins/base/errors/index.ts'
 import { ownerOf, toAuthor } from '../../../plugins/settings/index.ts'
 import { Success } from '../../../schemas/answers.ts'
@@ -34,7 +34,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         throw new errors.MultipartExpected()
       }
       // `managementLimits.bundles` has the time limits of an upload.
-      mayBeSlow(request.raw)
+      exemptFromRequestTimeout(request.raw)
     }
   }, async (request, reply) => {
     const principal = principalOf(request)

@@ -50,14 +50,14 @@ test('credentials are found in a header, wherever they stand and in whatever for
   const credentials = new OwnCredentials()
   credentials.watch(() => keys)
   for (const secret of [`thk_${hex}`, `thl_${hex}`, `tht_${random}`, `thr_${random}`, ...Object.values(imported)]) {
-    for (const form of forms(secret)) assert.ok(credentials.holds(form), form)
+    for (const form of forms(secret)) assert.ok(credentials.hasMatchIn(form), form)
   }
-  for (const secret of [`thk_${hex}`, `tht_${random}`]) assert.ok(credentials.holds(`x${secret}`), 'behind a letter')
-  assert.ok(credentials.holds(`Bearer ${loginToken('tool-hub')}`))
+  for (const secret of [`thk_${hex}`, `tht_${random}`]) assert.ok(credentials.hasMatchIn(`x${secret}`), 'behind a letter')
+  assert.ok(credentials.hasMatchIn(`Bearer ${loginToken('tool-hub')}`))
   for (const other of [
     '', 'Bearer secret', `Bearer ${loginToken('elsewhere')}`, 'athk_b', 'months_to_go', 'path_thing', '1.2.3', 'sk-live-0123456789abcdef',
     'Basic dXNlcjpwYXNz', imported.long.slice(0, -1), `${imported.short}x`, 'tiny', 'caf\u00e9', '%zz', 'y'.repeat(8_000)
-  ]) assert.ok(!credentials.holds(other), other.slice(0, 100))
+  ]) assert.ok(!credentials.hasMatchIn(other), other.slice(0, 100))
 })
 
 test('credentials are masked in a text, and nothing else is', async () => {
@@ -115,17 +115,17 @@ test('a change of the keys counts at once', async () => {
   const credentials = new OwnCredentials()
   let now = new Map<string, BearerKey>()
   credentials.watch(() => now)
-  assert.ok(!credentials.holds(imported.long))
+  assert.ok(!credentials.hasMatchIn(imported.long))
   now = keys
-  assert.ok(credentials.holds(imported.long))
+  assert.ok(credentials.hasMatchIn(imported.long))
 })
 
 test('METRICS_TOKEN is one of them, however long it is', async () => {
   for (const token of ['metrics-token-abcdef0123456789', 'a token for the metrics', 'tiny-one', `${'0123456789abcdef'.repeat(50)}-last`]) {
     const credentials = new OwnCredentials(token)
-    for (const form of forms(token)) assert.ok(credentials.holds(form), form)
+    for (const form of forms(token)) assert.ok(credentials.hasMatchIn(form), form)
     assert.equal(credentials.mask(`it is ${token}, see`), 'it is ••••, see')
-    assert.ok(!credentials.holds('Bearer something-else'))
+    assert.ok(!credentials.hasMatchIn('Bearer something-else'))
   }
 })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { until } from '../../helpers/hub.ts'
-import { TaskStopped, WorkerPool } from '../../../plugins/base/threads/pool.ts'
+import { TaskAborted, WorkerPool } from '../../../plugins/base/threads/pool.ts'
 
 const module = new URL('pool-tasks.mjs', import.meta.url).href
 const bounds = { threads: 2, heap: 64, loading: 60_000, idle: 60_000, tasks: 10 }
@@ -10,8 +10,8 @@ test('a task is answered, or stopped by time or memory, and the next one runs', 
   const pool = new WorkerPool(bounds)
   const run = async (task: string, time = 60_000): Promise<unknown> => await pool.run(module, task, { owner: 'ann', time })
   assert.equal(await run('a'), 'a')
-  await assert.rejects(run('endless', 50), TaskStopped)
-  await assert.rejects(run('greedy'), TaskStopped)
+  await assert.rejects(run('endless', 50), TaskAborted)
+  await assert.rejects(run('greedy'), TaskAborted)
   await assert.rejects(run('throws'), /of its own/)
   assert.equal(await run('b'), 'b')
   await assert.rejects(pool.run('test/base/threads/none', 'a', { owner: 'ann', time: 1_000 }), Error)
@@ -40,7 +40,7 @@ test('a thread ends after an idle time, when its task is given up, and with its 
   const endless = assert.rejects(run('endless', controller.signal), { message: 'it is not needed any more' })
   controller.abort()
   await endless
-  await assert.rejects(run('a', AbortSignal.abort()), TaskStopped)
+  await assert.rejects(run('a', AbortSignal.abort()), TaskAborted)
   const stopped = assert.rejects(run('endless'), { message: 'the thread has ended' })
   // By then the task has its thread.
   await new Promise((resolve) => { setImmediate(resolve) })

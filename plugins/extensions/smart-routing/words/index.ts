@@ -95,7 +95,7 @@ export class ToolIndex {
         if (this.#slotOf.has(tool)) continue
         this.#insert(tool, this.#lexicon)
         inserted++
-        if (budget.spent) await budget.yieldToEventLoop()
+        if (budget.isSpent) await budget.yieldToEventLoop()
         if (list !== this.#asked) break
       }
       if (inserted > this.#slotOf.size / 4) this.#vocabulary.trim()

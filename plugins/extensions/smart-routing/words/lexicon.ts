@@ -64,7 +64,7 @@ export class Lexicon {
     ] as const) {
       for (const line of lines) {
         add(line)
-        if (budget.spent) await budget.yieldToEventLoop()
+        if (budget.isSpent) await budget.yieldToEventLoop()
       }
     }
   }
@@ -85,7 +85,7 @@ export class Lexicon {
     for (const [english, list] of Object.entries(words)) {
       this.#termOf(english)
       for (const item of list.split(',')) this.#addForeign(item.trim(), { language, english })
-      if (budget.spent) await budget.yieldToEventLoop()
+      if (budget.isSpent) await budget.yieldToEventLoop()
     }
   }
 

@@ -1,7 +1,7 @@
 import { inTextOrder } from '../../../../db/text-order.ts'
 import { orderedEntries } from '../../../../db/order.ts'
 import { isObject } from '../../../../protocol/json.ts'
-import { withoutMark } from '../../../../protocol/text.ts'
+import { withoutBom } from '../../../../protocol/text.ts'
 import { adopt } from '../../../../schemas/foreign-config.ts'
 import { readForeign } from '../../../../schemas/foreign-document.ts'
 import { toJson } from '../../../../schemas/jsonc.ts'
@@ -28,7 +28,7 @@ const orderedLevels = 4
  * @throws InvalidInput, whose message says what was expected
  */
 export function readPasted (text: string): PastedServer[] {
-  const whole = withoutMark(text).trim()
+  const whole = withoutBom(text).trim()
   if (whole === '') throw new errors.InvalidInput('"text": paste a configuration, a command line or an address')
   const found = /^[[{]/.test(whole) ? ofDocument(whole) : ofLines(whole)
   const names = new Set<string>()

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { elementsOf, oneLine } from '../../../../protocol/json.ts'
+import { elementsOf, toOneLine } from '../../../../protocol/json.ts'
 import { isJsonMediaType } from '../http-syntax.ts'
 import type { BodyField, RequestBody } from '../plan.ts'
 import { ArgumentError } from '../plan.ts'
@@ -20,7 +20,7 @@ export function encodeBody (body: RequestBody, given: ReadonlyMap<string, string
   if (isAbsent) return undefined
   switch (body.format) {
     case 'json':
-      return { contentType, bytes: Buffer.from(oneLine(whole ?? toObjectText(given))) }
+      return { contentType, bytes: Buffer.from(toOneLine(whole ?? toObjectText(given))) }
     case 'text':
       return { contentType, bytes: Buffer.from(scalarOf(whole ?? '""')) }
     case 'binary': {
@@ -58,7 +58,7 @@ function fieldsOf (
 function urlencodedPairs ({ name, serialization, contentType }: BodyField, text: string): string[] {
   if (serialization) return pairsOf(name, serialization, text)
   if (text.startsWith('{') || (contentType !== undefined && isJsonMediaType(contentType))) {
-    return [`${percentEncode(name)}=${percentEncode(oneLine(text))}`]
+    return [`${percentEncode(name)}=${percentEncode(toOneLine(text))}`]
   }
   return pairsOf(name, { style: 'form', explode: true }, text)
 }
@@ -108,7 +108,7 @@ function partOf (field: BodyField, text: string): Part {
   }
   const isStructured = text.startsWith('{') || text.startsWith('[')
   if (isStructured || (contentType !== undefined && isJsonMediaType(contentType))) {
-    return { bytes: Buffer.from(oneLine(text)), contentType: contentType ?? 'application/json' }
+    return { bytes: Buffer.from(toOneLine(text)), contentType: contentType ?? 'application/json' }
   }
   return { bytes: Buffer.from(scalarOf(text)), contentType }
 }

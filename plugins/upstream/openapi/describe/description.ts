@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { messageOf } from '../../../../db/errors.ts'
 import { UpstreamError } from '../../../../protocol/errors.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
-import { type Outbound, reachOf } from '../../../base/outbound/index.ts'
+import { type Outbound, outboundAccessOf } from '../../../base/outbound/index.ts'
 import { withoutQuery } from '../call/credentials.ts'
 import { toHeader } from '../http-syntax.ts'
 import { DescriptionError, type CompiledDescription } from '../plan.ts'
@@ -82,7 +82,9 @@ export class ApiDescription {
   async #read (document: Uint8Array = Buffer.alloc(0)): Promise<CompiledDescription> {
     const { url, openapi } = this.#config
     const compiled =
-      await readDescription({ document, baseUrl: url ?? openapi?.url }, reachOf(this.#config), this.#closed.signal)
+      await readDescription(
+        { document, baseUrl: url ?? openapi?.url }, outboundAccessOf(this.#config), this.#closed.signal
+      )
     this.#warnings = compiled.warnings.map((warning) => `its description: ${warning}`)
     for (const warning of this.#warnings) this.#deps.warn(warning)
     return compiled
@@ -95,7 +97,7 @@ export class ApiDescription {
       throw new DescriptionError('its address is not an absolute http or https address')
     }
     const { status, headers, body } = await this.#deps.outbound.fetch(url, {
-      ...reachOf(this.#config),
+      ...outboundAccessOf(this.#config),
       headers: this.#requestHeaders(url),
       maxSize: upstreamLimits.openapi.document,
       timeout: upstreamLimits.openapi.readTime,

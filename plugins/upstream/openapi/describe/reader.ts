@@ -1,5 +1,5 @@
-import type { Reach } from '../../../base/outbound/index.ts'
-import { TaskStopped, WorkerPool } from '../../../base/threads/index.ts'
+import type { OutboundAccess } from '../../../base/outbound/index.ts'
+import { TaskAborted, WorkerPool } from '../../../base/threads/index.ts'
 import { DescriptionError, type CompiledDescription } from '../plan.ts'
 import type { ReadResult, ReadTask } from './worker.ts'
 import { upstreamLimits } from '../../limits.ts'
@@ -16,7 +16,7 @@ const pool = new WorkerPool({ threads: readers, reserved: readers - 1, heap: rea
  * @throws DescriptionError with the reason and the place of a problem
  */
 export async function readDescription (
-  task: ReadTask, { owner = '', trusted }: Reach, signal: AbortSignal, threads = pool, time: number = readTime
+  task: ReadTask, { owner = '', trusted }: OutboundAccess, signal: AbortSignal, threads = pool, time: number = readTime
 ): Promise<CompiledDescription> {
   try {
     const options = { owner, isPrivileged: trusted, time, signal }
@@ -24,6 +24,6 @@ export async function readDescription (
     if ('compiled' in result) return result.compiled
     throw new DescriptionError(result.problem)
   } catch (error) {
-    throw error instanceof TaskStopped ? new DescriptionError(`reading it was stopped: ${error.message}`) : error
+    throw error instanceof TaskAborted ? new DescriptionError(`reading it was stopped: ${error.message}`) : error
   }
 }

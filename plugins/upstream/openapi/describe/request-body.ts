@@ -2,7 +2,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { bodyFormatOf, isJsonMediaType } from '../http-syntax.ts'
 import type { BodyField, RequestBody, Serialization, Style } from '../plan.ts'
 import type { JsonSchema } from './keywords.ts'
-import { type ArgumentNames, described } from './names.ts'
+import { type ArgumentNames, describeArgument } from './names.ts'
 import type { References } from './refs.ts'
 import type { SchemaConverter } from './schema.ts'
 
@@ -92,7 +92,7 @@ function describeFields (
       const schema = binaryFields.has(name) ? asBytes(converted) : converted
       const argument = argumentNames.get(name) ?? name
       const description =
-        described(typeof schema.description === 'string' ? schema.description : undefined, name, argument)
+        describeArgument(typeof schema.description === 'string' ? schema.description : undefined, name, argument)
       return [argument, description === undefined ? schema : { ...schema, description }]
     }),
     required: body.required ? [...required].flatMap((name) => argumentNames.get(name) ?? []) : [],

@@ -1,7 +1,7 @@
 // The module that the worker pool runs for `readDescription`: parsing and compiling a large one takes long, and much
 // memory.
 import { DescriptionError, type CompiledDescription } from '../plan.ts'
-import { compile } from './compile.ts'
+import { compileDescription } from './compile.ts'
 import { parseDocument } from './document.ts'
 import { upstreamLimits } from '../../limits.ts'
 
@@ -22,7 +22,7 @@ const compileLimits = {
 export function run ({ document, baseUrl }: ReadTask): ReadResult {
   try {
     const parsed = parseDocument(new TextDecoder().decode(document), { values, depth })
-    const { tools, ...compiled } = compile(parsed, { baseUrl, ...compileLimits })
+    const { tools, ...compiled } = compileDescription(parsed, { baseUrl, ...compileLimits })
     return { compiled: { ...compiled, pages: pagesOf(tools) } }
   } catch (error) {
     if (error instanceof DescriptionError) return { problem: error.message }
