@@ -474,7 +474,7 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
   const { toOutcome: outcome, withState, withoutState: bare } = createResultTranslator(gateway, states)
   const { view, method, params } = binding
   const client = { capabilities: { elicitation: {} } }
-  const exchange = { view, method, params, client, isAsked: true, serverInfo: '{"name":"s"}' } as unknown as ModernExchange
+  const exchange = { view, method, params, client, isInputRequired: true, serverInfo: '{"name":"s"}' } as unknown as ModernExchange
   const requests = '{"a":{"method":"elicitation/create","params":{"n":1.0}}}'
   const asked = await outcome(exchange, `{"resultType":"input_required","inputRequests":${requests},"requestState":"its own"}`)
   const text = String(asked.text)

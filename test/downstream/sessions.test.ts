@@ -181,8 +181,8 @@ test('sessions: under (principal, route, id)', async (t) => {
   await t.test('one owner may not fill the last quarter, and the last comer is served', async (t) => {
     const { sessions } = startSessions(t)
     for (let n = 0; n < downstreamLimits.sessions * 3 / 4; n++) beginSession(sessions, view('ann'), '2025-11-25', {})
-    assert.throws(() => beginSession(sessions, view('ann'), '2025-11-25', {}), { name: 'ShareError', isOwners: true })
-    assert.throws(() => sessions.rebuild(view('ann'), 'x', '2025-11-25', address), { isOwners: true })
+    assert.throws(() => beginSession(sessions, view('ann'), '2025-11-25', {}), { name: 'ShareError', isOwnerLimit: true })
+    assert.throws(() => sessions.rebuild(view('ann'), 'x', '2025-11-25', address), { isOwnerLimit: true })
     assert.ok(beginSession(sessions, view('bob'), '2025-11-25', {}))
     const [first] = sessions
     assert.ok(first)

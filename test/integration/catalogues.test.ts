@@ -278,7 +278,7 @@ test('a source', async (t) => {
     answer = async () => { await gate; return {} }
     const before = asked
     const same = [ask('same'), ask('same'), ask('same')]
-    const others = Array.from({ length: managementLimits.catalogues.requests }, async (_, at) => await ask(`other ${at}`).then(() => 'ok', (error: { isOwners?: boolean }) => error.isOwners))
+    const others = Array.from({ length: managementLimits.catalogues.requests }, async (_, at) => await ask(`other ${at}`).then(() => 'ok', (error: { isOwnerLimit?: boolean }) => error.isOwnerLimit))
     const stranger = ask('stranger', 'bob')
     await new Promise((resolve) => { setImmediate(resolve) })
     go()

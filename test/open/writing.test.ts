@@ -178,7 +178,7 @@ test('memory is taken for a document before it is written, and one that would be
   const builds = world.builds
   world.items = tools(6_000)
   world.catalogue++
-  await assert.rejects(ask('a'), { name: 'ShareError', isOwners: false, message: /more than 32 MiB; name some of the servers with \?servers=/ })
+  await assert.rejects(ask('a'), { name: 'ShareError', isOwnerLimit: false, message: /more than 32 MiB; name some of the servers with \?servers=/ })
   assert.equal(world.builds, builds)
 })
 
@@ -197,7 +197,7 @@ test('documents are written one after the other, and not more may wait than the 
   const get = async (key: string): Promise<string> => (await cache.get(key, make(key))).hash
   const failing = assert.rejects(get('bad'), /it failed/)
   const [first, same, second] = [get('a'), get('a'), get('b')]
-  await assert.rejects(get('c'), { name: 'ShareError', isOwners: true })
+  await assert.rejects(get('c'), { name: 'ShareError', isOwnerLimit: true })
   await failing
   assert.deepEqual(await Promise.all([first, same, second]), ['a', 'a', 'b'])
   assert.deepEqual(

@@ -54,7 +54,7 @@ test('who changes the settings without end delays others by one change, and shut
     await settings.change(() => [{ entity: 'groups', key, value: undefined }], by).then(() => key)
   const eve = principalOf('eve', true)
   const hers = Array.from({ length: settingsLimits.changes * 3 / 4 }, async (_, n) => await change(eve, `eve ${n}`))
-  await assert.rejects(change(eve, 'one more'), { name: 'ShareError', isOwners: true })
+  await assert.rejects(change(eve, 'one more'), { name: 'ShareError', isOwnerLimit: true })
   const others = [change(principalOf('ann'), 'ann'), change(undefined, 'the gateway')]
   const working = setInterval(() => { proceed() }, 0)
   await Promise.all(others)
@@ -72,7 +72,7 @@ test('changes of a user have a pace, by number and by size; those of admins have
   const change = async (by: Principal): Promise<unknown> => await settings.change(() => [{ entity: 'groups', key: 'a', value: undefined }], by)
   const [ann, bob, admin] = [principalOf('ann'), principalOf('bob'), principalOf('admin', true)]
   const { burst, each } = settingsLimits.userChanges
-  const share = { name: 'ShareError', isOwners: true }
+  const share = { name: 'ShareError', isOwnerLimit: true }
   for (let n = 0; n < burst / each; n++) { await change(ann); await change(admin) }
   // Some come back while the changes are made.
   const more = async (): Promise<void> => { for (let n = 0; n < 100; n++) await change(ann) }

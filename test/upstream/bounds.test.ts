@@ -113,7 +113,7 @@ test('an owner who has all of his connections in use is told that it is his shar
     const key = `session ${pool.all.length}`
     const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new PlainClient(key, owner, owner, true, owner))
     // As while a call runs.
-    Object.defineProperty(slot, 'idle', { value: false })
+    Object.defineProperty(slot, 'isIdle', { value: false })
     return slot
   }
   while (pool.all.length < linksPerServer * 3 / 4) take('ann')

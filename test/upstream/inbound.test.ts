@@ -53,7 +53,7 @@ function begin (...openCalls: FakeCall[]): World {
     broadcast: () => {},
     onDropped: () => {}
   }
-  const slot = { owner: undefined, tasks: { workersOn: () => [], elicitation: () => {} } } as unknown as Slot
+  const slot = { owner: undefined, tasks: { taskClientsOn: () => [], recordElicitation: () => {} } } as unknown as Slot
   const ask = async (signal = new AbortController().signal): Promise<Response> => await dispatchQuestion(deps, slot,
     link as unknown as Link,
     { method: 'elicitation/create', params: {}, paramsText: '{}', signal, outlivesRequest: false, progress: () => {} },

@@ -19,8 +19,8 @@ import { gatewayLimits } from '../../../plugins/gateway/limits.ts'
 import { downstreamLimits } from '../../../plugins/downstream/limits.ts'
 import { upstreamLimits } from '../../../plugins/upstream/limits.ts'
 
-const share = { name: 'ShareError', isOwners: true }
-const full = { name: 'ShareError', isOwners: false }
+const share = { name: 'ShareError', isOwnerLimit: true }
+const full = { name: 'ShareError', isOwnerLimit: false }
 
 test('an owner may take what is free, but the last quarter is for those that hold less than a tenth', async () => {
   const shares = new Shares(100, 'things')

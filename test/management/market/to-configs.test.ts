@@ -268,8 +268,8 @@ test('a large answer of a registry is read without holding the event loop, in th
   }))
   const body = Buffer.from(JSON.stringify({ servers, metadata: { count: servers.length, nextCursor: 'more' } }))
   const causes: unknown[] = []
-  const fetch = async (_url: unknown, { cause }: { cause?: string }): Promise<FetchedResponse> => {
-    causes.push(cause)
+  const fetch = async (_url: unknown, { memoryOwner }: { memoryOwner?: string }): Promise<FetchedResponse> => {
+    causes.push(memoryOwner)
     return { status: 200, headers: {}, body }
   }
   const registry = new Registry(new Source({ outbound: { fetch } as never, name: 'The registry', tell: () => {} }), 'https://registry.example')
