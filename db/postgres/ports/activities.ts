@@ -107,7 +107,8 @@ export class PostgresActivities implements Activities {
         .orderBy(desc(activities.timestamp))
         .limit(maxCounted)
         .as('newest')
-      const at = sql<number | null>`percentile_cont(${sql.raw(String(share))}) within group (order by ${newest.duration})`
+      const within = sql`within group (order by ${newest.duration})`
+      const at = sql<number | null>`percentile_cont(${sql.raw(String(share))}) ${within}`
       return await db.select({ at }).from(newest)
     })
     return found?.at === null || found?.at === undefined ? undefined : Number(found.at)
