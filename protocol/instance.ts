@@ -12,7 +12,8 @@ export const instanceKey = 'tool-hub/instance'
 export const instanceId = randomUUID()
 
 /** The error for a gateway that is configured as its own upstream. */
-export const selfReferenceMessage = 'This address is the gateway\'s own: a server cannot be the gateway that it is configured in'
+export const selfReferenceMessage =
+  'This address is the gateway\'s own: a server cannot be the gateway that it is configured in'
 
 /** The requests with which the gateway opens a connection. Only clients send them. */
 const openingMethods: ReadonlySet<string> = new Set(['initialize', 'server/discover'])

@@ -82,7 +82,9 @@ const defaultMembers = new GuardedNames(['_meta'])
 /** Members of `_meta` that each hop writes itself. */
 const metaMembers = new GuardedNames(['progressToken', ...Object.values(metaKeys)])
 const refMembers = new GuardedNames(['type', 'name', 'uri'])
-const guardedObjects: ReadonlyArray<readonly [name: string, names: GuardedNames]> = [['_meta', metaMembers], ['ref', refMembers]]
+const guardedObjects: ReadonlyArray<readonly [name: string, names: GuardedNames]> = [
+  ['_meta', metaMembers], ['ref', refMembers]
+]
 
 /** The names in a message's params that are guarded against lookalikes. */
 export const guardedNames = (method: string): GuardedNames =>

@@ -31,7 +31,9 @@ export class EventStream {
     openStreams.add(this)
     raw.once('close', () => { this.#closed() })
     // All streams share one timer.
-    heartbeatTimer ??= setInterval(() => { for (const stream of openStreams) stream.write(': keep-alive\n\n') }, heartbeat).unref()
+    heartbeatTimer ??= setInterval(() => {
+      for (const stream of openStreams) stream.write(': keep-alive\n\n')
+    }, heartbeat).unref()
   }
 
   get isOpen (): boolean { return !this.#raw.writableEnded && !this.#raw.destroyed }

@@ -144,7 +144,9 @@ class SseEndpoint implements Endpoint {
   }
 
   #receive (
-    connection: SseConnection, { headers, address }: Pick<InboundRequest, 'headers' | 'address'>, message: ReceivedMessage
+    connection: SseConnection,
+    { headers, address }: Pick<InboundRequest, 'headers' | 'address'>,
+    message: ReceivedMessage
   ): void {
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
       void this.#initialize(connection, message, address)

@@ -24,6 +24,8 @@ export interface ListEntry {
 export class ListResult {
   readonly kind: ListKind
   readonly entries: readonly ListEntry[]
+  /** A weak reference, one for all who remember the list. */
+  readonly ref = new WeakRef<ListResult>(this)
   readonly #extra: string
   #writing: Promise<Buffer> | undefined
   /** The serialized list, as long as a reply holds it. */
@@ -33,7 +35,6 @@ export class ListResult {
   /** The index after each item, by the item's hash. Built for a cursor of a former list. */
   #ends: ReadonlyMap<string, number> | undefined
   readonly #pages = new Map<number, ListResult>()
-  #ref: WeakRef<ListResult> | undefined
 
   /** @param extra the other members of the result, as the text of an object */
   constructor (kind: ListKind, entries: readonly ListEntry[], extra: string) {
@@ -41,9 +42,6 @@ export class ListResult {
     this.entries = entries
     this.#extra = extra
   }
-
-  /** A weak reference, one for all who remember the list. */
-  get ref (): WeakRef<ListResult> { return this.#ref ??= new WeakRef(this) }
 
   /** The other members of the result, as the text of an object. */
   get extra (): string { return this.#extra }

@@ -99,7 +99,9 @@ export class Notifier {
     if (member.wanted.isMissing) this.#resubscribe(listener.view, member)
     const { parts } = this.#surfaces.of(listener.view, member.client)
     const changed = new Set<string>()
-    for (const kind of allListKinds) if (hasListChanged(member, parts[kind].list)) changed.add(listKinds[kind].capability)
+    for (const kind of allListKinds) {
+      if (hasListChanged(member, parts[kind].list)) changed.add(listKinds[kind].capability)
+    }
     for (const list of changed) listener.deliver(`notifications/${list}/list_changed`)
   }
 

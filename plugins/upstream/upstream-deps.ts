@@ -26,8 +26,8 @@ export interface UpstreamDeps {
   openLogin: (listener: LoginListener) => ServerLogin | undefined
   allowance: CatalogueAllowance
   /**
-   * `isUserOwned`: the server belongs to a user without admin rights. `shouldWaitFor`: a merged list waits for its first
-   * lists.
+   * `isUserOwned`: the server belongs to a user without admin rights. `shouldWaitFor`: a merged list waits for its
+   * first lists.
    */
   waiting: { isUserOwned: () => boolean, shouldWaitFor: (client: Client) => boolean }
 }

@@ -27,6 +27,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   identity: ServerIdentity = {
     version: latestLegacyVersion, capabilities: {}, serverInfo: '{}', instructions: undefined
   }
+
   readonly #transport: Transport
   readonly #peer: Peer
   readonly #client: ClientIdentity

@@ -105,7 +105,8 @@ export class StandaloneStream {
 
   #again (failures: number): void {
     if (this.#closed) return
-    this.#timer = setTimeout(() => { this.#request(failures) }, Math.min(this.#wait * 2 ** failures, reconnectDelays.longest))
+    const delay = Math.min(this.#wait * 2 ** failures, reconnectDelays.longest)
+    this.#timer = setTimeout(() => { this.#request(failures) }, delay)
     this.#timer.unref()
   }
 

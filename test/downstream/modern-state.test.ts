@@ -385,7 +385,8 @@ test('a server of this era that asks what a client did not declare: -32021 says 
     [{ sampling: {} }, { method: 'vendor/ask' }, undefined]
   ]
   for (const [capabilities, asked, requiredCapabilities] of table) {
-    assert.throws(() => { checkInputRequests({ ...capabilities }, JSON.stringify({ inputRequests: { one: asked } })) }, (error: RpcError) => {
+    const check = (): void => { checkInputRequests({ ...capabilities }, JSON.stringify({ inputRequests: { one: asked } })) }
+    assert.throws(check, (error: RpcError) => {
       const { code: number, data } = JSON.parse(error.toText()) as { code: number, data?: object }
       assert.deepEqual([number, data], requiredCapabilities ? [-32021, { requiredCapabilities }] : [code.internal, undefined])
       return true

@@ -96,7 +96,9 @@ test('the era of a request', async () => {
     [{ 'mcp-protocol-version': '2099-01-01' }, {}, true],
     [{ 'mcp-protocol-version': '2099-01-01', 'mcp-session-id': 'x' }, {}, false]
   ]
-  for (const [headers, params, modern] of table) assert.equal(isModernPost(headers, message(params)), modern, JSON.stringify([headers, params]))
+  for (const [headers, params, modern] of table) {
+    assert.equal(isModernPost(headers, message(params)), modern, JSON.stringify([headers, params]))
+  }
 })
 
 test('the envelope is taken off, and everything else keeps its bytes', async () => {

@@ -201,7 +201,8 @@ test('the answer to one POST', async (t) => {
     const held = response()
     let gone = 0
     const { canPoll: polls, streams } = beginSession(sessions, view('ann'), version, {})
-    const reply = new HttpReply(held.raw, { accepted, expected, isBatch: batch, canPoll: polls, newStream: () => streams.open(), onGone: () => { gone++ } })
+    const options = { accepted, expected, isBatch: batch, canPoll: polls, newStream: () => streams.open() }
+    const reply = new HttpReply(held.raw, { ...options, onGone: () => { gone++ } })
     return { ...held, reply, tick, gone: () => gone }
   }
 

@@ -80,7 +80,8 @@ test('a document is written piece by piece as it would be in one go', async () =
     listing([{ key: 'b_c', text: odd[3]?.text ?? '' }], 'a')
   ]
   const inputs: BodyInput[] = [servers, [], [listing([])], [listing(odd)]].flatMap((servers) =>
-    [false, true].flatMap((flag) => [false, true].map((inGroup) => ({ servers, includesDisabled: flag, isAuthenticated: flag, isForGroup: inGroup })))
+    [false, true].flatMap((flag) => [false, true].map((isForGroup) =>
+      ({ servers, includesDisabled: flag, isAuthenticated: flag, isForGroup })))
   )
   const url = 'https://hub.example/api/g-1'
   const head = documentHead({ title: 'T "x"', description: 'about', version: '1', serverUrl: '/api' })

@@ -5,7 +5,8 @@ import fc from 'fast-check'
 import type { RpcError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import {
-  ownLinkCapabilities, acceptsQuestions, requireClientCapability, capabilityClassOf, emptyCapabilityClass, sharedLinkCapabilities, routeCapabilities, mergeCapabilities, validCapabilities
+  ownLinkCapabilities, acceptsQuestions, requireClientCapability, capabilityClassOf, emptyCapabilityClass,
+  sharedLinkCapabilities, routeCapabilities, mergeCapabilities, validCapabilities
 } from '../../protocol/capabilities.ts'
 import {
   allowsBatch, allowsPolling, isLegacyVersion, latestLegacyVersion, legacyVersions, negotiateVersion
@@ -74,7 +75,8 @@ test('capabilities: shareable: what an upstream acts upon, and nothing that make
 })
 
 test('capabilities: tasks towards the client are not carried, and make no class of their own', async () => {
-  assert.deepEqual(ownLinkCapabilities({ sampling: {}, tasks: { list: {} }, experimental: { x: 1 } }), { sampling: {}, experimental: { x: 1 } })
+  const own = ownLinkCapabilities({ sampling: {}, tasks: { list: {} }, experimental: { x: 1 } })
+  assert.deepEqual(own, { sampling: {}, experimental: { x: 1 } })
   assert.equal(capabilityClassOf({ sampling: {}, tasks: { list: {} } }), capabilityClassOf({ sampling: {} }))
 })
 

@@ -420,7 +420,9 @@ test('how long lists may be kept', async () => {
     [{ tools: of(0) }, Infinity],
     [{ prompts: of(0) }, 6_000]
   ] as const
-  for (const [lists, expected] of table) assert.equal(staleAt({ learnedAt: 1_000, lists }, changing, bounds), expected, JSON.stringify(lists))
+  for (const [lists, expected] of table) {
+    assert.equal(staleAt({ learnedAt: 1_000, lists }, changing, bounds), expected, JSON.stringify(lists))
+  }
 
   const left = (ttlMs: number, age: number): number => remainingFreshness(ttlMs, 0, age, bounds)
   const ages = [0, 1, 30_500, 59_000, 60_000, 99_000]

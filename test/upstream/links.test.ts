@@ -258,7 +258,10 @@ test('slot: what outlives one connection', async (t) => {
 
   await t.test('the level upstream is the lowest that anyone wants', async () => {
     const slot = slotOf()
-    const levelWith = (id: string, level: LogLevel | undefined): LogLevel | undefined => { slot.serve(leveled(id, level)); return slot.level }
+    const levelWith = (id: string, level: LogLevel | undefined): LogLevel | undefined => {
+      slot.serve(leveled(id, level))
+      return slot.level
+    }
     assert.equal(levelWith('d', undefined), undefined)
     slot.removeClient('d')
     assert.equal(levelWith('a', 'error'), 'error')

@@ -60,8 +60,10 @@ function restrictTypes (
     Array.isArray(schemas)
       ? schemas.reduce((set: TypeSet, each) => set | allowedTypes(each, root, visited), noTypes)
       : all
-  if (Array.isArray(schema.enum)) types &= schema.enum.reduce((set: TypeSet, value) =>
-    set | bitOf(typeOf(value)), noTypes)
+  if (Array.isArray(schema.enum)) {
+    types &= schema.enum.reduce((set: TypeSet, value) =>
+      set | bitOf(typeOf(value)), noTypes)
+  }
   if (Object.hasOwn(schema, 'const')) types &= bitOf(typeOf(schema.const))
   if (typeof schema.$ref === 'string') types &= allowedTypes(resolveRef(schema.$ref, root), root, visited)
   if (Array.isArray(schema.allOf)) for (const each of schema.allOf) types &= allowedTypes(each, root, visited)

@@ -41,9 +41,11 @@ function findSecrets (text: string, find: (reading: string) => Iterable<SecretRa
   for (const { mark, escape, decode } of [json, percent]) {
     if (!text.includes(mark)) continue
     const reading = text.replace(escape, decode)
-    if (reading !== text) found.push(
-      ...toEncodedRanges(mergeRanges(findSecrets(reading, find, depth - 1)), text, escape)
-    )
+    if (reading !== text) {
+      found.push(
+        ...toEncodedRanges(mergeRanges(findSecrets(reading, find, depth - 1)), text, escape)
+      )
+    }
   }
   return found
 }

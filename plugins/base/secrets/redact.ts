@@ -34,7 +34,9 @@ export function createScrubber (secrets: readonly string[]): (text: string) => s
 function collect (value: unknown, shown: unknown, found: Set<string>): void {
   if (value === shown) return
   if (typeof value === 'string' && typeof shown === 'string') {
-    for (const [secret, masked] of maskedWords(value, shown)) for (const part of partsOfSecret(secret, masked)) found.add(part)
+    for (const [secret, masked] of maskedWords(value, shown)) {
+      for (const part of partsOfSecret(secret, masked)) found.add(part)
+    }
   } else if (typeof value === 'number') found.add(String(value))
   else if (Array.isArray(value) && Array.isArray(shown)) {
     value.forEach((each, at) => { collect(each, shown[at], found) })

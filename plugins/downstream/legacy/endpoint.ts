@@ -85,7 +85,9 @@ export class LegacyEndpoint implements Endpoint {
   async close (timeout: number): Promise<void> {
     for (const session of this.#sessions) session.closeChannels()
     await this.#requests.drain(timeout)
-    for (const session of this.#sessions) for (const exchange of session.exchanges.values()) exchange.fail(shuttingDownError())
+    for (const session of this.#sessions) {
+      for (const exchange of session.exchanges.values()) exchange.fail(shuttingDownError())
+    }
     this.#sessions.close()
   }
 
@@ -111,8 +113,15 @@ export class LegacyEndpoint implements Endpoint {
     const { raw } = inbound
     const isAnswered = this.#requests.receive(session, batch ? message : [message], inbound, (expected, onGone) =>
       new HttpReply(
-        raw, { accepted, expected, isBatch: batch, canPoll: session.canPoll, newStream: () =>
-          session.streams.open(), onGone }
+        raw, {
+          accepted,
+          expected,
+          isBatch: batch,
+          canPoll: session.canPoll,
+          newStream: () =>
+            session.streams.open(),
+          onGone
+        }
       ))
     if (!isAnswered) raw.writeHead(202, { 'content-length': 0 }).end()
   }

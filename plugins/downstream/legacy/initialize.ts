@@ -30,7 +30,8 @@ export async function initialize (
     // The session may have ended while providers connected. A listener joined now would never be removed.
     if (session.hasEnded) throw new RpcError(code.unavailable, 'The session ended before it had begun', 'cancelled')
     gateway.addListener(session, session)
-    const described = `"capabilities":${JSON.stringify(capabilities)},"serverInfo":${completeServerInfo(serverInfo, view)}`
+    const info = completeServerInfo(serverInfo, view)
+    const described = `"capabilities":${JSON.stringify(capabilities)},"serverInfo":${info}`
     const instructed = instructions === undefined ? '' : `,"instructions":${JSON.stringify(instructions)}`
     return { session, result: `{"protocolVersion":${JSON.stringify(session.version)},${described}${instructed}}` }
   } catch (error) {

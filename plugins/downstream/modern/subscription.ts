@@ -41,7 +41,8 @@ export function parseFilter ({ notifications }: Readonly<Record<string, unknown>
     throw invalid(`notifications.resourceSubscriptions has more than ${gatewayLimits.subscriptionsPerSession} URIs`)
   }
   return {
-    ...Object.fromEntries(flags) as Omit<SubscriptionFilter, 'resourceSubscriptions'>, resourceSubscriptions: [...new Set(uris)]
+    ...Object.fromEntries(flags) as Omit<SubscriptionFilter, 'resourceSubscriptions'>,
+    resourceSubscriptions: [...new Set(uris)]
   }
 }
 

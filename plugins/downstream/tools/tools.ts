@@ -65,7 +65,8 @@ export class Tools {
       throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the ` +
         'result of a tool')
     }
-    return withMembers(result, { ...envelopeRemoval(result), toolName: JSON.stringify(name), arguments: JSON.stringify(args) })
+    const added = { toolName: JSON.stringify(name), arguments: JSON.stringify(args) }
+    return withMembers(result, { ...envelopeRemoval(result), ...added })
   }
 
   /** @throws NoSuch for a server that the principal does not see, or a prompt that the server is known not to have */
@@ -103,7 +104,9 @@ export class Tools {
     const view = makeView(principal, { kind: 'global' })
     const exchange = new HttpCallExchange(view, 'resources/read', { uri }, { headers, address })
     const server =
-      await this.#gateway.findReader(exchange).catch((error: unknown) => { throw this.#calls.toHttp(error, '', exchange) })
+      await this.#gateway.findReader(exchange).catch((error: unknown) => {
+        throw this.#calls.toHttp(error, '', exchange)
+      })
     const result = await this.#send(caller, view, server, 'resources/read', { uri })
     if (!result.trimStart().startsWith('{')) {
       throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the ` +
@@ -199,7 +202,11 @@ export class Tools {
    * @throws UpstreamFailed
    */
   async #learnt<Found> (
-    { headers, address }: HttpCaller, view: View, server: string, params: { name: string, arguments: unknown }, look: () =>
+    { headers, address }: HttpCaller,
+    view: View,
+    server: string,
+    params: { name: string, arguments: unknown },
+    look: () =>
     Found
   ): Promise<Found> {
     const exchange = new HttpCallExchange(view, 'tools/call', params, { headers, address })

@@ -292,10 +292,8 @@ export class Catalogues {
   #publish (catalogue: Catalogue, slot: Slot, forgetOthers: boolean): void {
     const { capabilityClass } = catalogue
     slot.catalogue = undefined
+    if (forgetOthers) this.#byClass.clear()
     this.#byClass.set(capabilityClass, catalogue)
-    if (forgetOthers) {
-      for (const other of this.#byClass.keys()) if (other !== capabilityClass) this.#byClass.delete(other)
-    }
     this.#known = true
     this.recount()
     this.#note()

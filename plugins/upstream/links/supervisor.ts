@@ -251,7 +251,9 @@ export class ConnectionSupervisor {
     this.#setStatus(waits ? 'oauth_required' : 'disconnected', this.redact(`${error.message}${error.detail}`))
     // Nothing changes until somebody logs in.
     if (waits || (this.#remote && this.#config.enableKeepAlive === false)) return
-    this.#retry = setTimeout(() => { void this.ensureLink(this.#pool.base).catch(() => {}) }, backoffDelay(this.#failures))
+    this.#retry = setTimeout(() => {
+      void this.ensureLink(this.#pool.base).catch(() => {})
+    }, backoffDelay(this.#failures))
     this.#retry.unref()
   }
 
@@ -259,7 +261,9 @@ export class ConnectionSupervisor {
   #retryLater (slot: Slot): void {
     const isWanted = (): boolean => !slot.hasEnded && !this.#closed && slot.subscriptions.size > 0
     if (isWanted()) {
-      setTimeout(() => { if (isWanted()) void this.ensureLink(slot).catch(() => {}) }, backoffDelay(++slot.failures)).unref()
+      setTimeout(() => {
+        if (isWanted()) void this.ensureLink(slot).catch(() => {})
+      }, backoffDelay(++slot.failures)).unref()
     }
   }
 

@@ -160,13 +160,13 @@ export class Logins {
     }
     const saved = taken?.value
     if (!isSavedFlow(saved)) {
-      return failedLogin('This login is not known', 'It was begun too long ago, or at another gateway. Start again with a ' +
-        'new address.')
+      const text = 'It was begun too long ago, or at another gateway. Start again with a new address.'
+      return failedLogin('This login is not known', text)
     }
     const login = this.#servers.get(saved.server)
     if (login?.deps.binding(saved.holder) !== saved.frame.binding) {
-      return failedLogin('The server has changed', 'It was changed, disabled or removed while you logged in. Start again ' +
-        'with a new address.')
+      const text = 'It was changed, disabled or removed while you logged in. Start again with a new address.'
+      return failedLogin('The server has changed', text)
     }
     const refuse = async (title: string, text: string): Promise<LoginOutcome> => {
       // Its `state` is used up: the next login needs a new request.
