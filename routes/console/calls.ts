@@ -57,7 +57,6 @@ const day = 24 * 60 * 60_000
 const pageSize = 50
 const bars = 24
 
-
 /** The members by which calls are filtered, without those that are empty. */
 const filterOf = ({ server, tool, status, username, startDate, endDate }: Query): object =>
   Object.fromEntries(Object.entries({ server, tool, status, username, startDate, endDate })
