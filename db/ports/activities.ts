@@ -62,6 +62,11 @@ export interface Activities {
   values: (filter: ActivityFilter) => Promise<ActivityValues>
   /** The number of calls and of failed calls, and the mean duration in ms; 0 if there are none. */
   stats: (filter: ActivityFilter) => Promise<{ total: number, errors: number, duration: number }>
+  /**
+   * The duration in ms that a share of the newest calls, of 10,000 at most, does not exceed; undefined: there are none.
+   * @param share between 0 and 1
+   */
+  durationOf: (filter: ActivityFilter, share: number) => Promise<number | undefined>
   /** Removes the activities before a time, in small steps. @returns the number of removed ones */
   cleanup: (before: number) => Promise<number>
   /**

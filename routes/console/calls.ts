@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { pagesOf } from './page.ts'
+import { inSentence, pagesOf } from './page.ts'
 import { addressOf } from './states.ts'
 
 type Call = Awaited<ReturnType<FastifyInstance['activities']['find']>>
@@ -12,7 +12,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const { page } = pagesOf(app)
 
   page('calls', { title: 'Calls', isInNav: true }, async ({ principal, query }) => {
-    if (!activities.available) return { unavailable: sentenceOf(activities.reason) }
+    if (!activities.available) return { unavailable: inSentence(activities.reason) }
     const { page: number = '1', ...asked } = query
     const filter = filterOf(asked)
     const until = Date.now()
@@ -56,8 +56,6 @@ export default routes
 const day = 24 * 60 * 60_000
 const pageSize = 50
 const bars = 24
-
-const sentenceOf = (reason = ''): string => `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`
 
 /** The members by which calls are filtered, without those that are empty. */
 const filterOf = ({ server, tool, status, username, startDate, endDate }: Query): object =>

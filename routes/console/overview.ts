@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { canManage, type Principal } from '../../plugins/settings/index.ts'
-import { endpointOf, pagesOf } from './page.ts'
+import { endpointOf, inSentence, pagesOf } from './page.ts'
 import { mendingOf, pageOf, type ServerRecord, stateOf, states } from './states.ts'
 
 /** Does everything work, and if not, what is there to do? */
@@ -94,7 +94,7 @@ const bars = 12
 
 /** The calls of the last hour; where they are not recorded, why. */
 async function callsOf ({ activities }: FastifyInstance, principal: Principal): Promise<object> {
-  if (!activities.available) return { unavailable: activities.reason }
+  if (!activities.available) return { unavailable: inSentence(activities.reason) }
   const now = Date.now()
   const statsOf = async (from: number, to: number) => await activities.stats(principal, {
     startDate: new Date(from).toISOString(), endDate: new Date(to).toISOString()
@@ -102,9 +102,11 @@ async function callsOf ({ activities }: FastifyInstance, principal: Principal): 
   const length = 60 * minute / bars
   const starts = Array.from({ length: bars }, (_, at) => now - (bars - at) * length)
   const found = await Promise.all(starts.map(async (from) => await statsOf(from, from + length - 1)))
+  const p95 = await activities.p95(principal, { startDate: new Date(now - 60 * minute).toISOString() })
   return {
     total: found.reduce((sum, { totalCalls }) => sum + totalCalls, 0),
     failed: found.reduce((sum, { errorCount }) => sum + errorCount, 0),
+    p95,
     bars: found.map(({ successCount, errorCount }, at) =>
       ({ at: new Date(starts[at] ?? now).toISOString(), ok: successCount, failed: errorCount }))
   }

@@ -110,6 +110,9 @@ export const found = <Item>(
     : items.filter((item) => textsOf(item).some((text) => String(text ?? '').toLowerCase().includes(sought)))
 }
 
+/** A reason as a sentence. */
+export const inSentence = (reason = ''): string => `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`
+
 /** A field of a form as a list. */
 export const listOf = (field: string | string[] | undefined): string[] =>
   [field ?? []].flat().filter((each) => each !== '')

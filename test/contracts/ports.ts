@@ -687,6 +687,8 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
       const { duration, ...counts } = await activities.stats(filter)
       assert.deepEqual(counts, { total: wanted.length, errors: wanted.filter(({ status }) => status === 'error').length })
       assert.ok(Math.abs(duration - mean) < 1e-6, `${duration} and not ${mean}`)
+      const longest = await activities.durationOf(filter, 1)
+      assert.equal(longest, wanted.length === 0 ? undefined : Math.max(...wanted.map((each) => each.duration)))
     }
     assert.deepEqual(
       [(await activities.list({ from: 1_010, to: 1_012 }, 1, 100)).total, (await activities.list({ to: 1_001 }, 1, 100)).total],

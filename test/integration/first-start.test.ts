@@ -41,6 +41,24 @@ test('what a first start tells leads to a tool call', async (t) => {
     assert.ok(password !== '' && !hub.output().includes(password) && !hub.output().includes(key))
   })
 
+  await t.test('the link opens the console once, and lets the reader choose a password', async () => {
+    const link = /^http:\/\/127\.0\.0\.1:\d+\/console\/welcome\?code=[\w-]{43}$/m.exec(output)?.[0] ?? ''
+    assert.ok(!hub.output().includes(link.split('code=')[1] ?? ''), 'the log does not have it')
+    const page = await fetch(link)
+    assert.equal(page.status, 200)
+    const hidden = (name: string, text: string): string => new RegExp(`name="${name}" value="([^"]+)"`).exec(text)?.[1] ?? ''
+    const html = await page.text()
+    const cookie = page.headers.getSetCookie().map((each) => each.split(';')[0]).join('; ')
+    const answer = await fetch(`${hub.url}/console/welcome`, {
+      method: 'POST',
+      headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ _csrf: hidden('_csrf', html), code: hidden('code', html), password: 'My-own-1', repeated: 'My-own-1' }),
+      redirect: 'manual'
+    })
+    assert.deepEqual([answer.status, answer.headers.get('location')], [303, '/console/overview'])
+    assert.equal((await fetch(link)).status, 403)
+  })
+
   await t.test('the key opens MCP, and not the management API', async () => {
     const ask = async (where: string): Promise<number> => (await fetch(`${hub.url}${where}`, { headers: { authorization: `Bearer ${key}` } })).status
     assert.deepEqual([await ask('/api/servers'), await ask('/api/tools/none/none')], [401, 404])

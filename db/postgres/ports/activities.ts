@@ -98,6 +98,22 @@ export class PostgresActivities implements Activities {
     }
   }
 
+  async durationOf (filter: ActivityFilter, share: number): Promise<number | undefined> {
+    const [found] = await this.#queries.slow(async (db) => {
+      const newest = db
+        .select({ duration: activities.duration })
+        .from(activities)
+        .where(matching(filter))
+        .orderBy(desc(activities.timestamp))
+        .limit(maxCounted)
+        .as('newest')
+      const within = sql`within group (order by ${newest.duration})`
+      const at = sql<number | null>`percentile_cont(${sql.raw(String(share))}) ${within}`
+      return await db.select({ at }).from(newest)
+    })
+    return found?.at === null || found?.at === undefined ? undefined : Number(found.at)
+  }
+
   async cleanup (before: number): Promise<number> {
     for (let removed = 0; ;) {
       const gone = await this.#queries.record(async (tx) => await removeCalls(tx, before, 'wait'))

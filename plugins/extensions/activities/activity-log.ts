@@ -87,6 +87,12 @@ export class ActivityLog {
     return { totalCalls: total, successCount: total - failed, errorCount: failed, avgDuration: duration }
   }
 
+  /** The duration in ms that 95 % of the newest calls do not exceed; undefined: there are none. @throws InvalidInput */
+  async p95 (principal: Principal, query: ActivityQuery): Promise<number | undefined> {
+    const filter = this.#filterOf(principal, query)
+    return filter && await awaitRecords(this.#activities.durationOf(filter, 0.95))
+  }
+
   /** The values that a filter can name. */
   async filters (
     principal: Principal

@@ -1,0 +1,57 @@
+// Recorded calls, which need a database: one in memory here.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { appFor } from '../../helpers/app.ts'
+import { Browser } from '../../helpers/console.ts'
+import { admin, alice } from '../../helpers/doors.ts'
+import type { Activities, Activity } from '../../../db/ports/activities.ts'
+
+const call = (at: number, more: Partial<Activity> = {}): Activity => ({
+  id: `00000000-0000-4000-8000-${String(at).padStart(12, '0')}`,
+  timestamp: Date.now() - at * 1_000,
+  server: 's',
+  tool: `tool${at}`,
+  duration: at,
+  status: 'success',
+  username: 'alice',
+  ...more
+})
+const calls = [
+  call(1, { input: '{"a":1}', output: '<b>bold</b>' }), call(2, { status: 'error', errorMessage: 'It failed <i>' }),
+  call(3, { username: 'admin' })
+]
+
+/** Calls in memory, filtered by user and status alone. */
+const recorded = {
+  list: async ({ username, status }, page, limit) => {
+    const found = calls.filter((each) =>
+      (username === undefined || each.username === username) && (status === undefined || each.status === status))
+    return { activities: found.slice((page - 1) * limit, page * limit), total: found.length, approximate: false }
+  },
+  find: async (id) => calls.find((each) => each.id === id),
+  values: async () => ({ servers: ['s'], tools: [], groups: [], usernames: ['alice'], keyNames: [] }),
+  stats: async () => ({ total: 1, errors: 0, duration: 1 }),
+  durationOf: async () => 42,
+  append: async () => {},
+  cleanup: async () => 0,
+  expire: async () => 0
+} satisfies Activities as Activities
+
+void test('calls are listed, shown in full, and compared; a user sees the own ones', async (t) => {
+  const app = await appFor(t, { users: [admin, alice] }, {}, { wrap: (opened) => ({ ...opened, activities: recorded }) })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  assert.match((await browser.get('/overview')).text, /42 ms/)
+  const list = await browser.get('/calls')
+  for (const each of calls) assert.match(list.text, new RegExp(each.tool))
+  assert.match(list.text, /It failed &lt;i&gt;/)
+  assert.doesNotMatch((await browser.get('/calls?status=error')).text, /tool1</)
+  const one = await browser.get(`/calls/${calls[0]?.id ?? ''}`)
+  assert.match(one.text, /&lt;b&gt;bold/)
+  const two = await browser.get(`/calls/compare?id=${calls[0]?.id ?? ''}&id=${calls[1]?.id ?? ''}`)
+  assert.match(two.text, /tool1.*tool2/s)
+  const user = new Browser(app)
+  await user.signIn('alice')
+  assert.doesNotMatch((await user.get('/calls')).text, /tool3/)
+  assert.equal((await user.get(`/calls/${calls[2]?.id ?? ''}`)).status, 404)
+})
