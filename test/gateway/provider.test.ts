@@ -145,7 +145,7 @@ test('what hides a server hides a provider', async (t) => {
     // A refusal says no more than the one for what is not there.
     const [hidden, missing] = await Promise.all(['toy', 'else'].map(async (name) =>
       (await app.inject({ url: `/api/tools/${name}/add`, headers: bearer(bob.token) })).body))
-    assert.equal(hidden, missing)
+    assert.equal(hidden?.replaceAll('toy', 'else'), missing)
   })
 
   await t.test('one that is disabled is nobody\'s', async (t) => {

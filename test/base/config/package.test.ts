@@ -52,7 +52,7 @@ test('the package', { skip: existsSync(path('dist/server.js')) ? false : 'there 
 
   await t.test('has no sources, tests or settings', async () => {
     const texts = ['README', 'CHANGELOG', 'CONTRIBUTING', 'SECURITY', 'bench/RESULTS', 'test/README'].map((name) => `${name}.md`)
-    const others = new Set([...texts, 'package.json', 'LICENSE', 'compose.yaml', 'Dockerfile'])
+    const others = new Set([...texts, 'package.json', 'LICENSE', 'compose.yaml', 'Dockerfile', 'bench/chart.svg'])
     const allowed = /^(dist|assets|db\/migrations|examples)\/|^docs\/.*(?<!\.ts)$/
     assert.deepEqual([...files].filter((name) => !allowed.test(name) && !others.has(name)), [])
   })
