@@ -1,4 +1,6 @@
+import type { Server } from 'node:http'
 import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import { Annexes } from './annexes/index.ts'
 import { boundQuery, checkQuery } from './body/query.ts'
 import { compileSerializer, compileValidator } from './body/validators.ts'
 import { boundBody } from './body/unread.ts'
@@ -26,17 +28,26 @@ export interface ServerOptions {
 export function createServer (options: ServerOptions): FastifyInstance {
   const { logger, env, slowSenders = baseLimits.slowSenders, maxConnections: max } = options
   const basePath = basePathOf(env)
-  const app = Fastify({
-    logger,
+  const common = {
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: trustedProxies(env.TRUST_PROXY),
     requestTimeout: slowSenders.request,
-    forceCloseConnections: 'idle',
     // While the app closes, clients may still answer questions and cancel. The endpoints refuse new requests.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
     rewriteUrl: ({ url = '/' }) => url.includes('%24smart') ? withoutEscape(url) : url,
     frameworkErrors: byPath(basePath),
+    // Fastify would load its own compilers.
+    schemaController: {
+      compilersFactory: {
+        buildValidator: () => compileValidator as never, buildSerializer: () => compileSerializer as never
+      }
+    }
+  } as const satisfies FastifyServerOptions
+  const app = Fastify({
+    ...common,
+    logger,
+    forceCloseConnections: 'idle',
     clientErrorHandler: clientError(basePath),
     http: {
       headersTimeout: slowSenders.headers,
@@ -45,11 +56,14 @@ export function createServer (options: ServerOptions): FastifyInstance {
       IncomingMessage: ClientMessage
     }
   })
-  app.setValidatorCompiler(compileValidator)
-  app.setSerializerCompiler(compileSerializer)
-  ignoreBodies(app)
-  app.addHook('onRequest', boundQuery)
-  app.addHook('preValidation', checkQuery)
+  const annexes = new Annexes((server, genReqId) =>
+    Fastify({ ...common, loggerInstance: app.log, genReqId, serverFactory: () => server as Server }))
+  app.decorate('annexes', annexes)
+  void annexes.onEveryApp(app, (each) => {
+    ignoreBodies(each)
+    each.addHook('onRequest', boundQuery)
+    each.addHook('preValidation', checkQuery)
+  })
   void app.register(connections, { trustProxy: env.TRUST_PROXY, max, arrives: boundBody })
   return app
 }

@@ -13,18 +13,20 @@ const exposedHeaders = ['mcp-session-id', 'mcp-protocol-version', 'www-authentic
  * the root.
  */
 export default fp(async (app) => {
-  await app.register(cors, {
-    origin: (origin, answer) => { answer(null, origin !== undefined && app.auth.trustsOrigin(origin)) },
-    methods: ['GET', 'POST', 'PUT', 'DELETE'],
-    exposedHeaders,
-    maxAge: 600,
-    // An OPTIONS that is not a preflight gets the 404 of any other request without a route.
-    strictPreflight: false
-  })
-  // Also on answers outside the scopes with `securityHeaders`, such as 404s.
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.header('x-content-type-options', 'nosniff')
-    done()
+  await app.annexes.onEveryApp(app, async (each) => {
+    await each.register(cors, {
+      origin: (origin, answer) => { answer(null, origin !== undefined && app.auth.trustsOrigin(origin)) },
+      methods: ['GET', 'POST', 'PUT', 'DELETE'],
+      exposedHeaders,
+      maxAge: 600,
+      // An OPTIONS that is not a preflight gets the 404 of any other request without a route.
+      strictPreflight: false
+    })
+    // Also on answers outside the scopes with `securityHeaders`, such as 404s.
+    each.addHook('onRequest', (_request, reply, done) => {
+      reply.header('x-content-type-options', 'nosniff')
+      done()
+    })
   })
 }, { name: 'browsers', dependencies: ['auth'] })
 

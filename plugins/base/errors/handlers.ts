@@ -194,13 +194,19 @@ const inWords = (methods: readonly string[]): string => methods.join(', ').repla
 /** The handlers of the root, for everything outside the scopes with their own dialect. */
 export default fp(async (app) => {
   const dialect = byPath(app.config.basePath)
-  app.setErrorHandler(envelope)
-  // Fastify closes the connection where a body cannot be read. A client that still sends would get a reset in place of
-  // the answer.
-  app.addHook('onError', async (_request, reply) => { reply.removeHeader('connection') })
-  app.setNotFoundHandler((request, reply) => {
+  const notFound = (request: FastifyRequest, reply: FastifyReply): void => {
     const methods = request.method === 'OPTIONS' ? [] : app.methodsAt(request.url.split('?', 1)[0] ?? '')
     if (methods.length > 0) reply.header('allow', methods.join(', '))
     dialect(methods.length > 0 ? new errors.MethodNotAllowed(inWords(methods)) : new errors.NotFound(), request, reply)
+  }
+  await app.annexes.onEveryApp(app, (each) => {
+    // Fastify closes the connection where a body cannot be read. A client that still sends would get a reset in place
+    // of the answer.
+    each.addHook('onError', async (_request, reply) => { reply.removeHeader('connection') })
+    if (each !== app) each.setErrorHandler(envelope).setNotFoundHandler(notFound)
   })
+  // What a hook refuses on the way to an annex, the annex refuses in its own words.
+  app.setErrorHandler((error: FastifyError, request, reply) =>
+    (request.is404 ? app.annexes.handOn(request, reply) : undefined) ?? envelope(error, request, reply))
+  app.setNotFoundHandler((request, reply) => app.annexes.handOn(request, reply) ?? notFound(request, reply))
 }, { name: 'errors', dependencies: ['config'] })

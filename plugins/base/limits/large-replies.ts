@@ -23,5 +23,7 @@ const inPieces: onSendHookHandler = ({ method }, reply, payload, done) => {
 export default fp(async (app) => {
   memory.configure(app.config.env.MEMORY_BUDGET)
   // A route's own hooks run after those of all plugins, which may look at the whole body.
-  app.addHook('onRoute', (route) => { route.onSend = [route.onSend ?? [], inPieces].flat() })
+  await app.annexes.onEveryApp(app, (each) => {
+    each.addHook('onRoute', (route) => { route.onSend = [route.onSend ?? [], inPieces].flat() })
+  })
 }, { name: 'large-replies', dependencies: ['config'] })

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import fp from 'fastify-plugin'
 import { errors } from '../errors/index.ts'
 
@@ -14,18 +14,24 @@ export interface RouteRow {
   readonly url: string
   readonly scope: ScopeName
   readonly effect: Effect
+  /** Undefined: the route has none, and the document of the API leaves it out. */
+  readonly schema?: FastifySchema
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
     /** The scope of the routes on this instance and its children. */
     scope: ScopeName
-    /** All routes, in the order of registration. */
+    /** All routes, in the order of registration. Those of an annex come when it is made. */
     routeTable: RouteRow[]
     /** The methods that a path takes; empty for a path without a route. */
     methodsAt: (path: string) => string[]
   }
-  interface FastifyContextConfig { effect?: Effect }
+  interface FastifyContextConfig {
+    effect?: Effect
+    /** The route is not in the table: it stands for others. */
+    isUnlisted?: true
+  }
 }
 
 /** Sets the scope of the routes that are registered on this instance and its children from now on. */
@@ -46,23 +52,26 @@ export default fp(async (app) => {
   app.decorate('scope', 'public')
   app.decorate('routeTable', table)
   app.decorate('methodsAt', methodsOf(table, (scope) => scope === 'open' && publicTools === 'off'))
-  app.addHook('onRoute', function (this: FastifyInstance, { method, url, config }) {
-    for (const each of [method].flat()) {
-      // Routes of libraries state no effect: CORS preflights, and the documentation pages.
-      const isLibrary = each === 'OPTIONS' || this.scope === 'docs'
-      const effect = config?.effect ?? (isLibrary ? 'read' : undefined)
-      if (effect === undefined) throw new Error(`The route ${each} ${url} does not state its effect`)
-      table.push({ method: each, url, scope: this.scope, effect })
-    }
+  await app.annexes.onEveryApp(app, (each) => {
+    each.addHook('onRoute', function (this: FastifyInstance, { method, url, config, schema }) {
+      if (config?.isUnlisted === true) return
+      for (const each of [method].flat()) {
+        // Routes of libraries state no effect: CORS preflights, and the documentation pages.
+        const isLibrary = each === 'OPTIONS' || this.scope === 'docs'
+        const effect = config?.effect ?? (isLibrary ? 'read' : undefined)
+        if (effect === undefined) throw new Error(`The route ${each} ${url} does not state its effect`)
+        table.push({ method: each, url, scope: this.scope, effect, schema })
+      }
+    })
+    if (readonly) each.addHook('onRequest', refuseChanges)
   })
-  if (!readonly) return
   // Running tools and logging in changes no settings.
-  app.addHook('onRequest', (request: FastifyRequest, _reply: FastifyReply, done) => {
+  function refuseChanges (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
     const isHarmless = safe.has(request.method) || request.routeOptions.config?.effect === 'run'
     const isUnknownTool = request.is404 && request.url.startsWith(`${basePath}/tools/`)
     if (isHarmless || isUnknownTool) done()
     else done(new errors.ReadOnly())
-  })
+  }
 }, { name: 'scopes', dependencies: ['config', 'errors'] })
 
 /**
@@ -82,7 +91,7 @@ const patternOf = (url: string): RegExp => {
 
 /**
  * The methods that a path takes, for requests with another one.
- * @param table read at the first call, when all routes are registered
+ * @param table read again when it has grown by the routes of an annex
  * @param isHidden whether a scope answers as if it did not exist
  */
 export function methodsOf (
@@ -100,7 +109,10 @@ export function methodsOf (
     }
     return [...byUrl].map(([url, methods]) => ({ pattern: patternOf(url), methods }))
   }
+  let size = 0
   return (path) => {
+    if (table.length > size) patterns = undefined
+    size = table.length
     patterns ??= compile()
     return [...new Set(patterns.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods))].sort()
   }
