@@ -66,7 +66,9 @@ async function start (): Promise<void> {
     developmentPassword
   })
   warn = (sentence) => { app.log.warn(sentence) }
-  for (const sentence of [...early.splice(0), ...doubtsOf(process.env), ...misspeltIn(process.env)]) warn(sentence)
+  // Each look at `process.env` itself asks the system.
+  const environment = { ...process.env }
+  for (const sentence of [...early.splice(0), ...doubtsOf(environment), ...misspeltIn(environment)]) warn(sentence)
   closeWithGrace({
     delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } }
   }, async ({ err, signal }) => {

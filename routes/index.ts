@@ -23,7 +23,9 @@ const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassw
   await app.register(mcpRoutes, { prefix: basePath })
   const below = (path: string): string => `${basePath}${path}/`
   const management = app.annexes.add(app, {
-    paths: [below('/api'), below(app.social.path), below('/oauth'), '/.well-known/'],
+    paths: [
+      ...['/api', app.social.path, '/oauth'].map(below), '/.well-known/', `${basePath}/client-metadata.json`
+    ],
     // The scope `open` has tools of the same form.
     rather: [`${basePath}/api/tools/call/:server`],
     load: async () => {

@@ -4,6 +4,7 @@ import apiRoutes from './api/index.ts'
 import { jsonBodies } from './bodies.ts'
 import oauthRoutes from './oauth/index.ts'
 import loginRoutes from './public/login.ts'
+import upstreamLogin from './public/upstream-login.ts'
 import socialRoutes from './social/index.ts'
 
 export interface ManagementRoutesOptions {
@@ -21,6 +22,10 @@ const routes: FastifyPluginAsync<ManagementRoutesOptions> = async (app, { develo
     await api.register(apiRoutes)
   }, { prefix: `${basePath}/api` })
   await app.register(oauthRoutes)
+  await app.register(async (pages) => {
+    securityHeaders(pages)
+    await pages.register(upstreamLogin, { prefix: basePath })
+  })
   await app.register(socialRoutes, { prefix: basePath })
 }
 export default routes

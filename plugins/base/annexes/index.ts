@@ -110,7 +110,9 @@ export class Annexes {
     const routes = await load()
     const server = Object.assign(new EventEmitter(), { address: () => app.server.address() })
     const annex = this.#create(server, (raw) => this.#ids.get(raw) ?? '')
-    for (const [name, value] of Object.entries(app)) if (!annex.hasDecorator(name)) annex.decorate(name, value)
+    for (const [name, { get, value }] of Object.entries(Object.getOwnPropertyDescriptors(app))) {
+      if (!annex.hasDecorator(name)) annex.decorate(name, get ? { getter: () => get.call(app) as unknown } : value)
+    }
     for (const preparation of this.#preparations) await preparation(annex)
     await annex.register(routes)
     await annex.ready()

@@ -1,4 +1,4 @@
-export { assetPath, readAsset } from '../../../package.ts'
+export { assetPath, readAsset, readAssetSync } from '../../../package.ts'
 export { type Config, type SharedEnv, basePathOf } from './config.ts'
 export { findChildUser, readEnvironment } from './environment.ts'
 export { commandLine, firstLines, FirstWords, furtherLines, shellQuote } from './first-start.ts'

@@ -1,10 +1,11 @@
 import { lookup, type LookupAddress, type LookupAllOptions } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
-import { buildConnector, Pool } from 'undici'
+import type { buildConnector as Connector } from 'undici'
 import { Semaphore, baseLimits } from '../limits/index.ts'
 import { plainHost } from './addresses.ts'
 import { Refused, type Allowed, type Policy } from './policy.ts'
+import { buildConnector, Pool } from './undici.ts'
 
 /** Resolves a host name, with the signature of `dns.lookup` for all addresses. */
 export type HostResolver = (
@@ -20,7 +21,7 @@ export type HostResolver = (
  */
 export function guardedConnector (
   policy: Policy, trusted: boolean, resolve: HostResolver, timeout: number
-): buildConnector.connector {
+): Connector.connector {
   const lookup: LookupFunction = (name, options, callback) => {
     resolve(name, { ...options, all: true } as LookupAllOptions, (error, addresses) => {
       if (error) { callback(error, []); return }
@@ -113,13 +114,13 @@ export function bypasses (noProxy: string | undefined, url: URL): boolean {
  * @param timeout for the tunnel, and for TLS through it, in ms
  */
 export function tunnel (
-  proxy: URL, dial: buildConnector.connector, policy: Policy, timeout: number
-): { connect: buildConnector.connector, close: () => Promise<void> } {
+  proxy: URL, dial: Connector.connector, policy: Policy, timeout: number
+): { connect: Connector.connector, close: () => Promise<void> } {
   const pool = new Pool(proxy.origin, { connect: dial, headersTimeout: timeout })
   const secure = buildConnector({ timeout })
   const account = Buffer.from(`${decoded(proxy.username)}:${decoded(proxy.password)}`).toString('base64')
   const credentials = proxy.username === '' ? {} : { 'proxy-authorization': `Basic ${account}` }
-  const connect: buildConnector.connector = (options, callback) => {
+  const connect: Connector.connector = (options, callback) => {
     const { hostname, protocol, port } = options
     const refusal = policy.refusal(hostname, true)
     if (refusal !== undefined) {

@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { pipeline } from 'node:stream'
-import { request, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { noRoom, UpstreamError } from '../../../protocol/errors.ts'
 import { memory } from '../limits/index.ts'
 import { Chunks } from '../../../protocol/pieces.ts'
 import { decoderOf, networkFailure } from '../../../protocol/transports/http-answer.ts'
 import { follow } from '../../../protocol/transports/redirect.ts'
+import { request } from './undici.ts'
 
 export interface FetchOptions {
   /** Default: GET. */

@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { addressPlaces, writtenByUser } from '../../../schemas/stored-by-user.ts'
@@ -6,6 +6,7 @@ import { BoundedMap, baseLimits } from '../limits/index.ts'
 import { bypasses, guardedConnector, resolverFor, systemResolver, tunnel, type HostResolver } from './connector.ts'
 import { fetchWhole, type Fetched, type FetchOptions } from './fetch.ts'
 import { Allowed, Policy, Refused } from './policy.ts'
+import { Agent } from './undici.ts'
 
 /** The rights and the proxy with which a server is reached. */
 export interface Reach {

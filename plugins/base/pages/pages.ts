@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Eta } from 'eta'
-import { readAsset } from '../config/index.ts'
+import { readAssetSync } from '../config/index.ts'
 import {
   destinationOf, mayLink, publisherOf, redirectSource, shownName, visibleText, websiteOf, type Destination
 } from './shown.ts'
@@ -101,14 +101,14 @@ const templates =
   ['layout', 'home', 'login', 'consent', 'leave', 'start', 'refused', 'message', 'hidden', 'destination'] as const
 
 /** The pages, with templates and style read from `assets/pages/` and compiled. */
-export async function loadPages (): Promise<Pages> {
+export function loadPages (): Pages {
   const eta = new Eta({ autoEscape: true })
-  for (const name of templates) eta.loadTemplate(`@${name}`, await readAsset(`pages/${name}.eta`))
+  for (const name of templates) eta.loadTemplate(`@${name}`, readAssetSync(`pages/${name}.eta`))
   // Browsers turn CRLF into LF before they hash.
-  const style = (await readAsset('pages/style.css')).replaceAll('\r\n', '\n').trim()
+  const style = (readAssetSync('pages/style.css')).replaceAll('\r\n', '\n').trim()
   // Its name is in the text beside it.
   const icon =
-    (await readAsset('icons/tool-hub.svg')).replace(' role="img" aria-label="Tool-Hub"', ' aria-hidden="true"')
+    (readAssetSync('icons/tool-hub.svg')).replace(' role="img" aria-label="Tool-Hub"', ' aria-hidden="true"')
   const source = styleSource(style)
 
   /** @param next a path that the browser goes to at once */
