@@ -36,6 +36,11 @@ const oneCore = {
       const found = await resolve(path, { kind, resolveDir, importer, pluginData: 'is resolved' })
       return { ...found, suffix: '?late' }
     })
+    // What the door of a folder passes on is loaded only by those who take it.
+    onResolve({ filter: /^\.\// }, async ({ path, kind, resolveDir, importer, pluginData }) => {
+      if (pluginData === 'is resolved' || importer !== `${root}plugins/base/config/index.ts`) return undefined
+      return { ...await resolve(path, { kind, resolveDir, importer, pluginData: 'is resolved' }), sideEffects: false }
+    })
     onLoad({ filter: /\.ts$/ }, ({ path, suffix }) => suffix === '?late'
       ? { contents: `import ${JSON.stringify(`${root}app.ts`)}\n${readFileSync(path, 'utf8')}`, loader: 'ts' }
       : undefined)
@@ -102,6 +107,7 @@ const [{ metafile }, ...others] = await Promise.all([
 ])
 const inputs = [metafile, ...others.map((other) => other.metafile)].flatMap((each) => Object.keys(each.inputs))
 writeFileSync(`${root}dist/LICENCES.txt`, licencesOf(inputs, root))
+if (process.env.BUILD_META) writeFileSync(process.env.BUILD_META, JSON.stringify(metafile))
 writeFileSync(`${root}dist/started.json`, `${JSON.stringify(Object.fromEntries(Object.keys(programs).map((name) => [name, startOf(name)])), null, 2)}\n`)
 
 /** What a program loads before it does anything: the bytes of each package, and of our own sources. */

@@ -19,8 +19,8 @@ interface CacheOptions {
 const storedAfter = 20_000
 
 /**
- * Keeps the compiled code of modules in `DATA_DIR/compiled`, where Node can: the next start does not compile. The folder
- * holds what this user executes, so nobody else may write there. Without such a folder, everything goes on as before.
+ * Keeps the compiled code of modules in `DATA_DIR/compiled`, where Node can: the next start does not compile. The
+ * folder holds what this user executes, so nobody else may write there. Without such a folder, everything goes on.
  */
 export function keepCompiledCode ({ environment, mayWrite }: CacheOptions): void {
   if (!enableCompileCache || process.env.NODE_DISABLE_COMPILE_CACHE !== undefined) return
@@ -31,7 +31,9 @@ export function keepCompiledCode ({ environment, mayWrite }: CacheOptions): void
   try {
     for (const folder of [dataDir, all, own]) if (mayWrite) makeFolder(folder)
     if (![dataDir, all, own].every(isOurs)) return
-    if (mayWrite) for (const name of readdirSync(all)) if (join(all, name) !== own) rmSync(join(all, name), { recursive: true })
+    for (const name of mayWrite ? readdirSync(all) : []) {
+      if (join(all, name) !== own) rmSync(join(all, name), { recursive: true })
+    }
     enableCompileCache(own)
     if (mayWrite && flushCompileCache) setTimeout(flushCompileCache, storedAfter).unref()
   } catch {}
