@@ -50,6 +50,7 @@ async function start (): Promise<void> {
   if (env.DB_URL === undefined) await lockDataDir(dataDir)
   const app = await buildApp({
     logger,
+    listener: await room.listener(),
     storage,
     sealer: sealerOf(keys),
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),

@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import { Annexes } from './annexes/index.ts'
 import { boundQuery, checkQuery } from './body/query.ts'
@@ -22,11 +22,13 @@ export interface ServerOptions {
   slowSenders?: { readonly headers: number, readonly request: number, readonly interval: number }
   /** Max open connections of clients, in place of the bound that comes from the limit of open files. */
   maxConnections?: number
+  /** A server that listens already, whose requests the app answers once it is told to listen; undefined: its own. */
+  listener?: Server
 }
 
 /** A Fastify instance with the gateway's bounds, errors and parsers, without routes. It does not listen yet. */
 export function createServer (options: ServerOptions): FastifyInstance {
-  const { logger, env, slowSenders = baseLimits.slowSenders, maxConnections: max } = options
+  const { logger, env, slowSenders = baseLimits.slowSenders, maxConnections: max, listener } = options
   const basePath = basePathOf(env)
   const common = {
     logController: new LogController({ disableRequestLogging: true }),
@@ -48,6 +50,7 @@ export function createServer (options: ServerOptions): FastifyInstance {
     ...common,
     logger,
     forceCloseConnections: 'idle',
+    ...(listener && { serverFactory: (handler: RequestListener) => takeOver(listener, handler) }),
     clientErrorHandler: clientError(basePath),
     http: {
       headersTimeout: slowSenders.headers,
@@ -66,6 +69,25 @@ export function createServer (options: ServerOptions): FastifyInstance {
   })
   void app.register(connections, { trustProxy: env.TRUST_PROXY, max, arrives: boundBody })
   return app
+}
+
+/**
+ * A server that another app listens with, for an app that takes its place: when it is told to listen, it listens
+ * already, and its requests are the new app's from then on.
+ */
+function takeOver (server: Server, handler: RequestListener): Server {
+  // The first listener to connections is Node's own parser.
+  const former = ['connection', 'request', 'checkExpectation'].flatMap((event) =>
+    server.listeners(event).slice(event === 'connection' ? 1 : 0)
+      .map((each) => [event, each as RequestListener] as const))
+  server.removeAllListeners('clientError')
+  server.listen = () => {
+    for (const [event, each] of former) server.off(event, each)
+    server.prependListener('request', handler)
+    process.nextTick(() => server.emit('listening'))
+    return server
+  }
+  return server
 }
 
 /**
