@@ -22,11 +22,14 @@ export const late = [
   'undici/lib/llhttp/llhttp_simd-wasm'
 ]
 
-/** What stands for packages that Fastify asks for and that the gateway does not need, as CommonJS. */
+/** What stands for modules that packages ask for and that the gateway does not need, as CommonJS. */
 export const replaced = {
   // The gateway gives it its own compilers.
   '@fastify/ajv-compiler': '',
   '@fastify/fast-json-stringify-compiler': '',
   // It compares its version with that which plugins want. The lock file fixes both.
-  semver: 'exports.satisfies = () => true'
+  semver: 'exports.satisfies = () => true',
+  // No connection is HTTP/2, and undici does without.
+  'node:http2': 'exports.constants = {}',
+  http2: 'exports.constants = {}'
 }
