@@ -3,7 +3,7 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyPluginAsync } from 'fastify'
 import { securityHeaders } from '../plugins/base/browsers/index.ts'
 import { readAsset } from '../plugins/base/config/index.ts'
-import { enterScope } from '../plugins/base/scopes/index.ts'
+import { enterScope, type RouteRow } from '../plugins/base/scopes/index.ts'
 import { completeApi, describeApi } from '../schemas/openapi.ts'
 
 /** Scope `docs`: the API's own documentation, as a document and as pages. */
@@ -16,7 +16,9 @@ const documentation: FastifyPluginAsync = async (app) => {
     transformObject: (document) => completeApi('openapiObject' in document ? document.openapiObject : {}) as never
   })
   // The document is made of the routes of this app, so those of the others are repeated, for their schemas only.
-  for (const { method, url, schema, scope, effect } of [...app.routeTable]) {
+  // The management API comes first.
+  const last = (row: RouteRow): number => Number(row.scope === 'open')
+  for (const { method, url, schema, scope, effect } of app.routeTable.toSorted((a, b) => last(a) - last(b))) {
     if (scope === 'docs' || method === 'HEAD' || method === 'OPTIONS') continue
     const config = { effect, isUnlisted: true } as const
     app.route({ method, url, schema, config, exposeHeadRoute: false, handler: async () => {} })

@@ -1,4 +1,4 @@
-import { IncomingMessage, ServerResponse } from 'node:http'
+import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import cors from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
@@ -55,11 +55,17 @@ const options: HelmetOptions = {
  * computed once, since they are the same for all requests; @fastify/helmet computes them for each.
  */
 export function securityHeaders (app: FastifyInstance): void {
-  const computed = new ServerResponse(new IncomingMessage(new Socket()))
-  helmet(options)(computed.req, computed, () => {})
-  const headers = computed.getHeaders()
   app.addHook('onRequest', (_request, reply, done) => {
+    headers ??= computeHeaders()
     reply.headers(headers)
     done()
   })
+}
+
+let headers: OutgoingHttpHeaders | undefined
+
+function computeHeaders (): OutgoingHttpHeaders {
+  const computed = new ServerResponse(new IncomingMessage(new Socket()))
+  helmet(options)(computed.req, computed, () => {})
+  return computed.getHeaders()
 }
