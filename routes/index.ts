@@ -24,7 +24,9 @@ const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassw
   const below = (path: string): string => `${basePath}${path}/`
   const management = app.annexes.add(app, {
     paths: [
-      ...['/api', app.social.path, '/oauth'].map(below), '/.well-known/', `${basePath}/client-metadata.json`
+      ...['/api', app.social.path, '/oauth', '/.well-known'].map(below),
+      '/.well-known/',
+      `${basePath}/client-metadata.json`
     ],
     // The scope `open` has tools of the same form.
     rather: [`${basePath}/api/tools/call/:server`],
