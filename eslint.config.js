@@ -170,6 +170,8 @@ export default [
       'no-restricted-properties': ['error', { object: 'process', property: 'env', message: 'the environment is read in server.ts' }]
     }
   },
+  // A file holds one idea.
+  { files: ['*.ts', '{schemas,protocol,db,plugins,routes,cli}/**/*.ts'], rules: { 'max-lines': ['error', 300] } },
   // Bodies and programs that tests send are often one literal.
   { files: ['test/**/*.ts', 'bench/**/*.ts'], rules: { 'house/imports': 'off', '@stylistic/max-len': ['error', { code: 140, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true }] } },
   {

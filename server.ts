@@ -3,22 +3,24 @@ import { closeSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
+import { messageOf } from './db/errors.ts'
 import { buildApp } from './app.ts'
 import { FileLock, LockHeldError } from './db/file-lock.ts'
 import { makeFolderSync } from './db/folder.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { packageVersion } from './package.ts'
-import { messageOf } from './protocol/errors.ts'
 import {
-  commandLine, explainListenError, findChildUser, firstLines, FirstWords, furtherLines, type LocalAccess, localUrl,
-  newLocalToken, readEnvironment, removeLocalAccess, shellQuote, storedAt, writeLocalAccess
+  commandLine, explainListenError, findChildUser, firstStartText, FirstStartNotice, nextStepsText, isLoopback,
+  type LocalAccess,
+  localUrl, newLocalToken, readEnvironment, removeLocalAccess, shellQuote, storageLocation, writeLocalAccess
 } from './plugins/base/config/index.ts'
 import { logOutput, lostTerminals } from './plugins/extensions/index.ts'
-import { loginSecret, openKeyRing, SealedVault, sealerOf } from './plugins/base/secrets/index.ts'
+import { loginSecret, openKeyRing, SealedVault, createSealer } from './plugins/base/secrets/index.ts'
 import { configuredBase } from './plugins/settings/index.ts'
 import type { FirstAdmin } from './plugins/identity/index.ts'
-import { doubtsOf, milliseconds, misspeltIn } from './schemas/env.ts'
+import { doubtsOf, misspeltIn } from './schemas/read-env.ts'
+import { milliseconds } from './schemas/durations.ts'
 import { WaitingRoom } from './routes/waiting-room.ts'
 
 /** With `npm run dev` the admin has a well-known password. */
@@ -52,7 +54,7 @@ async function start (): Promise<void> {
     logger,
     listener: await room.listener(),
     storage,
-    sealer: sealerOf(keys),
+    sealer: createSealer(keys),
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,
@@ -87,7 +89,7 @@ async function start (): Promise<void> {
     .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
     .then((address) => `${address}${env.BASE_PATH.replace(/\/$/, '')}`)
   const place = env.DB_URL === undefined ? settingsPath : 'the database'
-  const words = new FirstWords({
+  const words = new FirstStartNotice({
     terminal: process.stderr.isTTY ? process.stderr : undefined,
     dataDir,
     makeFolder: () => { makeFolderSync(dataDir, 'DATA_DIR') },
@@ -98,7 +100,7 @@ async function start (): Promise<void> {
   })
   const announce = async (made: FirstAdmin): Promise<void> => {
     try {
-      await words.tell(firstLines({ base: await listening, admin: made, place }))
+      await words.write(firstStartText({ base: await listening, admin: made, place }))
     } catch (error) {
       // An admin whose password nobody can read is not stored.
       if (made.password !== undefined) throw new Error(`Its password cannot be told. ${messageOf(error)}`)
@@ -142,12 +144,13 @@ async function start (): Promise<void> {
   const local = localUrl(base)
   if (local !== undefined) {
     openCommandLine(
-      app, dataDir, { url: local, token: localToken, pid: process.pid, ...storedAt(settingsPath, env.DB_URL) }
+      app, dataDir, { url: local, token: localToken, pid: process.pid, ...storageLocation(settingsPath, env.DB_URL) }
     )
   }
   app.phase.name = 'ready'
   app.log.info(`MCP endpoint: ${base}/mcp`)
   app.log.info(`API and its documentation: ${base}/docs`)
+  if (app.console.isOn) app.log.info(`Console: ${base}/console`)
   if (!admin || env.READONLY) return
   const key = await firstKey(app, admin.username)
   const url = `${configuredBase(app.settings.current.system, app.config) ?? base}/mcp`
@@ -155,7 +158,22 @@ async function start (): Promise<void> {
   // The command line finds any other data folder by the environment, too.
   const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${shellQuote(dataDir)} `
   const addWith = hasServers ? undefined : `${prefix}${commandLine()} --config ${shellQuote(settingsPath)}`
-  await words.tell(furtherLines({ url, key, addWith })).catch((error: unknown) => { warn(messageOf(error)) })
+  const welcome = welcomeLink(app, admin, env.HOST, local)
+  await words.write(nextStepsText({ url, key, addWith, welcome })).catch((error: unknown) => { warn(messageOf(error)) })
+}
+
+/**
+ * The link by which the reader of the first lines becomes the first admin.
+ * @param host where the gateway listens: from elsewhere than this machine, which containers are, the link is not good
+ * @param local the address of the gateway on this machine
+ * @returns undefined: the admin has a chosen password, or cannot open the link
+ */
+function welcomeLink (
+  app: FastifyInstance, { username, password }: FirstAdmin, host: string, local: string | undefined
+): string | undefined {
+  const user = app.users.get(username)
+  if (password === undefined || !user || !app.console.isOn || !isLoopback(host) || local === undefined) return undefined
+  return `${local}/console/welcome?code=${app.console.welcome.make(user)}`
 }
 
 /**

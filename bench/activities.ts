@@ -5,16 +5,16 @@ import { PostgresActivities } from '../db/postgres/ports/activities.ts'
 import { makeView, type Principal } from '../plugins/settings/access/view.ts'
 import type { FinishedCall } from '../plugins/gateway/hooks.ts'
 import { openVault } from '../plugins/base/secrets/vault.ts'
-import { PlainExchange } from '../plugins/downstream/tools/exchange.ts'
+import { HttpCallExchange } from '../plugins/downstream/tools/exchange.ts'
 import { Cluster } from '../test/helpers/database.ts'
 import { type Bench, type Measurement, startGateway, type Gateway } from './gateway.ts'
 import { compare, type Target } from './compare.ts'
 import { echoCall } from './session.ts'
 import { waitUntilListed, httpServer, startEcho } from './upstreams.ts'
-import type { Activities } from '../db/ports.ts'
+import type { Activities } from '../db/ports/activities.ts'
 import { describeCall } from '../plugins/extensions/activities/describe.ts'
 import { ActivityRecorder } from '../plugins/extensions/activities/recorder.ts'
-import { redactor } from '../plugins/base/secrets/redact.ts'
+import { configScrubber } from '../plugins/base/secrets/redact.ts'
 import { spread } from './statistics.ts'
 
 /**
@@ -72,7 +72,7 @@ function finishedCall (): FinishedCall {
   const params = { name: 'echo-echo', arguments: { message: 'hello there' } }
   const origin = { headers: {}, address: '127.0.0.1' }
   return {
-    exchange: new PlainExchange(makeView(principal, { kind: 'global' }), 'tools/call', params, origin),
+    exchange: new HttpCallExchange(makeView(principal, { kind: 'global' }), 'tools/call', params, origin),
     provider: 'echo',
     item: 'echo',
     startedAt: performance.now(),
@@ -80,6 +80,7 @@ function finishedCall (): FinishedCall {
     duration: 1.5,
     outcome: 'ok',
     output: JSON.stringify({ content: [{ type: 'text', text: 'hello there' }] }),
+    isToolError: false,
     error: undefined
   }
 }
@@ -94,7 +95,7 @@ const rounds = 7
  * @param call one that has just ended
  */
 export async function costOfRecording (store: Activities, call: () => FinishedCall): Promise<number> {
-  const redact = redactor({ url: 'http://127.0.0.1:1/mcp', headers: { authorization: 'Bearer of the upstream' } })
+  const redact = configScrubber({ url: 'http://127.0.0.1:1/mcp', headers: { authorization: 'Bearer of the upstream' } })
   const recorder = new ActivityRecorder({
     store,
     describe: (each) => describeCall(each, { payloads: true, redact: (_server, text) => redact(text) }),

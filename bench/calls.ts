@@ -1,10 +1,13 @@
 import { tokensFor } from '../test/helpers/oauth.ts'
 import { compare, type Load, type Target } from './compare.ts'
-import { type Bench, type Measurement, startGateway } from './gateway.ts'
-import { echoCall, modernEchoCall, plainEchoCall, toolList, type Job } from './session.ts'
-import { httpServer, startEcho, startReference, stdioServer, waitUntilListed } from './upstreams.ts'
+import { type Bench, builds, type GatewayOptions, type Measurement, startGateway } from './gateway.ts'
+import { echoCall, largeCall, largeSize, modernEchoCall, plainEchoCall, toolList, type Job } from './session.ts'
+import { httpServer, startEcho, startReference, stdioServer, waitUntilListed, type Listening } from './upstreams.ts'
 
 const inFlight = 16
+
+/** A row of a table: an endpoint of each build. `listed`: the tools that it lists; default 1. */
+interface Row { name: string, path: string, listed?: number, job?: Job }
 
 /** Compares targets under one load. `note` follows the load in the heading of the table. */
 async function compared (
@@ -18,9 +21,29 @@ async function compared (
     note?: string
   }
 ): Promise<string> {
-  const what = job === echoCall ? 'calls' : 'lists'
+  const what = job === echoCall ? 'calls' : 'requests'
   const table = await compare({ targets, job, reference, load, rounds, log })
   return `${load.inFlight} in flight, ${rounds} rounds of ${load.calls} ${what} each${note}:\n\n${table}`
+}
+
+/** Starts a gateway of each build, and waits until it lists its tools. Rows of other builds begin with the build's name. */
+async function gatewayTargets (bench: Bench, options: GatewayOptions, rows: Row[]): Promise<Target[]> {
+  const targets: Target[] = []
+  for (const build of builds) {
+    const gateway = await startGateway(bench, { ...options, command: build.command })
+    for (const { name, path, listed = 1, job } of rows) {
+      const endpoint = gateway.endpoint(path)
+      if (!job?.isPlain) await waitUntilListed(gateway, endpoint, listed)
+      targets.push({ name: build === builds[0] ? name : `${build.name}: ${name}`, endpoint, pid: gateway.running.pid, job })
+    }
+  }
+  return targets
+}
+
+/** Starts a reference in front of an upstream, as a target. */
+async function referenceTarget ({ processes }: Bench, upstream: Listening, name = 'reference'): Promise<Target> {
+  const { port, running } = await startReference(processes, upstream)
+  return { name, endpoint: { port, path: '/mcp', token: 'none' }, pid: running.pid }
 }
 
 const loads: Array<Load & { rounds: number }> = [
@@ -38,19 +61,15 @@ export const call: Measurement = {
   run: async (bench) => {
     const { processes, quick } = bench
     const echo = await startEcho(processes)
-    const reference = await startReference(processes, echo)
-    const again = await startReference(processes, echo)
-    const gateway = await startGateway(bench, { mcpServers: { echo: httpServer(echo), pipe: stdioServer } })
-    const { pid } = gateway.running
-    const direct = gateway.endpoint('/mcp')
     const targets: Target[] = [
-      { name: 'gateway, HTTP upstream', endpoint: gateway.endpoint('/mcp/echo'), pid },
-      { name: 'gateway, stdio upstream', endpoint: gateway.endpoint('/mcp/pipe'), pid },
-      { name: 'reference', endpoint: { ...direct, port: reference.port }, pid: reference.running.pid },
-      { name: 'reference again', endpoint: { ...direct, port: again.port }, pid: again.running.pid },
-      { name: 'direct', endpoint: { ...direct, port: echo.port } }
+      ...await gatewayTargets(bench, { mcpServers: { echo: httpServer(echo), pipe: stdioServer } }, [
+        { name: 'gateway, HTTP upstream', path: '/mcp/echo' },
+        { name: 'gateway, stdio upstream', path: '/mcp/pipe' }
+      ]),
+      await referenceTarget(bench, echo),
+      await referenceTarget(bench, echo, 'reference again'),
+      { name: 'direct', endpoint: { port: echo.port, path: '/mcp', token: 'none' } }
     ]
-    for (const { endpoint } of targets) await waitUntilListed(gateway, endpoint, 1)
     const parts: string[] = []
     for (const { inFlight, calls, rounds } of loads) {
       const load = { inFlight, calls: quick ? calls / 5 : calls }
@@ -67,16 +86,12 @@ export const modern: Measurement = {
     const { processes, quick } = bench
     const [echo, modernEcho] = [await startEcho(processes), await startEcho(processes, { modern: true })]
     const mcpServers = { legacy: httpServer(echo), modern: httpServer(modernEcho) }
-    const gateway = await startGateway(bench, { mcpServers })
-    const { pid } = gateway.running
-    const [toLegacy, toModern] = [gateway.endpoint('/mcp/legacy'), gateway.endpoint('/mcp/modern')]
-    const targets: Target[] = [
-      { name: 'legacy client, legacy server', endpoint: toLegacy, pid },
-      { name: 'modern client, legacy server', endpoint: toLegacy, pid, job: modernEchoCall },
-      { name: 'legacy client, modern server', endpoint: toModern, pid },
-      { name: 'modern client, modern server', endpoint: toModern, pid, job: modernEchoCall }
-    ]
-    for (const { endpoint } of targets) await waitUntilListed(gateway, endpoint, 1)
+    const targets = await gatewayTargets(bench, { mcpServers }, [
+      { name: 'legacy client, legacy server', path: '/mcp/legacy' },
+      { name: 'modern client, legacy server', path: '/mcp/legacy', job: modernEchoCall },
+      { name: 'legacy client, modern server', path: '/mcp/modern' },
+      { name: 'modern client, modern server', path: '/mcp/modern', job: modernEchoCall }
+    ])
     const load = { inFlight, calls: quick ? 2_000 : 10_000 }
     return await compared(bench, { targets, load, rounds: quick ? 4 : 12, reference: 'legacy client, legacy server' })
   }
@@ -91,36 +106,55 @@ export const plainCall: Measurement = {
   run: async (bench) => {
     const { processes, quick } = bench
     const echo = await startEcho(processes)
-    const reference = await startReference(processes, echo)
-    const gateway = await startGateway(bench, { mcpServers: { echo: httpServer(echo) } })
-    const { pid } = gateway.running
-    const endpoint = gateway.endpoint('/mcp/echo')
     const targets: Target[] = [
-      { name: 'POST /api/tools', endpoint: gateway.endpoint('/api/tools/echo/echo'), pid, job: plainEchoCall },
-      { name: 'MCP', endpoint, pid },
-      { name: 'reference', endpoint: { ...gateway.endpoint('/mcp'), port: reference.port }, pid: reference.running.pid }
+      ...await gatewayTargets(bench, { mcpServers: { echo: httpServer(echo) } }, [
+        { name: 'MCP', path: '/mcp/echo' },
+        { name: 'POST /api/tools', path: '/api/tools/echo/echo', job: plainEchoCall }
+      ]),
+      await referenceTarget(bench, echo)
     ]
-    await waitUntilListed(gateway, endpoint, 1)
     const load = { inFlight, calls: quick ? 2_000 : 10_000 }
     return await compared(bench, { targets, load, rounds: quick ? 3 : 5 })
   }
 }
 
+/** A call whose result has 64 KiB of text. The reference passes the same result through. */
+export const large: Measurement = {
+  title: `A result of ${largeSize / 1_024} KiB`,
+  run: async (bench) => {
+    const { processes, quick } = bench
+    const echo = await startEcho(processes)
+    const targets: Target[] = [
+      ...await gatewayTargets(bench, { mcpServers: { echo: httpServer(echo), pipe: stdioServer } }, [
+        { name: 'gateway, HTTP upstream', path: '/mcp/echo' },
+        { name: 'gateway, stdio upstream', path: '/mcp/pipe' }
+      ]),
+      await referenceTarget(bench, echo)
+    ]
+    const load = { inFlight, calls: quick ? 600 : 2_000 }
+    return await compared(bench, { targets, job: largeCall, load, rounds: quick ? 3 : 7 })
+  }
+}
+
 const tools = 1_000
 
-/** `tools/list` of 1,000 tools. The reference fetches every list from the upstream, since it caches nothing. */
+/** `tools/list` of 1,000 tools, of one server and of ten. The reference caches nothing: it fetches each list. */
 export const list: Measurement = {
   title: 'tools/list of 1,000 tools',
   run: async (bench) => {
     const { processes, quick } = bench
     const many = await startEcho(processes, { tools })
-    const reference = await startReference(processes, many)
-    const gateway = await startGateway(bench, { mcpServers: { many: httpServer(many) } })
+    const part = await startEcho(processes, { tools: tools / 10 })
+    const parts = Array.from({ length: 10 }, (_, i): [string, object] => [`part${i}`, httpServer(part, `/mcp/${i}`)])
     const targets: Target[] = [
-      { name: 'gateway', endpoint: gateway.endpoint('/mcp/many'), pid: gateway.running.pid },
-      { name: 'reference', endpoint: { ...gateway.endpoint('/mcp'), port: reference.port }, pid: reference.running.pid }
+      ...await gatewayTargets(bench, { mcpServers: { many: httpServer(many) } }, [
+        { name: 'gateway', path: '/mcp/many', listed: tools }
+      ]),
+      ...await gatewayTargets(bench, { mcpServers: Object.fromEntries(parts) }, [
+        { name: 'gateway, merged', path: '/mcp', listed: tools }
+      ]),
+      await referenceTarget(bench, many)
     ]
-    for (const { endpoint } of targets) await waitUntilListed(gateway, endpoint, tools)
     const load = { inFlight: 4, calls: quick ? 60 : 200 }
     return await compared(bench, { targets, job: toolList(tools), load, rounds: quick ? 3 : 5 })
   }

@@ -3,7 +3,7 @@
 const echo = {
   name: 'echo',
   description: 'Answers with the message it was given',
-  inputSchema: { type: 'object', properties: { message: { type: 'string', description: 'What to say' } }, required: ['message'] }
+  inputSchema: { type: 'object', properties: { message: { type: 'string', description: 'What to say' }, size: { type: 'integer' } }, required: ['message'] }
 }
 const others = Array.from({ length: Math.max(0, Number(process.env.TOOLS ?? 1) - 1) }, (_, i) => ({
   name: `tool_${String(i + 2).padStart(4, '0')}`,
@@ -18,7 +18,11 @@ const others = Array.from({ length: Math.max(0, Number(process.env.TOOLS ?? 1) -
     required: ['key']
   }
 }))
-/** @typedef {{ name?: string, protocolVersion?: string, arguments?: { message?: string } }} Params */
+/** @typedef {{ name?: string, protocolVersion?: string, arguments?: { message?: string, size?: number } }} Params */
+
+const filling = 'A line of a result, with "quotes" and an end.\n'.repeat(4_000)
+/** The message; with `size`, filled up to so many characters. */
+const echoed = ({ message = '', size }) => size === undefined ? message : (message + filling).slice(0, size)
 
 const isModern = process.env.MODERN === '1'
 const discovered = '{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}'
@@ -36,7 +40,7 @@ export function answer ({ id, method, params }) {
   switch (method) {
     case 'tools/call':
       if (params?.name !== 'echo') return error(-32602, 'Unknown tool')
-      return result(`{${isModern ? '"resultType":"complete",' : ''}"content":[{"type":"text","text":${JSON.stringify(params.arguments?.message ?? '')}}]}`)
+      return result(`{${isModern ? '"resultType":"complete",' : ''}"content":[{"type":"text","text":${JSON.stringify(echoed(params.arguments ?? {}))}}]}`)
     case 'tools/list': return result(listed)
     case 'ping': return result('{}')
     case 'initialize': return result(JSON.stringify({

@@ -1,7 +1,7 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { spawnSync } from 'node:child_process'
-import { readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { bearerKey, freePort, path } from '../test/helpers/hub.ts'
 import { Connection } from './connection.ts'
 import { waitFor, type Processes } from './processes.ts'
@@ -21,55 +21,65 @@ export interface GatewayOptions {
   env?: Record<string, string>
   /** Loads the memory probe, which reports on an IPC channel. */
   probe?: boolean
-  /** The command to start; by default the gateway's build, or what BENCH_GATEWAY names. */
+  /** The command to start; by default that of the first build. */
   command?: string[]
+  /** The folder for settings and data; by default a new one. A file of settings that is there is kept. */
+  home?: string
 }
 
 /** A command to start in place of the gateway's build, with its arguments separated by spaces. */
 export const override = process.env.BENCH_GATEWAY
 
-const build = override?.split(' ') ?? [process.execPath, path('dist/server.js')]
+/** A build that is measured: `name` is that of its rows. */
+export interface Build { name: string, command: string[] }
+
+/** This build, or the command in its place; then the `dist/server.js` that BENCH_AGAINST names, as of the commit before. */
+export const builds: [Build, ...Build[]] = [
+  { name: 'gateway', command: override?.split(' ') ?? [process.execPath, path('dist/server.js')] },
+  ...process.env.BENCH_AGAINST === undefined ? [] : [{ name: 'before', command: [process.execPath, process.env.BENCH_AGAINST] }]
+]
+const key = bearerKey({ name: 'bench' })
 const probeUrl = new URL('memory-probe.mjs', import.meta.url)
 
 /** Starts the gateway's build, or the command in its place, with a new folder and settings. Ready at the first 200 of GET /health. */
 export async function startGateway (
   { processes, folder }: Bench,
-  { mcpServers, system = {}, env: more = {}, probe = false, command = build }: GatewayOptions
+  { mcpServers, system = {}, env: more = {}, probe = false, command = builds[0].command, home }: GatewayOptions
 ): Promise<Gateway> {
-  const home = await mkdtemp(join(folder, 'gateway-'))
-  const key = bearerKey({ name: 'bench' })
-  const settingsPath = join(home, 'mcp_settings.json')
+  const place = home ?? await mkdtemp(join(folder, 'gateway-'))
+  const settingsPath = join(place, 'mcp_settings.json')
   const settings = { mcpServers, bearerKeys: [key], systemConfig: { ...system, routing: { enableBearerAuth: true } } }
-  await writeFile(settingsPath, JSON.stringify(settings, null, 2), { mode: 0o600 })
+  if (!existsSync(settingsPath)) await writeFile(settingsPath, JSON.stringify(settings, null, 2), { mode: 0o600 })
   const port = await freePort()
   const env = {
-    HOME: home,
+    HOME: place,
     NODE_ENV: 'production',
     HOST: '127.0.0.1',
     PORT: String(port),
     SETTINGS_PATH: settingsPath,
-    DATA_DIR: join(home, 'data'),
+    DATA_DIR: join(place, 'data'),
     LOG_LEVEL: 'warn',
     OUTBOUND_ALLOW: '127.0.0.0/8',
     ...more,
     ...(probe ? { NODE_OPTIONS: `--import=${probeUrl.href}` } : {})
   }
   const running = processes.start(command, { env, ipc: probe })
-  const ready = await waitFor(async () => (await health(port)) === 200, running)
+  const ready = await waitFor(async () => (await statusOf(port, '/health')) === 200, running)
   return { port, running, ready, endpoint: (path) => ({ port, path, token: key.token }) }
 }
 
-async function health (port: number): Promise<number> {
+/** The status of GET on a route of a port. */
+export async function statusOf (port: number, route: string): Promise<number> {
   const connection = await Connection.open(port)
   try {
-    return (await connection.send(`GET /health HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)).status
+    return (await connection.send(`GET ${route} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)).status
   } finally {
     connection.close()
   }
 }
 
 const entry = path('dist/server.js')
-const folders = ['schemas', 'protocol', 'db', 'plugins', 'routes'].map(path)
+const folders = ['schemas', 'protocol', 'db', 'plugins', 'routes', 'cli'].map(path)
 
 /** Runs `npm run build` where dist is missing, or older than a source. */
 export function ensureBuilt (log: (progress: string) => void): void {

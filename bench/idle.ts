@@ -1,5 +1,5 @@
 import { get } from 'node:http'
-import { type Bench, type Measurement, startGateway } from './gateway.ts'
+import { type Bench, type Build, builds, type Measurement, startGateway } from './gateway.ts'
 import { Connection } from './connection.ts'
 import { drive } from './compare.ts'
 import { echoCall, Session, type Endpoint } from './session.ts'
@@ -18,11 +18,11 @@ async function run (bench: Bench): Promise<string> {
   const sessions = bench.quick ? 500 : 2_000
   const echo = await startEcho(bench.processes)
   const rows: string[][] = []
-  for (const streams of [false, true]) {
-    const name = streams ? 'with an open GET stream' : 'without a socket'
+  for (const [streams, build] of [false, true].flatMap((streams) => builds.map((build): [boolean, Build] => [streams, build]))) {
+    const name = `${build === builds[0] ? '' : `${build.name}: `}${streams ? 'with an open GET stream' : 'without a socket'}`
     const held: Held[] = []
     for (let round = 1; round <= rounds; round++) {
-      held.push(await hold(bench, echo, sessions, streams))
+      held.push(await hold(bench, build, echo, sessions, streams))
       bench.log(`${name}, round ${round}/${rounds}: ${perSession(held.slice(-1), 'collected', sessions)} KiB a session`)
     }
     rows.push([
@@ -49,8 +49,8 @@ async function run (bench: Bench): Promise<string> {
 }
 
 /** Opens `sessions` sessions on a new gateway, and measures its memory before and after. */
-async function hold (bench: Bench, echo: Listening, sessions: number, streams: boolean): Promise<Held> {
-  const gateway = await startGateway(bench, { mcpServers: { echo: httpServer(echo) }, probe: true })
+async function hold (bench: Bench, { command }: Build, echo: Listening, sessions: number, streams: boolean): Promise<Held> {
+  const gateway = await startGateway(bench, { mcpServers: { echo: httpServer(echo) }, probe: true, command })
   const endpoint = gateway.endpoint('/mcp/echo')
   await waitUntilListed(gateway, endpoint, 1)
   await drive(endpoint, echoCall, { calls: 2 * sessions, inFlight: 8 })

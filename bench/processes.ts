@@ -145,6 +145,21 @@ export async function memoryOf ({ child, pid }: Running): Promise<Memory> {
   return { standing, collected: resident(pid), heap: heap / 1_024 }
 }
 
+/**
+ * Resident set size of a process and its descendants, in KiB.
+ * @param except a word of the command line of descendants that do not count
+ */
+export function residentTree (pid: number, except?: string): number {
+  const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+  const own = except !== undefined && commandLine.includes(except) ? 0 : resident(pid)
+  return childrenOf(pid).reduce((sum, child) => sum + residentTree(child, except), own)
+}
+
+function childrenOf (pid: number): number[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').split(' ').filter((child) => child !== '').map(Number))
+}
+
 /** Resident set size in KiB, summed over the pages; that in /proc/<pid>/status lags behind. */
 function resident (pid: number): number {
   return Number(/^Rss: +(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'))?.[1])

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 import { basename } from 'node:path'
+import { writeChart } from './chart.ts'
 import { override } from './gateway.ts'
 import { referenceFile } from './upstreams.ts'
 
@@ -8,8 +9,9 @@ const file = new URL('RESULTS.md', import.meta.url)
 
 const introduction = `# Measured
 
-Written by \`npm run bench\` (\`-- --quick\`, \`-- --only call,list\`; bench/run.ts has the names). Figures are the median of the rounds,
-with (minimum–maximum).
+Written by \`npm run bench\` (\`-- --quick\`, \`-- --only call,list\`; bench/run.ts has the names). BENCH_AGAINST names the \`dist/server.js\`
+of another build, which is measured beside this one in the same run; BENCH_MCP_HUB the folder of the package mcp-hub, to compare the start
+with. Figures are the median of the rounds, with (minimum–maximum).
 Ratios are to the reference, a bare node:http pass-through proxy in front of the same upstream, within the same round, in which all targets
 alternate many times a second; the row of a second reference shows the remaining noise. CPU is that of the measured process with all its
 threads, without client and upstream.
@@ -40,6 +42,7 @@ export function writeResults (title: string, section: string, order: string[]): 
     ...[...order, ...others].filter((heading) => sections.has(heading)).map((heading) => `## ${heading}\n\n${sections.get(heading) ?? ''}\n`)
   ].join('\n')
   writeFileSync(file, text)
+  writeChart(text)
   return text
 }
 

@@ -4,20 +4,37 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ensureBuilt, override } from './gateway.ts'
 import { activities } from './activities.ts'
-import { against, otherBuild } from './against.ts'
-import { call, list, modern, plainCall, token } from './calls.ts'
+import { call, large, list, modern, plainCall, token } from './calls.ts'
+import { commandLine } from './command-line.ts'
 import { compression } from './compression.ts'
 import { idle } from './idle.ts'
+import { installation } from './installation.ts'
 import { Processes } from './processes.ts'
 import { machine, writeResults } from './results.ts'
+import { rest } from './rest.ts'
+import { restart } from './restart.ts'
 import { search } from './search.ts'
 import { start } from './start.ts'
 
 const all = {
-  call, modern, plain: plainCall, list, token, activities, search, compression, idle, start, ...otherBuild === undefined ? {} : { against }
+  call,
+  modern,
+  plain: plainCall,
+  large,
+  list,
+  token,
+  activities,
+  search,
+  compression,
+  idle,
+  start,
+  restart,
+  rest,
+  cli: commandLine,
+  installation
 }
 /** In ms. */
-const timeout = 20 * 60_000
+const timeout = 60 * 60_000
 
 const { values } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, only: { type: 'string', default: Object.keys(all).join(',') } }

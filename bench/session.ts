@@ -154,6 +154,19 @@ export const plainEchoCall: Job = {
   isPlain: true
 }
 
+/** The characters of text in the result of `largeCall`. */
+export const largeSize = 65_536
+
+/** `tools/call` of `echo`, whose result is filled up to 64 KiB. */
+export const largeCall: Job = {
+  request: (id) => `{"jsonrpc":"2.0","id":${id},"method":"tools/call",` +
+    `"params":{"name":"echo","arguments":{"message":"${message(id)}","size":${largeSize}}}}`,
+  isCorrect: (result, id) => {
+    const text = (result as { content?: Array<{ text?: string }> }).content?.[0]?.text
+    return text?.length === largeSize && text.startsWith(message(id))
+  }
+}
+
 const message = (id: number): string => `call ${id} of the bench, a short line of plain text`
 
 /** `tools/list` with `count` tools on one page. */

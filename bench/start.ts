@@ -1,4 +1,4 @@
-import { type Bench, type Measurement, startGateway } from './gateway.ts'
+import { type Bench, builds, type Measurement, startGateway } from './gateway.ts'
 import { startReference, httpServer, startEcho, stdioServer, type Listening, waitUntilListed } from './upstreams.ts'
 import { cell, table } from './statistics.ts'
 
@@ -18,11 +18,17 @@ async function run (bench: Bench): Promise<string> {
   const silence = await startEcho(processes, { silent: true })
   const rounds = bench.quick ? 3 : 5
   const bare: number[] = []
-  const starts = cases.map((one) => ({ ...one, healthy: [] as number[], listed: [] as number[] }))
+  const starts = builds.flatMap(({ name: build, command }) => cases.map(({ name, silent }) => ({
+    name: build === builds[0].name ? name : `${build}: ${name}`,
+    silent,
+    command,
+    healthy: [] as number[],
+    listed: [] as number[]
+  })))
   for (let round = 1; round <= rounds; round++) {
     bare.push(await startBare(bench, echo))
-    for (const { silent, healthy, listed } of starts) {
-      const gateway = await startGateway(bench, { mcpServers: settings(echo, silence, silent) })
+    for (const { silent, command, healthy, listed } of starts) {
+      const gateway = await startGateway(bench, { mcpServers: settings(echo, silence, silent), command })
       healthy.push(gateway.ready)
       listed.push(await waitUntilListed(gateway, gateway.endpoint('/mcp'), upstreams - silent))
       await processes.stop(gateway.running)

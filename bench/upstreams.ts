@@ -13,9 +13,12 @@ export const referenceFile = process.env.REFERENCE ?? file('reference.mjs')
 export interface Listening { port: number, running: Running, ready: number }
 
 /** Starts an echo upstream over HTTP, on any path. A silent one accepts connections and never answers; a modern one speaks 2026-07-28. */
-export async function startEcho (processes: Processes, { tools = 1, silent = false, modern = false } = {}): Promise<Listening> {
+export async function startEcho (
+  processes: Processes,
+  { tools = 1, silent = false, modern = false, port }: { tools?: number, silent?: boolean, modern?: boolean, port?: number } = {}
+): Promise<Listening> {
   const env = { TOOLS: String(tools), SILENT: silent ? '1' : '0', MODERN: modern ? '1' : '0' }
-  return await listen(processes, [process.execPath, file('echo-http.mjs')], env)
+  return await listen(processes, [process.execPath, file('echo-http.mjs')], env, port)
 }
 
 /** Starts the pass-through proxy in front of an upstream. */
@@ -23,8 +26,8 @@ export async function startReference (processes: Processes, upstream: Listening)
   return await listen(processes, [process.execPath, referenceFile], { UPSTREAM: `http://127.0.0.1:${upstream.port}` })
 }
 
-async function listen (processes: Processes, command: string[], env: Record<string, string>): Promise<Listening> {
-  const port = await freePort()
+async function listen (processes: Processes, command: string[], env: Record<string, string>, given?: number): Promise<Listening> {
+  const port = given ?? await freePort()
   const running = processes.start(command, { env: { ...env, PORT: String(port) } })
   const ready = await waitFor(async () => {
     (await Connection.open(port)).close()

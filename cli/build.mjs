@@ -4,6 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { bundling } from './bundling.mjs'
+import { buildConsoleAssets } from './console-assets.mjs'
 import { licencesOf } from './licences.mjs'
 import { late, outside, replaced } from './packages.mjs'
 
@@ -109,6 +110,8 @@ const inputs = [metafile, ...others.map((other) => other.metafile)].flatMap((eac
 writeFileSync(`${root}dist/LICENCES.txt`, licencesOf(inputs, root))
 if (process.env.BUILD_META) writeFileSync(process.env.BUILD_META, JSON.stringify(metafile))
 writeFileSync(`${root}dist/started.json`, `${JSON.stringify(Object.fromEntries(Object.keys(programs).map((name) => [name, startOf(name)])), null, 2)}\n`)
+
+await buildConsoleAssets(root, 'dist/console')
 
 /** What a program loads before it does anything: the bytes of each package, and of our own sources. */
 function startOf (program) {

@@ -1,15 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, resolve, sep } from 'node:path'
-import { messageOf } from '../protocol/errors.ts'
+import { messageOf } from '../db/errors.ts'
 import { orderedEntries } from '../db/order.ts'
 import { isObject } from '../protocol/json.ts'
 import { adopt } from '../schemas/foreign-config.ts'
 import { readForeign, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
+import { toJson } from '../schemas/jsonc.ts'
 import { piped, processIo, type Io } from './io.ts'
 import { exits, CommandError } from './errors.ts'
 import { inTextOrder } from '../db/text-order.ts'
-import { withoutMark } from '../protocol/text.ts'
+import { withoutBom } from '../protocol/text.ts'
 
 /** A server of a client's file, converted to the form that the gateway stores. */
 interface Imported {
@@ -118,8 +119,7 @@ async function parse (path: string, io: Io): Promise<unknown> {
     throw new CommandError(extension === undefined
       ? `${path} is not JSON: ${reason}`
       : `${path}: files in ${/t/i.test(extension[0] ?? '') ? 'TOML' : 'YAML'} are not read. Write its servers into a ` +
-        'JSON file ' +
-        'as {"mcpServers": {"<name>": {"command": …}}}, or add them with tool-hub add')
+        'JSON file as {"mcpServers": {"<name>": {"command": …}}}, or add them with tool-hub add')
   }
 }
 
@@ -196,14 +196,11 @@ function warningsOf (document: unknown, { members }: ForeignDocument, project: s
 const orderedLevels = 4
 
 /**
- * Parses JSON with comments and trailing commas, which become spaces, so that positions in errors stay right.
+ * Parses JSON with comments and trailing commas.
  * `orderedEntries` returns the members of objects in the order of the text, down to the servers.
  * @throws SyntaxError
  */
 export function parseJsonc (text: string): unknown {
-  const blank = (part: string): string => part.replace(/[^\n]/g, ' ')
-  const withoutComments = withoutMark(text)
-    .replace(/"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[^]*?\*\//g, (part) => part.startsWith('"') ? part : blank(part))
-  const json = withoutComments.replace(/"(?:[^"\\\n]|\\.)*"|,(?=\s*[}\]])/g, (part) => part === ',' ? ' ' : part)
+  const json = toJson(withoutBom(text))
   return inTextOrder(json, JSON.parse(json) as unknown, orderedLevels)
 }

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
 import { Value } from '@sinclair/typebox/value'
-import { messageOf } from '../protocol/errors.ts'
-import { isSame, type LocalAccess, readEnvironment, readLocalAccess, storedAt } from '../plugins/base/config/index.ts'
+import { messageOf } from '../db/errors.ts'
+import {
+  isSameStorage, type LocalAccess, readEnvironment, readLocalAccess, storageLocation
+} from '../plugins/base/config/index.ts'
 import { Env } from '../schemas/env.ts'
 import { httpApi, type ManagementApi } from './api.ts'
 import { exits, CommandError } from './errors.ts'
@@ -32,7 +34,8 @@ export async function connect (
   }
   const places = placesOf(env, io.cwd)
   const local = await running(places.dataDir)
-  if (local && isSame(storedAt(places.settings, env.DB_URL), local)) return httpApi(local.url, local.token, true)
+  if (local &&
+    isSameStorage(storageLocation(places.settings, env.DB_URL), local)) return httpApi(local.url, local.token, true)
   if (needsGateway) {
     const other = local ? ` The one at ${local.url} works on ${local.database ?? local.settings}.` : ''
     const place = env.DB_URL === undefined ? places.settings : 'the database of DB_URL'

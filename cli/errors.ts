@@ -1,5 +1,4 @@
-import { errorCode } from '../db/error-code.ts'
-import { messageOf } from '../protocol/errors.ts'
+import { errorCode, messageOf } from '../db/errors.ts'
 
 /** The exit codes of the command line (docs/cli.md). */
 export const exits = { ok: 0, failed: 1, usage: 2, unreachable: 3, forbidden: 4, toolError: 5 } as const
@@ -49,8 +48,7 @@ export function explain (error: unknown, { target, within, advice }: Place): unk
   if (!(error instanceof Error) || code === undefined || !('syscall' in error)) return error
   const path = 'path' in error && typeof error.path === 'string' ? error.path : within
   if (!path.startsWith(within) && !ofWriting.has(code)) {
-    return new Error(`${path} cannot be read (${code}). Let this ` +
-    'user read it.')
+    return new Error(`${path} cannot be read (${code}). Let this user read it.`)
   }
   return new Error(`${target} cannot be written: ${reasons[code] ?? 'the system refuses it'} (${code}). ${advice}`)
 }

@@ -1,11 +1,12 @@
-import { messageOf } from '../protocol/errors.ts'
+import { messageOf } from '../db/errors.ts'
 import type { Document } from '../db/apply.ts'
 import { read } from '../db/document.ts'
 import { readSettings } from '../db/seed.ts'
 import { readEnvironment } from '../plugins/base/config/index.ts'
 import { namesOfNothing } from '../plugins/settings/index.ts'
 import { expandVariables } from '../plugins/upstream/index.ts'
-import { doubtsOf, misspeltIn, type Env } from '../schemas/env.ts'
+import { doubtsOf, misspeltIn } from '../schemas/read-env.ts'
+import type { Env } from '../schemas/env.ts'
 import { placesOf } from './places.ts'
 import type { Environment } from './io.ts'
 import { rehearse } from './rehearsal.ts'
@@ -43,8 +44,7 @@ type Add = (level: Finding['level'], place: string, error: unknown) => void
 /** Reads the settings file and adds its problems. @returns undefined without a usable file */
 async function settingsOf (path: string, env: Env, environment: Environment, add: Add): Promise<Document | undefined> {
   if (env.DB_URL !== undefined) {
-    add('warning', 'database', 'its settings are checked by the gateway when it reads ' +
-    'them; the log tells')
+    add('warning', 'database', 'its settings are checked by the gateway when it reads them; the log tells')
   }
   try {
     const document = await readSettings(path)

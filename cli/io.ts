@@ -6,7 +6,7 @@ import { exits } from './errors.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** An output stream. */
-export interface Writer {
+interface Writer {
   readonly write: (text: string) => unknown
   readonly isTTY?: boolean
   readonly columns?: number

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { messageOf } from '../protocol/errors.ts'
+import { messageOf } from '../db/errors.ts'
 import { buildApp } from '../app.ts'
 import { CatalogueFiles } from '../db/json/catalogues.ts'
 import { LockHeldError } from '../db/file-lock.ts'
@@ -8,7 +8,8 @@ import { openStorage } from '../db/open.ts'
 import type { Storage } from '../db/store.ts'
 import { newLocalToken } from '../plugins/base/config/index.ts'
 import { openVault } from '../plugins/base/secrets/index.ts'
-import { milliseconds, type Env } from '../schemas/env.ts'
+import { milliseconds } from '../schemas/durations.ts'
+import type { Env } from '../schemas/env.ts'
 import { ManagementApi } from './api.ts'
 import type { Places } from './places.ts'
 import { exits, CommandError } from './errors.ts'
@@ -27,8 +28,7 @@ export async function offlineApi (
   if (env.DB_URL === undefined && !existsSync(places.settings)) {
     throw new CommandError(
       `There is no settings file ${places.settings}, and none was made. Name another one with --config ` +
-      '(SETTINGS_PATH); ' +
-      'a first start of the gateway (tool-hub serve) makes it.',
+      '(SETTINGS_PATH); a first start of the gateway (tool-hub serve) makes it.',
       exits.unreachable
     )
   }

@@ -70,10 +70,10 @@ function programOf (run: Run, env: Record<string, string | undefined>): Command 
       if (word !== undefined) {
         throw new CommandError(unknownCommand(word, program.commands.map((command) => command.name())), exits.usage)
       }
-      const problem = port === undefined ? undefined : (await import('../schemas/env.ts')).problemOfOption('PORT', port)
+      const problem =
+        port === undefined ? undefined : (await import('../schemas/read-env.ts')).problemOfOption('PORT', port)
       if (problem !== undefined) {
-        throw new CommandError(`--port cannot be ${JSON.stringify(port)}: ` +
-        `${problem}`, exits.usage)
+        throw new CommandError(`--port cannot be ${JSON.stringify(port)}: ${problem}`, exits.usage)
       }
       if (port !== undefined) env.PORT = port
       if (host !== undefined) env.HOST = host

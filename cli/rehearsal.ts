@@ -5,23 +5,24 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
+import { messageOf } from '../db/errors.ts'
 import { buildApp, type AppOptions } from '../app.ts'
 import type { Document } from '../db/apply.ts'
 import { CatalogueFiles } from '../db/json/catalogues.ts'
 import { FrozenFile } from '../db/json/frozen.ts'
 import { storageOn } from '../db/open.ts'
-import type { SocialLogins } from '../db/ports.ts'
+import type { SocialLogins } from '../db/ports/social-logins.ts'
 import { assertUrl } from '../db/postgres/open.ts'
-import { assertFolder, explainListenError, findChildUser } from '../plugins/base/config/index.ts'
+import { requireWritableFolder, explainListenError, findChildUser } from '../plugins/base/config/index.ts'
 import {
   checkLoginSecret, type KeyRing, openKeyRing, replicasProblem, SealedVault
 } from '../plugins/base/secrets/index.ts'
-import { milliseconds, type Env } from '../schemas/env.ts'
+import { milliseconds } from '../schemas/durations.ts'
+import type { Env } from '../schemas/env.ts'
 import type { Places } from './places.ts'
 import { packageVersion } from '../package.ts'
-import { messageOf } from '../protocol/errors.ts'
 
-export interface Remarks {
+interface Remarks {
   /** Why the gateway would not start. */
   readonly errors: string[]
   /** Warnings that a start would log. */
@@ -51,7 +52,7 @@ export async function rehearse (
   const { DB_URL: dbUrl } = env
   if (dbUrl !== undefined) await attempt(async () => { await assertUrl(dbUrl) })
   await attempt(async () => { await listenBriefly(env) })
-  await attempt(() => { assertFolder(places.dataDir) }, warnings)
+  await attempt(() => { requireWritableFolder(places.dataDir) }, warnings)
   if (env.JWT_SECRET === undefined) await attempt(() => { checkLoginSecret(places.dataDir) })
   const replicas = replicasProblem(env)
   if (replicas !== undefined) warnings.push(replicas)

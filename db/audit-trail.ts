@@ -1,10 +1,10 @@
 import { entities, entityNames, type EntityNoun } from './entities.ts'
 
 const furtherEntities = [
-  'systemConfig', 'oauthClient', 'consent', 'login', 'bundle', 'activities', 'logs', 'backup', 'export'
+  'systemConfig', 'oauthClient', 'consent', 'login', 'bundle', 'activities', 'logs', 'backup', 'export', 'view'
 ] as const
 /** The entities whose changes the audit log records. */
-export type AuditedEntity = EntityNoun | typeof furtherEntities[number]
+type AuditedEntity = EntityNoun | typeof furtherEntities[number]
 export const auditedEntities: readonly AuditedEntity[] = [
   ...entityNames.map((name) => entities[name].noun), ...furtherEntities
 ]

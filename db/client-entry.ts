@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isObject } from '../schemas/unknown-members.ts'
-import type { OAuthClient } from './ports.ts'
+import type { OAuthClient } from './ports/clients.ts'
 
 /** The name of the section of clients. */
 export const clientSection = 'oauthClients'

@@ -11,6 +11,7 @@ import type { Document } from './apply.ts'
 import { entities, entityNames, listNames, type Entity, type ListName } from './entities.ts'
 import { maskIn } from './masks.ts'
 import { orderedEntries } from './order.ts'
+import { recordSections } from './records.ts'
 import { repeatedIn } from './repeated-names.ts'
 import { bounded, warningsOfDocument, warningsOfEntry, warningsOfSystem } from './unknown-members.ts'
 import type { ItemOf, Server, Snapshot, StoredGroup } from './store.ts'
@@ -103,8 +104,7 @@ function listReader (name: ListName): (document: Document, former: Section<unkno
       const key = String(entry?.[keyMember])
       if ('problem' in result) problems.push(`"${name}" entry ${at + 1} is ignored: ${result.problem}`)
       else if (items.has(key)) {
-        problems.push(`"${name}" entry ${at + 1} is ignored: an earlier one has the same ` +
-        `"${keyMember}"`)
+        problems.push(`"${name}" entry ${at + 1} is ignored: an earlier one has the same "${keyMember}"`)
       } else {
         items.set(key, result.item)
         warnings.push(...result.warnings)
@@ -168,8 +168,7 @@ function readServers (document: Document, former: Section<Server> | undefined): 
     const server = readServer(name, config, separator)
     items.set(name, server)
     if (server.problem !== undefined) {
-      problems.push(`server ${JSON.stringify(name)} is not connected: ` +
-      `${server.problem}`)
+      problems.push(`server ${JSON.stringify(name)} is not connected: ${server.problem}`)
     }
     for (const warning of server.warnings ?? []) warnings.push(`server ${JSON.stringify(name)}: ${warning}`)
   }
@@ -182,8 +181,8 @@ function readServers (document: Document, former: Section<Server> | undefined): 
   return section
 }
 
-/** Sections that are lists: those of the settings, and those of the authorization server, which its ports read. */
-const lists = [...listNames, 'oauthClients', 'oauthConsents', 'oauthTokens']
+/** Sections that are lists: those of the settings, and those that ports read. */
+const lists = [...listNames, 'oauthClients', ...recordSections]
 
 /**
  * Refuses an edit that changes the type of a section: it would be ignored as an empty one, and all its entries would be

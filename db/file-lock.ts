@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { errorCode } from './error-code.ts'
+import { errorCode } from './errors.ts'
 
 /**
  * The process that holds a lock. `started` tells it from a later process with the same pid; `id` is unique per lock

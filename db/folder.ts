@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs'
-import { mkdir, stat } from 'node:fs/promises'
+import { mkdir, open, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { errorCode } from './error-code.ts'
+import { errorCode } from './errors.ts'
 
 /** Descriptions of why a folder cannot be made, by the system's code. */
 const reasons: Readonly<Record<string, string>> = {
@@ -94,5 +94,20 @@ function isFolderSync (path: string): boolean {
     return path === dirname(path) || statSync(path).isDirectory()
   } catch {
     return false
+  }
+}
+
+/**
+ * Makes a file, or the names in a folder, durable by fsync. Some file systems do not support that for folders, and do
+ * not need it.
+ */
+export async function syncPath (path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } catch (error) {
+    if (!['EINVAL', 'ENOTSUP', 'EPERM', 'EISDIR'].includes(errorCode(error) ?? '')) throw error
+  } finally {
+    await handle.close()
   }
 }

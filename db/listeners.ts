@@ -1,3 +1,4 @@
+import { messageOf } from './errors.ts'
 import type { Snapshot } from './store.ts'
 
 /** The listeners for snapshots that this process did not commit itself. */
@@ -21,8 +22,7 @@ export class Listeners {
       try {
         listener(snapshot)
       } catch (error) {
-        this.#warn('A change of the settings could not be applied everywhere: ' +
-          `${error instanceof Error ? error.message : String(error)}`)
+        this.#warn(`A change of the settings could not be applied everywhere: ${messageOf(error)}`)
       }
     }
   }

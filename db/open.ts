@@ -4,9 +4,9 @@ import { JsonFileStore } from './json/file.ts'
 import { FileRecords, withoutRecords } from './json/records.ts'
 import type { SectionFile } from './json/section.ts'
 import { MemoryVectors } from './memory/vectors.ts'
-import type { OpenedVectors } from './ports.ts'
+import type { OpenedVectors } from './ports/vectors.ts'
 import { RecordedGrants } from './records/grants.ts'
-import { RecordedConsents, RecordedLoginStates, RecordedUsedStates } from './records/logins.ts'
+import { RecordedConsents, RecordedConsoleSessions, RecordedLoginStates, RecordedUsedStates } from './records/logins.ts'
 import { RecordedTokens } from './records/tokens.ts'
 import { RecordedUpstreamTokens } from './records/upstream-tokens.ts'
 import { seed, type Seed } from './seed.ts'
@@ -86,6 +86,7 @@ function toStorage (
     tokens: new RecordedTokens(records),
     consents: new RecordedConsents(records),
     loginStates: new RecordedLoginStates(records),
+    consoleSessions: new RecordedConsoleSessions(records),
     usedStates: new RecordedUsedStates(records),
     upstreamTokens: new RecordedUpstreamTokens(records)
   }

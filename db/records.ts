@@ -92,5 +92,13 @@ export const collections = {
   upstreamTokens: { name: 'upstreamTokens', isInFile: true, isSealed: true, maxEntries: 100_000, maxInFile: 5_000 },
   /** By login and version. */
   upstreamClaims: { name: 'upstreamClaims', maxEntries: 100_000 },
+  /** By the hash of the cookie; the owner is the user. */
+  consoleSessions: {
+    name: 'consoleSessions', isInFile: true, maxEntries: 100_000, maxInFile: 2_000, maxPerOwner: 50
+  },
   removedLogins: { name: 'removedLogins', maxEntries: 100_000 }
 } as const satisfies Record<string, Collection>
+
+/** The sections of the settings file that hold records. */
+export const recordSections: readonly string[] =
+  Object.values<Collection>(collections).flatMap(({ name, isInFile }) => isInFile ? [name] : [])

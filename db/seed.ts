@@ -4,7 +4,7 @@ import type { Document } from './apply.ts'
 import { isObject } from '../schemas/unknown-members.ts'
 import { read, type Reading } from './document.ts'
 import { entities, entityNames } from './entities.ts'
-import { errorCode } from './error-code.ts'
+import { errorCode, messageOf } from './errors.ts'
 import { readError } from './json/load.ts'
 import { parseSettings } from './json/parse.ts'
 import { orderedEntries, orderedObject } from './order.ts'
@@ -31,7 +31,7 @@ async function readFileOf (path: string): Promise<Reading | undefined> {
   try {
     return read(document, 1)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new Error(`The settings file ${path} cannot be used: ${reason}. It was left as it is: correct it.`)
   }
 }
@@ -71,9 +71,7 @@ export async function seed (path: string): Promise<Seed> {
   if (publicServers.length > 0) {
     messages.push(
       `${publicServers.length} public server${publicServers.length === 1 ? '' : 's'} of the settings file became ` +
-      'private in the ' +
-      'database: ' +
-      `${publicServers.slice(0, 20).join(', ')}${publicServers.length > 20 ? ' …' : ''}. ` +
+      `private in the database: ${publicServers.slice(0, 20).join(', ')}${publicServers.length > 20 ? ' …' : ''}. ` +
       'Set the visibility to "public" again if you want that.'
     )
   }

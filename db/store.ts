@@ -2,9 +2,16 @@ import type { Group, GroupMember, SystemConfig } from '../schemas/settings.ts'
 import type { ServerConfig } from '../schemas/server.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { Entity, EntryOf, MemberOf } from './entities.ts'
-import type {
-  Activities, Clients, Consents, Grants, LoginStates, SocialLogins, Tokens, UpstreamTokens, UsedStates, Vectors
-} from './ports.ts'
+import type { Activities } from './ports/activities.ts'
+import type { Clients } from './ports/clients.ts'
+import type { Consents } from './ports/consents.ts'
+import type { ConsoleSessions } from './ports/console-sessions.ts'
+import type { Grants } from './ports/grants.ts'
+import type { LoginStates, UsedStates } from './ports/login-states.ts'
+import type { SocialLogins } from './ports/social-logins.ts'
+import type { Tokens } from './ports/tokens.ts'
+import type { UpstreamTokens } from './ports/upstream-tokens.ts'
+import type { Vectors } from './ports/vectors.ts'
 import type { Records } from './records.ts'
 
 /**
@@ -194,7 +201,10 @@ export interface Resealing {
   run: (signal: AbortSignal) => Promise<{ readonly anew: number, readonly broken: number }>
 }
 
-/** The ports of a storage adapter. */
+/**
+ * The ports of a storage adapter. Every method throws StorageError when the storage cannot be used now; whether a write
+ * was made is then unknown. Times are in ms since 1970.
+ */
 export interface Adapter {
   store: Store
   records: Records
@@ -220,6 +230,7 @@ export interface Storage extends Omit<Adapter, 'records' | 'counters' | 'vectors
   tokens: Tokens
   consents: Consents
   loginStates: LoginStates
+  consoleSessions: ConsoleSessions
   usedStates: UsedStates
   upstreamTokens: UpstreamTokens
 }

@@ -8,6 +8,7 @@ import { SystemSections } from '../schemas/system.ts'
 import { isComment, isObject, quoteName, unknownMembers, unknownSentence } from '../schemas/unknown-members.ts'
 import type { Document } from './apply.ts'
 import { entities, entityNames, type ListName } from './entities.ts'
+import { recordSections } from './records.ts'
 
 /** Max warnings about one section; beyond: they are counted. */
 const mostWarnings = 20
@@ -19,8 +20,7 @@ const ofMcpHub = (path: string): string => `${quoteName(path)} is MCPHub's: it i
 const ofClients: readonly string[] = ['servers', 'mcp', 'context_servers', 'amp.mcpServers', 'mcp_servers']
 const ofClient = (name: string): string =>
   `${quoteName(name)} is another program's name for servers, and has no effect here: tool-hub import <file> adds ` +
-  'them; in this file they ' +
-  'stand under "mcpServers"'
+  'them; in this file they stand under "mcpServers"'
 
 const { mcpRouter: _, ...sections } = SystemSections.properties
 
@@ -30,7 +30,7 @@ const SystemMembers =
 
 /** The sections of a document. */
 const known: readonly string[] = [
-  'version', ...entityNames, 'systemConfig', 'oauthClients', 'oauthTokens', 'oauthConsents'
+  'version', ...entityNames, 'systemConfig', 'oauthClients', ...recordSections
 ]
 
 const isNothing = (value: unknown): boolean =>

@@ -1,17 +1,17 @@
 import { isObject, smallMemberOf } from './json.ts'
 import { listKinds, type ListKind } from './lists.ts'
 
-// How long a result may be kept, and for whom (MCP 2026-07-28, "Caching").
+// How long a result may be cached, and for whom (MCP 2026-07-28, "Caching").
 
-/** How long a result may be kept, and by whom, as its server says. */
+/** For how long and for whom a result may be cached, as its server states. */
 export interface Caching {
-  /** For how long it is fresh, in ms. 0: it may be read again whenever it is needed. */
+  /** For how long it is fresh, in ms. 0: it is stale at once. */
   readonly ttlMs: number
-  /** It is the same for everybody; false: for one authorization context only. */
+  /** Whether it is the same for everybody; false: it is for one authorization context only. */
   readonly isPublic: boolean
 }
 
-/** @param result JSON text @returns undefined: the server says nothing of it, as those of earlier revisions do */
+/** @param result JSON text @returns undefined when the result does not state it, as before 2026-07-28 */
 export function cachingOf (result: string): Caching | undefined {
   if (!result.includes('"ttlMs"') && !result.includes('"cacheScope"')) return undefined
   const ttlMs = smallMemberOf(result, 'ttlMs')
@@ -26,14 +26,14 @@ export function cachingOf (result: string): Caching | undefined {
   }
 }
 
-/** How what was made of two results may be kept. */
-export const strictestCaching = (a: Caching | undefined, b: Caching | undefined): Caching | undefined =>
+/** The caching of a result that was made from two results. */
+export const combineCaching = (a: Caching | undefined, b: Caching | undefined): Caching | undefined =>
   a && b && { ttlMs: Math.min(a.ttlMs, b.ttlMs), isPublic: a.isPublic && b.isPublic }
 
-/** The caching of a server's lists, and when it was told. */
+/** The caching of a server's lists, and the time at which they were read. */
 export interface Freshness {
   /** In ms since the epoch. */
-  at: number
+  learnedAt: number
   readonly lists: Readonly<Partial<Record<ListKind, Caching>>>
 }
 
@@ -45,11 +45,11 @@ interface FreshnessBounds {
 }
 
 /**
- * When the first of the lists has run out, in ms since the epoch. A list with a time of 0 runs out at once, unless the
- * server tells of its changes; one of which the server says nothing never does.
+ * When the first of the lists becomes stale, in ms since the epoch. A list with a TTL of 0 is stale at once, unless the
+ * server announces its changes; a list without a TTL never becomes stale.
  */
 export function staleAt (
-  { at, lists }: Freshness,
+  { learnedAt, lists }: Freshness,
   capabilities: Readonly<Record<string, unknown>>,
   { least, most }: FreshnessBounds
 ): number {
@@ -57,18 +57,18 @@ export function staleAt (
   for (const [kind, { ttlMs }] of Object.entries(lists) as Array<[ListKind, Caching]>) {
     const own = capabilities[listKinds[kind].capability]
     if (ttlMs === 0 && isObject(own) && own.listChanged === true) continue
-    first = Math.min(first, at + Math.min(Math.max(ttlMs, least), most))
+    first = Math.min(first, learnedAt + Math.min(Math.max(ttlMs, least), most))
   }
   return first
 }
 
-/** How many parts of its time are told apart: a list is written anew for each, and may have megabytes. */
-const parts = 10
+/** Number of steps that a TTL is rounded to: a list is serialized anew for each, and may have megabytes. */
+const ttlSteps = 10
 
-/** How long a list is still fresh, in ms: what is left of its time, rounded down. @param now in ms since the epoch */
-export function leftOf (ttlMs: number, at: number, now: number, { most }: FreshnessBounds): number {
+/** How long a list remains fresh, in ms, rounded down to a step. @param now in ms since the epoch */
+export function remainingFreshness (ttlMs: number, at: number, now: number, { most }: FreshnessBounds): number {
   const whole = Math.min(ttlMs, most)
-  const step = Math.max(1_000, Math.trunc(whole / parts))
+  const step = Math.max(1_000, Math.trunc(whole / ttlSteps))
   const left = at + whole - now
   return left >= whole ? whole : Math.max(0, Math.trunc(left / step) * step)
 }

@@ -2,51 +2,51 @@ import { UpstreamError } from './errors.ts'
 import type { Client, Exchange, Question } from './exchange.ts'
 import type { Response } from './message.ts'
 import type { Peer } from './peer.ts'
-import { outgoingParams, progressTokenOf, restoredProgress } from './progress.ts'
+import { outgoingParams, progressTokenOf, restoreProgressToken } from './progress.ts'
 import type { SendOptions } from './transports/transport.ts'
 
-/** Bounds on the time that a call takes, in ms. */
+/** Limits of the time that a call takes, in ms. */
 export interface Deadlines {
-  /** Max time without a sign of life of the upstream. */
+  /** Max time without an answer of the upstream. */
   timeout: number
-  /** Whether progress counts as a sign of life. */
+  /** Whether progress restarts `timeout`. */
   resetTimeoutOnProgress: boolean
-  /** Max time in all; undefined: unbounded. */
+  /** Max total time; undefined: unlimited. */
   maxTotalTimeout: number | undefined
 }
 
-/** Members of a call's `params` that get another value, as JSON text. */
-export type Changes = Readonly<Record<string, string>>
+/** Members of a call's `params` to replace, as JSON text. */
+export type ParamChanges = Readonly<Record<string, string>>
 
-/** How a revision of MCP makes calls. Left out of the options: as those up to 2025-11-25 do. */
+/** How a revision of MCP makes calls. Default: as revisions up to 2025-11-25 do. */
 export interface CallStyle {
-  /** The text of a request's params. @param id its upstream id, which is also its progress token */
-  params: (exchange: Exchange, changes: Changes, id: number) => string
-  /** The headers that MCP prescribes for it. */
-  headers: (exchange: Exchange, changes: Changes) => SendOptions['protocol']
-  /** A request is cancelled by a notification, not by the end of its stream. */
+  /** Makes the text of a request's params. @param id its upstream id, which is also its progress token */
+  params: (exchange: Exchange, changes: ParamChanges, id: number) => string
+  /** The headers that MCP prescribes for the request. */
+  headers: (exchange: Exchange, changes: ParamChanges) => SendOptions['protocol']
+  /** Whether a notification cancels a request; false: the end of its stream does. */
   readonly notifiesCancel: boolean
-  /** The call's request is sent again, under its present id. */
-  sentAgain: (call: Call, former: number) => void
+  /** Called when the request is sent again, under the call's present id. @param former its id before */
+  onResend: (call: Call, former: number) => void
   /**
    * Called as soon as an answer arrives.
-   * @returns undefined: the call is over with it; else what the request is sent again with, once that is known. Rejects
-   * with RpcError or UpstreamError to end the call with that.
+   * @returns undefined when that answer ends the call; else a promise of the changes with which the request is sent
+   * again. It rejects with RpcError or UpstreamError to end the call
    */
-  next: (call: Call, response: Response) => Promise<Changes> | undefined
+  onResponse: (call: Call, response: Response) => Promise<ParamChanges> | undefined
 }
 
-/** The properties of a call beside those of its exchange. */
+/** The properties of a call that its exchange does not have. */
 export interface CallOptions {
   style?: CallStyle
   /** Makes the params of a call without a style. Default: `outgoingParams`. */
-  paramsOf?: (exchange: Exchange, changes: Changes, token: number) => string
-  /** Members of the exchange's `params` that get another value, as JSON text. */
-  changes: Changes
+  paramsOf?: (exchange: Exchange, changes: ParamChanges, token: number) => string
+  /** Members of the exchange's `params` to replace, as JSON text. */
+  changes: ParamChanges
   deadlines: Deadlines
-  /** Headers of the client, which go with the request and with its cancellation. */
+  /** Headers of the client, sent with the request and its cancellation. */
   headers?: SendOptions['headers']
-  /** Called as soon as the answer arrives; with undefined when none will come. */
+  /** Called as soon as the answer arrives; with undefined when there will be none. */
   over: (call: Call, response: Response | undefined) => void
 }
 
@@ -55,12 +55,12 @@ interface ParkedQuestion {
   readonly resolve: (exchange: Exchange) => void, readonly reject: (error: UpstreamError) => void
 }
 
-const nothing: readonly ParkedQuestion[] = []
+const noQuestions: readonly ParkedQuestion[] = []
 
 /**
- * The work upstream: an upstream id, which is also its progress token, one deadline, and its open questions. It begins
- * under one exchange and may outlive it: `detach` lets that one end, `attach` carries on under another. Only a Call
- * cancels upstream: when the exchange that it is attached to is cancelled, and when its deadline passes.
+ * A request to an upstream: an upstream id, which is also its progress token, one deadline, and its open questions. It
+ * begins under one exchange and may outlive it: `detach` lets that exchange end, `attach` continues under another. Only
+ * a Call cancels the upstream request: when its exchange is cancelled, and when its deadline passes.
  */
 export class Call {
   #id: number
@@ -74,15 +74,15 @@ export class Call {
   readonly #headers: SendOptions['headers']
   readonly #style: CallStyle | undefined
   readonly #paramsOf: NonNullable<CallOptions['paramsOf']>
-  readonly #tellOver: CallOptions['over']
+  readonly #onEnd: CallOptions['over']
   readonly #started = Date.now()
   #exchange: Exchange | undefined
-  /** Questions that came while no exchange was attached. */
+  /** Questions that arrived while no exchange was attached. */
   #parked: ParkedQuestion[] | undefined
   #timer: NodeJS.Timeout | undefined
   #questions = 0
-  #askedSince: number | undefined
-  /** Rejects the answer while no request is open: what it is to be sent again with is not known yet. */
+  #awaitingClientSince: number | undefined
+  /** Rejects the answer while no request is open, because the changes for the next one are not known yet. */
   #giveUp: ((error: UpstreamError) => void) | undefined
   #over = false
 
@@ -93,7 +93,7 @@ export class Call {
     this.#peer = peer
     this.#paramsOf = paramsOf
     this.#style = style
-    this.#tellOver = over
+    this.#onEnd = over
     this.#headers = headers
     this.#deadlines = deadlines
     this.client = exchange.client
@@ -110,16 +110,16 @@ export class Call {
     this.attach(exchange)
   }
 
-  /** Sends the request under the next id. @param former the id that it had before */
-  #send (exchange: Exchange, changes: Changes, former?: number): Promise<Response> {
+  /** Sends the request under the next id. @param former its id before, when it is sent again */
+  #send (exchange: Exchange, changes: ParamChanges, former?: number): Promise<Response> {
     const style = this.#style
     const id = this.#id = this.#peer.nextId
-    if (former !== undefined) style?.sentAgain(this, former)
+    if (former !== undefined) style?.onResend(this, former)
     const params = style === undefined ? this.#paramsOf(exchange, changes, id) : style.params(exchange, changes, id)
     return this.#peer.request(exchange.method, params, {
-      paused: (retry) => { this.#exchange?.pause(retry) },
-      over: (response) => {
-        const next = response && !this.#over ? style?.next(this, response) : undefined
+      onPoll: (retry) => { this.#exchange?.pause(retry) },
+      onSettled: (response) => {
+        const next = response && !this.#over ? style?.onResponse(this, response) : undefined
         if (next !== undefined) return this.#sendAgain(exchange, changes, next)
         this.#end(response)
         return undefined
@@ -127,9 +127,9 @@ export class Call {
     }, this.#headers, exchange.client.owner, style?.headers(exchange, changes))
   }
 
-  /** Sends the request again, once it is known with what. @returns the answer to that */
-  async #sendAgain (exchange: Exchange, changes: Changes, next: Promise<Changes>): Promise<Response> {
-    let more: Changes
+  /** Sends the request again when the changes are known. @returns its answer */
+  async #sendAgain (exchange: Exchange, changes: ParamChanges, next: Promise<ParamChanges>): Promise<Response> {
+    let more: ParamChanges
     try {
       more = await Promise.race([next, new Promise<never>((_resolve, reject) => { this.#giveUp = reject })])
     } catch (error) {
@@ -139,7 +139,7 @@ export class Call {
     this.#giveUp = undefined
     this.#arm()
     return await this.#send(exchange, { ...changes, ...more }, this.#id).catch((error: unknown) => {
-      // An earlier request of the call may have had an effect, so the call must not be repeated.
+      // An earlier request of the call may have had an effect, so the caller must not repeat it.
       throw error instanceof UpstreamError &&
         error.didNotRun
         ? new UpstreamError('broken', error.messageForClients)
@@ -147,20 +147,20 @@ export class Call {
     })
   }
 
-  /** The call is over. @param response undefined: without an answer */
+  /** Ends the call. @param response undefined when there is none */
   #end (response: Response | undefined): void {
     this.#over = true
     clearTimeout(this.#timer)
-    for (const { reject } of this.#unpark()) reject(isOver())
-    this.#tellOver(this, response)
+    for (const { reject } of this.#unpark()) reject(callEndedError())
+    this.#onEnd(this, response)
   }
 
   /** The upstream id of its request, which is also its progress token. */
   get id (): number { return this.#id }
 
-  get over (): boolean { return this.#over }
+  get isOver (): boolean { return this.#over }
 
-  /** The exchange that it is attached to; undefined while it is detached. */
+  /** The exchange that it is attached to; undefined while detached. */
   get exchange (): Exchange | undefined { return this.#exchange }
 
   /** The client's progress token, as JSON text; undefined when the client wants no progress. */
@@ -168,7 +168,7 @@ export class Call {
     return this.#exchange && progressTokenOf(this.#exchange.params, this.#exchange.paramsText)
   }
 
-  /** Carries on under this exchange: it gets notifications and questions, and its cancellation cancels the call. */
+  /** Continues under this exchange: it gets notifications and questions, and its cancellation cancels the call. */
   attach (exchange: Exchange): void {
     this.#exchange = exchange
     exchange.onCancel((reason) => { if (this.#exchange === exchange) this.cancel(new UpstreamError('closed', reason)) })
@@ -176,48 +176,46 @@ export class Call {
   }
 
   /**
-   * Lets its exchange end. The call goes on: notifications are dropped and questions wait until it is attached again.
+   * Lets its exchange end while the call goes on. Until the call is attached again, notifications are dropped and
+   * questions wait.
    */
   detach (): void {
     this.#exchange = undefined
   }
 
-  /** Sends a notification that belongs to this call to the client. */
+  /** Sends a notification of this call to the client. */
   notify (method: string, paramsText: string): void {
     this.#exchange?.notify(method, paramsText)
   }
 
-  /** The upstream reports progress: re-arms the deadline, and passes it on under the client's own token. */
+  /** Handles progress of the upstream: restarts the deadline, and forwards it under the client's own token. */
   progress (paramsText: string): void {
     if (this.#deadlines.resetTimeoutOnProgress && !this.#over) this.#arm()
     const token = this.clientToken
-    if (token !== undefined) this.notify('notifications/progress', restoredProgress(paramsText, token))
+    if (token !== undefined) this.notify('notifications/progress', restoreProgressToken(paramsText, token))
   }
 
   /**
-   * Puts a question to the client. Until it is answered, `timeout` does not run: only `maxTotalTimeout` does.
+   * Sends a question to the client. Until it is answered, only `maxTotalTimeout` runs, not `timeout`.
    * @throws RpcError, UpstreamError
    */
   async ask (question: Question): Promise<Response> {
     this.#questions++
-    this.#askedSince ??= Date.now()
+    this.#awaitingClientSince ??= Date.now()
     this.#arm()
     try {
       const exchange = this.#exchange ?? await this.#attached(question.signal)
       return await exchange.ask(question)
     } finally {
-      if (--this.#questions === 0) this.#askedSince = undefined
+      if (--this.#questions === 0) this.#awaitingClientSince = undefined
       if (!this.#over) this.#arm()
     }
   }
 
-  /**
-   * Since when it has waited for its client's answer to a question, in ms since the epoch; undefined: it does not wait
-   * for one.
-   */
-  get askedSince (): number | undefined { return this.#askedSince }
+  /** Since when it waits for its client's answer to a question, in ms since the epoch; undefined: it does not. */
+  get awaitingClientSince (): number | undefined { return this.#awaitingClientSince }
 
-  /** Ends the call without an answer, and sends the upstream the reason. */
+  /** Ends the call without an answer, and sends the reason to the upstream. */
   cancel (error: UpstreamError): void {
     if (this.#over) return
     this.#over = true
@@ -233,9 +231,9 @@ export class Call {
     this.#peer.abandon(this.#id, error)
   }
 
-  /** The next exchange that it is attached to. Rejects when the question is withdrawn, and when the call ends. */
+  /** Waits for the next exchange that is attached. Rejects when the question is withdrawn or the call ends. */
   async #attached (signal: AbortSignal): Promise<Exchange> {
-    if (this.#over) throw isOver()
+    if (this.#over) throw callEndedError()
     return await new Promise((resolve, reject) => {
       (this.#parked ??= []).push({ resolve, reject })
       signal.addEventListener(
@@ -245,7 +243,7 @@ export class Call {
   }
 
   #unpark (): readonly ParkedQuestion[] {
-    const parked = this.#parked ?? nothing
+    const parked = this.#parked ?? noQuestions
     this.#parked = undefined
     return parked
   }
@@ -264,4 +262,4 @@ export class Call {
   }
 }
 
-const isOver = (): UpstreamError => new UpstreamError('closed', 'the call is over')
+const callEndedError = (): UpstreamError => new UpstreamError('closed', 'the call is over')

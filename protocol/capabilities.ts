@@ -7,35 +7,36 @@ type Capabilities = Record<string, unknown>
 export type ClientCapabilities = Capabilities
 export type ServerCapabilities = Capabilities
 
-/** The client capabilities that let an upstream ask the client something. */
-const askable = ['sampling', 'elicitation', 'roots'] as const
+/** The client capabilities that allow an upstream to send requests to the client. */
+const inputCapabilities = ['sampling', 'elicitation', 'roots'] as const
 
-/** True for a client that declares at least one of them. */
-export const canBeAsked = (client: ClientCapabilities): boolean => askable.some((name) => isObject(client[name]))
+/** Whether a client declares at least one of them. */
+export const acceptsQuestions = (client: ClientCapabilities): boolean =>
+  inputCapabilities.some((name) => isObject(client[name]))
 
-/** The requests that a server may send to a client. */
-export interface AskedFor { readonly method: string, readonly params: Readonly<Record<string, unknown>> }
+/** A request of a server to a client. */
+export interface ServerRequest { readonly method: string, readonly params: Readonly<Record<string, unknown>> }
 
-/** The capability that each known question needs. */
-const needs = new Map<string, typeof askable[number]>([
+/** The capability that each known server request needs. */
+const requiredCapabilities = new Map<string, typeof inputCapabilities[number]>([
   ['sampling/createMessage', 'sampling'],
   ['elicitation/create', 'elicitation'],
   ['roots/list', 'roots']
 ])
 
 /**
- * Checks that a client declares what a question needs, its mode and its parts included. Questions of unknown methods
- * may always be asked.
+ * Checks that a client declares the capability for a server request, including its mode and its parts. Requests with
+ * unknown methods are always allowed.
  * @throws RpcError to answer the server with
  */
-export function requireClientCapability (client: ClientCapabilities, { method, params }: AskedFor): void {
-  const need = needs.get(method)
+export function requireClientCapability (client: ClientCapabilities, { method, params }: ServerRequest): void {
+  const need = requiredCapabilities.get(method)
   if (need === undefined) return
   const own = client[need]
   if (!isObject(own)) throw new RpcError(code.methodNotFound, `The client does not support ${method}`)
   if (need === 'elicitation') {
     const mode = params.mode === 'url' ? 'url' : 'form'
-    // No mode at all stands for forms.
+    // An elicitation capability without modes means forms.
     const can = own[mode] !== undefined || (mode === 'form' && own.url === undefined)
     if (!can) throw new RpcError(code.invalidParams, `The client does not support elicitation of mode ${mode}`)
   }
@@ -44,13 +45,10 @@ export function requireClientCapability (client: ClientCapabilities, { method, p
   }
 }
 
-/** The extension "Tasks" of MCP 2026-07-28, which the gateway does not pass on: it is told to neither side. */
+/** The extension "Tasks" of MCP 2026-07-28. The gateway does not relay it, so neither side is told of it. */
 const tasksExtension = 'io.modelcontextprotocol/tasks'
 
-/**
- * The same capabilities without what the gateway does not pass on. The object stays the same where there is no such
- * thing.
- */
+/** The capabilities without the Tasks extension; the same object when it is not there. */
 function withoutTasksExtension (capabilities: Capabilities): Capabilities {
   const { extensions } = capabilities
   if (!isObject(extensions) || extensions[tasksExtension] === undefined) return capabilities
@@ -59,29 +57,29 @@ function withoutTasksExtension (capabilities: Capabilities): Capabilities {
 }
 
 /**
- * The capabilities that the gateway declares on a link of one client: all that the client declares, except `tasks` (MCP
- * 2025-11-25, of the client): such tasks live no longer than one connection.
+ * The capabilities that the gateway declares on a link of one client: the client's own, except `tasks` (MCP 2025-11-25,
+ * client side), since such tasks live no longer than a connection.
  */
-export function bridged (client: ClientCapabilities): ClientCapabilities {
+export function ownLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const { tasks: _, ...rest } = withoutTasksExtension(client)
   return rest
 }
 
 const maxClassLength = 512
-const classes = new WeakMap<ClientCapabilities, string>()
+const classCache = new WeakMap<ClientCapabilities, string>()
 
 const known: ReadonlyArray<readonly [string, readonly string[]]> = [
   ['sampling', ['context', 'tools']],
   ['elicitation', ['form', 'url']],
   ['roots', ['listChanged']]
 ]
-const apps = 'io.modelcontextprotocol/ui'
+const appsExtension = 'io.modelcontextprotocol/ui'
 
 /**
- * The capabilities that the gateway declares on a link that several clients share: those of the client that upstreams
- * act upon. Others are left out, since they could make every client a class of its own.
+ * The capabilities that the gateway declares on a link shared by several clients: those that upstreams act upon. Others
+ * are left out, since they could put every client into a class of its own.
  */
-export function shareable (client: ClientCapabilities): ClientCapabilities {
+export function sharedLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const result: ClientCapabilities = {}
   for (const [name, members] of known) {
     const own = client[name]
@@ -90,36 +88,33 @@ export function shareable (client: ClientCapabilities): ClientCapabilities {
         Object.fromEntries(members.flatMap((member) => (own[member] === undefined ? [] : [[member, own[member]]])))
     }
   }
-  if (isObject(client.extensions) && client.extensions[apps] !== undefined) {
-    result.extensions = { [apps]: client.extensions[apps] }
+  if (isObject(client.extensions) && client.extensions[appsExtension] !== undefined) {
+    result.extensions = { [appsExtension]: client.extensions[appsExtension] }
   }
   return result
 }
 
 /**
- * The capability class of a client: a text that is equal for clients with equal `shareable` capabilities. The object
- * must not change.
+ * The capability class of a client: a text that is equal for clients with equal `sharedLinkCapabilities`. The object
+ * must not be changed afterwards, since the result is cached.
  */
-export function classOf (client: ClientCapabilities): string {
-  const known = classes.get(client)
+export function capabilityClassOf (client: ClientCapabilities): string {
+  const known = classCache.get(client)
   if (known !== undefined) return known
   const sorted = (value: unknown): unknown => isObject(value)
     ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]))
     : Array.isArray(value) ? value.map(sorted) : value
-  const whole = JSON.stringify(sorted(shareable(client)))
+  const whole = JSON.stringify(sorted(sharedLinkCapabilities(client)))
   // The text is a key in many maps, and a client may declare as much as fits into a request.
   const text = whole.length > maxClassLength ? `{"sha256":"${hash('sha256', whole, 'hex')}"}` : whole
-  classes.set(client, text)
+  classCache.set(client, text)
   return text
 }
 
-/** The class of clients that declare nothing. The gateway's own links are of this class. */
-export const plainClass = '{}'
+/** The class of clients without capabilities. The gateway's own links have this class. */
+export const emptyCapabilityClass = '{}'
 
-/**
- * The JSON types of the members of each server capability in MCP's schema. `*` stands for every member that is not
- * named.
- */
+/** The JSON types of the members of each server capability in MCP's schema. `*`: any other member. */
 const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' | 'object'>>>> = {
   tools: { listChanged: 'boolean' },
   prompts: { listChanged: 'boolean' },
@@ -132,9 +127,9 @@ const serverMembers: Readonly<Record<string, Readonly<Record<string, 'boolean' |
 }
 
 /**
- * An upstream's capabilities without those that are not what MCP says: a client that checks them could not connect to
- * any route that shows the server.
- * @returns `problems`: a sentence for each that is left out
+ * Removes an upstream's capabilities that violate MCP's schema: a client that validates them could not connect to any
+ * route with this server.
+ * @returns `problems`: a sentence for each capability that was removed
  */
 export function validCapabilities (server: ServerCapabilities): {
   capabilities: ServerCapabilities, problems: string[]
@@ -161,15 +156,15 @@ export function validCapabilities (server: ServerCapabilities): {
   return { capabilities, problems }
 }
 
-const lists = ['tools', 'prompts', 'resources'] as const
+const listCapabilities = ['tools', 'prompts', 'resources'] as const
 
 /**
- * An upstream's capabilities as a route declares them. Each list has `listChanged`, since it also changes with the
- * gateway's settings.
+ * An upstream's capabilities as a route declares them. Each list has `listChanged`, since the gateway's settings change
+ * it as well.
  */
 export function routeCapabilities (server: ServerCapabilities): ServerCapabilities {
   const result = { ...withoutTasksExtension(server) }
-  for (const name of lists) {
+  for (const name of listCapabilities) {
     const own = server[name]
     if (isObject(own)) result[name] = { ...own, listChanged: true }
   }
@@ -177,10 +172,10 @@ export function routeCapabilities (server: ServerCapabilities): ServerCapabiliti
 }
 
 /**
- * The capabilities of a route that merges several upstreams: those that any of them has. Capabilities that make sense
- * with a single upstream only (tasks, experimental) are left out.
+ * The capabilities of a route with several upstreams: those that any of them has, except those that make sense with a
+ * single upstream only (tasks, experimental).
  */
-export function union (servers: ServerCapabilities[]): ServerCapabilities {
+export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabilities {
   const result: ServerCapabilities = {}
   for (const server of servers) {
     for (const name of ['tools', 'prompts', 'resources', 'logging', 'completions', 'extensions']) {

@@ -4,32 +4,32 @@ import { RpcError, UpstreamError } from './errors.ts'
 import type { Era } from './era.ts'
 import type { Exchange } from './exchange.ts'
 import { LegacyUpstreamSession } from './legacy/upstream-session.ts'
-import type { Level } from './listener.ts'
+import type { LogLevel } from './listener.ts'
 import type { Response } from './message.ts'
-import { discoverServer, NotModern, type DiscoveredServer } from './modern/discover.ts'
+import { discoverServer, NotModernError, type DiscoveredServer } from './modern/discover.ts'
 import { latestModern } from './modern/envelope.ts'
 import { ModernUpstreamSession, type ModernSessionOptions } from './modern/upstream-session.ts'
 import { Peer, startPeer } from './peer.ts'
 import type { Transport } from './transports/transport.ts'
 import type { ClientIdentity, ServerIdentity, SessionHandlers, UpstreamSession } from './upstream-session.ts'
 
-/** How long the answer to `server/discover` is waited for, in ms: a process may not answer what it does not know. */
+/** Max wait for the answer to `server/discover`, in ms: a process may not answer unknown requests. */
 const probeTime = 1_000
-/** The same for an HTTP server, which answers what it does not know. */
+/** The same for an HTTP server, which does answer unknown requests. */
 const httpProbeTime = 5_000
-/** How long the outcome of an `initialize` is waited for that turned out to be unnecessary, in ms. */
-const regretTime = 2_000
+/** Max wait for the outcome of an `initialize` that turned out to be unnecessary, in ms. */
+const initializeGrace = 2_000
 
-/** The facts that are known of a server before the gateway connects to it. */
-export interface Beginning {
-  /** The era to begin in; undefined: it is to be found out. */
+/** What is known of a server's era before the gateway connects. */
+export interface EraKnowledge {
+  /** The era to begin in; undefined: it is to be discovered. */
   readonly era: Era | undefined
-  /** Called once the era is known. @param isShy the server does not answer the question, or dies of it */
-  readonly found: (era: Era, isShy: boolean) => void
+  /** Called once the era is known. @param ignoresDiscover the server does not answer `server/discover`, or exits */
+  readonly onEra: (era: Era, ignoresDiscover: boolean) => void
 }
 
-/** The connection cannot be used any more, since it began in the wrong era: another one is to begin in this one. */
-export class WrongBeginning extends UpstreamError {
+/** The connection began in the wrong era and is unusable: a new one must begin in `era`. */
+export class WrongEraError extends UpstreamError {
   readonly era: Era
 
   constructor (era: Era, message: string, options: { readonly detail?: string } = {}) {
@@ -38,33 +38,31 @@ export class WrongBeginning extends UpstreamError {
   }
 }
 
-const unknown: ServerIdentity = { version: '', capabilities: {}, serverInfo: '{}', instructions: undefined }
+const unknownIdentity: ServerIdentity = { version: '', capabilities: {}, serverInfo: '{}', instructions: undefined }
 
 type Outcome<Value> = { readonly value: Value } | { readonly error: unknown }
-const settled = async <Value> (promise: Promise<Value>): Promise<Outcome<Value>> =>
+const toOutcome = async <Value> (promise: Promise<Value>): Promise<Outcome<Value>> =>
   await promise.then((value) => ({ value }), (error: unknown) => ({ error }))
 
-async function within<Value> (ms: number, promise: Promise<Value>): Promise<Value | undefined> {
+async function withTimeout<Value> (ms: number, promise: Promise<Value>): Promise<Value | undefined> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => { timer = setTimeout(() => { resolve(undefined) }, ms) })
   return await Promise.race([promise, late]).finally(() => { clearTimeout(timer) })
 }
 
 /**
- * A connection to a server whose era is found out when it opens (MCP 2026-07-28, "Versioning and Compatibility"): the
- * server is asked by `server/discover`, and with `initialize` where it does not know that. Everything else is done by
- * the session of that era.
- *
- * A process may not answer a request that it does not know. So if there is no answer after a second, `initialize` is
- * sent as well, and what is answered first counts: a process that starts slowly loses nothing by that, and one that
- * stays silent a second at most.
+ * A connection that discovers the server's era when it opens (MCP 2026-07-28, "Versioning and Compatibility"): by
+ * `server/discover`, and by `initialize` for a server that does not know that. The session of that era does everything
+ * else.
+ * A process may not answer unknown requests. If there is no answer after a second, `initialize` is sent as well, and
+ * the first answer counts: this costs a slow starter nothing, and a silent process one second at most.
  */
 export class DualEraSession implements UpstreamSession {
   readonly #transport: Transport
   readonly #client: ClientIdentity
   readonly #handlers: SessionHandlers
   readonly #options: ModernSessionOptions
-  readonly #beginning: Beginning
+  readonly #eraKnowledge: EraKnowledge
   readonly #peer: Peer
   #session: LegacyUpstreamSession | ModernUpstreamSession | undefined
   #closed = false
@@ -73,13 +71,13 @@ export class DualEraSession implements UpstreamSession {
     transport: Transport,
     client: ClientIdentity,
     handlers: SessionHandlers,
-    beginning: Beginning,
+    beginning: EraKnowledge,
     options: ModernSessionOptions
   ) {
     this.#transport = transport
     this.#client = client
     this.#handlers = handlers
-    this.#beginning = beginning
+    this.#eraKnowledge = beginning
     this.#options = options
     this.#peer = new Peer(transport, {
       request: (request) => { refuseEcho(this.#peer, request) },
@@ -89,20 +87,20 @@ export class DualEraSession implements UpstreamSession {
     })
   }
 
-  get identity (): ServerIdentity { return this.#session?.identity ?? unknown }
+  get identity (): ServerIdentity { return this.#session?.identity ?? unknownIdentity }
   get openCalls (): readonly Call[] { return this.#session?.openCalls ?? [] }
   get busy (): boolean { return this.#session?.busy === true }
   get closed (): boolean { return this.#session?.closed ?? this.#closed }
 
-  async open (dialled: () => void): Promise<void> {
+  async open (onDialled: () => void): Promise<void> {
     try {
-      await startPeer(this.#peer, dialled, this.#client.initTimeout)
-      if (this.#beginning.era === 'legacy') await this.#beginLegacy()
+      await startPeer(this.#peer, onDialled, this.#client.initTimeout)
+      if (this.#eraKnowledge.era === 'legacy') await this.#beginLegacy()
       else await this.#beginModern()
     } catch (error) {
-      const words = this.#transport.lastWords ?? ''
+      const words = this.#transport.lastLines ?? ''
       await this.close()
-      // A process that waits for something may have printed what for.
+      // A process that waits for something may have printed what it waits for.
       throw error instanceof UpstreamError && error.fault === 'timeout' ? error.withDetail(words) : error
     }
   }
@@ -124,7 +122,7 @@ export class DualEraSession implements UpstreamSession {
     return await this.#opened.unsubscribe(uri, paramsText)
   }
 
-  async setLevel (level: Level): Promise<void> { await this.#opened.setLevel(level) }
+  async setLevel (level: LogLevel): Promise<void> { await this.#opened.setLevel(level) }
   async ping (timeout: number): Promise<void> { await this.#opened.ping(timeout) }
 
   async close (): Promise<void> {
@@ -142,25 +140,25 @@ export class DualEraSession implements UpstreamSession {
     return this.#session
   }
 
-  /** It was a legacy server before. If it refuses to be one now, it may have become a modern one. */
+  /** The server was a legacy one before. If it refuses `initialize` now, it may have become a modern one. */
   async #beginLegacy (): Promise<void> {
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
-    const outcome = await settled(session.handshake())
+    const outcome = await toOutcome(session.handshake())
     if (!('error' in outcome)) {
       this.#useLegacy(session, false)
       return
     }
     if (!isRefusal(outcome.error) || session.closed) throw outcome.error
-    const discovered = await settled(this.#discover())
+    const discovered = await toOutcome(this.#discover())
     if ('error' in discovered) throw outcome.error
     await this.#useModern(discovered.value)
   }
 
   async #beginModern (): Promise<void> {
     const isProcess = this.#transport.hasStreams !== true
-    const discovering = settled(this.#discover())
-    const isKnown = this.#beginning.era === 'modern'
-    const outcome = isKnown ? await discovering : await within(isProcess ? probeTime : httpProbeTime, discovering)
+    const discovering = toOutcome(this.#discover())
+    const isKnown = this.#eraKnowledge.era === 'modern'
+    const outcome = isKnown ? await discovering : await withTimeout(isProcess ? probeTime : httpProbeTime, discovering)
     if (outcome !== undefined) await this.#decide(outcome, isProcess)
     else if (isProcess) await this.#askBoth(discovering)
     else await this.#beginLegacy()
@@ -172,21 +170,21 @@ export class DualEraSession implements UpstreamSession {
       return
     }
     const { error } = outcome
-    if (!(error instanceof NotModern)) throw error
-    // Some end at a request before `initialize`.
-    if (isProcess && this.#closed) throw new WrongBeginning('legacy', error.message)
+    if (!(error instanceof NotModernError)) throw error
+    // Some processes exit at a request before `initialize`.
+    if (isProcess && this.#closed) throw new WrongEraError('legacy', error.message)
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
     await session.handshake()
     this.#useLegacy(session, false)
   }
 
   /**
-   * A process has not answered yet, and may never. It reads one message after the other, so its answers tell what it
-   * is.
+   * The process has not answered `server/discover` yet, and may never do so. It reads its messages in order, so its
+   * answers tell its era.
    */
   async #askBoth (discovering: Promise<Outcome<DiscoveredServer>>): Promise<void> {
     const session = new LegacyUpstreamSession(this.#transport, this.#client, this.#handlers, this.#peer)
-    const beginning = settled(session.handshake())
+    const beginning = toOutcome(session.handshake())
     const first = await Promise.race([discovering, beginning.then((outcome) => ({ beginning: outcome }))])
     if ('beginning' in first && !('error' in first.beginning)) {
       this.#useLegacy(session, true)
@@ -196,18 +194,17 @@ export class DualEraSession implements UpstreamSession {
     if ('error' in discovered) {
       const begun = await beginning
       if (!('error' in begun)) this.#useLegacy(session, false)
-      else if (discovered.error instanceof NotModern && session.closed) {
-        throw new WrongBeginning(
+      else if (discovered.error instanceof NotModernError && session.closed) {
+        throw new WrongEraError(
           'legacy', discovered.error.message
         )
       } else throw begun.error
       return
     }
-    const begun = await within(regretTime, beginning)
-    // It speaks both eras, and has taken the one that it was offered last.
+    const begun = await withTimeout(initializeGrace, beginning)
+    // The server speaks both eras, and has begun in the one that was offered last.
     if (begun && !('error' in begun)) {
-      throw new WrongBeginning('modern', 'the server has begun in an earlier ' +
-      'revision than it can speak')
+      throw new WrongEraError('modern', 'the server has begun in an earlier revision than it can speak')
     }
     await this.#useModern(discovered.value)
   }
@@ -228,19 +225,19 @@ export class DualEraSession implements UpstreamSession {
 
   #useLegacy (session: LegacyUpstreamSession, isShy: boolean): void {
     this.#session = session
-    this.#beginning.found('legacy', isShy)
+    this.#eraKnowledge.onEra('legacy', isShy)
   }
 
   async #useModern (discovered: DiscoveredServer): Promise<void> {
     const session =
       new ModernUpstreamSession(this.#peer, this.#transport, this.#client, this.#handlers, discovered, this.#options)
     this.#session = session
-    this.#beginning.found('modern', false)
+    this.#eraKnowledge.onEra('modern', false)
     await session.open()
   }
 }
 
-/** An answer to `initialize` that a server of another era may give. */
+/** Whether a server of another era may answer `initialize` with this error. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof RpcError ||
   (error instanceof UpstreamError &&

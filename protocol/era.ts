@@ -2,12 +2,12 @@ import { legacyVersions } from './legacy/versions.ts'
 import { isModernVersion, modernVersions } from './modern/envelope.ts'
 
 /**
- * The eras of MCP: `legacy`, up to 2025-11-25, begins with `initialize`; in `modern`, since 2026-07-28, each request
- * stands for itself.
+ * The eras of MCP. `legacy`, up to 2025-11-25, begins with `initialize`; in `modern`, since 2026-07-28, each request is
+ * self-contained.
  */
 export type Era = 'legacy' | 'modern'
 
-/** All revisions that the gateway serves, newest first. */
+/** All revisions that the gateway supports, newest first. */
 export const supportedVersions: readonly string[] = [...modernVersions, ...legacyVersions]
 
 /** @param version an MCP revision */

@@ -1,15 +1,15 @@
-import { oneLine } from './json.ts'
+import { toOneLine } from './json.ts'
 import { TextPieces } from './pieces.ts'
 
 /**
- * One event of a server-sent event stream. `data` is empty for a priming event; `id` and `retry` (ms) only where sent.
+ * One server-sent event. `data` is empty for a priming event; `id` and `retry` (in ms) are set only if they were sent.
  */
 export interface StreamEvent { event: string, data: string, id?: string, retry?: number }
 
 /**
- * Reads a `text/event-stream` (WHATWG HTML, "Server-sent events") as its bytes come in.
- * @param onEvent called for each event; for one without data only if it has an id or a retry
- * @param limit max characters per event; beyond it `push` throws a RangeError
+ * Parses a `text/event-stream` (WHATWG HTML, "Server-sent events") chunk by chunk.
+ * @param onEvent called for each event; for an event without data only if it has an id or a retry
+ * @param limit max characters of an event; beyond it, `push` throws a RangeError
  */
 export class EventStreamParser {
   readonly #decoder = new TextDecoder()
@@ -29,10 +29,10 @@ export class EventStreamParser {
     this.#limit = limit
   }
 
-  /** How many events have carried a message so far. */
+  /** The number of events with a message so far. */
   get messages (): number { return this.#messages }
 
-  /** Size of the event that is being read, in characters. */
+  /** The size of the incomplete event, in characters. */
   get pending (): number { return this.#begun.length + this.#dataSize }
 
   push (chunk: Uint8Array): void {
@@ -81,12 +81,11 @@ export class EventStreamParser {
   }
 }
 
-/** The text of one event that carries a JSON text. */
+/** The text of an event that carries a JSON text. */
 export const eventText = (data: string, id?: string): string =>
-  `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${oneLine(data)}\n\n`
+  `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${toOneLine(data)}\n\n`
 
 /**
- * The text of a priming event (SEP-1699): an id to resume from, the time to wait before resuming (`retry`, in ms), and
- * no data.
+ * The text of a priming event (SEP-1699): an id to resume from, the wait before resuming (`retry`, in ms), and no data.
  */
-export const primingText = (id: string, retry: number): string => `id: ${id}\nretry: ${retry}\ndata: \n\n`
+export const primingEventText = (id: string, retry: number): string => `id: ${id}\nretry: ${retry}\ndata: \n\n`

@@ -3,88 +3,84 @@ import { code, RpcError } from './errors.ts'
 import type { Listener } from './listener.ts'
 import type { Response } from './message.ts'
 
-/** HTTP headers by their names in lower case. */
-export type Headers = Readonly<Record<string, string | string[] | undefined>>
+/** HTTP headers by name in lower case. */
+export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * One request of one client, with the means to communicate with the client while it runs. It is the same for all eras
- * of MCP. The answer is not sent through it: the gateway returns or throws it.
+ * One request of one client, and the means to communicate with that client while it runs; the same for all eras of MCP.
+ * The answer does not go through it: the gateway returns or throws it.
  */
 export interface Exchange<View = unknown> {
-  /** The principal, the servers that it asks for, and the way in which they are shown. */
+  /** The principal, the scope it asks for, and the presentation of the servers in it. */
   readonly view: View
   readonly method: string
-  /** `params` parsed, for reading. */
+  /** `params`, parsed, for reading. */
   readonly params: Record<string, unknown>
   /** `params` as received, for relaying. */
   readonly paramsText: string
   /**
-   * The request's HTTP headers without the one that authenticated the caller. Read them only where needed: they may be
-   * copied.
+   * The HTTP headers of the request, without the one that authenticated the caller. Read them only when needed: the
+   * getter may copy them.
    */
-  readonly headers: Headers
-  /** Its `Mcp-Param-*` headers (MCP 2026-07-28), which go on to servers that read any; undefined: it has none. */
+  readonly headers: RequestHeaders
+  /** Its `Mcp-Param-*` headers (MCP 2026-07-28), which are forwarded to servers that read any; undefined: none. */
   readonly paramHeaders?: Readonly<Record<string, string>> | undefined
   /** The client behind the request. */
   readonly client: Client
-  /** The address that the request came from; undefined: it did not come over HTTP. */
+  /** The address that the request came from; undefined when it did not come over HTTP. */
   readonly address: string | undefined
   /**
-   * The exchange may end with `input_required` and be taken up again by another one (MCP 2026-07-28, "Multi Round-Trip
-   * Requests").
+   * Whether the exchange may end with `input_required` and be continued by another one (MCP 2026-07-28, "Multi
+   * Round-Trip Requests").
    */
   readonly canSuspend: boolean
-  /**
-   * The reason why the client does not wait for the answer any more: it cancelled, or disconnected for good. Undefined:
-   * it waits.
-   */
+  /** Why the client no longer waits for the answer: it cancelled, or disconnected for good. Undefined: it waits. */
   readonly cancelled: string | undefined
   /**
-   * Calls `run` when the client cancels or disconnects for good; at once if it has. It is no AbortSignal, since one per
+   * Calls `run` when the client cancels or disconnects for good; at once if it has. Not an AbortSignal, since one per
    * call costs more than the transport of the call.
    */
   onCancel: (run: (reason: string) => void) => void
-  /** Sends a notification that belongs to this request. */
+  /** Sends a notification of this request. */
   notify: (method: string, paramsText: string) => void
   /**
-   * Puts a question to the client on this request's own stream. The answer is relayed as received.
-   * @throws RpcError when it left
+   * Sends a question to the client on this request's own stream. The answer is relayed as received.
+   * @throws RpcError when the client has disconnected
    */
   ask: (question: Question) => Promise<Response>
   /**
-   * Looks at the text of a result before it is answered. Left out: every result is the last one.
-   * @returns true where it ends the request but not the call: it asks the client, which sends the request again with
-   * its answers
-   * @throws RpcError where it asks what the client cannot be asked
+   * Examines the text of a result before it is sent. Absent: every result is final.
+   * @returns true when the result ends the request but not the call: it asks the client for input, and the client sends
+   * the request again with its answers
+   * @throws RpcError when the client lacks the capability for that input
    */
-  suspends?: (resultText: string) => boolean
+  suspendsOn?: (resultText: string) => boolean
   /**
-   * The upstream closed this call's stream and is to be polled: closes the client's stream likewise, if it can poll.
+   * The upstream closed this call's stream and expects polling: closes the client's stream as well, if the client can
+   * poll.
    * @param retry in ms
    */
   pause: (retry: number) => void
 }
 
-/** A request of an upstream, on its way to a client. */
+/** A request of an upstream to a client. */
 export interface Question {
   readonly method: string
   readonly params: Record<string, unknown>
   readonly paramsText: string
   /** Aborted when the upstream withdraws the question. */
   readonly signal: AbortSignal
-  /**
-   * Only timing relates it to the request on whose stream it is sent, so it may still be answered after that request.
-   */
+  /** Whether it may be answered after the request on whose stream it is sent: only timing relates the two. */
   readonly outlivesRequest: boolean
   /**
-   * Passes the client's progress on this question to the upstream.
+   * Forwards the client's progress on this question to the upstream.
    * @param paramsText params of `notifications/progress`
    */
   progress: (paramsText: string) => void
 }
 
 /**
- * The client behind an exchange: its identity, its capabilities, and the ids that separate its links to upstreams from
+ * The client behind an exchange: its identity, its capabilities, and the ids that separate its upstream links from
  * those of others.
  */
 export interface Client {
@@ -92,35 +88,35 @@ export interface Client {
   readonly id: string
   /** Separates links under `isolation: user`. */
   readonly user: string
-  /** Identifies the principal, which may have several clients. Undefined: `id` identifies it. */
+  /** Identifies the principal, which may have several clients. Default: `id`. */
   readonly principal?: string
-  /** The owner to whom the connections that it needs are counted. Undefined: `id`. */
+  /** The owner that its connections count for. Default: `id`. */
   readonly owner?: string
-  /** True: its links are not shared, whatever the server's isolation. */
-  readonly ownLinks?: boolean
-  /** The client whose links it uses where links are not shared. It outlives this one. Undefined: itself. */
-  readonly linksOf?: Client
+  /** Whether its links are never shared, whatever the server's isolation. */
+  readonly hasOwnLinks?: boolean
+  /** The longer-lived client whose unshared links it uses. Default: itself. */
+  readonly linkOwner?: Client
   readonly capabilities: ClientCapabilities
-  /** Receives notifications that belong to no request of the client; undefined: it cannot be notified. */
+  /** Receives notifications that belong to no request; undefined: the client cannot receive any. */
   readonly listener: Listener | undefined
   /** The headers of a request in flight with this method, as `Exchange.headers`. */
-  headersOf?: (method: string) => Headers | undefined
+  headersOf?: (method: string) => RequestHeaders | undefined
   /**
-   * Puts a question that belongs to no request, on a stream that the client holds open.
-   * @throws RpcError when there is none
+   * Sends a question that belongs to no request, on a stream that the client holds open.
+   * @throws RpcError when there is no such stream
    */
   ask: (question: Question) => Promise<Response>
 }
 
-/** One object, since the class of capabilities is remembered by it. */
+/** A single object, since `capabilityClassOf` caches by object. */
 const noCapabilities: ClientCapabilities = {}
 
-/** A client without capabilities that can be neither asked nor notified: a plain HTTP caller, or the gateway itself. */
+/** A client without capabilities, questions and notifications: a plain HTTP caller, or the gateway itself. */
 export class PlainClient implements Client {
   readonly id: string
   readonly user: string
   readonly principal: string | undefined
-  readonly ownLinks: boolean
+  readonly hasOwnLinks: boolean
   readonly owner: string
   readonly capabilities = noCapabilities
   readonly listener = undefined
@@ -129,7 +125,7 @@ export class PlainClient implements Client {
     this.id = id
     this.user = user
     this.principal = principal
-    this.ownLinks = ownLinks
+    this.hasOwnLinks = ownLinks
     this.owner = owner
   }
 
@@ -138,15 +134,15 @@ export class PlainClient implements Client {
   }
 }
 
-/** The gateway itself, as a client that declares no capabilities. */
-export const plainClient: Client = new PlainClient('gateway', 'gateway')
+/** The gateway itself, as a client without capabilities. */
+export const gatewayClient: Client = new PlainClient('gateway', 'gateway')
 
-/** A copy of headers without those of the given names. @param names in lower case */
-export function withoutHeaders (headers: Headers, names: readonly string[]): Headers {
+/** A copy of headers without the given names. @param names in lower case */
+export function withoutHeaders (headers: RequestHeaders, names: readonly string[]): RequestHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)))
 }
 
-/** The members of a derived request that replace those of the original one. */
+/** The members of a derived request that replace those of the original. */
 interface Derivation<View> {
   readonly view: View
   readonly params: Record<string, unknown>
@@ -155,8 +151,8 @@ interface Derivation<View> {
 }
 
 /**
- * Another request in place of one that a client sent. It is the same client's, is answered, cancelled, notified of and
- * asked about in the same way, under the client's progress token, and ends with it.
+ * A request that replaces one of a client. It has the same client, progress token, notifications, questions and
+ * cancellation, and ends with the original.
  */
 export class DerivedExchange<View> implements Exchange<View> {
   readonly view: View
@@ -172,7 +168,7 @@ export class DerivedExchange<View> implements Exchange<View> {
   }
 
   get method (): string { return this.#from.method }
-  get headers (): Headers { return this.#from.headers }
+  get headers (): RequestHeaders { return this.#from.headers }
   get paramHeaders (): Exchange['paramHeaders'] { return this.#from.paramHeaders }
   get client (): Client { return this.#from.client }
   get address (): string | undefined { return this.#from.address }
@@ -181,6 +177,6 @@ export class DerivedExchange<View> implements Exchange<View> {
   onCancel (run: (reason: string) => void): void { this.#from.onCancel(run) }
   notify (method: string, paramsText: string): void { this.#from.notify(method, paramsText) }
   async ask (question: Question): Promise<Response> { return await this.#from.ask(question) }
-  suspends (resultText: string): boolean { return this.#from.suspends?.(resultText) === true }
+  suspendsOn (resultText: string): boolean { return this.#from.suspendsOn?.(resultText) === true }
   pause (retry: number): void { this.#from.pause(retry) }
 }

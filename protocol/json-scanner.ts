@@ -1,32 +1,32 @@
-// Checks JSON text without making values of it. `JSON.parse` may take fifty times the memory of a text, and seconds for
-// 16 MiB of empty arrays; this takes one pass and no memory but for the members that are asked for.
-import { decodedKey, skipSpace, type Member } from './json.ts'
+// Validates JSON text without creating values. `JSON.parse` may take fifty times the memory of a text, and seconds for
+// 16 MiB of empty arrays; this takes one pass, and memory only for the members that are asked for.
+import { decodeKey, skipSpace, type Member } from './json.ts'
 
 /** Thrown for JSON that is nested too deeply. */
-export class TooDeep extends Error {}
+export class JsonTooDeep extends Error {}
 
-/** The result of checking a JSON text. */
+/** What a scan of a JSON text finds. */
 interface Scan {
   readonly kind: 'object' | 'array' | 'other'
-  /** Of an object, the members whose keys are wanted; of an array, its first elements, with empty keys. */
+  /** Of an object, the wanted members; of an array, its first elements, with empty keys. */
   readonly members: readonly Member[]
-  /** The number of members, or elements, of the outermost object or array. */
+  /** The number of members or elements of the outermost object or array. */
   readonly size: number
   /** Whether there is a `null` or an empty array. */
   readonly hasGaps: boolean
-  /** All values, all arrays and objects, and all members of objects, in number. */
+  /** The number of all values, of all arrays and objects, and of all members of objects. */
   readonly values: number
   readonly containers: number
   readonly memberCount: number
-  /** The size of the mostMembers object or array. */
-  readonly mostMembers: number
+  /** The number of members of the object that has most of them. */
+  readonly largestObject: number
 }
 
 interface ScanOptions {
   readonly maxDepth: number
-  /** The keys of the outermost object whose members are listed. Default: none. */
+  /** Selects the members of the outermost object to list. Default: none. */
   readonly isWanted?: (key: string) => boolean
-  /** Max elements of the outermost array that are listed. Default: 0. */
+  /** Max elements of the outermost array to list. Default: 0. */
   readonly maxElements?: number
 }
 
@@ -45,17 +45,17 @@ const isHex = (code: number): boolean =>
   (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66)
 
 /**
- * Checks a JSON text (RFC 8259) as `JSON.parse` does.
- * @throws SyntaxError, TooDeep
+ * Validates a JSON text (RFC 8259) as `JSON.parse` does.
+ * @throws SyntaxError, JsonTooDeep
  */
 export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }: ScanOptions): Scan {
-  // For each level that is open: whether it is an object, and the size of the one around it.
+  // For each open level: whether it is an object, and the size of the enclosing level.
   const isObject = new Uint8Array(maxDepth + 1)
   const sizes = new Uint32Array(maxDepth + 1)
   const members: Member[] = []
   let depth = 0
   let size = 0
-  let outermost = 0
+  let outermostSize = 0
   let mostMembers = 0
   let values = 0
   let containers = 0
@@ -63,7 +63,7 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
   let hasGaps = false
   let at = skipSpace(text, 0)
   const kind = kindOf(text.charCodeAt(at))
-  // The member, or element, of the outermost object or array that is being read.
+  // The member or element of the outermost object or array that is being read.
   let keyStart = at
   let keyEnd = at
   let start = at
@@ -89,7 +89,7 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
     if (code === QUOTE) at = endOfString(text, at + 1)
     else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       const end = code + 2
-      if (++depth > maxDepth) throw new TooDeep()
+      if (++depth > maxDepth) throw new JsonTooDeep()
       isObject[depth] = code === OPEN_BRACE ? 1 : 0
       containers++
       code = text.charCodeAt(++at)
@@ -106,13 +106,13 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
       if (code === 0x6e) hasGaps = true
       at = endOfScalar(text, at, code)
     }
-    // Behind a value, and all objects and arrays that end with it.
+    // After a value, and after each object or array that ends with it.
     for (;;) {
       if (depth === 1) {
         if (isObject[1] === 0) {
           if (members.length < maxElements) members.push({ key: '', keyStart: start, start, end: at })
         } else if (isWanted) {
-          const key = decodedKey(text.slice(keyStart + 1, keyEnd - 1))
+          const key = decodeKey(text.slice(keyStart + 1, keyEnd - 1))
           if (isWanted(key)) members.push({ key, keyStart, start, end: at })
         }
       }
@@ -120,7 +120,9 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
       if (code <= SPACE) code = text.charCodeAt(at = skipSpace(text, at))
       if (depth === 0) {
         if (at < text.length) fail(at)
-        return { kind, members, size: outermost, hasGaps, values, containers, memberCount, mostMembers }
+        return {
+          kind, members, size: outermostSize, hasGaps, values, containers, memberCount, largestObject: mostMembers
+        }
       }
       at++
       if (code === COMMA) {
@@ -131,7 +133,7 @@ export function scanJson (text: string, { maxDepth, isWanted, maxElements = 0 }:
       }
       if (code !== (isObject[depth] === 1 ? CLOSE_BRACE : CLOSE_BRACKET)) fail(at - 1)
       if (code === CLOSE_BRACE && size > mostMembers) mostMembers = size
-      if (depth === 1) outermost = size
+      if (depth === 1) outermostSize = size
       size = sizes[depth--] ?? 0
     }
   }
@@ -142,7 +144,7 @@ function kindOf (code: number): Scan['kind'] {
   return code === OPEN_BRACKET ? 'array' : 'other'
 }
 
-/** @param at the index behind the opening quote @returns the index behind the closing one */
+/** @param at the index after the opening quote @returns the index after the closing quote */
 function endOfString (text: string, at: number): number {
   const { length } = text
   for (; at < length; at++) {
@@ -154,7 +156,7 @@ function endOfString (text: string, at: number): number {
   return fail(at)
 }
 
-/** @param at the index behind the backslash @returns that of the last character */
+/** @param at the index after the backslash @returns the index of the last character of the escape */
 function endOfEscape (text: string, at: number): number {
   const code = text.charCodeAt(at)
   if (code !== 0x75) return escapes.has(code) ? at : fail(at)
@@ -162,10 +164,10 @@ function endOfEscape (text: string, at: number): number {
   return at + 4
 }
 
-/** The index behind a number or a literal. */
+/** The index after a number or a literal. */
 function endOfScalar (text: string, at: number, first: number): number {
   if (first >= 0x30 && first <= 0x39) {
-    // Most of many numbers have a single digit.
+    // A fast path: most numbers in long arrays have a single digit.
     const next = text.charCodeAt(at + 1)
     if (next === COMMA || next === CLOSE_BRACKET || next === CLOSE_BRACE) return at + 1
   }
@@ -181,7 +183,7 @@ function endOfScalar (text: string, at: number, first: number): number {
   return endOfDigits(text, sign === 0x2b || sign === 0x2d ? at + 2 : at + 1)
 }
 
-/** The index behind one digit or more. */
+/** The index after one or more digits. */
 function endOfDigits (text: string, start: number): number {
   let at = start
   for (let code = text.charCodeAt(at); code >= 0x30 && code <= 0x39; code = text.charCodeAt(at)) at++

@@ -1,9 +1,9 @@
 // JSON kept as text. A relay must not parse and serialize what it does not change, since that loses digits
-// (12345678901234567890, 1e400) and repeated members. So values are located in the text and replaced in place. All
-// functions expect text that `JSON.parse` has accepted; for other text their result is unspecified, but they return.
+// (12345678901234567890, 1e400) and duplicate members. So values are located in the text and replaced in place. All
+// functions expect text that `JSON.parse` accepts; for other text the result is unspecified, but they return.
 
 /**
- * One member of an object's text: the decoded key, where the key begins, and the range of the value: `text.slice(start,
+ * One member in an object's text: the decoded key, the index of the key, and the range of the value, `text.slice(start,
  * end)`.
  */
 export interface Member {
@@ -20,13 +20,13 @@ const BRACE = 0x7b
 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
-/** The index of the next character that is no white space. */
+/** The index of the next character that is not whitespace. */
 export function skipSpace (text: string, at: number): number {
   while (at < text.length && isSpace(text.charCodeAt(at))) at++
   return at
 }
 
-/** The index behind the closing quote of the string that begins at `at`. */
+/** The index after the closing quote of the string that begins at `at`. */
 export function skipString (text: string, at: number): number {
   for (let from = at + 1; ;) {
     const quote = text.indexOf('"', from)
@@ -38,7 +38,7 @@ export function skipString (text: string, at: number): number {
   }
 }
 
-/** The index behind the value that begins at `at`. */
+/** The index after the value that begins at `at`. */
 export function skipValue (text: string, at: number): number {
   const first = text.charCodeAt(at)
   if (first === QUOTE) return skipString(text, at)
@@ -61,8 +61,8 @@ export function skipValue (text: string, at: number): number {
   return at
 }
 
-/** A key with its escapes resolved. */
-export function decodedKey (name: string): string {
+/** Decodes the escapes of a key. */
+export function decodeKey (name: string): string {
   if (!name.includes('\\')) return name
   try {
     return JSON.parse(`"${name}"`) as string
@@ -83,7 +83,7 @@ export function membersOf (text: string): Member[] {
     const name = text.slice(keyStart + 1, at - 1)
     const start = skipSpace(text, skipSpace(text, at) + 1)
     const end = skipValue(text, start)
-    members.push({ key: decodedKey(name), keyStart, start, end })
+    members.push({ key: decodeKey(name), keyStart, start, end })
     at = skipSpace(text, end)
     if (text.charCodeAt(at) !== COMMA) break
     at = skipSpace(text, at + 1)
@@ -91,7 +91,7 @@ export function membersOf (text: string): Member[] {
   return members
 }
 
-/** How many members an object has, repeated ones included; 0 when the text is not an object. */
+/** The number of an object's members, duplicates included; 0 when the text is not an object. */
 export function countMembers (text: string): number {
   let count = 0
   let at = skipSpace(text, 0)
@@ -106,28 +106,27 @@ export function countMembers (text: string): number {
   return count
 }
 
-/** The object's text with each member once: of a repeated key, the last one, as with `JSON.parse`. */
-export function withoutRepeats (text: string): string {
+/** The object's text with each key once: of duplicates the last one, as with `JSON.parse`. */
+export function withoutDuplicateMembers (text: string): string {
   const members = new Map(membersOf(text).map(({ key, keyStart, end }) => [key, text.slice(keyStart, end)]))
   return `{${[...members.values()].join()}}`
 }
 
-/** The text of one member's value; of a repeated key, the last one, as with `JSON.parse`. */
+/** The text of one member's value; of duplicates the last one, as with `JSON.parse`. */
 export function memberOf (text: string, key: string): string | undefined {
   const member = membersOf(text).findLast((each) => each.key === key)
   return member && text.slice(member.start, member.end)
 }
 
 /**
- * One member's value, where its text has at most 16 KiB: what is looked up in a stranger's result, however large that
- * is.
+ * Parses one member's value if its text has at most 16 KiB, which bounds look-ups in an upstream's result of any size.
  */
 export function smallMemberOf (text: string, key: string): unknown {
   const member = memberOf(text, key)
   return member !== undefined && member.length <= 16 * 1024 ? JSON.parse(member) : undefined
 }
 
-/** The texts of an array's elements, in order, up to a number of them; empty when the text is not an array. */
+/** The texts of an array's first elements, at most `max`; empty when the text is not an array. */
 export function elementsOf (text: string, max = Infinity): string[] {
   const elements: string[] = []
   if (max === 0) return elements
@@ -135,7 +134,7 @@ export function elementsOf (text: string, max = Infinity): string[] {
   return elements
 }
 
-/** The texts of an array's elements, each when it is wanted: an array may have megabytes. */
+/** The texts of an array's elements, lazily: an array may have megabytes. */
 export function * eachElement (text: string): Generator<string> {
   let at = skipSpace(text, 0)
   if (text.charCodeAt(at) !== 0x5b) return
@@ -150,9 +149,9 @@ export function * eachElement (text: string): Generator<string> {
 }
 
 /**
- * The object's text with some members replaced (by JSON text) or removed (undefined); every other member keeps its
- * bytes. A changed key that occurs more than once is kept once, since parsers differ in which of the two they read.
- * @param defaults members that are added where the object has none of that name, as JSON text
+ * The object's text with some members replaced (JSON text) or removed (undefined); every other member keeps its bytes.
+ * A changed key that is duplicated is kept once, since parsers differ in which one they read.
+ * @param defaults members to add when the object lacks them, as JSON text
  */
 export function withMembers (
   text: string,
@@ -164,7 +163,7 @@ export function withMembers (
   return `{${members}}`
 }
 
-/** The members of `withMembers`, one by one: those that keep their bytes are no copies. */
+/** The members of `withMembers`, one by one; unchanged members are not copied. */
 export function * changedMembers (
   text: string,
   changes: Readonly<Record<string, string | undefined>>,
@@ -186,23 +185,22 @@ export function * changedMembers (
   for (const key of missing) yield `${JSON.stringify(key)}:${defaults[key]}`
 }
 
-/** The object's text with one more member, which it does not have yet, at its end. @param value as JSON text */
-export function withLast (text: string, key: string, value: string): string {
+/** Appends a member that the object does not have yet. @param value as JSON text */
+export function appendMember (text: string, key: string, value: string): string {
   const members = text.slice(0, text.lastIndexOf('}'))
   return `${members}${isBlank(members, members.indexOf('{') + 1) ? '' : ','}${JSON.stringify(key)}:${value}}`
 }
 
 const isBlank = (text: string, from: number): boolean => skipSpace(text, from) === text.length
 
-/** True when objects and arrays are nested deeper than `limit`. */
+/** Whether objects and arrays are nested deeper than `limit`. */
 export function isDeeperThan (text: string, limit: number): boolean {
-  // Each level takes two characters, and one of them opens it.
+  // Each level takes two characters, one of which opens it.
   return text.length > 2 * limit && opensMoreThan(text, limit) && depthOf(text) > limit
 }
 
 /**
- * True when the text has more than `limit` opening brackets, those within strings included: fast, and few texts have so
- * many.
+ * Whether the text has more than `limit` opening brackets, those in strings included: a fast check that few texts pass.
  */
 function opensMoreThan (text: string, limit: number): boolean {
   let left = limit
@@ -226,16 +224,16 @@ function depthOf (text: string): number {
 }
 
 /** The same JSON on one line: line breaks occur between tokens only, where a space is equivalent. */
-export const oneLine = (text: string): string =>
+export const toOneLine = (text: string): string =>
   text.includes('\n') || text.includes('\r') ? text.replace(/[\r\n]/g, ' ') : text
 
-/** True for a JSON object: neither null nor an array. */
+/** Whether a value is a JSON object: neither null nor an array. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * An object without members that are `null` or `""`, as many programs write what they have not. For documents of OAuth
- * (metadata, registrations, answers of a token endpoint), where neither is a value.
+ * An object without members that are `null` or `""`, which many programs write for absent values. For OAuth documents
+ * (metadata, registrations, token responses), where neither is a value.
  */
-export const withoutAbsent = (document: object): Record<string, unknown> =>
+export const withoutEmptyMembers = (document: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null && value !== ''))

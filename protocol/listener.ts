@@ -1,19 +1,19 @@
 import { smallMemberOf } from './json.ts'
 
-/** The log levels of MCP (RFC 5424), from the least to the most severe. */
-export const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
-export type Level = typeof levels[number]
+/** The log levels of MCP (RFC 5424), least severe first. */
+export const logLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
+export type LogLevel = typeof logLevels[number]
 
-export const isLevel = (value: unknown): value is Level => levels.some((level) => level === value)
+export const isLogLevel = (value: unknown): value is LogLevel => logLevels.some((level) => level === value)
 
-/** True when a message of this level passes a filter for `wanted` and above. Unknown levels pass. */
-export const reaches = (level: unknown, wanted: Level): boolean =>
-  !isLevel(level) || levels.indexOf(level) >= levels.indexOf(wanted)
+/** Whether a message of this level passes a filter for `wanted` and above. Unknown levels pass. */
+export const meetsLogLevel = (level: unknown, wanted: LogLevel): boolean =>
+  !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(wanted)
 
-/** The lower of two levels; undefined: no level is set. */
-export const lower = (a: Level | undefined, b: Level | undefined): Level | undefined => {
+/** The less severe of two levels; undefined when neither is set. */
+export const lowerLogLevel = (a: LogLevel | undefined, b: LogLevel | undefined): LogLevel | undefined => {
   if (a === undefined || b === undefined) return a ?? b
-  return levels.indexOf(a) < levels.indexOf(b) ? a : b
+  return logLevels.indexOf(a) < logLevels.indexOf(b) ? a : b
 }
 
 /**
@@ -23,16 +23,16 @@ export const lower = (a: Level | undefined, b: Level | undefined): Level | undef
 export interface Listener<View = unknown> {
   readonly view: View
   /**
-   * The lowest log level that it receives. Undefined: all that the upstream sends (MCP: the server decides while no
+   * The least severe level that it receives. Undefined: all that the upstream sends (MCP lets the server decide until a
    * level is set).
    */
-  level: Level | undefined
-  /** Sends one notification to the client; a log message below `level` is dropped. */
+  level: LogLevel | undefined
+  /** Sends a notification to the client; a log message below `level` is dropped. */
   deliver: (method: string, paramsText?: string) => void
 }
 
-/** True unless the notification is a log message below the level. @param paramsText params of the notification */
-export function wants (level: Level | undefined, method: string, paramsText: string | undefined): boolean {
+/** Whether a notification is no log message below the level. @param paramsText params of the notification */
+export function passesLogLevel (level: LogLevel | undefined, method: string, paramsText: string | undefined): boolean {
   if (level === undefined || method !== 'notifications/message' || paramsText === undefined) return true
-  return reaches(smallMemberOf(paramsText, 'level'), level)
+  return meetsLogLevel(smallMemberOf(paramsText, 'level'), level)
 }

@@ -12,19 +12,19 @@ export const listKinds = {
   resourceTemplates: { method: 'resources/templates/list', capability: 'resources', key: 'uriTemplate' }
 } as const
 export type ListKind = keyof typeof listKinds
-export const kinds = Object.keys(listKinds) as ListKind[]
+export const allListKinds = Object.keys(listKinds) as ListKind[]
 
-/** One tool, prompt, resource or resource template: its identifying member, and its JSON text as it was listed. */
+/** A tool, prompt, resource or resource template: its identifying member, and its JSON text as listed. */
 export interface Item { readonly key: string, readonly text: string }
 
-/** Everything that one provider lists to one capability class of clients. Immutable; replaced as a whole. */
+/** All that one provider lists to one capability class of clients. Immutable; replaced as a whole. */
 export interface Catalogue {
   /** Unique within this process. */
   readonly id: number
   readonly capabilityClass: string
-  /** The MCP revision of the connection that it was read on. */
+  /** The MCP revision of the connection that it was read from. */
   readonly version: string
-  /** `serverInfo`, as JSON text. It may lack what MCP requires of one. */
+  /** `serverInfo`, as JSON text. It may lack required members. */
   readonly serverInfo: string
   readonly instructions: string | undefined
   readonly capabilities: ServerCapabilities
@@ -33,28 +33,28 @@ export interface Catalogue {
   readonly extras: Readonly<Record<ListKind, string>>
 }
 
-/** The items that a provider lists or has listed, to any class of clients, and since when. */
+/** The items that a provider lists or has listed, to any class of clients, and when each was first listed. */
 export interface ListingHistory {
   /** Whether its lists have ever been read. */
   readonly isKnown: boolean
   /**
-   * When an item was listed first: the time of the reading, in ms since the epoch, and whether that was the provider's
-   * first one, which may come late because the provider does. Undefined: it has never listed the item.
+   * When an item was first listed: the time of that reading, in ms since the epoch, and whether it was the provider's
+   * first reading, which may be late when the provider starts late. Undefined: the item was never listed.
    */
-  first: (kind: ListKind, key: string) => { readonly reading: number, readonly isInitial: boolean } | undefined
+  firstListing: (kind: ListKind, key: string) => { readonly reading: number, readonly isInitial: boolean } | undefined
   /** The keys of all items that it lists or has listed. */
   keys: (kind: ListKind) => Iterable<string>
 }
 
-/** True for a `serverInfo` that has what MCP requires (`Implementation`). @param text as JSON */
+/** Whether `serverInfo` has the required members of MCP's `Implementation`. @param text as JSON */
 export const isServerInfo = (text: string): boolean =>
   typeof smallMemberOf(text, 'name') === 'string' && typeof smallMemberOf(text, 'version') === 'string'
 
 let lastId = 0
 export const nextCatalogueId = (): number => ++lastId
 
-/** True when the two are equal to all clients. */
-export function sameCatalogue (a: Catalogue, b: Catalogue): boolean {
+/** Whether two catalogues are equal for every client. */
+export function isSameCatalogue (a: Catalogue, b: Catalogue): boolean {
   const sameList = (kind: ListKind): boolean =>
     a.extras[kind] === b.extras[kind] &&
     a.lists[kind].length === b.lists[kind].length &&
@@ -63,15 +63,15 @@ export function sameCatalogue (a: Catalogue, b: Catalogue): boolean {
     a.serverInfo === b.serverInfo &&
     a.instructions === b.instructions &&
     JSON.stringify(a.capabilities) === JSON.stringify(b.capabilities) &&
-    kinds.every(sameList)
+    allListKinds.every(sameList)
   )
 }
 
-/** An item as a value, with whatever members MCP or an extension gives it. */
+/** An item as a value, with any members of MCP or an extension. */
 type ItemValue = Readonly<Record<string, unknown>>
 
-/** The identity and the items of a provider of the program's own, as values. */
-interface OwnLists {
+/** The identity and items of a provider that is part of the program, as values. */
+interface StaticLists {
   readonly name: string
   readonly version: string
   readonly instructions?: string
@@ -82,9 +82,10 @@ interface OwnLists {
 }
 
 /**
- * A catalogue of values, for providers that are not servers. It announces the capabilities of the lists that are given.
+ * Makes a catalogue from values, for providers that are not servers. It announces the capabilities of the lists that
+ * are given.
  */
-export function makeCatalogue ({ name, version, instructions, ...given }: OwnLists): Catalogue {
+export function makeCatalogue ({ name, version, instructions, ...given }: StaticLists): Catalogue {
   const capabilities: Record<string, unknown> = {}
   const itemsOf = (kind: ListKind): Item[] => {
     const values = given[kind]

@@ -1,48 +1,47 @@
-// Members that other parsers confuse with those that the gateway checks or replaces: Go and .NET ignore case in names,
-// C ends them at a NUL. A server must read exactly the values that were checked here, so these members are not passed
-// on.
+// Removes members that other parsers confuse with those that the gateway checks or replaces: Go and .NET ignore case in
+// names, C ends them at a NUL. A server must read exactly the values that were checked here.
 import { code, RpcError } from './errors.ts'
 import { isObject, memberOf, membersOf, withMembers } from './json.ts'
 import { metaKeys } from './modern/envelope.ts'
 import { truncate } from './text.ts'
 
-/** Names within this length, without invisible characters, are folded whole, of longer ones the beginning. */
-const maxName = 256
-/** Max length of a name that is passed on, in characters: no name is longer, unless somebody pads it. */
-const longestName = 8 * 1024
+/** Max length of names that are folded whole; of longer names only the beginning is folded. In characters. */
+const maxFoldedLength = 256
+/** Max length of a name that is forwarded, in characters: longer names occur only when padded. */
+const maxNameLength = 8 * 1024
 
 const isAscii = /^[ -~]*$/
 const ignorable = /\p{Default_Ignorable_Code_Point}/gu
 
-/** Between the words of a name: some parsers read `task_id` as `taskId`. The `_` of `_meta` is none of these. */
+/** Separators within a name: some parsers read `task_id` as `taskId`. The leading `_` of `_meta` is none. */
 const separators = /(?<=[^_])_+(?=[^_])/g
 
 /**
- * A name as the most lenient parser compares it: up to a NUL, without invisible characters, without `_` between words,
- * and without differences of case and of compatibility characters (Unicode NFKC_Casefold; beside that the two Turkish
- * letters that Java takes for an `i`).
+ * Folds a name as the most lenient parser compares it: up to a NUL, without invisible characters, without `_` between
+ * words, and without differences of case or compatibility (Unicode NFKC_Casefold, and the two Turkish letters that Java
+ * reads as `i`).
  */
-function folded (name: string): string {
-  if (name.length <= maxName && isAscii.test(name)) return name.toLowerCase().replace(separators, '')
+function foldName (name: string): string {
+  if (name.length <= maxFoldedLength && isAscii.test(name)) return name.toLowerCase().replace(separators, '')
   const end = name.indexOf('\0')
-  const visible = name.slice(0, end === -1 ? longestName : Math.min(end, longestName)).replace(ignorable, '')
-  const text = visible.slice(0, maxName).normalize('NFKC').replace(ignorable, '')
+  const visible = name.slice(0, end === -1 ? maxNameLength : Math.min(end, maxNameLength)).replace(ignorable, '')
+  const text = visible.slice(0, maxFoldedLength).normalize('NFKC').replace(ignorable, '')
   return text.replace(/[\u0130\u0131]/g, 'i').toUpperCase().toLowerCase().replace(separators, '')
 }
 
-/** A set of names that have lookalikes. */
-export class MemberNames {
+/** A set of names, and a test for their lookalikes. */
+export class GuardedNames {
   readonly #names: ReadonlySet<string>
   readonly #folded: ReadonlySet<string>
 
   constructor (names: readonly string[]) {
     this.#names = new Set(names)
-    this.#folded = new Set(names.map(folded))
+    this.#folded = new Set(names.map(foldName))
   }
 
-  /** Whether a lenient parser may confuse this name, which is none of the set, with one of it. */
+  /** Whether a lenient parser may confuse this name, which is not in the set, with one in the set. */
   isLookalike (name: string): boolean {
-    return !this.#names.has(name) && (name.length > longestName || this.#folded.has(folded(name)))
+    return !this.#names.has(name) && (name.length > maxNameLength || this.#folded.has(foldName(name)))
   }
 
   /** The text of an object without lookalikes; all other members keep their bytes. */
@@ -66,39 +65,41 @@ export class MemberNames {
   }
 }
 
-/** The members of params that the gateway checks or replaces, beside `_meta`, by method. */
-const ofRounds = ['inputResponses', 'requestState']
-const ofTasks = new MemberNames(['_meta', 'taskId'])
-const byMethod: ReadonlyMap<string, MemberNames> = new Map(Object.entries({
-  'tools/call': ['name', 'arguments', 'task', ...ofRounds],
-  'prompts/get': ['name', 'arguments', ...ofRounds],
-  'resources/read': ['uri', ...ofRounds],
+/** The members of params that the gateway checks or replaces, in addition to `_meta`, by method. */
+const roundMembers = ['inputResponses', 'requestState']
+const taskMembers = new GuardedNames(['_meta', 'taskId'])
+const byMethod: ReadonlyMap<string, GuardedNames> = new Map(Object.entries({
+  'tools/call': ['name', 'arguments', 'task', ...roundMembers],
+  'prompts/get': ['name', 'arguments', ...roundMembers],
+  'resources/read': ['uri', ...roundMembers],
   'resources/subscribe': ['uri'],
   'resources/unsubscribe': ['uri'],
   'completion/complete': ['ref'],
   'notifications/progress': ['progressToken']
-}).map(([method, names]) => [method, new MemberNames(['_meta', ...names])]))
-const ofAll = new MemberNames(['_meta'])
+}).map(([method, names]) => [method, new GuardedNames(['_meta', ...names])]))
+const defaultMembers = new GuardedNames(['_meta'])
 
 /** Members of `_meta` that each hop writes itself. */
-const ofMeta = new MemberNames(['progressToken', ...Object.values(metaKeys)])
-const ofRef = new MemberNames(['type', 'name', 'uri'])
-const within: ReadonlyArray<readonly [name: string, names: MemberNames]> = [['_meta', ofMeta], ['ref', ofRef]]
+const metaMembers = new GuardedNames(['progressToken', ...Object.values(metaKeys)])
+const refMembers = new GuardedNames(['type', 'name', 'uri'])
+const guardedObjects: ReadonlyArray<readonly [name: string, names: GuardedNames]> = [
+  ['_meta', metaMembers], ['ref', refMembers]
+]
 
-/** The names of a message's params that have lookalikes. */
-export const checkedNames = (method: string): MemberNames =>
-  byMethod.get(method) ?? (method.startsWith('tasks/') ? ofTasks : ofAll)
+/** The names in a message's params that are guarded against lookalikes. */
+export const guardedNames = (method: string): GuardedNames =>
+  byMethod.get(method) ?? (method.startsWith('tasks/') ? taskMembers : defaultMembers)
 
 /**
- * Removes the lookalikes from params, and from their text.
- * @param isOutermost whether params themselves have any: they are removed from the text then
- * @returns the text, with all other members as they were
+ * Removes lookalikes from params and from their text.
+ * @param isOutermost whether the params object itself has lookalikes in the text
+ * @returns the text; all other members keep their bytes
  */
 export function withoutLookalikes (
   method: string, params: Record<string, unknown>, paramsText: string, isOutermost: boolean
 ): string {
-  let text = isOutermost ? checkedNames(method).strip(paramsText) : paramsText
-  for (const [name, names] of within) {
+  let text = isOutermost ? guardedNames(method).strip(paramsText) : paramsText
+  for (const [name, names] of guardedObjects) {
     const member = params[name]
     if (isObject(member) && names.remove(member)) {
       text = withMembers(text, { [name]: names.strip(memberOf(text, name) ?? '{}') })
@@ -120,28 +121,27 @@ const methods: ReadonlySet<string> = new Set([
   'notifications/resources/updated', 'notifications/roots/list_changed', 'notifications/elicitation/complete',
   'notifications/tasks/status', 'notifications/subscriptions/acknowledged'
 ])
-const foldedMethods: ReadonlyMap<string, string> = new Map([...methods].map((method) => [folded(method), method]))
-/** Prefixes by which methods are told apart, whatever follows. */
+const foldedMethods: ReadonlyMap<string, string> = new Map([...methods].map((method) => [foldName(method), method]))
+/** Prefixes that select the handling of a method, whatever follows them. */
 const prefixes = ['tasks/', 'notifications/']
 
 /**
- * The method that a server may take this one for, though it is another: the gateway would pass it on without the checks
- * of that method.
- * @returns undefined for a method of MCP, and for one of an extension
+ * The MCP method that a lenient server may read an unknown method as: relaying it would bypass that method's checks.
+ * @returns undefined for a method of MCP or of an extension
  */
 export function lookalikeMethod (method: string): string | undefined {
   if (methods.has(method)) return undefined
-  const visible = method.slice(0, longestName).replace(/\0.*/s, '').replace(/[\s\p{Cc}]+/gu, '')
-  const plain = folded(visible).replace(/\/{2,}/g, '/').replace(/^\/|\/$/g, '')
+  const visible = method.slice(0, maxNameLength).replace(/\0.*/s, '').replace(/[\s\p{Cc}]+/gu, '')
+  const plain = foldName(visible).replace(/\/{2,}/g, '/').replace(/^\/|\/$/g, '')
   const known = foldedMethods.get(plain)
   if (known !== undefined) return known
   const prefix = prefixes.find((each) => plain.startsWith(each))
   return prefix === undefined || method.startsWith(prefix) ? undefined : plain
 }
 
-/** The error of a request whose method is not known, with the method that was probably meant. */
+/** The error for an unknown method, with a suggestion. */
 export const unknownMethod = (method: string): RpcError => {
   const meant = lookalikeMethod(method)
   const hint = meant === undefined ? '' : `. Did you mean ${meant}?`
-  return new RpcError(code.methodNotFound, `Method not found: ${truncate(method, maxName)}${hint}`)
+  return new RpcError(code.methodNotFound, `Method not found: ${truncate(method, maxFoldedLength)}${hint}`)
 }

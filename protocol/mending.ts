@@ -1,49 +1,12 @@
-// Runtimes that have no value for "absent" write `null` for it, and PHP writes `[]` for an object without members. MCP
-// and JSON Schema allow neither in most places, and clients that check refuse a whole list, result or connection for
-// one. So they do for a value of another type, and for a member that has to be there and is not.
-import { decodedKey, membersOf, skipSpace, skipString, skipValue } from './json.ts'
+// Repairs messages of servers. Runtimes without a value for "absent" write `null` for it, and PHP writes `[]` for an
+// empty object. MCP and JSON Schema allow neither in most places, and strict clients refuse a whole list, result or
+// connection because of one; likewise for values of a wrong type and missing required members.
+import { decodeKey, membersOf, skipSpace, skipString, skipValue } from './json.ts'
 import { truncate } from './text.ts'
+import type { Shape, JsonType } from './shapes/shape.ts'
+import { RemovedRun } from './shapes/removed-run.ts'
 
-/**
- * The form of one place in a message, as far as it decides how `null` and `[]` are read there. Without a shape, both
- * stay.
- */
-export interface Shape {
-  /** An object belongs here and no list: `[]` is an object without members. */
-  readonly isObject?: boolean
-  /** The known members of an object. */
-  readonly members?: Readonly<Record<string, Shape>>
-  /** Every other member of an object: its author chooses their names. */
-  readonly each?: Shape
-  /** Every element of a list. */
-  readonly element?: Shape
-  /**
-   * The type of the value: what is of another one is read as `coerce` says, and by default as `null` is. Default: types
-   * do not count.
-   */
-  readonly type?: JsonType
-  /** The values that count, as JSON texts; others are read as one of another type. */
-  readonly values?: readonly string[]
-  /** What a value of another type stands for, as JSON text. @returns undefined: it is read as absent */
-  readonly coerce?: (text: string) => string | undefined
-  /** The members that an object gets where it lacks them, each with its `fallback`. */
-  readonly required?: readonly string[]
-  /** The JSON text that replaces `null` where a value is required. Default: the member or element is removed. */
-  readonly fallback?: string | ((textOf: (key: string) => string | undefined) => string)
-  /**
-   * Decides whether `fallback` applies.
-   * @param textOf the text of a member beside this one; undefined: it is not there, or null
-   */
-  readonly isNeeded?: (textOf: (key: string) => string | undefined) => boolean
-  /** The key of a required member: where it is null, the whole object counts as null. */
-  readonly needs?: string
-  /** Selects another shape by the text. */
-  readonly of?: (text: string) => Shape
-}
-
-type JsonType = 'string' | 'number' | 'boolean' | 'object' | 'list'
-
-/** The type of the value that begins here; undefined: null. */
+/** The type of the value that begins at `at`; undefined: null. */
 function typeAt (text: string, at: number): JsonType | undefined {
   switch (text[at]) {
     case '{': return 'object'
@@ -56,46 +19,45 @@ function typeAt (text: string, at: number): JsonType | undefined {
 }
 
 /**
- * The list that PHP writes as an object, once a list has lost its first element: `{"1": …, "2": …}`. Undefined: it is
- * none.
+ * Converts the object that PHP writes for a list without its first element (`{"1": …, "2": …}`) to a list; undefined
+ * for any other text.
  */
-export function listOf (text: string): string | undefined {
+export function parseIndexedList (text: string): string | undefined {
   const members = membersOf(text)
   if (members.length === 0 || !members.every(({ key }) => /^\d{1,9}$/.test(key))) return undefined
   return `[${members.map(({ start, end }) => text.slice(start, end)).join()}]`
 }
 
-/** `null`, or an empty list. It may stand within a string. */
-const gap = /null|\[\s*\]/
+/** `null`, or an empty list; may match within a string. */
+const gapPattern = /null|\[\s*\]/
 
-/** A fast check: false means that a text has nothing to mend. */
-export const mayHaveGaps = (text: string): boolean => gap.test(text)
+/** A fast check: false means that a text has nothing to repair. */
+export const mayNeedMending = (text: string): boolean => gapPattern.test(text)
 
-interface Mended {
-  /** The same text, where nothing is mended. */
+interface MendResult {
+  /** The same text if nothing was repaired. */
   readonly text: string
-  /** Where something is mended, as paths: `annotations.title`, `icons[0].sizes`; the first ones. */
+  /** The first repaired places, as paths: `annotations.title`, `icons[0].sizes`. */
   readonly places: readonly string[]
 }
 
 /**
- * A text whose known members have neither `null` nor `[]` for what is absent. Everything else keeps its bytes.
- * @param isChecked types count as well, and members that have to be there: the text is read whether or not it has
- * `null` or `[]`
+ * Removes or replaces `null` and `[]` that stand for absent values in known members. Everything else keeps its bytes.
+ * @param isChecked also checks types and required members: the text is read even without `null` and `[]`
  */
-export function mend (text: string, shape: Shape, isChecked = false): Mended {
-  return isChecked || mayHaveGaps(text) ? new Mender(text).mended(shape) : { text, places: [] }
+export function mend (text: string, shape: Shape, isChecked = false): MendResult {
+  return isChecked || mayNeedMending(text) ? new Mender(text).mended(shape) : { text, places: [] }
 }
 
-/** A clause that names the mended places. @param places as `Mended` has them */
-export function mendedAt (places: readonly string[]): string {
+/** Describes the repaired places in a clause. @param places as in `MendResult` */
+export function describeMended (places: readonly string[]): string {
   const where = places.map((place) => place === '' ? 'the whole' : JSON.stringify(place)).join(', ')
   return `null, [] for an object, or a value of another type is read as absent (${where})`
 }
 
-interface Edit { readonly start: number, readonly end: number, readonly text: string }
+interface TextEdit { readonly start: number, readonly end: number, readonly text: string }
 /** A member of an object that was read. */
-interface Part {
+interface MemberPart {
   readonly key: string
   readonly keyStart: number
   readonly start: number
@@ -104,9 +66,9 @@ interface Part {
   readonly isAbsent: boolean
 }
 
-/** Max values of one text that are looked at; the rest of the text stays as it is. */
+/** Max values of one text that are examined; the rest of the text stays as it is. */
 const maxValues = 20_000
-/** Max paths that are told. */
+/** Max paths that are reported. */
 const maxPlaces = 3
 /** Max characters of a path. */
 const maxPath = 100
@@ -120,24 +82,25 @@ const QUOTE = 0x22
 
 type TextOf = (key: string) => string | undefined
 const hasFallback = (shape: Shape | undefined, textOf: TextOf): shape is Shape =>
-  shape?.fallback !== undefined && shape.isNeeded?.(textOf) !== false
+  shape?.fallback !== undefined && shape.isNeeded?.((key) => parsed(textOf(key))) !== false
+const parsed = (text: string | undefined): unknown => text === undefined ? undefined : JSON.parse(text)
 const fallbackOf = ({ fallback = 'null' }: Shape, textOf: TextOf = () => undefined): string =>
   typeof fallback === 'string' ? fallback : fallback(textOf)
 
-/** Reads one text, once from its beginning to its end, and notes what changes. */
+/** Reads a text once from start to end, and collects edits. */
 class Mender {
   readonly #text: string
-  readonly #edits: Edit[] = []
+  readonly #edits: TextEdit[] = []
   readonly #places: string[] = []
   /** The path to the current value: names of members, and indexes of elements. */
   readonly #path: Array<string | number> = []
-  /** The index behind the value that was read last. */
+  /** The index after the value that was read last. */
   #at = 0
   #left = maxValues
 
   constructor (text: string) { this.#text = text }
 
-  mended (shape: Shape): Mended {
+  mended (shape: Shape): MendResult {
     const start = skipSpace(this.#text, 0)
     if (!this.#value(start, shape)) {
       if (shape.fallback === undefined) return { text: this.#text, places: [] }
@@ -145,7 +108,7 @@ class Mender {
     }
     let text = ''
     let from = 0
-    // What is inserted stands before what is replaced there.
+    // At the same position, insertions come before replacements.
     for (const edit of this.#edits.sort((a, b) => a.start - b.start || a.end - b.end)) {
       text += this.#text.slice(from, edit.start) + edit.text
       from = edit.end
@@ -153,10 +116,10 @@ class Mender {
     return { text: from === 0 ? this.#text : text + this.#text.slice(from), places: this.#places }
   }
 
-  /** Whether reading stopped at `maxValues`: the ends of the current values are not known. */
+  /** Whether reading stopped at `maxValues`: the ends of the enclosing values are then unknown. */
   get #isCut (): boolean { return this.#left <= 0 }
 
-  /** Reads the value at a place. @returns false: it is null where null is none */
+  /** Reads the value at a position. @returns false when it is null (or read as null) where that is not allowed */
   #value (start: number, shape: Shape | undefined): boolean {
     const text = this.#text
     if (!shape) {
@@ -187,7 +150,9 @@ class Mender {
     return false
   }
 
-  /** Null, and an empty list for an object, are of every type here: they are read otherwise. */
+  /**
+   * Whether a value has the expected type. Null, and an empty list for an object, pass: they are handled separately.
+   */
   #isOfType (start: number, { type, values, isObject }: Shape): boolean {
     if (type === undefined && values === undefined) return true
     const text = this.#text
@@ -208,13 +173,13 @@ class Mender {
 
   #object (start: number, shape: Shape): boolean {
     const text = this.#text
-    const parts: Part[] = []
+    const parts: MemberPart[] = []
     const [edits, places] = [this.#edits.length, this.#places.length]
     let at = skipSpace(text, start + 1)
     while (text.charCodeAt(at) === QUOTE) {
       const keyStart = at
       at = skipString(text, at)
-      const key = decodedKey(text.slice(keyStart + 1, at - 1))
+      const key = decodeKey(text.slice(keyStart + 1, at - 1))
       const own = shape.members && Object.hasOwn(shape.members, key) ? shape.members[key] : shape.each
       const valueStart = skipSpace(text, skipSpace(text, at) + 1)
       this.#path.push(key)
@@ -239,8 +204,8 @@ class Mender {
     return true
   }
 
-  /** Adds the members that an object has to have, and does not. */
-  #addTo (start: number, { required, members }: Shape, parts: readonly Part[]): void {
+  /** Adds the required members that an object lacks. */
+  #addTo (start: number, { required, members }: Shape, parts: readonly MemberPart[]): void {
     if (required === undefined || this.#isCut) return
     const textOf = this.#textOf(parts)
     const stays = parts.some(({ key, isAbsent, shape }, at) =>
@@ -256,24 +221,21 @@ class Mender {
     if (added.length > 0) this.#edit(start + 1, start + 1, `${added.join()}${stays ? ',' : ''}`)
   }
 
-  /** The text of a member; undefined: it is not there, or absent. */
-  readonly #textOf = (parts: readonly Part[]) => (key: string): string | undefined => {
+  /** The text of a member; undefined: it is missing or null. */
+  readonly #textOf = (parts: readonly MemberPart[]) => (key: string): string | undefined => {
     const part = parts.findLast((each) => each.key === key)
     return part && !part.isAbsent ? this.#text.slice(part.start, part.end) : undefined
   }
 
-  /**
-   * Takes out the members of an object that are absent, each with one of the commas beside it, or writes what they
-   * stand for.
-   */
-  #removeFrom (parts: readonly Part[]): void {
+  /** Removes the null members of an object, each with one adjacent comma, or writes their fallbacks. */
+  #removeFrom (parts: readonly MemberPart[]): void {
     const counts = new Map<string, number>()
     for (const { key } of parts) counts.set(key, (counts.get(key) ?? 0) + 1)
     const textOf = this.#textOf(parts)
-    const run = new Run()
+    const run = new RemovedRun()
     for (const part of parts) {
       const { key, keyStart, start, end, shape } = part
-      // Of a repeated member parsers read one or the other: it stays, to be refused.
+      // Parsers differ in which of two duplicate members they read: both stay, so that the message is refused.
       let isRemoved = part.isAbsent && counts.get(key) === 1
       if (isRemoved && hasFallback(shape, textOf)) {
         this.#edit(start, end, fallbackOf(shape, textOf))
@@ -286,7 +248,7 @@ class Mender {
 
   #list (start: number, shape: Shape): void {
     const text = this.#text
-    const run = new Run()
+    const run = new RemovedRun()
     let at = skipSpace(text, start + 1)
     for (let index = 0; at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET; index++) {
       this.#path.push(index)
@@ -313,32 +275,5 @@ class Mender {
     const path = this.#path.reduce<string>((way, step) =>
       typeof step === 'number' ? `${way}[${step}]` : way === '' ? step : `${way}.${step}`, '')
     this.#places.push(truncate(path, maxPath))
-  }
-}
-
-/** Finds the ranges to remove from an object or a list, as its parts are read one by one. */
-class Run {
-  /** Where the current run of removed parts begins; undefined: there is none. */
-  #start: number | undefined
-  #end = 0
-  /** The index behind the last part that stays. */
-  #kept: number | undefined
-
-  next (
-    start: number, end: number, isRemoved: boolean, edit: (start: number, end: number, text: string) => void
-  ): void {
-    if (isRemoved) {
-      this.#start ??= start
-      this.#end = end
-      return
-    }
-    if (this.#start !== undefined) edit(this.#start, start, '')
-    this.#start = undefined
-    this.#kept = end
-  }
-
-  /** @param isCut parts may follow that were not read: the last run stays */
-  end (isCut: boolean, edit: (start: number, end: number, text: string) => void): void {
-    if (this.#start !== undefined && !isCut) edit(this.#kept ?? this.#start, this.#end, '')
   }
 }

@@ -3,15 +3,15 @@ import { smallMemberOf, memberOf } from './json.ts'
 
 export type RequestId = string | number
 
-interface Common {
-  /** Of a large message of a server: whether it has `null` or `[]` outside of its strings. Undefined: not known. */
+interface MessageBase {
+  /** Of a large message of a server: whether it has `null` or `[]` outside its strings. Undefined: not known. */
   hasGaps?: boolean
 }
 /**
  * A request. `params` is for reading, `paramsText` for relaying; `idText` is the id as the sender wrote it, for the
  * answer.
  */
-export interface Request extends Common {
+export interface Request extends MessageBase {
   kind: 'request'
   id: RequestId
   idText: string
@@ -19,17 +19,24 @@ export interface Request extends Common {
   params: Record<string, unknown>
   paramsText: string
 }
-export interface Notification extends Common {
+export interface Notification extends MessageBase {
   kind: 'notification', method: string, params: Record<string, unknown>, paramsText: string
 }
 /** An answer. It has exactly one of the two texts; `errorText` is the `error` object as received. */
-export interface Response extends Common {
-  kind: 'response', id: RequestId | null, resultText?: string, errorText?: string
+export interface Response extends MessageBase {
+  kind: 'response'
+  id: RequestId | null
+  resultText?: string
+  errorText?: string
+  /** The result of a server as it was parsed, until the answer is checked. Undefined: it was not. */
+  value?: unknown
+  /** Whether the result says that its tool failed. Undefined: not known. */
+  isError?: boolean
 }
 export type Message = Request | Notification | Response
 
-/** An element of a batch that is not a valid message: the error to answer, and the id to answer it under. */
-export interface Malformed { kind: 'malformed', idText: string, error: RpcError }
+/** An invalid element of a batch: the error to answer with, and the id to answer to. */
+export interface MalformedMessage { kind: 'malformed', idText: string, error: RpcError }
 
 /** The text of a request. */
 export const requestText = (id: RequestId, method: string, paramsText?: string): string =>
@@ -49,7 +56,7 @@ export const resultText = (idText: string, result: string): string =>
 /** The text of an error answer; `error` is the text of its `error` member, `idText` may be `null`. */
 export const errorText = (idText: string, error: string): string => `{"jsonrpc":"2.0","id":${idText},"error":${error}}`
 
-/** The error of an upstream's answer, from the text of its `error` member. It is relayed with the same bytes. */
+/** Creates the error for an upstream's answer from the text of its `error` member, which is relayed byte by byte. */
 export function toRpcError (text: string): RpcError {
   const number = smallMemberOf(text, 'code')
   const message = smallMemberOf(text, 'message')
@@ -61,6 +68,6 @@ export function toRpcError (text: string): RpcError {
   )
 }
 
-/** Whether the text of a result says that its tool failed. */
+/** Whether a result reports that its tool failed (`isError`). */
 export const saysError = (output: string): boolean =>
   output.includes('"isError"') && memberOf(output, 'isError') === 'true'

@@ -1,30 +1,32 @@
 import { code, RpcError } from './errors.ts'
 import {
-  countMembers, elementsOf, isDeeperThan, isObject, memberOf, membersOf, withMembers, withoutRepeats, type Member
+  countMembers, elementsOf, isDeeperThan, isObject, memberOf, membersOf, withMembers, withoutDuplicateMembers,
+  type Member
 } from './json.ts'
-import { scanJson, TooDeep } from './json-scanner.ts'
-import { checkedNames, withoutLookalikes } from './lookalikes.ts'
-import type { Malformed, Message, RequestId } from './message.ts'
-import { copyOf, largeText, partOf, truncate, withoutMark } from './text.ts'
+import { scanJson, JsonTooDeep } from './json-scanner.ts'
+import { guardedNames, withoutLookalikes } from './lookalikes.ts'
+import type { MalformedMessage, Message, RequestId } from './message.ts'
+import { plainAnswer } from './plain-answer.ts'
+import { detachedCopy, largeText, detachedSlice, truncate, withoutBom } from './text.ts'
 
 /**
- * The side that wrote a message. Servers may leave out the version, and write `null` for absent members, as some of
- * their libraries do.
+ * The side that wrote a message. Servers may omit the version, and write `null` for absent members, as some of their
+ * libraries do.
  */
 type Sender = 'client' | 'server'
 
-/** A JSON object as far as it is read: its members as values, and as text. */
+/** The members of a JSON object that are read, as values and as text. */
 interface ReadObject {
-  /** `params`, `result` and `error` are undefined where there are no such members. */
+  /** `params`, `result` and `error` are undefined if absent. */
   readonly value: Readonly<Record<string, unknown>>
   readonly textOf: (key: string) => string | undefined
-  /** The number of members of `params`, repeated ones included, of those that its value may have. */
+  /** The number of members of `params`, duplicates included, among those that its value may have. */
   readonly countParams: (paramsText: string) => number
 }
 
 /**
  * Parses one JSON-RPC message, or a batch. Unknown members are ignored. An invalid element of a batch is an error of
- * that element alone (JSON-RPC 2.0, §6).
+ * that element alone (JSON-RPC 2.0, section 6).
  * @param maxDepth max levels of nesting
  * @param maxBatch max elements of a batch
  * @throws RpcError -32700 when the text is not JSON; -32600 when it is not a JSON-RPC message or nested too deeply, or
@@ -35,46 +37,56 @@ export function parseMessage (
   maxDepth: number,
   maxBatch = Infinity,
   sender: Sender = 'client'
-): Message | Array<Message | Malformed> {
-  const text = withoutMark(written)
+): Message | Array<Message | MalformedMessage> {
+  const text = withoutBom(written)
   const parse = text.length > largeText ? parseLarge : parseSmall
   return parse(text, maxDepth, maxBatch, sender)
 }
 
 function parseSmall (
   text: string, maxDepth: number, maxBatch: number, sender: Sender
-): Message | Array<Message | Malformed> {
-  // Checked before parsing: this is linear, and a parser takes long for deep JSON.
+): Message | Array<Message | MalformedMessage> {
+  // Checked first in linear time, since parsers are slow for deep JSON.
   if (isDeeperThan(text, maxDepth)) throw tooDeep(maxDepth)
+  const answer = sender === 'server' ? plainAnswer(text) : undefined
+  if (answer) return answer
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     throw notJson()
   }
-  if (!Array.isArray(value)) return toMessage(readSmall(value, text), sender)
+  if (!Array.isArray(value)) {
+    const message = toMessage(readSmall(value, text), sender)
+    const hasResult = message.kind === 'response' && message.resultText !== undefined
+    if (hasResult && sender === 'server' && isObject(value)) message.value = value.result
+    return message
+  }
   checkBatch(value.length, maxBatch)
   return elementsOf(text).map((part, at) => {
-    // The other elements may be large, and are needed no longer than this one.
-    const element = copyOf(part)
+    // A copy does not keep the other elements, which may be large, in memory.
+    const element = detachedCopy(part)
     return messageOrError(() => toMessage(readSmall(value[at], element), sender), () => value[at], element)
   })
 }
 
-/** Makes values of those members only that the gateway reads: those of a large text may take fifty times its memory. */
+/**
+ * Creates values only for the members that the gateway reads: the values of a large text may take fifty times its
+ * memory.
+ */
 function parseLarge (
   text: string, maxDepth: number, maxBatch: number, sender: Sender
-): Message | Array<Message | Malformed> {
-  const scan = scanned(text, maxDepth, (key) => messageMembers.has(key), maxBatch)
+): Message | Array<Message | MalformedMessage> {
+  const scan = scanText(text, maxDepth, (key) => messageMembers.has(key), maxBatch)
   if (scan.kind !== 'array') {
     const message = toMessage(readLarge(text, scan, maxDepth), sender)
-    // Only what servers write is mended.
+    // Only messages of servers are mended.
     if (sender === 'server') message.hasGaps = scan.hasGaps
     return message
   }
   checkBatch(scan.size, maxBatch)
   return scan.members.map(({ start, end }) => {
-    const element = partOf(text, start, end)
+    const element = detachedSlice(text, start, end)
     return messageOrError(() => {
       const message = parseMessage(element, maxDepth, 1, sender)
       if (Array.isArray(message)) throw notObject()
@@ -83,20 +95,20 @@ function parseLarge (
   })
 }
 
-function scanned (
+function scanText (
   text: string, maxDepth: number, isWanted: (key: string) => boolean, maxElements = 0
 ): ReturnType<typeof scanJson> {
   try {
     return scanJson(text, { maxDepth, isWanted, maxElements })
   } catch (error) {
-    if (error instanceof TooDeep) throw tooDeep(maxDepth)
+    if (error instanceof JsonTooDeep) throw tooDeep(maxDepth)
     if (error instanceof SyntaxError) throw notJson()
     throw error
   }
 }
 
-/** @param valueOf the value of an element that is no message */
-function messageOrError (read: () => Message, valueOf: () => unknown, text: string): Message | Malformed {
+/** @param valueOf returns the value of an element that is no message */
+function messageOrError (read: () => Message, valueOf: () => unknown, text: string): Message | MalformedMessage {
   try {
     return read()
   } catch (error) {
@@ -117,14 +129,13 @@ const notObject = (): RpcError => new RpcError(code.invalidRequest, 'Invalid req
 function checkBatch (size: number, maxBatch: number): void {
   if (size === 0) throw new RpcError(code.invalidRequest, 'Invalid request: the batch is empty')
   if (size > maxBatch) {
-    throw new RpcError(code.invalidRequest, `Invalid request: the batch has more than ${maxBatch} ` +
-    'elements')
+    throw new RpcError(code.invalidRequest, `Invalid request: the batch has more than ${maxBatch} elements`)
   }
 }
 
 const textIn = (text: string, members: readonly Member[]) => (key: string): string | undefined => {
   const member = members.findLast((each) => each.key === key)
-  return member && partOf(text, member.start, member.end)
+  return member && detachedSlice(text, member.start, member.end)
 }
 
 function readSmall (value: unknown, text: string): ReadObject {
@@ -140,9 +151,9 @@ const paramsMembers = new Set([
   'protocolVersion', 'capabilities', 'clientInfo', 'url', 'mode', 'tools', 'requestState', 'inputResponses',
   'notifications'
 ])
-/** Max length of a member's text that is parsed at once, in characters; a longer one is parsed when it is read. */
+/** Max length of a member's text that is parsed at once, in characters; a longer one is parsed when it is accessed. */
 const smallMember = 16 * 1024
-/** Stands for a value that is no object, and of which nothing else counts. */
+/** Stands for a value that is no object and is not read otherwise. */
 const otherValue = 0
 
 function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>, maxDepth: number): ReadObject {
@@ -151,7 +162,7 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
   const value: Record<string, unknown> = {}
   for (const key of ['jsonrpc', 'id', 'method']) {
     const member = textOf(key)
-    // A longer one is as invalid as an object is.
+    // A longer value is invalid, like an object.
     if (member !== undefined) value[key] = member.length <= smallMember ? JSON.parse(member) : {}
   }
   for (const key of ['result', 'error']) {
@@ -163,16 +174,13 @@ function readLarge (text: string, { kind, members }: ReturnType<typeof scanJson>
     if (params !== undefined) value.params = params.length <= smallMember ? JSON.parse(params) : otherValue
     return { value, textOf, countParams: () => 0 }
   }
-  const names = checkedNames(String(value.method))
-  const read = scanned(params, maxDepth, (key) => paramsMembers.has(key) || names.isLookalike(key)).members
+  const names = guardedNames(String(value.method))
+  const read = scanText(params, maxDepth, (key) => paramsMembers.has(key) || names.isLookalike(key)).members
   value.params = largeParams(params, read)
   return { value, textOf, countParams: () => read.length }
 }
 
-/**
- * The params of a large message: those members that the gateway reads, of which the large ones are parsed when they are
- * read.
- */
+/** The params of a large message: the members that the gateway reads; large ones are parsed when they are accessed. */
 function largeParams (text: string, members: readonly Member[]): Record<string, unknown> {
   const params: Record<string, unknown> = {}
   for (const { key, start, end } of members) {
@@ -189,50 +197,47 @@ const isId = (id: unknown): id is RequestId => typeof id === 'string' || (typeof
 /** @throws RpcError -32600 */
 function toMessage ({ value, textOf, countParams }: ReadObject, sender: Sender): Message {
   const { method, params, result, error } = value
-  const isServers = sender === 'server'
-  if (value.jsonrpc !== '2.0' && !(isServers && lacksVersion(value))) {
+  const isFromServer = sender === 'server'
+  if (value.jsonrpc !== '2.0' && !(isFromServer && lacksVersion(value))) {
     throw new RpcError(code.invalidRequest, 'Invalid request: "jsonrpc" must be "2.0"')
   }
   if (typeof method === 'string') {
-    const known = paramsOf(params, isServers)
+    const known = paramsOf(params, isFromServer)
     const text = known === params ? textOf('params') ?? '{}' : '{}'
-    const paramsText = readOnce(method, known, text, countParams(text))
-    if (value.id === undefined || (isServers && value.id === null)) {
+    const paramsText = normalizeParams(method, known, text, countParams(text))
+    if (value.id === undefined || (isFromServer && value.id === null)) {
       return { kind: 'notification', method, params: known, paramsText }
     }
     if (!isId(value.id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or a number')
     return { kind: 'request', id: value.id, idText: textOf('id') ?? 'null', method, params: known, paramsText }
   }
-  if (method !== undefined && !(isServers && method === null)) {
+  if (method !== undefined && !(isFromServer && method === null)) {
     throw new RpcError(code.invalidRequest, 'Invalid request: "method" must be a string')
   }
   const id = isId(value.id) ? value.id : null
-  const hasError = isObject(error) || (isServers && id !== null && error !== undefined && error !== null)
+  const hasError = isObject(error) || (isFromServer && id !== null && error !== undefined && error !== null)
   if (result !== undefined && !(result === null && hasError)) {
     return { kind: 'response', id, resultText: textOf('result') ?? 'null' }
   }
   if (isObject(error)) return { kind: 'response', id, errorText: textOf('error') ?? '{}' }
-  if (hasError) return { kind: 'response', id, errorText: errorFrom(textOf('error') ?? 'null') }
+  if (hasError) return { kind: 'response', id, errorText: toErrorObject(textOf('error') ?? 'null') }
   throw new RpcError(code.invalidRequest, 'Invalid request: a message has a "method", a "result" or an "error"')
 }
 
-/** Max characters that are told of an error that is no object. */
+/** Max characters of an error that is no object. */
 const maxErrorMessage = 2_000
 
-/** The error that is no object, but a text. */
-function errorFrom (text: string): string {
+/** Creates an error object from an error that is no object. */
+function toErrorObject (text: string): string {
   const message = truncate(text.startsWith('"') ? JSON.parse(text) as string : text, maxErrorMessage)
   return JSON.stringify({ code: code.internal, message })
 }
 
-/**
- * Whether a message lacks the version of JSON-RPC alone. One that has neither that nor an id or a method is something
- * else.
- */
+/** Whether a message lacks only the JSON-RPC version. Without an id or a method it is something else. */
 const lacksVersion = ({ jsonrpc, id, method }: Readonly<Record<string, unknown>>): boolean =>
   (jsonrpc === undefined || jsonrpc === null) && (isId(id) || typeof method === 'string')
 
-/** The params of a message; null is none. @throws RpcError -32600 */
+/** The params of a message; null counts as absent. @throws RpcError -32600 */
 function paramsOf (params: unknown, isServers: boolean): Record<string, unknown> {
   if (isObject(params)) return params
   const isAbsent =
@@ -242,17 +247,19 @@ function paramsOf (params: unknown, isServers: boolean): Record<string, unknown>
 }
 
 /**
- * The text of params with each member once, those of `ref` as well, and without lookalikes: what is passed on says
- * nothing else than what was checked here, whichever of two members another parser reads.
+ * The text of params without duplicate members (also in `ref`) and without lookalikes, so that any parser reads exactly
+ * what was checked here.
  */
-function readOnce (method: string, params: Record<string, unknown>, paramsText: string, size: number): string {
+function normalizeParams (method: string, params: Record<string, unknown>, paramsText: string, size: number): string {
   const hasRepeats = size > Object.keys(params).length
-  const isOutermost = checkedNames(method).remove(params)
-  const text = withoutLookalikes(method, params, hasRepeats ? withoutRepeats(paramsText) : paramsText, isOutermost)
+  const isOutermost = guardedNames(method).remove(params)
+  const text = withoutLookalikes(
+    method, params, hasRepeats ? withoutDuplicateMembers(paramsText) : paramsText, isOutermost
+  )
   const { ref } = params
   if (!isObject(ref)) return text
   const refText = memberOf(text, 'ref') ?? '{}'
   return membersOf(refText).length > Object.keys(ref).length
-    ? withMembers(text, { ref: withoutRepeats(refText) })
+    ? withMembers(text, { ref: withoutDuplicateMembers(refText) })
     : text
 }

@@ -1,16 +1,12 @@
+import { conforms } from './conforming.ts'
 import { UpstreamError } from './errors.ts'
-import { memberOf, membersOf } from './json.ts'
+import { isObject, memberOf, membersOf } from './json.ts'
 import { lookalikeMethod, unknownMethod } from './lookalikes.ts'
-import { errorShape, isToBeChecked, paramsShape, resultShape } from './mended-members.ts'
-import { mayHaveGaps, mend, type Shape } from './mending.ts'
+import { errorShape, paramsShape, resultShape } from './mended-members.ts'
+import { mayNeedMending, mend } from './mending.ts'
+import type { Shape } from './shapes/shape.ts'
 import {
-  errorText,
-  notificationText,
-  requestText,
-  resultText,
-  type Message,
-  type Notification,
-  type Request,
+  errorText, notificationText, requestText, resultText, toRpcError, type Message, type Notification, type Request,
   type Response
 } from './message.ts'
 import { Table } from './table.ts'
@@ -18,50 +14,50 @@ import { largeText } from './text.ts'
 import type { Receiver, SendOptions, Transport } from './transports/transport.ts'
 
 /**
- * Receives requests and notifications of the other side. `origin`: the id of our request on whose stream the message
- * came.
+ * Handles requests and notifications of the other side. `origin`: the id of our request on whose stream the message
+ * arrived.
  */
 export interface PeerHandlers {
   request: (request: Request, origin: number | undefined) => void
   notification: (notification: Notification, origin: number | undefined) => void
-  /** A `null` or `[]` of the other side was mended. @param what names the message @param places paths within it */
+  /** A `null` or `[]` was mended. @param what names the message @param places paths within it */
   mended?: (what: string, places: readonly string[]) => void
-  /** The upstream may not know the connection any more. */
-  doubted?: () => void
-  /** Called when the connection is gone, after every pending request has failed. */
+  /** The upstream may have restarted, and not know the connection. */
+  restartSuspected?: () => void
+  /** The connection is gone, and every pending request has failed. */
   closed: (error: UpstreamError) => void
 }
 
-/** Observes one request of ours. */
-interface Follower {
+/** Observes one of our requests. */
+interface RequestObserver {
   /** The upstream is to be polled for the answer. @param retry time until then, in ms */
-  paused: (retry: number) => void
+  onPoll: (retry: number) => void
   /**
-   * The request is over. Called before any later message is handled.
-   * @param response undefined: there will be none
-   * @returns what is awaited in place of the answer; undefined: the answer it is
+   * The request has ended. Called before any later message is handled.
+   * @param response undefined when there is none
+   * @returns a promise that replaces the answer; undefined: the answer stands
    */
-  over: (response: Response | undefined) => Promise<Response> | undefined
+  onSettled: (response: Response | undefined) => Promise<Response> | undefined
 }
 
 interface PendingRequest {
   readonly method: string
-  /** Of a resource that is read: its URI, as JSON text. */
+  /** The resource URI of `resources/read`, as JSON text. */
   readonly uri: string | undefined
   readonly resolve: (response: Response | Promise<Response>) => void
   readonly reject: (error: UpstreamError) => void
-  readonly follower: Follower | undefined
+  readonly follower: RequestObserver | undefined
 }
 
 /**
  * One end of a JSON-RPC connection: assigns ids, matches answers to requests, and passes everything else to its
- * handlers. Where a server writes `null` or `[]` and MCP allows neither, that is mended first.
+ * handlers. Messages of servers are mended first, where `null` or `[]` is not allowed.
  */
 export class Peer implements Receiver {
   readonly #transport: Transport
-  /** The other side is of the modern era. */
+  /** Whether the other side is of the modern era. */
   isModern = false
-  /** Receive the messages of the other side. They change once its revision of MCP is known. */
+  /** Handle the messages of the other side. Replaced once its MCP revision is known. */
   handlers: PeerHandlers
   readonly #pending = new Table<number, PendingRequest>()
   #lastId = 0
@@ -73,8 +69,8 @@ export class Peer implements Receiver {
   }
 
   /** @throws UpstreamError when the transport cannot be opened */
-  async start (dialled?: () => void): Promise<void> {
-    await this.#transport.start(this, dialled)
+  async start (onDialled?: () => void): Promise<void> {
+    await this.#transport.start(this, onDialled)
   }
 
   /** The id of the next request, which is also its progress token. */
@@ -83,14 +79,14 @@ export class Peer implements Receiver {
   /**
    * Sends a request under `nextId`.
    * @param headers of the client that it is sent for
-   * @param owner who causes the answer
+   * @param owner in whose share the answer counts
    * @param protocol headers that MCP prescribes for it
    * @returns the answer, which may be an error; rejects with UpstreamError when there is none
    */
   request (
     method: string,
     paramsText?: string,
-    follower?: Follower,
+    follower?: RequestObserver,
     headers?: SendOptions['headers'],
     owner?: string,
     protocol?: SendOptions['protocol']
@@ -112,7 +108,7 @@ export class Peer implements Receiver {
     }
   }
 
-  /** Answers a request of the other side, under the id as it was written. */
+  /** Answers a request of the other side, under the id as that wrote it. */
   answer (idText: string, response: Response): void {
     if (this.#over) return
     this.#transport.send(
@@ -122,7 +118,31 @@ export class Peer implements Receiver {
     )
   }
 
-  /** Fails one request of ours without waiting for its answer. */
+  /**
+   * Sends a request of the gateway's own.
+   * @param timeout in ms
+   * @param protocol headers that MCP prescribes for it
+   * @returns the text of its result
+   * @throws RpcError that the server answers; UpstreamError when there is no answer
+   */
+  async ask (
+    method: string, paramsText: string | undefined, timeout: number, protocol?: SendOptions['protocol']
+  ): Promise<string> {
+    const id = this.nextId
+    const timer = setTimeout(() => {
+      const problem = `no answer to ${method} within ${timeout / 1_000} s`
+      this.abandon(id, new UpstreamError('timeout', problem, { isPublic: true }))
+    }, timeout)
+    try {
+      const response = await this.request(method, paramsText, undefined, undefined, undefined, protocol)
+      if (response.errorText !== undefined) throw toRpcError(response.errorText)
+      return response.resultText ?? '{}'
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Fails one of our requests without waiting for its answer. */
   abandon (id: number, error: UpstreamError): void {
     this.#transport.drop(id)
     this.failed(id, error)
@@ -130,7 +150,7 @@ export class Peer implements Receiver {
 
   message (message: Message, origin: number | undefined): boolean {
     if (message.kind !== 'response' && lookalikeMethod(message.method) !== undefined) {
-      // A client may take it for a method of MCP, which the gateway has not checked it as.
+      // A client may read it as a method of MCP, whose checks it has not passed.
       if (message.kind !== 'request') return false
       const { id, idText, method } = message
       this.answer(idText, { kind: 'response', id, errorText: unknownMethod(method).toText() })
@@ -140,7 +160,8 @@ export class Peer implements Receiver {
       const pending = this.#pending.take(message.id)
       if (!pending) return false
       this.#mendAnswer(message, pending)
-      pending.resolve(pending.follower?.over(message) ?? message)
+      if (message.value !== undefined) message.value = undefined
+      pending.resolve(pending.follower?.onSettled(message) ?? message)
       return true
     }
     return false
@@ -150,22 +171,22 @@ export class Peer implements Receiver {
     if (answer.hasGaps === false) return
     const { resultText, errorText } = answer
     if (errorText !== undefined) answer.errorText = this.#mended(errorText, errorShape, `errors of ${method}`, true)
-    if (resultText === undefined) return
-    const isChecked = isToBeChecked(method, resultText)
-    if (!isChecked && !mayHaveGaps(resultText)) return
-    const shape = resultShape(method, this.isModern, uri)
-    if (shape) answer.resultText = this.#mended(resultText, shape, `results of ${method}`, isChecked)
+    const shape = resultText === undefined ? undefined : resultShape(method, this.isModern, uri)
+    if (resultText === undefined || shape === undefined) return
+    const { value } = answer
+    if (value !== undefined && conforms(value, shape)) answer.isError = isObject(value) && value.isError === true
+    else answer.resultText = this.#mended(resultText, shape, `results of ${method}`, true)
   }
 
   #withParams<Sent extends Request | Notification> (message: Sent): Sent {
     const { method, params, paramsText } = message
-    if (message.hasGaps === false || !mayHaveGaps(paramsText)) return message
+    if (message.hasGaps === false || !mayNeedMending(paramsText)) return message
     const text = this.#mended(paramsText, paramsShape(method), method)
     if (text === paramsText) return message
     if (text.length <= largeText) {
       return { ...message, params: JSON.parse(text) as Record<string, unknown>, paramsText: text }
     }
-    // The large members of `params` are parsed when they are read.
+    // Large members of `params` are parsed when they are accessed.
     const left = new Set(membersOf(text).map(({ key }) => key))
     for (const key of Object.keys(params)) if (!left.has(key)) Reflect.deleteProperty(params, key)
     return { ...message, paramsText: text }
@@ -179,15 +200,15 @@ export class Peer implements Receiver {
 
   failed (id: number, error: UpstreamError): void {
     const pending = this.#pending.take(id)
-    pending?.follower?.over(undefined)
+    pending?.follower?.onSettled(undefined)
     pending?.reject(error)
   }
 
   paused (id: number, retry: number): void {
-    this.#pending.get(id)?.follower?.paused(retry)
+    this.#pending.get(id)?.follower?.onPoll(retry)
   }
 
-  doubted (): void { this.handlers.doubted?.() }
+  restartSuspected (): void { this.handlers.restartSuspected?.() }
 
   closed (error: UpstreamError): void {
     if (this.#over) return
@@ -197,20 +218,20 @@ export class Peer implements Receiver {
   }
 }
 
-/** Max time that a connection attempt counts as dialling, in ms: beyond it, the next upstream may dial. */
-const dialTime = 1_000
+/** Max time that a connection attempt occupies its dial slot, in ms; then the next upstream may dial. */
+const maxDialTime = 1_000
 
 /**
  * Opens the connection of a peer.
- * @param dialled called when the process is spawned or the socket requested
+ * @param onDialled called when the process is spawned or the socket requested
  * @param timeout in ms
  * @throws UpstreamError
  */
 export async function startPeer (peer: Peer, dialled: () => void, timeout: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
-  // A slow connection must not keep the next upstream from dialling. Some transports connect with their first request
-  // only.
-  setTimeout(dialled, dialTime).unref()
+  // A slow connection must not keep the next upstream from dialling. Some transports connect only with their first
+  // request.
+  setTimeout(dialled, maxDialTime).unref()
   try {
     const late = new Promise<never>((_resolve, reject) => {
       const message = `it did not connect within ${timeout / 1_000} s`

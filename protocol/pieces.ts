@@ -1,24 +1,26 @@
-// Collects bytes and text that arrive in pieces. Memory is counted by their size, so that tiny pieces must not add
-// overhead: a buffer costs some 200 bytes, or keeps the larger one that it is a part of; a string costs some 30 bytes.
+// Collects bytes and text that arrive in pieces. Memory is counted by size, so tiny pieces must not add overhead: a
+// buffer costs some 200 bytes, or keeps the larger buffer that it is a slice of; a string costs some 30 bytes.
 
-/** Size from which a buffer is kept as it is, in bytes, and that of the blocks into which smaller ones are copied. */
+/**
+ * Size from which a buffer is kept without a copy, and size of the blocks that smaller ones are copied into; in bytes.
+ */
 const blockSize = 16 * 1024
 
-/** Bytes in the order in which they came, in few buffers. */
+/** Bytes in order of arrival, in few buffers. */
 export class Chunks {
   #chunks: Buffer[] = []
-  /** The block that is the last of the chunks, and how much of it is used. */
+  /** The block that is the last chunk, and the number of its bytes in use. */
   #block: Buffer | undefined
   #used = 0
   #length = 0
 
-  /** The bytes that are held, in number. */
+  /** The number of bytes held. */
   get length (): number { return this.#length }
 
   push (chunk: Buffer): void {
     if (chunk.length === 0) return
     this.#length += chunk.length
-    // Most of what comes is one chunk, which is not copied.
+    // In most cases there is a single chunk, which is not copied.
     if (this.#chunks.length === 0 || (chunk.length >= blockSize && 2 * chunk.length >= chunk.buffer.byteLength)) {
       this.#chunks.push(chunk)
       this.#block = undefined
@@ -34,7 +36,7 @@ export class Chunks {
     }
   }
 
-  /** All that is held, in chunks; nothing is held any more. */
+  /** Returns all bytes as chunks, and becomes empty. */
   take (): Buffer[] {
     const chunks = this.#chunks
     this.#chunks = []
@@ -43,7 +45,7 @@ export class Chunks {
     return chunks
   }
 
-  /** The same as one buffer. */
+  /** Returns all bytes as one buffer, and becomes empty. */
   takeWhole (): Buffer {
     const chunks = this.take()
     return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
@@ -58,13 +60,10 @@ export class Chunks {
 }
 
 /** Texts shorter than this, in characters, are joined, at most `maxCrumbs` at a time. */
-const crumb = 1024
+const minPiece = 1024
 const maxCrumbs = 256
 
-/**
- * A text in the order in which its parts came, in few strings. It is joined at once: what is put together of two is
- * copied again.
- */
+/** A text in order of arrival, in few strings. It is flattened at once: a rope of two strings would be copied again. */
 export class TextPieces {
   #pieces: string[] = []
   #crumbs: string[] = []
@@ -75,13 +74,13 @@ export class TextPieces {
 
   push (piece: string): void {
     this.#length += piece.length
-    if (piece.length >= crumb) {
+    if (piece.length >= minPiece) {
       this.#join()
       this.#pieces.push(piece)
     } else if (this.#crumbs.push(piece) >= maxCrumbs) this.#join()
   }
 
-  /** The whole text, with an end; nothing is held any more. */
+  /** Returns the whole text followed by `end`, and becomes empty. */
   take (end: string): string {
     if (this.#length === 0) return end
     const text = [...this.#pieces, ...this.#crumbs, end].join('')
@@ -98,14 +97,14 @@ export class TextPieces {
   }
 }
 
-/** Splits a text that comes in pieces into lines. Each piece is looked at once, however small the pieces are. */
+/** Splits a text that arrives in pieces into lines. Each piece is scanned once, however small the pieces are. */
 export class LineReader {
   readonly #limit: number
   readonly #onLine: (line: string) => void
-  /** The pieces of the line that has not ended yet, as far as it is kept. */
+  /** The kept pieces of the unfinished line. */
   readonly #begun = new TextPieces()
 
-  /** @param limit max characters that are kept of a line; the rest of it is dropped */
+  /** @param limit max characters kept of a line; the rest is dropped */
   constructor (limit: number, onLine: (line: string) => void) {
     this.#limit = limit
     this.#onLine = onLine

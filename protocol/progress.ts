@@ -1,12 +1,12 @@
 import { isObject, memberOf, withMembers } from './json.ts'
 
 // A progress token is valid on one hop only (MCP, "Progress"): each hop writes its own, and restores the sender's on
-// the way back. This is the only place that reads or writes tokens. All texts are JSON; the other members of `_meta`
-// keep their bytes.
+// the way back. Only this file reads and writes tokens. All texts are JSON; the other members of `_meta` keep their
+// bytes.
 
 /**
- * The sender's token as it was written (a string or a number, as JSON text); undefined when the sender wants no
- * progress, as with null.
+ * The sender's token as written (a string or a number, as JSON text); undefined when the sender wants no progress, also
+ * for null.
  */
 export function progressTokenOf (params: Readonly<Record<string, unknown>>, paramsText: string): string | undefined {
   const meta = params._meta
@@ -15,16 +15,16 @@ export function progressTokenOf (params: Readonly<Record<string, unknown>>, para
 }
 
 /**
- * The text of `_meta` with another token, or without one (undefined).
+ * The text of `_meta` with another token; undefined removes it.
  * @param metaText undefined: there was no `_meta`
  */
-const metaWith = (metaText: string | undefined, token: string | undefined): string =>
+const withToken = (metaText: string | undefined, token: string | undefined): string =>
   withMembers(metaText ?? '{}', { progressToken: token })
 
 /**
- * The params of a request for the next hop.
- * @param changes members of `params` that get another value, as JSON text
- * @param token the token of this hop: it replaces the sender's, and is left out when the sender wants no progress
+ * Makes the params of a request for the next hop.
+ * @param changes members of `params` to replace, as JSON text
+ * @param token the token of this hop: it replaces the sender's, if the sender wants progress
  */
 export function outgoingParams (
   { params, paramsText }: { readonly params: Readonly<Record<string, unknown>>, readonly paramsText: string },
@@ -34,22 +34,24 @@ export function outgoingParams (
   const meta = params._meta
   if (isObject(meta) && meta.progressToken !== undefined) {
     const own = meta.progressToken === null ? undefined : String(token)
-    return withMembers(paramsText, { ...changes, _meta: metaWith(changes._meta ?? memberOf(paramsText, '_meta'), own) })
+    return withMembers(
+      paramsText, { ...changes, _meta: withToken(changes._meta ?? memberOf(paramsText, '_meta'), own) }
+    )
   }
   return Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
 }
 
-/** The params of a request without its token: for a request of our own that is made on the sender's behalf. */
+/** The params of a request without its token, for the gateway's own request on the sender's behalf. */
 export function withoutProgressToken (paramsText: string): string {
   const token = memberOf(memberOf(paramsText, '_meta') ?? '{}', 'progressToken')
   return token === undefined
     ? paramsText
-    : withMembers(paramsText, { _meta: metaWith(memberOf(paramsText, '_meta'), undefined) })
+    : withMembers(paramsText, { _meta: withToken(memberOf(paramsText, '_meta'), undefined) })
 }
 
 /**
- * The params of `notifications/progress` with the token of the hop that it is passed on to.
+ * The params of `notifications/progress` with the token of the hop that they are forwarded to.
  * @param token as JSON text
  */
-export const restoredProgress = (paramsText: string, token: string): string =>
+export const restoreProgressToken = (paramsText: string, token: string): string =>
   withMembers(paramsText, { progressToken: token })

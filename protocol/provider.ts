@@ -7,9 +7,9 @@ import type { TraceContext } from './trace-context.ts'
 
 export type ProviderStatus = 'connecting' | 'connected' | 'disconnected' | 'oauth_required' | 'disabled'
 
-/** A provider whose lists are being read. */
-export interface Learning {
-  /** Resolves when they are known; never rejects. */
+/** The reading of a provider's lists, in progress. */
+export interface ListLoading {
+  /** Resolves when the lists are known; never rejects. */
   readonly done: Promise<unknown>
   /** Max time to wait for it, in ms. */
   readonly budget: number
@@ -17,52 +17,46 @@ export interface Learning {
 
 /**
  * A source of items, which it lists and runs: an upstream server, the built-in prompts and resources, the tools of
- * `$smart`. The gateway folds what providers list into what a View sees, applies overrides and selections, and routes
- * each request to the provider that owns the item. Only `name`, `catalogue` and `call` are required.
+ * `$smart`. The gateway folds the providers' lists into what a View sees, applies overrides and selections, and routes
+ * each request to the provider of the item. Only `name`, `catalogue` and `call` are required.
  */
 export interface Provider {
-  /** Unique among providers; the prefix of its items' names on merged routes. */
+  /** Unique among providers; prefix of its items' names on merged routes. */
   readonly name: string
-  /** Left out: it is always connected. */
+  /** Default: always connected. */
   readonly status?: ProviderStatus
-  /** True when it can be called now: it is connected, or a call connects it. Left out: true. */
-  readonly available?: boolean
-  /** The reason why it cannot be called now, for clients. */
-  readonly reason?: string
-  /** The error for a client that cannot use it now, such as one without a login; undefined: there is none. */
+  /** Whether it can be called now: it is connected, or a call connects it. Default: true. */
+  readonly isAvailable?: boolean
+  /** Why it cannot be called now, in words for clients. */
+  readonly unavailableReason?: string
+  /** The error for a client that cannot use it now, for example without a login; undefined: it can. */
   refusal?: (client: Client) => RpcError | undefined
-  /** Its catalogue for this client, as far as it is known; undefined: nothing is known yet. */
+  /** Its catalogue for this client; undefined while nothing is known. */
   catalogue: (client: Client) => Catalogue | undefined
   /**
    * Runs one request.
-   * @param changes members of the exchange's `params` that get another value, as JSON text
-   * @param trace its place in a trace, which `changes` hold as well: for servers that read headers
+   * @param changes members of the exchange's `params` to replace, as JSON text
+   * @param trace the trace context, which `changes` contain as well: for servers that read headers
    * @returns the answer, which may be an error
    * @throws RpcError -32001 when there is none
    */
   call: (exchange: Exchange, changes: Readonly<Record<string, string>>, trace?: TraceContext) => Promise<Response>
-  /**
-   * How long one of its lists for this client may be kept from now on, and by whom; undefined, or left out: it is not
-   * known.
-   */
+  /** For how long and for whom one of its lists for this client may be cached from now on; undefined: unknown. */
   caching?: (client: Client, kind: ListKind) => Caching | undefined
   /**
-   * Reads its lists for this client, where they are unknown or outdated.
-   * @param only true: the request is for this provider alone
+   * Reads its lists for this client if they are unknown or outdated.
+   * @param only whether the request is for this provider alone
    */
-  learn?: (client: Client, only: boolean) => Learning[]
+  loadLists?: (client: Client, only: boolean) => ListLoading[]
   /**
-   * Reads its lists for this client, which has asked for an item that they may hold: undefined where they are known, or
-   * nothing is connected. Rejects where they cannot be read. @throws RpcError -32001 when the client's owner has used
-   * up what may be opened
+   * Reads its lists for a client that has asked for an unknown item; undefined when they are known, or nothing is
+   * connected. Rejects when they cannot be read.
+   * @throws RpcError -32001 when the client's owner has used up its share
    */
-  readFor?: (client: Client) => Promise<void> | undefined
-  /** Its catalogues for all classes of clients, as far as they are known. */
+  loadListsForItem?: (client: Client) => Promise<void> | undefined
+  /** Its known catalogues, for all classes of clients. */
   catalogues?: () => readonly Catalogue[]
-  /**
-   * Since when it lists its items, where it knows that from earlier runs, too. Left out: since the gateway has seen
-   * them.
-   */
+  /** When its items were first listed, including earlier runs. Default: the gateway records that itself. */
   readonly claims?: ListingHistory
   /**
    * Subscribes a client to a resource.
@@ -72,25 +66,25 @@ export interface Provider {
    */
   subscribe?: (client: Client, uri: string, paramsText?: string) => Promise<string>
   /**
-   * Subscribes a client again to a resource, now or as soon as the provider is connected. Returns at once.
-   * @throws RpcError where there is no room for it
+   * Renews a client's subscription to a resource, now or as soon as the provider is connected. Returns at once.
+   * @throws RpcError when there is no room for it
    */
   resubscribe?: (client: Client, uri: string) => void
   unsubscribe?: (client: Client, uri: string, paramsText?: string) => Promise<string>
   /** The resources that a client is subscribed to. */
   subscriptions?: (client: Client) => string[]
-  /** Applies the log level of a client's listener, which has changed. @throws RpcError */
+  /** Applies the changed log level of a client's listener. @throws RpcError */
   setLevel?: (client: Client) => Promise<void>
   /** Receives a notification of a client. */
   notify?: (client: Client, method: string, paramsText: string) => void
-  /** Ends the calls, subscriptions and links of a client that is gone, or may not use this provider any more. */
+  /** Ends the calls, subscriptions and links of a client that is gone or has lost access to this provider. */
   release?: (client: Client) => Promise<void>
   /**
-   * Resources whose URIs begin with this are read from it on every route; they stand in no list, and it decides who may
-   * read them.
+   * Prefix of the URIs that are read from it on every route. Such resources are in no list; the provider decides who
+   * may read them.
    */
   uriPrefix?: string
-  /** A text of this provider without the secrets of its configuration. */
+  /** Removes the secrets of its configuration from a text. */
   redact?: (text: string) => string
 }
 
@@ -98,7 +92,7 @@ export interface Provider {
 export interface ProviderHost {
   /** The lists of some provider have changed. */
   changed: () => void
-  /** A provider is about to put a question to a client. @throws RpcError to refuse the question */
+  /** A provider is about to send a question to a client. @throws RpcError to refuse the question */
   question: (provider: string, question: Question, client: Client) => Promise<void>
   /** Sends a notification to every listener that sees the provider and whose client `serves` accepts. */
   broadcast: (provider: string, method: string, paramsText: string, serves: (client: Client) => boolean) => void
@@ -107,7 +101,7 @@ export interface ProviderHost {
 /** A changing set of providers, such as all upstream servers. */
 export interface ProviderSource {
   get: (name: string) => Provider | undefined
-  /** A text that differs between clients of one capability class if their catalogues of this source differ. */
+  /** A text that differs between clients of one capability class if this source has different catalogues for them. */
   catalogueKey?: (client: Client) => string
   /** Called once, before any other method. */
   connect: (host: ProviderHost) => void

@@ -1,9 +1,9 @@
 /**
- * Lets concurrent callers share runs of one function: each gets the result of a run that began after its call, and at
- * most one run is under way.
- * @param run what is run, once at a time
+ * Lets concurrent callers share runs of a function: each caller gets the result of a run that began after its call, and
+ * at most one run is in progress.
+ * @param run the function
  */
-export function sharing<Result> (run: () => Promise<Result>): () => Promise<Result> {
+export function shareRuns<Result> (run: () => Promise<Result>): () => Promise<Result> {
   let last: Promise<unknown> = Promise.resolve()
   let next: Promise<Result> | undefined
   return async () => {

@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ownerOf } from '../plugins/settings/index.ts'
-import { bytesOf, collectText, growthOf, holdBody, readJson, valueHoldOf } from '../plugins/base/body/index.ts'
-import { ownerAt } from '../plugins/base/limits/index.ts'
+import {
+  parseSize, collectBodyText, unmeasuredReservationOf, reserveBodyMemory, readJsonBody, valueReservationOf
+} from '../plugins/base/body/index.ts'
+import { ownerOfAddress } from '../plugins/base/limits/index.ts'
 import type {} from './api/principal.ts'
 import type {} from './mcp/request.ts'
 
@@ -11,7 +13,7 @@ const limitOf = (app: FastifyInstance): string => app.settings.current.system.ro
 /** In whose name a body is read: its sender's, where the guard of the scope has identified one. */
 function senderOf ({ principal, caller, ip }: FastifyRequest): string {
   const known = principal ?? caller
-  return known ? ownerOf(known, ip) : ownerAt(ip)
+  return known ? ownerOf(known, ip) : ownerOfAddress(ip)
 }
 
 /**
@@ -19,14 +21,14 @@ function senderOf ({ principal, caller, ip }: FastifyRequest): string {
  * @param most max size, where the settings allow more
  */
 export function jsonBodies (app: FastifyInstance, most?: string): void {
-  const max = (): string => most === undefined || bytesOf(limitOf(app)) < bytesOf(most) ? limitOf(app) : most
+  const max = (): string => most === undefined || parseSize(limitOf(app)) < parseSize(most) ? limitOf(app) : most
   app.removeAllContentTypeParsers()
-  app.addHook('preParsing', holdBody({ limit: () => bytesOf(max()), ownerOf: senderOf, isCounted: true }))
+  app.addHook('preParsing', reserveBodyMemory({ limit: () => parseSize(max()), ownerOf: senderOf, isCounted: true }))
   app.addContentTypeParser(
     'application/json',
     async (request: FastifyRequest, payload: FastifyRequest['raw']) => {
       const count = (size: number): void => { countChange(request, size) }
-      return await readJson(payload, max(), valueHoldOf(request), count, growthOf(request))
+      return await readJsonBody(payload, max(), valueReservationOf(request), count, unmeasuredReservationOf(request))
     }
   )
 }
@@ -41,7 +43,7 @@ function countChange ({ server, principal, routeOptions }: FastifyRequest, size:
  * @param max size of one, in bytes
  */
 export function countForms (app: FastifyInstance, max: number): void {
-  app.addHook('preParsing', holdBody({ limit: () => max, ownerOf: senderOf, isCounted: false }))
+  app.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf, isCounted: false }))
 }
 
 /**
@@ -51,8 +53,8 @@ export function countForms (app: FastifyInstance, max: number): void {
  */
 export function textBodies (app: FastifyInstance, isCounted = false): void {
   app.removeAllContentTypeParsers()
-  app.addHook('preParsing', holdBody({ limit: () => bytesOf(limitOf(app)), ownerOf: senderOf, isCounted }))
+  app.addHook('preParsing', reserveBodyMemory({ limit: () => parseSize(limitOf(app)), ownerOf: senderOf, isCounted }))
   app.addContentTypeParser('application/json', (request: FastifyRequest, payload: FastifyRequest['raw'], done) => {
-    collectText(payload, bytesOf(limitOf(app)), done, growthOf(request))
+    collectBodyText(payload, parseSize(limitOf(app)), done, unmeasuredReservationOf(request))
   })
 }

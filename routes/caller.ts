@@ -1,12 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { holdUntilClosed } from '../plugins/base/body/index.ts'
-import { type Caller, Disconnect } from '../plugins/downstream/index.ts'
+import { reserveUntilClosed } from '../plugins/base/body/index.ts'
+import { type HttpCaller, DisconnectSignal } from '../plugins/downstream/index.ts'
 import { ownerOf, type Principal } from '../plugins/settings/index.ts'
 
 /** The caller of a request that runs something. It is `gone` when the connection closes before the answer. */
-export function callerOf (request: FastifyRequest, reply: FastifyReply, principal: Principal): Caller {
-  const hold = holdUntilClosed(reply.raw, ownerOf(principal, request.ip))
-  return { principal, headers: request.headers, address: request.ip, gone: disconnectOf(reply), hold }
+export function callerOf (request: FastifyRequest, reply: FastifyReply, principal: Principal): HttpCaller {
+  const hold = reserveUntilClosed(reply.raw, ownerOf(principal, request.ip))
+  return {
+    principal, headers: request.headers, address: request.ip, disconnect: disconnectOf(reply), reserveMemory: hold
+  }
 }
 
 /** The envelope of what was run. The data stay the text that they are. @param data JSON */
@@ -16,9 +18,9 @@ export function withData (reply: FastifyReply, data: string): string {
 }
 
 /** Tells when the connection of a reply closes before the answer was sent. */
-export function disconnectOf ({ raw }: FastifyReply): Disconnect {
-  const disconnect = new Disconnect()
-  raw.once('close', () => { if (!raw.writableFinished) disconnect.happen() })
+function disconnectOf ({ raw }: FastifyReply): DisconnectSignal {
+  const disconnect = new DisconnectSignal()
+  raw.once('close', () => { if (!raw.writableFinished) disconnect.trigger() })
   return disconnect
 }
 

@@ -2,6 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import browsers, { securityHeaders } from '../plugins/base/browsers/index.ts'
 import type { ManagementRoutesOptions } from './management.ts'
+import consoleRoutes from './console/index.ts'
 import mcpRoutes from './mcp/index.ts'
 import openRoutes from './open/index.ts'
 import publicRoutes from './public/index.ts'
@@ -20,6 +21,7 @@ const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassw
     securityHeaders(open)
     await open.register(openRoutes, { prefix: `${basePath}/api` })
   })
+  await app.register(consoleRoutes, { prefix: basePath })
   await app.register(mcpRoutes, { prefix: basePath })
   const below = (path: string): string => `${basePath}${path}/`
   const management = app.annexes.add(app, {

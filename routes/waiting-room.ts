@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { basePathOf } from '../plugins/base/config/index.ts'
-import { envelope, errors } from '../plugins/base/errors/index.ts'
+import { sendEnvelopeError, errors } from '../plugins/base/errors/index.ts'
 import { createServer } from '../plugins/base/index.ts'
 import type { LogOutput } from '../plugins/extensions/index.ts'
 import type { Env } from '../schemas/env.ts'
@@ -54,8 +54,8 @@ export class WaitingRoom {
     const { HOST: host, PORT: port } = env
     // Fastify takes the stream out of the options.
     const app = createServer({ logger: { ...logger }, env })
-    app.setErrorHandler(envelope)
-    app.setNotFoundHandler((request, reply) => { envelope(new errors.NotReady(problem), request, reply) })
+    app.setErrorHandler(sendEnvelopeError)
+    app.setNotFoundHandler((request, reply) => { sendEnvelopeError(new errors.NotReady(problem), request, reply) })
     await app.register(health, {
       prefix: basePathOf(env),
       status: 'starting',

@@ -4,8 +4,7 @@ import { StringEnum } from './string-enum.ts'
 const Criteria = {
   server: Type.Optional(Type.String()),
   tool: Type.Optional(Type.String({
-    description: 'The tool by its own name; of other calls `prompts/get` or ' +
-    '`resources/read`'
+    description: 'The tool by its own name; of other calls `prompts/get` or `resources/read`'
   })),
   status: Type.Optional(StringEnum(['success', 'error'])),
   group: Type.Optional(Type.String()),
@@ -13,8 +12,7 @@ const Criteria = {
   keyId: Type.Optional(Type.String()),
   keyName: Type.Optional(Type.String()),
   startDate: Type.Optional(Type.String({
-    description: 'ISO 8601: a date (`2026-11-23`, in UTC), or a date with time; ' +
-    'inclusive'
+    description: 'ISO 8601: a date (`2026-11-23`, in UTC), or a date with time; inclusive'
   })),
   endDate: Type.Optional(Type.String({ description: 'The same; a date includes its whole day' }))
 }
@@ -38,8 +36,7 @@ export const ActivityRecord = Type.Object(
     status: StringEnum(['success', 'error']),
     input: Type.Optional(Type.String({ description: 'The arguments as JSON text, cut at 100 KiB' })),
     output: Type.Optional(Type.String({
-      description: 'The result as the server gave it, as JSON text, cut at ' +
-      '100 KiB'
+      description: 'The result as the server gave it, as JSON text, cut at 100 KiB'
     })),
     group: Type.Optional(Type.String({ description: 'The group through which it was called' })),
     username: Type.Optional(Type.String()),

@@ -64,8 +64,7 @@ export const UploadedBundle = Type.Object(
     manifest: Type.Object({}, { additionalProperties: true }),
     required: Type.Array(RequiredOption),
     usedBy: Type.Array(Type.String(), {
-      description: 'Servers that run the bundle already, and its new version once ' +
-      'they are reloaded'
+      description: 'Servers that run the bundle already, and its new version once they are reloaded'
     }),
     warnings: Type.Array(Type.String())
   },

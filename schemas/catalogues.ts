@@ -9,8 +9,7 @@ const placeholder = (name: string): string => `\${${name}}`
 /** A value that a person fills in: it stands in the config as `${key}`. */
 export const Field = Type.Object({
   key: Type.String({
-    description: `In the config as ${placeholder('key')}: replace it there, or set this variable in ` +
-    'the environment'
+    description: `In the config as ${placeholder('key')}: replace it there, or set this variable in the environment`
   }),
   title: Type.Optional(Type.String({ description: 'The name of the variable, header or argument' })),
   description: Type.Optional(Type.String()),
@@ -151,8 +150,7 @@ export type CloudTool = Static<typeof CloudTool>
 /** One package or remote of an entry, as a body of `POST /servers`; or the reason why it cannot be one. */
 export const Ready = Type.Object({
   from: Type.String({
-    description: '`npm`, `pypi`, `oci`, another type of package, `remote`, or `entry` for the ' +
-    'entry as a whole'
+    description: '`npm`, `pypi`, `oci`, another type of package, `remote`, or `entry` for the entry as a whole'
   }),
   identifier: Type.Optional(Type.String({ description: 'The package, or the URL of the remote' })),
   name: Type.Optional(Type.String()),

@@ -4,6 +4,8 @@ export const credentialPrefixes = {
   key: 'thk_',
   /** The command line's, on the gateway's own machine. */
   local: 'thl_',
+  /** Those that the gateway lends to itself. */
+  lent: 'thc_',
   /** Access and refresh tokens of the authorization server. */
   token: 'tht_',
   refresh: 'thr_'

@@ -1,7 +1,4 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
-import { nearName } from './near-name.ts'
-import { problemOf } from './problem.ts'
 import { StringEnum } from './string-enum.ts'
 
 // `expected` describes a pattern in words, for the error message.
@@ -55,8 +52,7 @@ export const Env = Type.Object({
       expected: 'an address as "https://hub.example.com"',
       description:
         'Public address, for configurations that are printed, callbacks and metadata. It may end with `BASE_PATH`, ' +
-        'which is not added ' +
-        'twice. Default: the setting `install.baseUrl`, else the address to listen on'
+        'which is not added twice. Default: the setting `install.baseUrl`, else the address to listen on'
     })
   ),
   SETTINGS_PATH: Type.String({ default: 'mcp_settings.json', description: 'The settings file' }),
@@ -71,9 +67,8 @@ export const Env = Type.Object({
       secret: true,
       description:
         'A database instead of the settings file: `postgres://<user>:<password>@<host>:<port>/<database>`, or ' +
-        '`pglite://<folder>` for an ' +
-        'embedded PostgreSQL, which needs no server. An empty database is initialized with the content of the ' +
-        'settings file'
+        '`pglite://<folder>` for an embedded PostgreSQL, which needs no server. An empty database is initialized ' +
+        'with the content of the settings file'
     })
   ),
   DB_STARTUP_TIMEOUT: Duration('60s', 'How long to wait for the database at the start'),
@@ -82,10 +77,8 @@ export const Env = Type.Object({
       secret: true,
       description:
         'Encrypts secrets in the database: 32 bytes in hex (`openssl rand -hex 32`) or base64, or a passphrase of 16 ' +
-        'characters or more. ' +
-        'Of several, comma-separated, the first encrypts and all decrypt. Unset: `encryption.key` in `DATA_DIR`, ' +
-        'generated once. ' +
-        'All replicas need the same value'
+        'characters or more. Of several, comma-separated, the first encrypts and all decrypt. Unset: ' +
+        '`encryption.key` in `DATA_DIR`, generated once. All replicas need the same value'
     })
   ),
   ALLOWED_ORIGINS: Type.String({
@@ -105,8 +98,7 @@ export const Env = Type.Object({
     expected: 'a whole number of bytes, at least 67108864 (64 MiB)',
     description:
       'Max memory of answers, unread replies and request bodies in flight, in bytes. Beyond it the slowest reader is ' +
-      'cut, and large ' +
-      'requests get 429 or 503'
+      'cut, and large requests get 429 or 503'
   }),
   TRUST_PROXY: Type.String({
     default: '',
@@ -116,15 +108,13 @@ export const Env = Type.Object({
   }),
   READONLY: Type.Boolean({
     default: false,
-    description: 'Refuses all changes; logging in, MCP and running tools ' +
-    'still work'
+    description: 'Refuses all changes; logging in, MCP and running tools still work'
   }),
   PUBLIC_TOOLS: StringEnum(['public', 'all', 'off'], {
     default: 'public',
     description:
       'Servers that callers without credentials can use; on MCP, while bearer auth is off. `public`: those whose ' +
-      'visibility is public; ' +
-      '`all`: all; `off`: as `public`, and the open tool routes are closed'
+      'visibility is public; `all`: all; `off`: as `public`, and the open tool routes are closed'
   }),
   JWT_SECRET: Secret(
     'Signs login tokens, at least 32 random bytes. Unset: `login.key` in `DATA_DIR`, generated once. All replicas ' +
@@ -138,8 +128,7 @@ export const Env = Type.Object({
   }),
   ADMIN_PASSWORD: Secret(
     'Password of the user `admin`, created when there are no users. Unset: a random one, shown once: on the ' +
-    'terminal, else in ' +
-    '`first-start.txt` in `DATA_DIR`, which the log names'
+    'terminal, else in `first-start.txt` in `DATA_DIR`, which the log names'
   ),
   ALLOW_REGISTRATION: Type.Boolean({
     default: false,
@@ -148,8 +137,7 @@ export const Env = Type.Object({
   }),
   ALLOW_USER_STDIO: Type.Boolean({
     default: false,
-    description: 'Lets users without admin rights store servers that ' +
-    'run commands'
+    description: 'Lets users without admin rights store servers that run commands'
   }),
   CHILD_USER: Type.Optional(
     Type.String({
@@ -157,9 +145,8 @@ export const Env = Type.Object({
       expected: 'the name of a user, or its number, as "mcp", "1000", "1000:1000"',
       description:
         'The user that servers which are commands run as, where the gateway is started by root: a name, `uid` or ' +
-        '`uid:gid`. Their files ' +
-        'and the `npx` cache are then that user\'s, and they can read neither the gateway\'s environment nor its ' +
-        'settings'
+        '`uid:gid`. Their files and the `npx` cache are then that user\'s, and they can read neither the gateway\'s ' +
+        'environment nor its settings'
     })
   ),
   SOCIAL_AUTH_ENABLED: Switch(
@@ -185,8 +172,7 @@ export const Env = Type.Object({
     Type.String({
       description:
         'Origins whose pages may use the cookie of a social login, besides the same origin: separated by commas or ' +
-        'spaces, or a JSON ' +
-        'array. Default: those of `SOCIAL_AUTH_URL` and `BASE_URL`'
+        'spaces, or a JSON array. Default: those of `SOCIAL_AUTH_URL` and `BASE_URL`'
     })
   ),
   SOCIAL_AUTH_CODEHOST_ENABLED: Switch('Login by GitHub. Default: on where it has its credentials'),
@@ -211,12 +197,14 @@ export const Env = Type.Object({
   SOCIAL_AUTH_OIDC_PROMPT: Text('`prompt` in requests to it, as `login` or `select_account`'),
   OIDC_CLIENT_ID: Text('Client id at the OpenID provider'),
   OIDC_CLIENT_SECRET: Secret('Client secret at the OpenID provider'),
+  CONSOLE: StringEnum(['on', 'off'], {
+    default: 'on', description: 'The console, at `/console`; `off`: none (404)'
+  }),
   METRICS: StringEnum(['admin', 'public', 'off'], {
     default: 'admin',
     description:
       'The access to `/metrics`. `admin`: an admin\'s credential in `Authorization`, or `METRICS_TOKEN`; `public`: ' +
-      'every caller, with ' +
-      'the names of those servers only that the caller may see; `off`: none (404)'
+      'every caller, with the names of those servers only that the caller may see; `off`: none (404)'
   }),
   METRICS_TOKEN: Secret(
     'A bearer token that opens `/metrics` and nothing else, for Prometheus: at least 32 random bytes'
@@ -225,10 +213,9 @@ export const Env = Type.Object({
     default: '',
     description:
       'Exceptions from the rules for outbound connections: servers stored by users without admin rights may connect ' +
-      'to public addresses ' +
-      'only, and no server to link-local and cloud metadata addresses. Comma-separated addresses and ranges ' +
-      '(`10.0.0.0/8`), which are ' +
-      'allowed as such, and hosts (`mcp.lan`, `*.lan`), which may then resolve to private and loopback addresses'
+      'to public addresses only, and no server to link-local and cloud metadata addresses. Comma-separated addresses ' +
+      'and ranges (`10.0.0.0/8`), which are allowed as such, and hosts (`mcp.lan`, `*.lan`), which may then resolve ' +
+      'to private and loopback addresses'
   }),
   REGISTRY_URL: Type.String({
     default: 'https://registry.modelcontextprotocol.io',
@@ -240,13 +227,11 @@ export const Env = Type.Object({
     Type.String({
       description:
         'Collector that traces of calls are sent to, for example `http://127.0.0.1:4318`. OpenTelemetry\'s other ' +
-        'variables count as well: ' +
-        'see `docs/tracing.md`'
+        'variables count as well: see `docs/tracing.md`'
     })
   ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: Type.Optional(Type.String({
-    description: 'The same for traces alone, with ' +
-    'its path'
+    description: 'The same for traces alone, with its path'
   })),
   OTEL_EXPORTER_OTLP_PROTOCOL: StringEnum(['http/protobuf', 'http/json'], {
     default: 'http/protobuf',
@@ -257,21 +242,18 @@ export const Env = Type.Object({
   ),
   OTEL_TRACES_EXPORTER: Type.Optional(
     StringEnum(['otlp', 'console', 'none'], {
-      description: 'Where traces go to. Unset: `otlp` where an endpoint is ' +
-      'set, else nowhere'
+      description: 'Where traces go to. Unset: `otlp` where an endpoint is set, else nowhere'
     })
   ),
   OTEL_SDK_DISABLED: Type.Boolean({ default: false, description: 'Switches tracing off, whatever else is set' }),
   EMBEDDING_DIMENSIONS_API_PASSTHROUGH: Switch(
     'Sends `smartRouting.embeddingDimensions` to every embeddings model, also to one that may not accept it. ' +
-    'Default: the setting ' +
-    '`smartRouting.embeddingDimensionsApiPassthrough`'
+    'Default: the setting `smartRouting.embeddingDimensionsApiPassthrough`'
   ),
   ACTIVITY_RETENTION: Duration('30d', 'How long calls are kept in the database. `0`: none are recorded'),
   ACTIVITY_PAYLOADS: Type.Boolean({
     default: true,
-    description: 'Keeps the inputs and outputs of calls, up to 100 ' +
-    'KiB of each'
+    description: 'Keeps the inputs and outputs of calls, up to 100 KiB of each'
   }),
   TOOL_HUB_URL: Type.Optional(
     Type.String({
@@ -303,111 +285,3 @@ export type Env = Static<typeof Env>
 /** The variables that are secrets: each may be given by a file, which `<NAME>_FILE` names. */
 export const secretNames: readonly string[] =
   Object.entries<TSchema>(Env.properties).filter(([, schema]) => schema.secret === true).map(([name]) => name)
-
-/** Reads the environment by its schema. @throws Error that names the variable and its expected value */
-export function readEnv (environment: Readonly<Record<string, string | undefined>>): Env {
-  const given = Object.fromEntries(Object.entries<TSchema>(Env.properties).flatMap(([name, schema]) => {
-    const text = environment[name]
-    return text === undefined || text === '' ? [] : [[name, valueOf(schema, text)]]
-  }))
-  const env: unknown = Value.Default(Env, given)
-  const problem = problemOf(Env, env)
-  if (!problem) return withinBounds(env as Env)
-  const reason = expectedOf(Env.properties[problem.path as keyof Env]) ?? problem.message
-  // An address may have a password in it.
-  const shown = environment[problem.path]?.replace(/\/\/[^/?#]*@/, '//…@')
-  throw new Error(`The environment variable ${problem.path} cannot be ${JSON.stringify(shown)}: ${reason}.`)
-}
-
-/** The values that a variable accepts, in words, where its schema says them. */
-function expectedOf ({ expected, type }: TSchema): string | undefined {
-  const words: unknown = expected ?? (type === 'boolean' ? 'true or false (or yes, no, on, off, 1, 0)' : undefined)
-  return typeof words === 'string' ? `expected ${words}` : undefined
-}
-
-/** Why an option of the command line cannot stand for a variable, as a clause; undefined: it can. */
-export function problemOfOption (name: keyof Env, text: string): string | undefined {
-  const schema: TSchema = Env.properties[name]
-  const value = valueOf(schema, text)
-  return text === '' || Value.Check(schema, value) ? undefined : expectedOf(schema) ?? problemOf(schema, value)?.message
-}
-
-/** Max of DRAIN_TIMEOUT, in ms: the rest of the 10 s within which the process ends is for its children. */
-const longestDrain = 9_000
-
-/** @throws Error for a duration that the gateway cannot keep to */
-function withinBounds (env: Env): Env {
-  const { DRAIN_TIMEOUT: text } = env
-  if (span(text) <= longestDrain) return env
-  throw new Error(
-    `The environment variable DRAIN_TIMEOUT cannot be ${JSON.stringify(text)}: the gateway ends within 10 s of ` +
-    'SIGTERM, whatever still ' +
-    'runs. Set it to 9s or less.'
-  )
-}
-
-/** Converts the text of a variable to the type of its schema. Only digits are a number: not `1e3`, not `0x10`. */
-function valueOf (schema: TSchema, text: string): unknown {
-  if (schema.type === 'integer') return /^[0-9]+$/.test(text) ? Number(text) : text
-  return schema.type === 'boolean' ? switches.get(text.toLowerCase()) ?? text : text
-}
-
-/** What a switch may be set to. */
-const switches: ReadonlyMap<string, boolean> = new Map([
-  ...['true', 'yes', 'on', '1'].map((text) => [text, true] as const),
-  ...['false', 'no', 'off', '0'].map((text) => [text, false] as const)
-])
-
-/**
- * Durations that are probably meant in seconds: bare numbers are ms, and none of these makes sense below one second.
- * @returns a sentence for each
- */
-export const doubtsOf = (environment: Readonly<Record<string, string | undefined>>): string[] =>
-  Object.entries<TSchema>(Env.properties).flatMap(([name, { isDuration }]) => {
-    const text = environment[name] ?? ''
-    if (isDuration !== true || !/^[0-9]+$/.test(text) || Number(text) === 0 || Number(text) >= 1_000) return []
-    return [`${name}=${text} is ${Number(text)} ms. Write ${Number(text)}s for seconds, or ${Number(text)}ms if that ` +
-      'is what you mean']
-  })
-
-/** How many edits make a name of the environment a mistyped one of ours. Short names are near to too many others. */
-const typosIn = (given: string, known: string): number => {
-  const length = Math.min(given.length, known.length)
-  if (length < 5) return -1
-  if (length < 6) return 0
-  // People seldom mistype the first letter: APP_CLIENT_ID is not IDP_CLIENT_ID.
-  return length < 10 || given[0] !== known[0] ? 1 : 2
-}
-
-/** Max sentences about mistyped names. */
-const mostTypos = 10
-
-/**
- * Variables that have no effect, and whose names are near to one of ours that is not set: READ_ONLY, JWT_SECERT.
- * @returns a sentence for each, without its value
- */
-export function misspeltIn (environment: Readonly<Record<string, string | undefined>>): string[] {
-  const isSet = (name: string): boolean => environment[name] !== undefined && environment[name] !== ''
-  const ours = new Set([...Object.keys(Env.properties), ...secretNames.map((name) => `${name}_FILE`)])
-  const unset = [...ours].filter((name) => !isSet(name))
-  return Object.keys(environment).flatMap((name) => {
-    // npm gives each of its settings to the programs that it runs.
-    if (ours.has(name) || !isSet(name) || /^npm_/i.test(name)) return []
-    const meant = nearName(name, unset, typosIn)
-    return meant === undefined
-      ? []
-      : [`The environment variable ${name} is not known and has no effect: did you ` +
-      `mean ${meant}?`]
-  }).slice(0, mostTypos)
-}
-
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-/** Converts a duration of the environment to ms. */
-export function span (text: string): number {
-  const [, number = '0', unit = 'ms'] = /^([0-9]+)(ms|s|m|h|d)?$/.exec(text) ?? []
-  return Number(number) * (units[unit] ?? 1)
-}
-
-/** The same for a timer: from 1 ms to 24.8 days. */
-export const milliseconds = (text: string): number => Math.min(Math.max(span(text), 1), 2 ** 31 - 1)

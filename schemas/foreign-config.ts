@@ -1,12 +1,9 @@
-import { Type, type TObject } from '@sinclair/typebox'
 import { fillText, type EditorVariables } from './foreign-variables.ts'
-import { OpenApiConfig } from './openapi-upstream.ts'
-import { allItems, ItemOverride, ServerConfig, typeOf } from './server.ts'
-import { spelledType, transports } from './transports.ts'
-import { isComment, isObject, quoteName, unknownMembers, unknownSentence } from './unknown-members.ts'
-import { UpstreamOAuth } from './upstream-oauth.ts'
-
-type Json = Record<string, unknown>
+import { allItems, ServerConfig } from './server.ts'
+import { spelledType } from './transports.ts'
+import { isObject, quoteName } from './unknown-members.ts'
+import { type Json, Adoption } from './adoption.ts'
+import { warnOfOtherKinds, warnOfOthers } from './foreign-members.ts'
 
 /**
  * A config in the gateway's own members. `warnings`: a sentence, without values, for each member that has no or another
@@ -17,62 +14,10 @@ interface Adopted { readonly config: Json, readonly warnings: readonly string[] 
 /** Max warnings about one config; beyond: they are counted. */
 const mostWarnings = 20
 
-/** Members that tell a client how to ask its user, or how to show the server. */
-const ofClients: Readonly<Record<string, string>> = {
-  autoApprove: 'whether a call is approved is up to the client that asks',
-  alwaysAllow: 'whether a call is approved is up to the client that asks',
-  autoAllow: 'whether a call is approved is up to the client that asks',
-  trust: 'whether a call is approved is up to the client that asks',
-  envFile: 'the file is not read; write its variables into "env", or import it with tool-hub import',
-  dev: 'files are not watched; reload the server after a change',
-  custom_instructions: 'servers have their own instructions; they are not changed',
-  headersHelper: 'no program is run for headers; write them into "headers"'
-}
-
 /**
  * A timeout up to this is taken for seconds: Cline and Roo Code count in them, up to an hour. The others count in ms.
  */
 const longestSeconds = 3_600
-
-/** One config while it is adopted: members are taken out one after the other, and what is left is not known. */
-class Adoption {
-  config: Json
-  readonly warnings: string[] = []
-  /** Members that a warning has named already. */
-  readonly named = new Set<string>()
-  isChanged = false
-
-  constructor (raw: Json) { this.config = { ...raw } }
-
-  warn (sentence: string): void { this.warnings.push(sentence) }
-
-  /** Takes a member out. */
-  take (name: string): unknown {
-    if (!Object.hasOwn(this.config, name)) return undefined
-    const { [name]: value, ...rest } = this.config
-    this.config = rest
-    this.isChanged = true
-    return value
-  }
-
-  put (name: string, value: unknown): void {
-    this.config = { ...this.config, [name]: value }
-    this.isChanged = true
-  }
-
-  has (name: string): boolean { return Object.hasOwn(this.config, name) }
-
-  /** Puts a value in place of a foreign member, unless the gateway's own member is there. */
-  move (from: string, to: string, change: (value: unknown) => unknown = (value) => value): void {
-    if (!this.has(from)) return
-    if (!this.has(to)) this.put(to, change(this.take(from)))
-    else if (JSON.stringify(change(this.config[from])) === JSON.stringify(this.config[to])) this.take(from)
-    else {
-      this.named.add(from)
-      this.warn(`${quoteName(from)} has no effect: "${to}" is there too`)
-    }
-  }
-}
 
 /**
  * A server's config as another program writes it, in the gateway's own members (Claude Desktop, Claude Code, Cursor, VS
@@ -149,8 +94,7 @@ function readSwitches (adoption: Adoption): void {
     adoption.take('disabled')
     // Where the two contradict each other, off is the safe reading.
     if (typeof enabled === 'boolean' && enabled === disabled) {
-      adoption.warn('"enabled" and "disabled" contradict ' +
-      'each other: it is off')
+      adoption.warn('"enabled" and "disabled" contradict each other: it is off')
     }
     adoption.put('enabled', !disabled && enabled !== false)
   }
@@ -176,8 +120,7 @@ function readTimeout (adoption: Adoption): void {
     'options', { ...options, timeout: Math.min(Math.ceil(isSeconds ? timeout * 1_000 : timeout), 2 ** 31 - 1) }
   )
   if (isSeconds) {
-    adoption.warn('"timeout" is taken as ' +
-    `${timeout} seconds; write "options.timeout" in ms if that is wrong`)
+    adoption.warn(`"timeout" is taken as ${timeout} seconds; write "options.timeout" in ms if that is wrong`)
   }
 }
 
@@ -230,8 +173,7 @@ function readValues (adoption: Adoption): void {
     if (!isObject(values) || !Object.values(values).some((value) => value === null || isPlain(value))) continue
     adoption.put(map, Object.fromEntries(Object.entries(values).map(([name, value]) => {
       if (value === null) {
-        adoption.warn(`${quoteName(`${map}.${name}`)} is null: it is taken from the gateway's ` +
-        'environment')
+        adoption.warn(`${quoteName(`${map}.${name}`)} is null: it is taken from the gateway's environment`)
       }
       return [name, value === null ? `\${${name}}` : isPlain(value) ? String(value) : value]
     })))
@@ -292,64 +234,4 @@ function readOAuth (adoption: Adoption): void {
     ...(scopes === undefined ? {} : { scopes }),
     ...more
   })
-}
-
-/** The gateway's own members that have no effect on a server, by what locates it. */
-const inert = {
-  command: {
-    reason: 'the server is a command', members: ['url', 'headers', 'passthroughHeaders', 'oauth', 'proxy', 'openapi']
-  },
-  address: {
-    reason: 'the server is reached by its address',
-    members: ['command', 'args', 'env', 'cwd', 'startOnDemand', 'idleTimeoutMs', 'openapi']
-  },
-  description: { reason: 'the server is an OpenAPI description', members: ['command', 'args', 'env', 'cwd'] }
-} as const
-
-function warnOfOtherKinds ({ config, warnings }: Adoption): void {
-  const type = typeOf(config as ServerConfig)
-  // A config without a type, or of an unknown one, is refused for that.
-  if (type === undefined || !Object.hasOwn(transports, type)) return
-  const { reason, members } = inert[transports[type].locatedBy]
-  for (const name of members) {
-    const value = config[name]
-    const isEmpty = value === undefined || value === null || value === '' || value === false ||
-      (typeof value === 'object' && Object.keys(value).length === 0)
-    if (!isEmpty) warnings.push(`"${name}" has no effect: ${reason}`)
-  }
-}
-
-/**
- * Members within a member, for which a warning is due as well. `openapi.security` differs by its type, and is checked
- * elsewhere.
- */
-const nested: Readonly<Record<string, TObject>> = { oauth: UpstreamOAuth, openapi: OpenApiConfig }
-const within: Readonly<Record<string, readonly string[]>> = {
-  options: ['timeout', 'resetTimeoutOnProgress', 'maxTotalTimeout'],
-  proxy: ['url', 'noProxy'],
-  ...Object.fromEntries(Object.entries(nested).map(([name, schema]) => [name, Object.keys(schema.properties)]))
-}
-
-/** Maps of overrides, whose members have other members by which a tool is switched off. */
-const overrides: readonly string[] = ['tools', 'prompts', 'resources']
-const Overrides = Type.Record(Type.String(), ItemOverride)
-
-function warnOfOthers ({ config, warnings, named }: Adoption): void {
-  for (const [name, value] of Object.entries(config)) {
-    if (isComment(name) || named.has(name)) continue
-    if (Object.hasOwn(within, name) && isObject(value)) {
-      const known = within[name] ?? []
-      for (const member of Object.keys(value)) {
-        if (!known.includes(member) && !isComment(member)) {
-          warnings.push(unknownSentence(`${name}.${member}`, member, known))
-        }
-      }
-    }
-    if (overrides.includes(name)) warnings.push(...unknownMembers(Overrides, value, `${name}.`))
-    if (Object.hasOwn(ServerConfig.properties, name)) continue
-    const isEmpty = value === false || (Array.isArray(value) && value.length === 0)
-    const reason = Object.hasOwn(ofClients, name) ? ofClients[name] : undefined
-    if (reason === undefined) warnings.push(unknownSentence(name, name, Object.keys(ServerConfig.properties)))
-    else if (!isEmpty) warnings.push(`"${name}" has no effect: ${reason}`)
-  }
 }

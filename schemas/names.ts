@@ -37,8 +37,7 @@ function wordProblem (name: string): string | undefined {
   const length = [...name].length
   if (length < 1 || length > 128) return 'the name must have 1 to 128 characters'
   if (!grammar.test(name)) {
-    return 'the name may have letters, digits, ".", "_", "-" and inner spaces, and must not ' +
-    'start with "." or "_"'
+    return 'the name may have letters, digits, ".", "_", "-" and inner spaces, and must not start with "." or "_"'
   }
   return undefined
 }
@@ -64,8 +63,7 @@ export const newNameProblem = (name: string): string | undefined => nameProblem(
  */
 export const aliasProblem = (name: string): string | undefined =>
   wordProblem(name) ?? (inheritedNames.includes(name)
-    ? `the name ${JSON.stringify(name)} is ` +
-    'reserved'
+    ? `the name ${JSON.stringify(name)} is reserved`
     : composedProblem(name))
 
 /** Whether a new name has the form of a UUID: routes and scopes that take a name or an id would lead elsewhere. */
@@ -87,8 +85,7 @@ export const separatorWarning = (separator: unknown): string | undefined =>
   typeof separator !== 'string' || !/^[!-~]{1,8}$/.test(separator) || isModelName(separator)
     ? undefined
     : `"nameSeparator": ${JSON.stringify(separator)} stands as ${JSON.stringify(toModelSeparator(separator))} in ` +
-      'names, since agents\' ' +
-      'model APIs take letters, digits, "_" and "-" only; calls take names with both'
+      'names, since agents\' model APIs take letters, digits, "_" and "-" only; calls take names with both'
 
 /**
  * A text with the characters of such names only: letters without their marks, and `_` in the place of others. Its end

@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Unchanged } from './api.ts'
+import { Unchanged } from './answers.ts'
 import { Closed } from './closed.ts'
 import { StringEnum } from './string-enum.ts'
 

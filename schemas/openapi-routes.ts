@@ -68,8 +68,7 @@ export const CalledTool = Type.Object({
   toolName: Type.String(),
   arguments: Type.Object({}, { additionalProperties: true, description: 'As they were given' }),
   content: Type.Optional(Type.Unknown({
-    description: 'As the tool gave it: blocks of text, images, audio and ' +
-    'resources'
+    description: 'As the tool gave it: blocks of text, images, audio and resources'
   })),
   structuredContent: Type.Optional(Type.Unknown({ description: 'As the tool gave it' })),
   isError: Type.Optional(Type.Unknown({ description: 'As the tool gave it: true where it failed' }))

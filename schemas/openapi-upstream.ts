@@ -48,8 +48,7 @@ export type OpenApiSecurity = Static<typeof OpenApiSecurity>
 export const OpenApiConfig = Type.Object({
   url: Text('Address of the description, JSON or YAML'),
   schema: Type.Optional(Type.Union([Type.Object({}), Type.String()], {
-    description: 'The description itself: an ' +
-    'object, or its text'
+    description: 'The description itself: an object, or its text'
   })),
   security: Type.Optional(OpenApiSecurity),
   passthroughHeaders: Type.Optional(Type.Array(Type.String(), { maxItems: maxConfigEntries }))
@@ -87,7 +86,6 @@ export function securityProblem (security: OpenApiSecurity | undefined): string 
         : lacks('a "token", or "username" and "password", or "credentials"')
     default: return token || (clientId && clientSecret)
       ? undefined
-      : lacks('"clientId" and "clientSecret", or a ' +
-      '"token"')
+      : lacks('"clientId" and "clientSecret", or a "token"')
   }
 }

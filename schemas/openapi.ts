@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
-import { Failure } from './api.ts'
+import { Failure } from './answers.ts'
 import { ServerConfig } from './server.ts'
 import { SystemSections } from './system.ts'
 
@@ -10,10 +10,9 @@ export const describeApi = (version: string, basePath: string) => ({
     title: 'Tool-Hub management API',
     version,
     description:
-      'Log in with `POST /api/auth/login` and send the token in `x-auth-token`, or send a system bearer key. ' +
-      'Answers are `{success, data?, message?}`; failures `{success: false, message, code?, errors?}`. ' +
-      'The MCP endpoints `/mcp`, `/mcp/{groupOrServer}` and `/{user}/mcp` are for MCP clients, and are not ' +
-      'described here.',
+      'Log in with `POST /api/auth/login` and send the token in `x-auth-token`, or send a system bearer key. Answers ' +
+      'are `{success, data?, message?}`; failures `{success: false, message, code?, errors?}`. The MCP endpoints ' +
+      '`/mcp`, `/mcp/{groupOrServer}` and `/{user}/mcp` are for MCP clients, and are not described here.',
     license: { name: 'MIT', identifier: 'MIT' }
   },
   servers: [{ url: basePath === '' ? '/' : basePath }],
@@ -28,8 +27,7 @@ export const describeApi = (version: string, basePath: string) => ({
       bearerKey: {
         type: 'http' as const,
         scheme: 'bearer',
-        description: 'A bearer key of kind `system` with access ' +
-        'type `all`'
+        description: 'A bearer key of kind `system` with access type `all`'
       }
     }
   },

@@ -14,8 +14,7 @@ function messageOf ({ schema, type, message }: ValueError): string {
   if (schema.description !== undefined) {
     if (type === ValueErrorType.StringPattern) return `expected ${asClause(schema.description)}`
     if (type === ValueErrorType.ObjectRequiredProperty) {
-      return 'expected required property: ' +
-      `${asClause(schema.description)}`
+      return `expected required property: ${asClause(schema.description)}`
     }
   }
   return asClause(message)

@@ -2,8 +2,7 @@ import { Type } from '@sinclair/typebox'
 
 export const Health = Type.Object({
   status: Type.String({
-    description: '`ok` for as long as the process serves; `starting` while it waits for its ' +
-    'database'
+    description: '`ok` for as long as the process serves; `starting` while it waits for its database'
   }),
   timestamp: Type.String({ description: 'ISO 8601' }),
   uptime: Type.Number({ description: 'Seconds' }),

@@ -56,8 +56,7 @@ export const ServerConfig = Type.Object({
     Type.Object({
       url: Type.Optional(Type.String({ description: 'An http or https proxy for connections to a remote server' })),
       noProxy: Type.Optional(Type.String({
-        description: 'Hosts that are connected to without it: names, `.suffix`, ' +
-        '`*`; comma-separated'
+        description: 'Hosts that are connected to without it: names, `.suffix`, `*`; comma-separated'
       }))
     })
   ),
@@ -99,8 +98,7 @@ export function incomplete (config: ServerConfig): string | undefined {
     return '"openapi.url" must be an absolute http or https address'
   }
   if (proxy?.url !== undefined && !isWebAddress(proxy.url)) {
-    return '"proxy.url" must be an absolute http or https ' +
-    'address'
+    return '"proxy.url" must be an absolute http or https address'
   }
   return isDescription ? securityProblem(openapi?.security) : oauthProblem(oauth)
 }

@@ -54,7 +54,8 @@ export const User = Type.Object({
   password: Type.Optional(Type.String()),
   isAdmin: Type.Optional(Type.Boolean()),
   createdAt: Type.Optional(Type.String()),
-  restoredAt: Type.Optional(Type.String({ description: 'ISO 8601: credentials that were issued before do not count' }))
+  restoredAt: Type.Optional(Type.String({ description: 'ISO 8601: credentials that were issued before do not count' })),
+  demotedAt: Type.Optional(Type.String({ description: 'ISO 8601: what an admin had allowed clients before has ended' }))
 })
 export type User = Static<typeof User>
 
@@ -86,8 +87,7 @@ export const NameSeparator = Type.Optional(
     default: '-',
     pattern: '^[!-~]{1,8}$',
     description: '1 to 8 printable ASCII characters, without spaces, that stand between a server and its item; those ' +
-      'that model APIs ' +
-      'do not take stand as `_`'
+      'that model APIs do not take stand as `_`'
   })
 )
 
@@ -95,8 +95,7 @@ export const SystemConfig = Type.Object({
   routing: Type.Optional(Routing),
   bearerAuthKeyMigrated: Type.Optional(
     Type.Boolean({
-      description: 'Set by the gateway once `routing.bearerAuthKey` was migrated to a key, which ' +
-      'happens only once'
+      description: 'Set by the gateway once `routing.bearerAuthKey` was migrated to a key, which happens only once'
     })
   ),
   install: Type.Optional(

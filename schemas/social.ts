@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Account } from './api.ts'
+import { Account } from './login.ts'
 
 /** The environment variables of social login. */
 export const socialNames = [
@@ -57,8 +57,7 @@ export const SignInQuery = Type.Object({
   provider: Type.String({ description: 'As `/public-config` lists them' }),
   callbackURL: Type.Optional(
     Type.String({
-      description: 'Where the browser goes afterwards: a path of this gateway, or an address of a ' +
-      'trusted origin'
+      description: 'Where the browser goes afterwards: a path of this gateway, or an address of a trusted origin'
     })
   )
 })

@@ -34,8 +34,7 @@ export const Template = Type.Object(
     servers: Type.Record(Type.String(), Config, { description: 'Configs by name' }),
     groups: Type.Array(TemplateGroup),
     requiredEnvVars: Type.Array(Type.String(), {
-      description: 'Environment variables of the gateway that the ' +
-      'servers need'
+      description: 'Environment variables of the gateway that the servers need'
     })
   },
   { examples: [example] }
@@ -50,8 +49,7 @@ export const NewTemplate = Type.Object(
     description: Type.Optional(Type.String({ maxLength: 16 * 1024 })),
     groupIds: Type.Optional(Type.Array(Type.String(), {
       maxItems: 1_000,
-      description: 'Groups by id or name; their ' +
-      'servers come along'
+      description: 'Groups by id or name; their servers come along'
     })),
     serverNames: Type.Optional(Type.Array(Type.String(), { maxItems: 1_000 }))
   },
@@ -69,8 +67,7 @@ export const SentTemplate = Type.Object(
     name: Type.Optional(Type.String()),
     servers: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Configs by name' })),
     groups: Type.Optional(Type.Array(Type.Unknown(), {
-      description: 'As they are exported: `{name, description?, ' +
-      'servers}`'
+      description: 'As they are exported: `{name, description?, servers}`'
     }))
   },
   { examples: [example] }

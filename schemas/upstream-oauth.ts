@@ -18,8 +18,7 @@ export const UpstreamOAuth = Type.Object({
   privateKey: Type.Optional(
     Type.String({
       maxLength: 20_000,
-      description: 'Its private key for private_key_jwt: PKCS #8 as PEM, or a JWK ' +
-      'as JSON'
+      description: 'Its private key for private_key_jwt: PKCS #8 as PEM, or a JWK as JSON'
     })
   ),
   signingAlgorithm: Type.Optional(
@@ -47,8 +46,7 @@ export const UpstreamOAuth = Type.Object({
   dynamicRegistration: Type.Optional(
     Type.Object({
       enabled: Type.Optional(Type.Boolean({
-        description: 'false: the gateway does not register itself ' +
-      '(RFC 7591)'
+        description: 'false: the gateway does not register itself (RFC 7591)'
       }))
     })
   )

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { Account, Unchanged } from './api.ts'
+import { Account } from './login.ts'
+import { Unchanged } from './answers.ts'
 import { Closed } from './closed.ts'
 
 /** A user, without the password hash. */
@@ -14,8 +15,7 @@ const Username = Type.String({ description: '1 to 128 letters and digits of any 
 export const NewUser = Closed(Type.Object({
   username: Username,
   password: Type.String({
-    description: 'At least 8 characters with a letter, a digit and a special character; at ' +
-    'most 256 bytes'
+    description: 'At least 8 characters with a letter, a digit and a special character; at most 256 bytes'
   }),
   isAdmin: Type.Optional(Type.Boolean({ default: false }))
 }, { examples: [{ username: 'ada', password: 'Analytical-1', isAdmin: false }] }))

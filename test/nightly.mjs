@@ -1,6 +1,6 @@
 // `npm run nightly`: what a change need not wait for, and what an issue needs before it is called resolved. It runs measure/ (alone, medians of
 // five rounds), nightly/ (what takes minutes), soak/, and the whole of CI once on Node 24, then writes test/NIGHTLY.md.
-// `--age` only tells how old that page is. `--only=measure,nightly,soak,node24` runs some of it.
+// `--age` only tells how old that page is. `--only=measure,nightly,soak,node24` runs some of it, and words the files with one in their path.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter } from 'node:path'
@@ -16,6 +16,7 @@ if (process.argv.includes('--age')) {
   process.exit()
 }
 
+const words = process.argv.slice(2).filter((arg) => !arg.startsWith('--'))
 const only = process.argv.find((arg) => arg.startsWith('--only='))?.slice('--only='.length).split(',')
 
 /** The folder of Node 24, from npm, in a cache: never a dependency. */
@@ -42,7 +43,7 @@ for (const [name, part] of Object.entries(parts).filter(([name]) => only === und
   const begun = Date.now()
   const { args, bin, env = {} } = part()
   let output = ''
-  const { code, ended } = await runProcess(bin === undefined ? process.execPath : `${bin}/node`, args, {
+  const { code, ended } = await runProcess(bin === undefined ? process.execPath : `${bin}/node`, [...args, ...words], {
     cwd,
     env: { ...env, ...bin === undefined ? {} : { PATH: `${bin}${delimiter}${process.env.PATH}` } },
     silence: 2 * hours,

@@ -73,7 +73,7 @@ export async function checksumOf (path: string): Promise<string> {
 }
 
 /** The lines of a text file that are not empty. */
-export async function * linesOf (path: string): AsyncGenerator<string> {
+export async function * readLines (path: string): AsyncGenerator<string> {
   for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
     if (line !== '') yield line
   }
@@ -94,8 +94,7 @@ export async function openBackup (path: string, folder: string): Promise<{
     const description: unknown = JSON.parse(await readFile(join(folder, files.description), 'utf8').catch(() => 'null'))
     const problem = problemOf(BackupDescription, description)
     if (problem) {
-      throw new ArchiveError(`its ${files.description} is not that of a backup: "${problem.path}": ` +
-      `${problem.message}`)
+      throw new ArchiveError(`its ${files.description} is not that of a backup: "${problem.path}": ${problem.message}`)
     }
     const valid = description as BackupDescription
     const bundles: string[] = []
@@ -103,8 +102,7 @@ export async function openBackup (path: string, folder: string): Promise<{
       if (name.split('/').includes('..')) throw new ArchiveError(`the path ${JSON.stringify(name)} leads out of it`)
       const found = await checksumOf(join(folder, name)).catch(() => undefined)
       if (found !== checksum) {
-        throw new ArchiveError(`its part ${name} is ` +
-        `${found === undefined ? 'missing' : 'damaged'}`)
+        throw new ArchiveError(`its part ${name} is ${found === undefined ? 'missing' : 'damaged'}`)
       }
       const bundle = /^bundles\/(.+)\.zip$/.exec(name)?.[1]
       if (bundle === undefined) continue
@@ -152,7 +150,7 @@ export async function filesOf (folder: string): Promise<{ paths: Map<string, str
 
 /** Counts the sealed secrets of a file of JSON texts (`plugins/base/secrets/seal.ts`), by the ids of their keys. */
 export async function countSealed (path: string, counts: Record<string, number>): Promise<void> {
-  for await (const line of linesOf(path)) {
+  for await (const line of readLines(path)) {
     for (const [, id = ''] of line.matchAll(/"v1\.([0-9a-f]{8})\.[\w-]{20,}"/g)) counts[id] = (counts[id] ?? 0) + 1
   }
 }

@@ -8,7 +8,8 @@ import { dump } from '../../db/postgres/backup/dump.ts'
 import { readSettings } from '../../db/seed.ts'
 import { current } from '../../plugins/management/index.ts'
 import { readEnvironment } from '../../plugins/base/config/index.ts'
-import { milliseconds, type Env } from '../../schemas/env.ts'
+import { milliseconds } from '../../schemas/durations.ts'
+import type { Env } from '../../schemas/env.ts'
 import { checksumOf, files, openBackup, type BackupDescription, filesOf, pack, countSealed } from '../backup/archive.ts'
 import { explain } from '../errors.ts'
 import { placesOf, type Places } from '../places.ts'
@@ -123,15 +124,13 @@ function tellOfKeys (
   if (hasKey) print('It holds the key file, which opens all secrets in it: keep it as you keep the key.')
   else if (isAsked) print('There is no key file in DATA_DIR to put into it.')
   if (env.ENCRYPTION_KEY !== undefined) {
-    print('ENCRYPTION_KEY is not in it: keep it where the environment of the ' +
-    'gateway is kept.')
+    print('ENCRYPTION_KEY is not in it: keep it where the environment of the gateway is kept.')
   }
   if (sealed.length === 0 || hasKey) return
   print(
     'Without the key, these secrets in it cannot be opened: ' +
-    `${sealed.map(([id, count]) => `${count} of key ${id}`).join(', ')}. They are ` +
-    'credentials of servers (env, headers, args, addresses), secrets of the system configuration, and what is kept ' +
-    'encrypted. ' +
-    'Passwords, keys and tokens are hashes, which need no key.'
+    `${sealed.map(([id, count]) => `${count} of key ${id}`).join(', ')}. They are credentials of servers (env, ` +
+    'headers, args, addresses), secrets of the system configuration, and what is kept encrypted. Passwords, keys and ' +
+    'tokens are hashes, which need no key.'
   )
 }

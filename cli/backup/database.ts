@@ -1,7 +1,7 @@
 // `tool-hub db migrate`, `db import` and `db export`.
 import { rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { errorCode } from '../../db/error-code.ts'
+import { errorCode } from '../../db/errors.ts'
 import { withoutRecords } from '../../db/json/records.ts'
 import { replace as replaceFile } from '../../db/json/write.ts'
 import { documentText } from '../../db/document-text.ts'
@@ -15,7 +15,8 @@ import { openVault } from '../../plugins/base/secrets/index.ts'
 import { explain } from '../errors.ts'
 import { placesOf } from '../places.ts'
 import type { Task } from '../context.ts'
-import { milliseconds, type Env } from '../../schemas/env.ts'
+import { milliseconds } from '../../schemas/durations.ts'
+import type { Env } from '../../schemas/env.ts'
 
 interface ImportOptions { readonly file: string | undefined, readonly replace: boolean }
 interface ExportOptions { readonly file: string | undefined, readonly force: boolean, readonly masked: boolean }
@@ -78,8 +79,7 @@ async function exportFrom (
   const path = file === '-' ? '-' : resolve(io.cwd, file ?? env.SETTINGS_PATH)
   const exported = await exportDocument(driver, await vaultOf(env, io.cwd))
   if (exported === undefined) {
-    throw new Error('The database at ' +
-    `${driver.location} is empty: nothing was ever stored there.`)
+    throw new Error(`The database at ${driver.location} is empty: nothing was ever stored there.`)
   }
   const { document, locked } = exported
   if (locked.length > 0 && !masked) {

@@ -71,8 +71,7 @@ function checkPlace (
   if (dbUrl !== '' || dbUrlFile === '') return
   throw new CommandError(
     'DB_URL is empty, and DB_URL_FILE names a database. Set DB_URL_FILE= as well to restore to the settings file, or ' +
-    'unset DB_URL to ' +
-    'restore to that database. Nothing was changed.',
+    'unset DB_URL to restore to that database. Nothing was changed.',
     exits.usage
   )
 }
@@ -89,8 +88,7 @@ function checkFolder ({ kind, bundlesFolder }: BackupDescription, bundles: reado
   if (kind === 'file' || bundles.length === 0 || bundlesFolder === places.bundles) return
   throw new Error(
     `This backup holds bundles of the folder ${bundlesFolder}, which configs of servers in it may name, encrypted. ` +
-    'Set DATA_DIR to ' +
-    `${dirname(bundlesFolder)}, in a container for example, to restore it. Nothing was changed.`
+    `Set DATA_DIR to ${dirname(bundlesFolder)}, in a container for example, to restore it. Nothing was changed.`
   )
 }
 
@@ -126,7 +124,7 @@ async function change (target: RestoreTarget, work: string, places: Places, bund
  * @param isAllowed the operator accepts secrets that cannot be opened
  * @throws Error
  */
-export async function checkKeys (
+async function checkKeys (
   { sealedWith }: BackupDescription,
   work: string,
   places: Places,
@@ -153,8 +151,7 @@ export async function checkKeys (
       : 'ENCRYPTION_KEY does not match what was stored: set it to their key, or add that one behind a comma'
     throw new Error(
       `These secrets cannot be opened here: ${what}. ${advice}, put the key file at ${places.key}, or use ` +
-      '--without-key. ' +
-      'Nothing was changed.'
+      '--without-key. Nothing was changed.'
     )
   }
   print(`These secrets stay locked until the key is there: ${what}.`)

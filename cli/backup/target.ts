@@ -18,8 +18,9 @@ import { importDocument } from '../../db/postgres/settings/transfer.ts'
 import { withMarks } from '../../db/restored-users.ts'
 import { readSettings } from '../../db/seed.ts'
 import { openVault } from '../../plugins/base/secrets/index.ts'
-import { milliseconds, type Env } from '../../schemas/env.ts'
-import { files, linesOf, type BackupDescription } from './archive.ts'
+import { milliseconds } from '../../schemas/durations.ts'
+import type { Env } from '../../schemas/env.ts'
+import { files, readLines, type BackupDescription } from './archive.ts'
 import type { Places } from '../places.ts'
 
 /** The destination of a restore, checked and locked. */
@@ -57,8 +58,7 @@ async function openFileTarget (
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   await lock.acquire().catch((error: unknown) => {
     throw error instanceof LockHeldError
-      ? new Error(`The settings file ${path} is ${error.message}. Stop the ` +
-      'gateway first.')
+      ? new Error(`The settings file ${path} is ${error.message}. Stop the gateway first.`)
       : error
   })
   const close = async (): Promise<void> => { lock.release() }
@@ -106,7 +106,7 @@ async function openDatabaseTarget (
           createdAt,
           replace: mayReplace,
           keepTokens,
-          linesOf: (table) => existsSync(pathOf(table)) ? linesOf(pathOf(table)) : undefined
+          linesOf: (table) => existsSync(pathOf(table)) ? readLines(pathOf(table)) : undefined
         })
         return
       }

@@ -166,8 +166,7 @@ async function addGroup (api: ManagementApi, group: ImportedGroup, replace: bool
     const result = await addGroup(api, unowned, replace)
     return {
       ...result,
-      warnings: [...result.warnings ?? [], `there is no user named ${JSON.stringify(owner)}, so it ` +
-      'is yours']
+      warnings: [...result.warnings ?? [], `there is no user named ${JSON.stringify(owner)}, so it is yours`]
     }
   }
 }

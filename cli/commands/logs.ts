@@ -14,8 +14,7 @@ export function addLogsCommand (program: Command, run: Run): void {
     .option('--server <name>', 'what this server prints')
     .action(async (options: LogOptions, command: Command) => {
       if (!levels.includes(options.level)) {
-        throw new CommandError('--level: expected one of ' +
-        `${levels.join(', ')}`, exits.usage)
+        throw new CommandError(`--level: expected one of ${levels.join(', ')}`, exits.usage)
       }
       if (!/^\d{1,5}$/.test(options.lines)) {
         throw new CommandError(`${linesOption(run.argv)}: expected a number`, exits.usage)

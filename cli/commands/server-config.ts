@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { delimiter, resolve } from 'node:path'
-import { messageOf } from '../../protocol/errors.ts'
+import { messageOf } from '../../db/errors.ts'
 import { isObject } from '../../protocol/json.ts'
-import { withoutMark } from '../../protocol/text.ts'
+import { withoutBom } from '../../protocol/text.ts'
 import type { Run } from '../context.ts'
 import { exits, CommandError } from '../errors.ts'
 import type { Environment } from '../io.ts'
@@ -42,8 +42,7 @@ export function configOf (
     return { ...config, ...more }
   }
   if (first === undefined) {
-    throw new CommandError('Give an address, or a command after two dashes: add files -- ' +
-    'npx -y …', exits.usage)
+    throw new CommandError('Give an address, or a command after two dashes: add files -- npx -y …', exits.usage)
   }
   const isUrl = isHttpAddress(first)
   if (isUrl && rest.length > 0) throw new CommandError('An address has no arguments', exits.usage)
@@ -84,7 +83,7 @@ export function pairs (
 /** Parses a JSON text. @param place names the text in the error @throws CommandError */
 export function jsonOf (text: string, place: string): unknown {
   try {
-    return JSON.parse(withoutMark(text))
+    return JSON.parse(withoutBom(text))
   } catch (error) {
     throw new CommandError(`${place} is not JSON: ${messageOf(error)}`, exits.usage)
   }
@@ -121,7 +120,6 @@ export function mistypedAddress (name: string, text: string): string {
   // The address may contain a password or a key.
   const shown = text.replace(/:(\/+)[^/?#]*@/, ':$1…@').replace(/[?#].*$/s, '')
   const rest = shown.replace(/^[a-z][a-z0-9+.-]+:\/+/i, '')
-  return `${JSON.stringify(shown)} looks like an address, and begins with neither http:// nor https://. ` +
-    `Write http://${rest} or https://${rest}; for a command of this name, put two dashes before it: add ${name} -- ` +
-    `${shown}`
+  return `${JSON.stringify(shown)} looks like an address, and begins with neither http:// nor https://. Write ` +
+    `http://${rest} or https://${rest}; for a command of this name, put two dashes before it: add ${name} -- ${shown}`
 }

@@ -124,8 +124,7 @@ async function listServers ({ api, out }: Context): Promise<void> {
   const servers = await api.get<ServerRow[]>('/api/servers')
   out.result(servers, () => {
     if (servers.length === 0) {
-      return 'There are no servers yet. Add one: tool-hub add <name> https://…, or tool-hub ' +
-      'add <name> -- <command> …'
+      return 'There are no servers yet. Add one: tool-hub add <name> https://…, or tool-hub add <name> -- <command> …'
     }
     const rows = servers.map((server) => [
       server.name,
@@ -198,8 +197,7 @@ async function add (
     // A login is possible only once the server is stored.
     const isReached = tested.connected || tested.status === 'oauth_required'
     if (!isReached) {
-      throw new CommandError(`${name} was not added. It does not connect: ` +
-      `${plainLines(tested.error ?? '')}`)
+      throw new CommandError(`${name} was not added. It does not connect: ${plainLines(tested.error ?? '')}`)
     }
   }
   const { data, warnings = [] } = await api.whole<Answer<ServerRow>>('POST', '/api/servers', { name, config })
@@ -214,8 +212,7 @@ async function add (
     return
   }
   if (api.url === undefined) {
-    throw new CommandError(`${name} was added. The gateway is down, so it is not ` +
-    'connected.', exits.unreachable)
+    throw new CommandError(`${name} was added. The gateway is down, so it is not connected.`, exits.unreachable)
   }
   const ready = await waitFor(api, name)
   const text = `${printable(name)} is ${out.status(ready.status)}, with ${ready.tools.length} tools`
@@ -232,8 +229,7 @@ function addedText ({ url }: ManagementApi, { name, config }: ServerRow): string
   const text = `The server ${JSON.stringify(name)} was added`
   if (config.enabled === false) return `${text}, disabled`
   return url === undefined
-    ? `${text}. The gateway is down: it connects when that is ` +
-    'started'
+    ? `${text}. The gateway is down: it connects when that is started`
     : `${text} and is connecting`
 }
 

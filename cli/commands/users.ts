@@ -34,8 +34,7 @@ export function addUserCommands (program: Command, run: Run): void {
         const shown = passwordStdin ? undefined : password
         out.result({ ...data, password: shown }, shown ?? `The user ${JSON.stringify(data.username)} was added`)
         if (!passwordStdin && !out.json) {
-          out.remark(`This is the password of ${JSON.stringify(data.username)}. It is ` +
-          'shown only now.')
+          out.remark(`This is the password of ${JSON.stringify(data.username)}. It is shown only now.`)
         }
       })
     })
@@ -51,8 +50,7 @@ export function addUserCommands (program: Command, run: Run): void {
         const shown = passwordStdin ? undefined : newPassword
         out.result({ username, password: shown }, shown ?? 'The password was changed')
         if (!passwordStdin && !out.json) {
-          out.remark(`This is the new password of ${JSON.stringify(username)}. It is ` +
-          'shown only now.')
+          out.remark(`This is the new password of ${JSON.stringify(username)}. It is shown only now.`)
         }
       })
     })

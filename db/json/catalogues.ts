@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { open, readdir, rename, rm, writeFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import pLimit, { type LimitFunction } from 'p-limit'
-import { errorCode } from '../error-code.ts'
+import { errorCode } from '../errors.ts'
 import { makeFolder } from '../folder.ts'
 import type { CatalogueCache } from '../store.ts'
 

@@ -1,5 +1,7 @@
 import { clientSection, holdsSecret, readClient, toClientEntry, type ClientEntry } from '../client-entry.ts'
-import { isIdle, maxRecords, touchInterval, type OAuthClient, type Clients, type Range } from '../ports.ts'
+import {
+  isIdle, maxRegisteredClientsInFile, touchInterval, type OAuthClient, type Clients, type Range
+} from '../ports/clients.ts'
 import { clientLabel } from '../records/labels.ts'
 import { collections, retention } from '../records.ts'
 import type { FileRecords } from './records.ts'
@@ -25,7 +27,7 @@ export class FileClients implements Clients {
   readonly #records: FileRecords
   readonly #maxRegistered: number
 
-  constructor ({ file, records, count = maxRecords.registeredClientsInFile }: FileClientsOptions) {
+  constructor ({ file, records, count = maxRegisteredClientsInFile }: FileClientsOptions) {
     this.#file = file
     this.#list = new EntryList(file, { name: clientSection, isEntry, keyOf: idOf, isEditable: true })
     this.#records = records

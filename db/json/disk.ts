@@ -3,8 +3,9 @@ import { chmod, open, readFile, readlink, realpath, rm, stat, type FileHandle } 
 import { basename, dirname, join, resolve } from 'node:path'
 import type { BigIntStats } from 'node:fs'
 import { backupOf, recover, tidy, writeInPlace } from './recovery.ts'
-import { errorCode } from '../error-code.ts'
-import { cannotReplace, FileEdited, replace, syncFolder, fromWriteError } from './write.ts'
+import { errorCode } from '../errors.ts'
+import { syncPath } from '../folder.ts'
+import { cannotReplace, FileEdited, replace, fromWriteError } from './write.ts'
 
 /** Age in ms from which a file's times identify its content: file systems have time stamps as coarse as 2 s. */
 const timestampResolution = 2_500
@@ -205,7 +206,7 @@ export class Disk {
       if (found?.bytes.equals(bytes) !== true || former?.equals(bytes) === true) return
       if (former === undefined) await rm(path)
       else await replace(path, former)
-      await syncFolder(dirname(path))
+      await syncPath(dirname(path))
     } catch {
       // The next check finds the current content, and treats it as an edit.
     }

@@ -1,8 +1,7 @@
 import { dirname } from 'node:path'
 import pLimit from 'p-limit'
+import { messageOf } from '../errors.ts'
 import { apply, type Document } from '../apply.ts'
-import { isObject } from '../../schemas/unknown-members.ts'
-import { jsonSize } from '../json-size.ts'
 import { checkKinds, holdsTokens, read, type Reading } from '../document.ts'
 import { documentPieces } from '../document-text.ts'
 import { FolderError, makeFolder } from '../folder.ts'
@@ -11,31 +10,19 @@ import { checkInvariants, checkValues } from '../invariants.ts'
 import { Listeners } from '../listeners.ts'
 import { Conflict, StorageError, type Change, type Snapshot, type Store } from '../store.ts'
 import { Disk } from './disk.ts'
-import { adviceFor, loadDocument, withReadError } from './load.ts'
+import { FileState } from './file-state.ts'
+import { loadDocument, withReadError } from './load.ts'
 import { parseSettings } from './parse.ts'
 import { share } from './share.ts'
-import { bytesInSteps, pause } from './steps.ts'
+import { bytesInSteps, pause, isLarge } from './steps.ts'
 import type { SectionFile, Sections, SectionsUpdate } from './section.ts'
 import { Watcher } from './watcher.ts'
 import { FileEdited, fromWriteError } from './write.ts'
 
-/** How long an invalid edit must persist until it is logged, in ms: an editor may still be writing. */
-const reportInvalidAfter = 500
 /** Min time between two attempts to write after a failed write, in ms. */
 const probeInterval = 5_000
-/** In characters of JSON. */
-const largeEntry = 64 * 1024
 
 const invalidEdit = 'The settings file was edited and cannot be used as it is; the log says what is wrong.'
-const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
-/** Whether a change made an entry so large that others should not wait for all of the work on it at once. */
-const isLarge = ({ mcpServers }: Document, change: Change): boolean => {
-  const entry = change.entity === 'mcpServers' &&
-    isObject(mcpServers)
-    ? mcpServers[change.rename ?? change.key]
-    : undefined
-  return isObject(entry) && jsonSize(entry) > largeEntry
-}
 
 /**
  * The settings in a JSON file that people may edit too. All reads and writes of the file run in one queue, so that
@@ -53,16 +40,7 @@ export class JsonFileStore implements Store, SectionFile {
   #lock: FileLock | undefined
   #watcher: Watcher | undefined
   #reading: Reading | undefined
-  /** The content of the file is invalid; `since`: when that was first seen. */
-  #invalid: { reason: string, since: number, isReported: boolean } | undefined
-  /** The log says that the content is invalid, and not yet that it is valid again or the file gone. */
-  #isToldInvalid = false
-  /** The file is missing. That is reported at the second check, since an editor may be about to replace it. */
-  #missing: 'seen' | 'reported' | undefined
-  /** The system could not read the file; what it holds is not known. */
-  #readFailure: string | undefined
-  /** The last write failed. */
-  #writeFailure: { reason: string, since: number } | undefined
+  readonly #state: FileState
   #isChecking = false
   #isClosed = false
 
@@ -71,13 +49,14 @@ export class JsonFileStore implements Store, SectionFile {
     this.#warn = warn
     this.#disk = new Disk(path)
     this.#listeners = new Listeners(warn)
+    this.#state = new FileState(path, warn)
   }
 
   async load (): Promise<Snapshot> {
     return await this.#queue(async () => {
       if (this.#isClosed) throw new Error('The store is closed.')
       if (this.#reading) {
-        if (await this.#checkFile() === 'invalid') throw new Error(this.#invalid?.reason)
+        if (await this.#checkFile() === 'invalid') throw new Error(this.#state.invalid?.reason)
         return this.#reading.snapshot
       }
       const lock = await this.#openLock()
@@ -91,7 +70,7 @@ export class JsonFileStore implements Store, SectionFile {
         const reading = this.#read(document)
         this.#reading =
           { ...reading, snapshot: { ...reading.snapshot, problems: [...problems, ...reading.snapshot.problems] } }
-        if (this.#writeFailure) this.#tellUnwritable(this.#writeFailure)
+        this.#state.tellUnwritable()
         this.#watcher = new Watcher(await this.#disk.realPath(), () => { this.#onPossibleChange() })
         return this.#reading.snapshot
       } catch (error) {
@@ -161,9 +140,8 @@ export class JsonFileStore implements Store, SectionFile {
 
   health (readonly = false): string | undefined {
     if (this.#isClosed) return 'The store is closed.'
-    if (this.#invalid) return invalidEdit
-    if (this.#readFailure !== undefined) return this.#readFailure
-    return readonly ? undefined : this.#writeFailure?.reason
+    if (this.#state.invalid) return invalidEdit
+    return this.#state.readFailure ?? (readonly ? undefined : this.#state.writeFailure?.reason)
   }
 
   async close (): Promise<void> {
@@ -189,12 +167,12 @@ export class JsonFileStore implements Store, SectionFile {
     try {
       await this.#acquireLock()
       await this.#disk.write(await bytesInSteps(documentPieces(document), this.#bytesOfEntries))
-      this.#becomeWritable()
+      this.#state.becomeWritable()
       return true
     } catch (error) {
       if (error instanceof FileEdited) return false
       const failure = fromWriteError(error)
-      this.#writeFailed(failure)
+      this.#state.writeFailed(failure)
       throw failure
     }
   }
@@ -219,8 +197,7 @@ export class JsonFileStore implements Store, SectionFile {
       }
       // Without its folder there is no file, and no change could be stored. A full disk may be mended meanwhile.
       if (error instanceof FolderError && !fromWriteError(error).full) throw error
-      // Told once the file has been read.
-      this.#writeFailure = { reason: fromWriteError(error).message, since: Date.now() }
+      this.#state.keepWriteFailure(fromWriteError(error))
     }
     return this.#lock
   }
@@ -229,8 +206,7 @@ export class JsonFileStore implements Store, SectionFile {
   async #acquireLock (): Promise<void> {
     await this.#lock?.acquire().catch((error: unknown) => {
       throw error instanceof LockHeldError
-        ? new StorageError(`The settings file is ${error.message}. Nothing was ` +
-        'changed.', false)
+        ? new StorageError(`The settings file is ${error.message}. Nothing was changed.`, false)
         : error
     })
   }
@@ -260,14 +236,11 @@ export class JsonFileStore implements Store, SectionFile {
     try {
       const found = await withReadError(this.#disk.check(), this.#path)
       if (found === 'gone' || found === 'none') {
-        // Neither readable nor valid again: that is decided when there is a file.
-        this.#readFailure = undefined
-        this.#invalid = undefined
-        if (found === 'none' && this.#isToldInvalid) this.#tellGone()
+        this.#state.disappear(found === 'none')
         return found === 'none' ? 'same' : 'gone'
       }
       if (found === 'same') {
-        this.#becomeValid()
+        this.#state.becomeValid()
         return 'same'
       }
       const document = share(former.document, parseSettings(found.bytes, this.#path))
@@ -277,20 +250,18 @@ export class JsonFileStore implements Store, SectionFile {
         this.#warn(`The settings file ${this.#path} was open to writes of other users; now only its owner may read ` +
           'and write it.')
       }
-      this.#becomeValid()
+      this.#state.becomeValid()
       if (next === former) return 'same'
       this.#reading = next
       this.#listeners.notify(next.snapshot)
       return 'edited'
     } catch (error) {
       if (error instanceof StorageError) {
-        this.#readFailed(error)
+        this.#state.readFailed(error)
         throw error
       }
-      this.#readFailure = undefined
       if (await this.#recover()) return await this.#checkFile()
-      const reason = messageOf(error)
-      if (this.#invalid?.reason !== reason) this.#invalid = { reason, since: Date.now(), isReported: false }
+      this.#state.becomeInvalid(messageOf(error))
       return 'invalid'
     }
   }
@@ -301,59 +272,14 @@ export class JsonFileStore implements Store, SectionFile {
     this.#isChecking = true
     void this.#queue(async () => {
       if (this.#isClosed) return
-      this.#reportMissing(await this.#checkFile() === 'gone')
-      this.#reportInvalid()
-      if (this.#writeFailure && Date.now() - this.#writeFailure.since >= probeInterval) await this.#probe()
+      this.#state.reportMissing(await this.#checkFile() === 'gone')
+      this.#state.reportInvalid()
+      const { writeFailure } = this.#state
+      if (writeFailure && Date.now() - writeFailure.since >= probeInterval) await this.#probe()
     }).catch((error: unknown) => {
-      // A failed read is told once, by `#readFailed`.
+      // A failed read is told once, by `readFailed`.
       if (!(error instanceof StorageError)) this.#warn(messageOf(error))
     }).finally(() => { this.#isChecking = false })
-  }
-
-  #reportMissing (isMissing: boolean): void {
-    if (!isMissing) {
-      if (this.#missing === 'reported') this.#warn(`The settings file ${this.#path} is there again.`)
-      this.#missing = undefined
-    } else if (this.#missing === undefined) {
-      this.#missing = 'seen'
-    } else if (this.#missing === 'seen') {
-      this.#missing = 'reported'
-      this.#tellGone()
-    }
-  }
-
-  #tellGone (): void {
-    this.#isToldInvalid = false
-    this.#warn(`The settings file ${this.#path} is gone. The last settings stay in force; the next change creates ` +
-      'the file again.')
-  }
-
-  /** Told once, until it can be read again. */
-  #readFailed ({ message: reason }: StorageError): void {
-    if (this.#readFailure === undefined) {
-      this.#warn(`${this.#path}: ${reason}${adviceFor(reason)} The last settings stay in force.`)
-    }
-    this.#readFailure = reason
-  }
-
-  #becomeReadable (): void {
-    if (this.#readFailure !== undefined) this.#warn(`The settings file ${this.#path} can be read again.`)
-    this.#readFailure = undefined
-  }
-
-  #becomeValid (): void {
-    this.#becomeReadable()
-    if (this.#isToldInvalid) this.#warn(`The settings file ${this.#path} is valid again, and is in force.`)
-    this.#isToldInvalid = false
-    this.#invalid = undefined
-  }
-
-  #reportInvalid (): void {
-    if (!this.#invalid || this.#invalid.isReported || Date.now() - this.#invalid.since < reportInvalidAfter) return
-    this.#invalid.isReported = true
-    this.#isToldInvalid = true
-    this.#warn(`${this.#invalid.reason} The last valid settings stay in force, and nothing is written until the file ` +
-      'is corrected.')
   }
 
   /** Tries to write again after a failed write, so that `health` does not depend on the next change. */
@@ -361,24 +287,9 @@ export class JsonFileStore implements Store, SectionFile {
     try {
       await this.#acquireLock()
       await this.#disk.probe()
-      this.#becomeWritable()
+      this.#state.becomeWritable()
     } catch (error) {
-      this.#writeFailed(fromWriteError(error))
+      this.#state.writeFailed(fromWriteError(error))
     }
-  }
-
-  /** Told once, until it can be written again. */
-  #writeFailed ({ message: reason }: StorageError): void {
-    if (!this.#writeFailure) this.#tellUnwritable({ reason })
-    this.#writeFailure = { reason, since: Date.now() }
-  }
-
-  #tellUnwritable ({ reason }: { readonly reason: string }): void {
-    this.#warn(`The settings file ${this.#path} is read, and cannot be written. ${reason}`)
-  }
-
-  #becomeWritable (): void {
-    if (this.#writeFailure) this.#warn(`The settings file ${this.#path} can be written again.`)
-    this.#writeFailure = undefined
   }
 }

@@ -1,4 +1,4 @@
-import { errorCode } from '../error-code.ts'
+import { errorCode, messageOf } from '../errors.ts'
 import type { Document } from '../apply.ts'
 import { StorageError } from '../store.ts'
 import type { Disk } from './disk.ts'
@@ -27,8 +27,7 @@ export async function withReadError<Result> (reading: Promise<Result>, path: str
  */
 export const adviceFor = (reason: string): string =>
   /E[MN]FILE/.test(reason)
-    ? ' Raise the limit of open files (ulimit -n, LimitNOFILE of systemd; fs.file-max for all ' +
-    'processes).'
+    ? ' Raise the limit of open files (ulimit -n, LimitNOFILE of systemd; fs.file-max for all processes).'
     : ''
 
 /**
@@ -36,11 +35,10 @@ export const adviceFor = (reason: string): string =>
  * reach a client.
  */
 export function readError (error: unknown, path: string): Error {
-  const code = errorCode(error) ?? (error instanceof Error ? error.message : String(error))
+  const code = errorCode(error) ?? messageOf(error)
   const failure = systemFailures[code]
   if (failure !== undefined) {
-    return new StorageError(`The settings file cannot be read (${failure}, ` +
-    `${code}).`, false, code === 'EIO')
+    return new StorageError(`The settings file cannot be read (${failure}, ${code}).`, false, code === 'EIO')
   }
   // The code is our own: a device, a named pipe or a socket.
   const reason = code === 'ENOTFILE' ? 'it is not a regular file' : code

@@ -1,4 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Document } from '../apply.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
+import { jsonSize } from '../json-size.ts'
+import type { Change } from '../store.ts'
 import type { DocumentPiece } from '../document-text.ts'
 
 /** How long one step takes, in ms. */
@@ -74,4 +78,13 @@ export async function bytesInSteps (pieces: Iterable<DocumentPiece>, kept: WeakM
   }
   for (const [entry, start, end] of ranges) kept.set(entry, bytes.subarray(start, end))
   return bytes
+}
+
+/** In characters of JSON. */
+const largeEntry = 64 * 1024
+/** Whether a change made an entry so large that others should not wait for all of the work on it at once. */
+export const isLarge = ({ mcpServers }: Document, change: Change): boolean => {
+  if (change.entity !== 'mcpServers' || !isObject(mcpServers)) return false
+  const entry = mcpServers[change.rename ?? change.key]
+  return isObject(entry) && jsonSize(entry) > largeEntry
 }

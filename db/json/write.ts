@@ -1,7 +1,8 @@
 import { ftruncateSync, renameSync } from 'node:fs'
 import { open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { errorCode } from '../error-code.ts'
+import { errorCode } from '../errors.ts'
+import { syncPath } from '../folder.ts'
 import { StorageError } from '../store.ts'
 
 /** Descriptions of failed writes, by the system's code. */
@@ -35,21 +36,6 @@ export function fromWriteError (error: unknown): StorageError {
 }
 
 /**
- * Makes changed names in a folder durable by fsync. Some file systems do not support that for folders, and do not need
- * it.
- */
-export async function syncFolder (folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } catch (error) {
-    if (!['EINVAL', 'ENOTSUP', 'EPERM', 'EISDIR'].includes(errorCode(error) ?? '')) throw error
-  } finally {
-    await handle.close()
-  }
-}
-
-/**
  * Replaces a file atomically: a reader sees the old bytes or the new ones, whole. When the promise resolves, the new
  * bytes are on stable storage. The mode becomes 0600; the owner is kept, if this process may set it.
  * @param lastCheck called right before the rename; if it throws, the old bytes stay
@@ -76,7 +62,7 @@ export async function replace (path: string, bytes: Uint8Array, lastCheck: () =>
     await rm(temp, { force: true }).catch(() => {})
     throw error
   }
-  await syncFolder(dirname(path))
+  await syncPath(dirname(path))
 }
 
 /** Whether `replace` failed because this file cannot be renamed over, for example because it is a mount point. */

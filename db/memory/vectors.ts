@@ -1,4 +1,4 @@
-import { maxRecords, type Vector, type Vectors } from '../ports.ts'
+import { maxVectorNumbers, type Vector, type Vectors } from '../ports/vectors.ts'
 import { unitVector } from '../unit-vector.ts'
 
 /** `usedAt` in ms since 1970. */
@@ -19,7 +19,7 @@ export class MemoryVectors implements Vectors {
    * @param numbers max numbers kept, over all embeddings
    * @param now the clock, in ms since 1970
    */
-  constructor (numbers: number = maxRecords.vectorNumbers, now = () => Date.now()) {
+  constructor (numbers: number = maxVectorNumbers, now = () => Date.now()) {
     this.#maxNumbers = numbers
     this.#now = now
   }

@@ -1,6 +1,6 @@
 // Clients as rows, for the port and for the transfer of settings.
 import { readClient, toClientEntry, furtherMembers, type ClientEntry } from '../client-entry.ts'
-import type { OAuthClient } from '../ports.ts'
+import type { OAuthClient } from '../ports/clients.ts'
 import type { Vault } from '../store.ts'
 import type { Transaction } from './connection/driver.ts'
 import { clientLabel } from '../records/labels.ts'

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import type { OpenedVectors } from '../ports.ts'
+import type { OpenedVectors } from '../ports/vectors.ts'
 import { describeFailure } from './connection/failures.ts'
 import { createQueryRunner } from './connection/query-runner.ts'
 import { openDriver } from './open.ts'

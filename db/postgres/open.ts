@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from '../errors.ts'
 import { packagePath } from '../../package.ts'
 import type { Driver } from './connection/driver.ts'
 import { assertUsable, PgliteDriver } from './connection/pglite.ts'
@@ -17,7 +18,7 @@ const reportAfter = 1_000
 /** Why an embedded database is waited for. */
 const preparing = 'its tables are being checked and brought up to date'
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** `postgres://…`, or `pglite://<folder>`. */
   dbUrl: string
   /** How long to wait for the database, in ms. */
@@ -43,9 +44,8 @@ export async function openDatabase (
   try {
     if (await reached(driver, prepare, startupTimeout, info)) {
       warn(
-        `A newer version of Tool-Hub has changed the tables in the database at ${driver.location}. ` +
-        'Each change by this version may lose data that the newer one keeps in them: use the newer version again, or ' +
-        'an older backup.'
+        `A newer version of Tool-Hub has changed the tables in the database at ${driver.location}. Each change by ` +
+        'this version may lose data that the newer one keeps in them: use the newer version again, or an older backup.'
       )
     }
     return driver
@@ -134,8 +134,7 @@ async function reached (
     const left = Math.max(end - Date.now(), 1_000)
     const reporting = setTimeout(() => {
       report(waitsForReplica
-        ? 'another replica is migrating the ' +
-        'tables'
+        ? 'another replica is migrating the tables'
         : driver.isEmbedded ? preparing : 'no answer yet')
     }, reportAfter)
     const outcome = await Promise.race([
@@ -148,8 +147,7 @@ async function reached (
     const { error } = outcome
     if (error instanceof Unfit) throw error
     if (isPermanent(error)) {
-      throw new Error(`PostgreSQL at ${driver.location} cannot be used: ` +
-      `${describeFailure(error)}. Check DB_URL.`)
+      throw new Error(`PostgreSQL at ${driver.location} cannot be used: ${describeFailure(error)}. Check DB_URL.`)
     }
     if (!isUnavailable(error)) {
       throw new Error(`The tables cannot be made in the database at ${driver.location}: ` +
@@ -193,7 +191,5 @@ function describeMigrationFailure (error: unknown): string {
 }
 
 /** Drizzle wraps the driver's errors: the message of the cause is the database's. */
-function messageOfCause (error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  return cause instanceof Error ? cause.message : String(cause)
-}
+const messageOfCause = (error: unknown): string =>
+  messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error)

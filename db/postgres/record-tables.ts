@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { bigint, bigserial, doublePrecision, index, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import type { AuditEntry } from '../audit-trail.ts'
-import type { ActivityStatus } from '../ports.ts'
+import type { ActivityStatus } from '../ports/activities.ts'
 
 /** What a call is filtered by. */
 const dimensions = () => ({

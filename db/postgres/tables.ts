@@ -1,20 +1,9 @@
 import { sql } from 'drizzle-orm'
 import {
-  bigint,
-  check,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  primaryKey,
-  type PgTable,
-  real,
-  text,
-  timestamp,
-  uuid
+  bigint, check, index, integer, jsonb, pgTable, primaryKey, type PgTable, real, text, timestamp, uuid
 } from 'drizzle-orm/pg-core'
 import { factsOf, listNames, type ListName } from '../entities.ts'
-import type { ClientOrigin } from '../ports.ts'
+import type { ClientOrigin } from '../ports/clients.ts'
 
 export * from './record-tables.ts'
 

@@ -1,4 +1,4 @@
-import type { Grants, Taken } from '../ports.ts'
+import type { Grants, Taken } from '../ports/grants.ts'
 import { collections, retention, type Collection, type Records } from '../records.ts'
 import { StorageError } from '../store.ts'
 

@@ -1,6 +1,8 @@
-// The states of people's browsers: consents, sessions at the authorization server, and states that clients brought
-// back.
-import type { Consent, Consents, LoginState, LoginStates, StateUse, UsedStates } from '../ports.ts'
+// The states of people's browsers: consents, sessions at the authorization server and in the console, and states that
+// clients brought back.
+import type { Consent, Consents } from '../ports/consents.ts'
+import type { ConsoleSession, ConsoleSessions } from '../ports/console-sessions.ts'
+import type { LoginState, LoginStates, StateUse, UsedStates } from '../ports/login-states.ts'
 import { collections, type Collection, type Records } from '../records.ts'
 import { clientLabel } from './labels.ts'
 
@@ -98,5 +100,43 @@ export class RecordedUsedStates implements UsedStates {
     }
     const first = await this.#records.find(this.#states, hash)
     return first === undefined ? { answers, age: 0 } : { answers: first.value as string, age: first.age }
+  }
+}
+
+/** Sessions of the console, owned by their users. */
+export class RecordedConsoleSessions implements ConsoleSessions {
+  readonly #records: Records
+  readonly #sessions: Collection
+
+  constructor (records: Records, sessions: Collection = collections.consoleSessions) {
+    this.#records = records
+    this.#sessions = sessions
+  }
+
+  async begin (hash: string, { username, mark }: ConsoleSession, idle: number): Promise<void> {
+    const value = { username, mark } satisfies ConsoleSession
+    await this.#records.put(this.#sessions, [{ key: hash, value, owner: username, expiresIn: idle }])
+  }
+
+  async find (hash: string): Promise<ConsoleSession & { readonly age: number } | undefined> {
+    const found = await this.#records.find(this.#sessions, hash)
+    return found && { ...found.value as ConsoleSession, age: found.age }
+  }
+
+  async renew (hash: string, idle: number): Promise<void> {
+    const found = await this.#records.find(this.#sessions, hash)
+    if (found === undefined) return
+    const { value, owner, version } = found
+    await this.#records.swap(this.#sessions, version, {
+      key: hash, value, ...owner === undefined ? {} : { owner }, expiresIn: idle
+    })
+  }
+
+  async end (hash: string): Promise<void> {
+    await this.#records.remove(this.#sessions, hash)
+  }
+
+  async endAll (username: string): Promise<void> {
+    await this.#records.remove(this.#sessions, { owner: username })
   }
 }

@@ -1,4 +1,4 @@
-import type { IssuedToken, Revocation, StoredToken, TokenFamily, Tokens } from '../ports.ts'
+import type { IssuedToken, Revocation, StoredToken, TokenFamily, Tokens } from '../ports/tokens.ts'
 import { clientLabel, userLabel } from './labels.ts'
 import { collections, retention, type Collection, type Entry, type Records } from '../records.ts'
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { LoginChange, StoredLogin, UpstreamTokens } from '../ports.ts'
+import type { LoginChange, StoredLogin, UpstreamTokens } from '../ports/upstream-tokens.ts'
 import {
   collections, retention, type Collection, type Entry, type Records, type Selection, type StoredEntry
 } from '../records.ts'

@@ -14,7 +14,7 @@ declare module 'fastify' {
     phase: { name: 'starting' | 'ready' | 'draining' }
     /** Counters that all replicas share. */
     counters: Counters
-    /** Recognises the gateway's own credentials. */
+    /** Recognises credentials that the gateway has issued. */
     credentials: OwnCredentials
   }
 }
@@ -26,7 +26,7 @@ export interface BaseOptions {
   credentials: OwnCredentials
 }
 
-export { createServer, type ServerOptions } from './server.ts'
+export { createInnerServer, createServer, type ServerOptions } from './server.ts'
 
 /** The foundation of all wings: options, errors, limits, scopes of routes, outbound connections, pages. */
 export default fp<BaseOptions>(async (app, { version, env, storage, credentials }) => {

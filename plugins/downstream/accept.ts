@@ -1,21 +1,21 @@
 /** The content types that a client accepts for an answer. */
-export interface Accepted {
+export interface AcceptedTypes {
   json: boolean
   events: boolean
-  /** True: `Accept` names event streams before JSON, or event streams only. */
+  /** Whether `Accept` lists event streams before JSON, or event streams only. */
   eventsFirst: boolean
 }
 
-const everything: Accepted = { json: true, events: true, eventsFirst: false }
-const known = new Map<string, Accepted>([['application/json, text/event-stream', everything]])
+const acceptAll: AcceptedTypes = { json: true, events: true, eventsFirst: false }
+const parsedHeaders = new Map<string, AcceptedTypes>([['application/json, text/event-stream', acceptAll]])
 
 /**
  * Parses `Accept` (RFC 9110 §12.5.1) leniently: without the header every type is accepted, and only a quality of 0
  * counts.
  */
-export function acceptedBy (header: string | undefined): Accepted {
-  if (header === undefined || header.trim() === '') return everything
-  const remembered = known.get(header)
+export function parseAccept (header: string | undefined): AcceptedTypes {
+  if (header === undefined || header.trim() === '') return acceptAll
+  const remembered = parsedHeaders.get(header)
   if (remembered) return remembered
   const ranges = header.toLowerCase().split(',').map((part) => {
     const [type = '', ...parameters] = part.split(';').map((piece) => piece.trim())

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import type { UsedStates } from '../../db/ports.ts'
+import type { UsedStates } from '../../db/ports/login-states.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { type View, mayRun } from '../settings/index.ts'
 import type { Gateway } from '../gateway/index.ts'
@@ -22,7 +22,7 @@ class Downstream {
 
   /**
    * @param sealer seals `requestState` for all replicas; without it, a state opens in this process only
-   * @param isOurs whether a header's value holds a credential for this gateway
+   * @param isOwnCredential whether a header value holds a credential of this gateway
    */
   constructor (
     gateway: Gateway,
@@ -30,15 +30,15 @@ class Downstream {
     logError: (error: unknown, sentence: string) => void,
     sealer: Sealer | undefined,
     usedStates: UsedStates,
-    isOurs?: (value: string) => boolean
+    isOwnCredential?: (value: string) => boolean
   ) {
     this.requests = new LegacyRequests(gateway, snapshot, logError)
     const legacy = new LegacyEndpoint(gateway, this.sessions, this.requests, snapshot)
-    this.modern = new ModernEndpoint({ gateway, snapshot, logError, sealer, usedStates, isOurs })
+    this.modern = new ModernEndpoint({ gateway, snapshot, logError, sealer, usedStates, isOurs: isOwnCredential })
     this.streamableHttp = new StreamableHttp(legacy, this.modern)
     this.#endpoints = [legacy, this.modern]
     this.sessions.on('ended', (session) => {
-      gateway.forget(session).catch((error: unknown) => {
+      gateway.removeClient(session).catch((error: unknown) => {
         logError(error, 'the links of a session could not be ' +
         'released')
       })
@@ -52,9 +52,9 @@ class Downstream {
     await Promise.all(this.#endpoints.map(async (endpoint) => { await endpoint.close(timeout) }))
   }
 
-  /** Ends sessions whose access was withdrawn. @param stands whether a session's principal still gets its view */
-  revoke (stands: (view: View) => boolean): void {
-    for (const endpoint of this.#endpoints) endpoint.revoke(stands)
+  /** Ends sessions that have lost access. @param hasAccess whether a session's principal still has its view */
+  revoke (hasAccess: (view: View) => boolean): void {
+    for (const endpoint of this.#endpoints) endpoint.revoke(hasAccess)
   }
 
   /**
@@ -72,10 +72,10 @@ declare module 'fastify' {
   interface FastifyInstance { downstream: Downstream }
 }
 
-/** `app.downstream`: the MCP endpoints. `app.ts` drains them. */
+/** Decorates `app.downstream`, the MCP endpoints. `app.ts` drains them. */
 export default fp<{ sealer?: Sealer, usedStates: UsedStates }>(async (app, { sealer, usedStates }) => {
   const logError = (error: unknown, sentence: string): void => { app.log.error({ err: error }, sentence) }
-  const isOurs = (value: string): boolean => app.credentials.holds(value)
+  const isOurs = (value: string): boolean => app.credentials.hasMatchIn(value)
   const downstream = new Downstream(app.gateway, () => app.settings.current, logError, sealer, usedStates, isOurs)
   app.decorate('downstream', downstream)
   // A session without access ends; the others lose the servers that they may no longer use.
@@ -84,7 +84,7 @@ export default fp<{ sealer?: Sealer, usedStates: UsedStates }>(async (app, { sea
       const principal = standingOf(view.principal)
       return principal !== undefined && mayRun(principal) && app.access.stands(view, principal)
     })
-    app.gateway.withdraw()
+    app.gateway.applyAccess()
   })
   app.auth.standings.on('expired', (id) => { downstream.closeChannels(id) })
 }, { name: 'downstream', dependencies: ['base', 'gateway', 'auth', 'access', 'settings'] })

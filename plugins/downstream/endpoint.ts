@@ -6,7 +6,7 @@ import { ShareError } from '../base/limits/index.ts'
 import { headerOf, type Principal, type View } from '../settings/index.ts'
 
 /** One HTTP request at an MCP endpoint, admitted by the `mcp` scope and with its body read. */
-export interface Inbound {
+export interface InboundRequest {
   readonly view: View
   readonly headers: IncomingHttpHeaders
   readonly raw: ServerResponse
@@ -18,18 +18,18 @@ export interface Inbound {
 export interface Endpoint {
   /** Refuses new requests, waits for those in flight (`timeout` in ms), fails the rest, and ends all streams. */
   close: (timeout: number) => Promise<void>
-  /** Ends sessions whose access was withdrawn. @param stands whether a session's principal still gets its view */
-  revoke: (stands: (view: View) => boolean) => void
+  /** Ends sessions that have lost access. @param hasAccess whether a session's principal still has its view */
+  revoke: (hasAccess: (view: View) => boolean) => void
 }
 
-/** The requests that run at an endpoint. */
-export class InFlight<Entry> {
+/** The requests in flight at an endpoint. */
+export class InFlightTable<Entry> {
   readonly #entries = new Table<number, Entry>()
   #last = 0
   #emptied: (() => void) | undefined
   #draining: Promise<void> | undefined
 
-  /** True once `drain` was called: the endpoint refuses new requests. */
+  /** Whether `drain` was called: then the endpoint refuses new requests. */
   get isClosing (): boolean { return this.#draining !== undefined }
 
   /** @returns the number for `remove` */
@@ -43,10 +43,10 @@ export class InFlight<Entry> {
     if (this.#entries.size === 0) this.#emptied?.()
   }
 
-  /** A copy, in the order of their start. */
+  /** A copy, in order of start. */
   values (): Entry[] { return this.#entries.values() }
 
-  /** Waits for the requests in flight, at most `timeout` ms. Several callers wait for the same end. */
+  /** Waits for the requests in flight, at most `timeout` ms. Concurrent callers share the wait. */
   async drain (timeout: number): Promise<void> {
     await (this.#draining ??= new Promise<void>((resolve) => {
       this.#emptied = resolve
@@ -56,24 +56,24 @@ export class InFlight<Entry> {
   }
 }
 
-/** The answer to requests that still run when the gateway has waited for them long enough. */
-export const shutDown = (): RpcError =>
+/** The error for requests that are still running after the gateway has waited long enough for them. */
+export const shuttingDownError = (): RpcError =>
   new RpcError(code.unavailable, 'The gateway is shutting down; the request may have run', 'no-answer')
 
 export type LogError = (error: unknown, sentence: string) => void
 
 /** The error to answer a request with. An unexpected error is logged, and answered as an internal one. */
-export function toAnswer (error: unknown, logError: LogError): RpcError {
+export function toRpcAnswerError (error: unknown, logError: LogError): RpcError {
   if (error instanceof RpcError) return error
   if (error instanceof ShareError) {
-    return new RpcError(code.unavailable, error.message, error.isOwners ? 'share' : 'limit')
+    return new RpcError(code.unavailable, error.message, error.isOwnerLimit ? 'share' : 'limit')
   }
   logError(error, 'a request failed unexpectedly')
   return new RpcError(code.internal, 'Internal error', 'internal')
 }
 
 /** The first value of a header. */
-export const single = (value: string | string[] | undefined): string | undefined =>
+export const firstValue = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value[0] : value
 
 /**

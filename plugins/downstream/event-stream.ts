@@ -1,17 +1,17 @@
 import type { ServerResponse } from 'node:http'
 import { memoryOf } from '../../protocol/text.ts'
-import { Unread } from '../base/limits/index.ts'
+import { UnreadReply } from '../base/limits/index.ts'
 import { downstreamLimits } from './limits.ts'
 
 /** Interval of the comments that keep streams alive, in ms. */
 const heartbeat = 15_000
-const streams = new Set<EventStream>()
-let timer: NodeJS.Timeout | undefined
+const openStreams = new Set<EventStream>()
+let heartbeatTimer: NodeJS.Timeout | undefined
 
 /** An open `text/event-stream` answer. Comments keep it alive. It is closed when its client reads too slowly. */
 export class EventStream {
   readonly #raw: ServerResponse
-  readonly #unread: Unread
+  readonly #unread: UnreadReply
   readonly #closing: Array<() => void> = []
   /** The time since which the unread bytes exceed `downstreamLimits.streamBacklog`. */
   #behind: number | undefined
@@ -22,45 +22,51 @@ export class EventStream {
     raw.writeHead(
       200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' }
     )
+    // Written by itself, the head becomes one flat text; Node keeps it in memory, otherwise in 40 pieces.
+    raw.cork()
+    raw.flushHeaders()
     raw.write(': ok\n\n')
-    this.#unread = new Unread(raw, (listener) => { this.onClose(listener) })
-    streams.add(this)
+    raw.uncork()
+    this.#unread = new UnreadReply(raw, (listener) => { this.onClose(listener) })
+    openStreams.add(this)
     raw.once('close', () => { this.#closed() })
     // All streams share one timer.
-    timer ??= setInterval(() => { for (const stream of streams) stream.write(': keep-alive\n\n') }, heartbeat).unref()
+    heartbeatTimer ??= setInterval(() => {
+      for (const stream of openStreams) stream.write(': keep-alive\n\n')
+    }, heartbeat).unref()
   }
 
-  get open (): boolean { return !this.#raw.writableEnded && !this.#raw.destroyed }
+  get isOpen (): boolean { return !this.#raw.writableEnded && !this.#raw.destroyed }
 
   write (text: string): void {
-    if (!this.open) return
+    if (!this.isOpen) return
     // Unread bytes of earlier writes show a slow reader; one large write does not.
     const unread = this.#unread.count()
     if (unread <= downstreamLimits.streamBacklog) this.#behind = undefined
     else if (unread > 4 * downstreamLimits.streamBacklog ||
       Date.now() - (this.#behind ??= Date.now()) > downstreamLimits.streamBacklogTime) {
-      this.#unread.drop()
+      this.#unread.close()
       return
     }
-    // Node would count a two-byte text in characters until it encodes it.
+    // Node counts a two-byte text in characters until it encodes it.
     this.#raw.write(memoryOf(text) > text.length ? Buffer.from(text) : text)
-    this.#unread.add()
+    this.#unread.recordWrite()
   }
 
   end (): void {
-    if (this.open) this.#raw.end()
+    if (this.isOpen) this.#raw.end()
   }
 
-  /** Adds a listener for the end of the connection. All of them share one listener of the socket, to save memory. */
+  /** Adds a listener for the end of the connection. They share one listener of the socket, to save memory. */
   onClose (listener: () => void): void {
     this.#closing.push(listener)
   }
 
   #closed (): void {
-    streams.delete(this)
-    if (streams.size === 0) {
-      clearInterval(timer)
-      timer = undefined
+    openStreams.delete(this)
+    if (openStreams.size === 0) {
+      clearInterval(heartbeatTimer)
+      heartbeatTimer = undefined
     }
     for (const listener of this.#closing) listener()
   }

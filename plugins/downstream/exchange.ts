@@ -1,25 +1,28 @@
 import { code, RpcError } from '../../protocol/errors.ts'
-import { type Client, type Exchange, type Headers, type Question, withoutHeaders } from '../../protocol/exchange.ts'
-import { wants } from '../../protocol/listener.ts'
+import {
+  type Client, type Exchange, type RequestHeaders, type Question, withoutHeaders
+} from '../../protocol/exchange.ts'
+import { passesLogLevel } from '../../protocol/listener.ts'
 import { errorText, notificationText, type Request, type Response } from '../../protocol/message.ts'
 import type { View } from '../settings/index.ts'
-import type { Ask, ReplyChannel } from './reply-channel.ts'
+import { answerParts } from './answer-parts.ts'
+import type { AskClient, ReplyChannel } from './reply-channel.ts'
 
-/** A client to which questions are JSON-RPC requests. */
-export interface ExchangeClient extends Client {
+/** A client that receives questions as JSON-RPC requests. */
+export interface AskableClient extends Client {
   readonly view: View
-  askOn: Ask
+  askOn: AskClient
   /** Sends a message that belongs to no request. */
   send: (text: string) => void
 }
 
 /** The HTTP request that carried an exchange. */
 export interface RequestOrigin {
-  readonly headers: Headers
-  /** The header with the caller's credential, in lower case. It is not passed on. */
+  readonly headers: RequestHeaders
+  /** The header with the caller's credential, in lower case. It is not forwarded. */
   readonly credentialHeader: string | undefined
   readonly address: string
-  /** Whether a header's value holds a credential for this gateway, and so is not passed on. */
+  /** Whether a header value holds a credential of this gateway, and so is not forwarded. */
   readonly isOurs?: ((value: string) => boolean) | undefined
 }
 
@@ -29,7 +32,7 @@ export class ClientExchange implements Exchange<View> {
   readonly method: string
   readonly params: Record<string, unknown>
   readonly paramsText: string
-  readonly client: ExchangeClient
+  readonly client: AskableClient
   readonly canSuspend = false
   readonly #origin: RequestOrigin
   readonly #idText: string
@@ -40,7 +43,7 @@ export class ClientExchange implements Exchange<View> {
   #over = false
   cancelled: string | undefined
 
-  constructor (client: ExchangeClient, request: Request, origin: RequestOrigin, reply: ReplyChannel) {
+  constructor (client: AskableClient, request: Request, origin: RequestOrigin, reply: ReplyChannel) {
     this.client = client
     this.view = client.view
     this.method = request.method
@@ -52,7 +55,7 @@ export class ClientExchange implements Exchange<View> {
   }
 
   // Copied on use, since few servers receive headers.
-  get headers (): Headers {
+  get headers (): RequestHeaders {
     const { headers, credentialHeader } = this.#origin
     return credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
   }
@@ -65,7 +68,7 @@ export class ClientExchange implements Exchange<View> {
   }
 
   notify (method: string, paramsText: string): void {
-    if (!this.#over && wants(this.client.listener?.level, method, paramsText)) {
+    if (!this.#over && passesLogLevel(this.client.listener?.level, method, paramsText)) {
       this.#reply.send(notificationText(method, paramsText))
     }
   }
@@ -91,8 +94,7 @@ export class ClientExchange implements Exchange<View> {
   pause (retry: number): void { this.#reply.pause(retry) }
 
   succeed (result: string | Buffer): void {
-    if (typeof result === 'string') this.#finish([`{"jsonrpc":"2.0","id":${this.#idText},"result":${result}}`])
-    else this.#finish([`{"jsonrpc":"2.0","id":${this.#idText},"result":`, result, '}'])
+    this.#finish(answerParts(`{"jsonrpc":"2.0","id":${this.#idText},"result":`, result))
   }
 
   fail (error: RpcError): void {

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { eventText } from '../../protocol/event-stream.ts'
-import { Unread, worthCounting, writeLarge } from '../base/limits/index.ts'
-import type { Accepted } from './accept.ts'
+import { largeText } from '../../protocol/text.ts'
+import { UnreadReply, maxUncountedReply, writeLarge } from '../base/limits/index.ts'
+import type { AcceptedTypes } from './accept.ts'
 import { EventStream } from './event-stream.ts'
 import type { ReplyChannel, ReplyStream } from './reply-channel.ts'
 import { downstreamLimits } from './limits.ts'
@@ -10,13 +11,13 @@ import { downstreamLimits } from './limits.ts'
 const silenceTimeout = 5_000
 
 interface HttpReplyOptions {
-  accepted: Accepted
+  accepted: AcceptedTypes
   /** The number of answers that the reply carries. */
   expected: number
-  /** The answers are those of a JSON-RPC batch. */
-  batch: boolean
-  /** True when the client can poll a closed stream (SEP-1699). */
-  polls: boolean
+  /** Whether the answers are those of a JSON-RPC batch. */
+  isBatch: boolean
+  /** Whether the client can poll a closed stream (SEP-1699). */
+  canPoll: boolean
   newStream: () => ReplyStream
   /** Called when the client is gone and will not fetch the answer. */
   onGone: () => void
@@ -32,8 +33,8 @@ export class HttpReply implements ReplyChannel {
   readonly #answers: Array<ReadonlyArray<string | Buffer>> = []
   #expected: number
   /** The size of the answers that wait for the rest of their batch. */
-  #kept = 0
-  #unread: Unread | undefined
+  #heldSize = 0
+  #unread: UnreadReply | undefined
   #stream: ReplyStream | undefined
   #timer: NodeJS.Timeout | undefined
   #over = false
@@ -42,7 +43,7 @@ export class HttpReply implements ReplyChannel {
     this.#raw = raw
     this.#options = options
     this.#expected = options.expected
-    raw.once('close', () => { this.#left() })
+    raw.once('close', () => { this.#onClose() })
     if (options.accepted.eventsFirst) this.#upgrade()
     else if (options.accepted.events) this.#timer = setTimeout(() => { this.#upgrade() }, silenceTimeout)
   }
@@ -69,32 +70,32 @@ export class HttpReply implements ReplyChannel {
   }
 
   pause (retry: number): void {
-    if (!this.canStream || !this.#options.polls || this.#over) return
+    if (!this.canStream || !this.#options.canPoll || this.#over) return
     this.#upgrade()
     this.#stream?.pause(retry)
   }
 
-  /** Keeps an answer until its batch is complete. Meanwhile it counts as unread. */
+  /** Holds an answer until its batch is complete; it counts as unread meanwhile. */
   #keep (parts: ReadonlyArray<string | Buffer>): void {
     this.#answers.push(parts)
     if (this.#expected <= 0) return
-    this.#kept += parts.reduce((sum, { length }) => sum + length, 0)
-    if (this.#kept <= worthCounting) return
-    this.#unread ??= new Unread(this.#raw, undefined, () => this.#kept)
-    this.#unread.add()
+    this.#heldSize += parts.reduce((sum, { length }) => sum + length, 0)
+    if (this.#heldSize <= maxUncountedReply) return
+    this.#unread ??= new UnreadReply(this.#raw, undefined, () => this.#heldSize)
+    this.#unread.recordWrite()
   }
 
-  /** Answers without a stream; without a body when every request was cancelled. */
+  /** Answers without a stream; without a body if every request was cancelled. */
   #end (status: number): void {
     const answers = this.#answers
     // Written bytes are counted by the connection.
-    this.#kept = 0
+    this.#heldSize = 0
     this.#unread?.count()
     const [first] = answers
     if (!first) {
       if (this.canStream) this.#raw.writeHead(200, { 'content-type': 'text/event-stream' }).end()
       else this.#raw.writeHead(202).end()
-    } else if (this.#options.batch) {
+    } else if (this.#options.isBatch) {
       writeJson(
         this.#raw, ['[', ...answers.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']']
       )
@@ -109,16 +110,16 @@ export class HttpReply implements ReplyChannel {
     stream.attach(new EventStream(this.#raw, {}))
     stream.onResume = (connection) => {
       clearTimeout(this.#timer)
-      connection.onClose(() => { this.#left() })
+      connection.onClose(() => { this.#onClose() })
     }
     for (const parts of this.#answers.splice(0)) stream.send(parts.join(''))
   }
 
-  #left (): void {
-    if (this.#over || this.#stream?.connected) return
+  #onClose (): void {
+    if (this.#over || this.#stream?.isConnected) return
     clearTimeout(this.#timer)
     // Without an event id the client cannot resume the stream.
-    if (this.#stream?.resumable !== true) { this.#options.onGone(); return }
+    if (this.#stream?.isResumable !== true) { this.#options.onGone(); return }
     // A client polls a connection that the gateway closed. It may not resume one that broke.
     const grace = this.#raw.writableFinished ? downstreamLimits.pollGrace : downstreamLimits.resumeGrace
     this.#timer = setTimeout(() => { this.#options.onGone() }, grace)
@@ -129,7 +130,10 @@ export class HttpReply implements ReplyChannel {
 /** `Retry-After` by HTTP status, in seconds (RFC 9110 §10.2.3). */
 const retryAfter: Readonly<Record<number, string>> = { 429: '60', 503: '5' }
 
-/** Writes a JSON answer part by part, with its total length, so that the parts need not be joined. */
+/**
+ * Writes a JSON answer with its total length, without joining its parts. Long texts are encoded piece by piece, as the
+ * client reads them; all else is written in one system call, and bytes are not copied.
+ */
 export function writeJson (
   raw: ServerResponse,
   parts: ReadonlyArray<string | Buffer>,
@@ -137,36 +141,44 @@ export function writeJson (
   headers: Record<string, string> = {}
 ): void {
   if (raw.destroyed) return
-  let length = 0
-  for (const part of parts) length += Buffer.byteLength(part)
+  let [length, size, characters] = [0, 0, 0]
+  for (const part of parts) {
+    length += Buffer.byteLength(part)
+    size += part.length
+    if (typeof part === 'string') characters += part.length
+  }
   const retry = status === 200 ? undefined : retryAfter[status]
   if (retry !== undefined) raw.setHeader('retry-after', retry)
   raw.writeHead(status, {
     'content-type': 'application/json', 'content-length': length, 'x-content-type-options': 'nosniff', ...headers
   })
-  if (length > worthCounting && raw.socket) {
+  if (characters > largeText && raw.socket) {
     writeLarge(raw, parts, length)
     return
   }
-  if (parts.length === 1) raw.end(parts[0])
-  else if (parts.every((part) => typeof part === 'string')) raw.end(parts.join(''))
+  // ASCII alone has as many bytes as characters, and is encoded faster as Latin-1.
+  const encoding = size === length ? 'latin1' : 'utf8'
+  const [only] = parts
+  if (parts.length === 1) raw.end(only, encoding)
   else {
-    for (const part of parts) raw.write(part)
+    raw.cork()
+    for (const part of parts) raw.write(part, encoding)
     raw.end()
+    raw.uncork()
   }
-  if (raw.writableLength > worthCounting) new Unread(raw).add()
+  if (raw.writableLength > maxUncountedReply) new UnreadReply(raw).recordWrite()
 }
 
 /**
  * The event stream of one answer to a modern client. It ends with its connection, since modern clients do not resume
  * streams.
  */
-export class AnswerStream implements ReplyStream {
-  readonly resumable = false
+export class ModernReplyStream implements ReplyStream {
+  readonly isResumable = false
   onResume: ((connection: EventStream) => void) | undefined
   #connection: EventStream | undefined
 
-  get connected (): boolean { return this.#connection?.open === true }
+  get isConnected (): boolean { return this.#connection?.isOpen === true }
 
   attach (connection: EventStream): void { this.#connection = connection }
 

@@ -1,11 +1,11 @@
 import fp from 'fastify-plugin'
 import type { DownstreamOptions } from './parts.ts'
 
-export { type Inbound, single } from './endpoint.ts'
+export { type InboundRequest, firstValue } from './endpoint.ts'
 export { EventStream } from './event-stream.ts'
-export { Disconnect } from './tools/exchange.ts'
-export { exactJson } from './tools/given.ts'
-export type { Caller, ToolWord } from './tools/tools.ts'
+export { DisconnectSignal } from './tools/exchange.ts'
+export { parseExactJson } from './tools/given.ts'
+export type { HttpCaller, RouteTool } from './tools/tools.ts'
 export type { DownstreamOptions } from './parts.ts'
 
 /** The ways in which clients reach the gateway. */

@@ -1,4 +1,4 @@
-import type { Malformed, Message } from '../../protocol/message.ts'
+import type { MalformedMessage, Message } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import { memoryOf } from '../../protocol/text.ts'
@@ -6,20 +6,20 @@ import { memoryOfJson } from '../base/body/index.ts'
 import { baseLimits } from '../base/limits/index.ts'
 import { downstreamLimits } from './limits.ts'
 
-export type Received = Message | Array<Message | Malformed>
+export type ReceivedMessage = Message | Array<Message | MalformedMessage>
 
-/** The message or batch in a client's body. @throws RpcError as `parseMessage` */
-export const readMessage = (text: string): Received =>
+/** Parses the message or batch in a client's body. @throws the errors of `parseMessage` */
+export const parseClientMessage = (text: string): ReceivedMessage =>
   parseMessage(text, baseLimits.requestDepth, downstreamLimits.batch)
 
 /**
- * Checks the size of the capabilities that a client declares, which stay in memory until the client is gone.
+ * Checks the size of the capabilities that a client declares, which stay in memory as long as the client.
  * @param text the JSON text of the object
  * @param name the name of the member, for the error
  * @returns the memory of the parsed object, in bytes
  * @throws RpcError -32602 beyond `downstreamLimits.capabilities`
  */
-export function checkDeclared (text: string, name: string): number {
+export function checkCapabilitiesSize (text: string, name: string): number {
   const { text: most, memory } = downstreamLimits.capabilities
   if (memoryOf(text) > most) {
     const sentence = `has more than ${most} characters, or half as many where any is beyond Latin-1; declare less, ` +

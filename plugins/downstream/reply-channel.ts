@@ -13,15 +13,15 @@ export interface ReplyChannel {
    * @param status the HTTP status, if the head is not sent yet
    */
   finish: (parts: ReadonlyArray<string | Buffer> | undefined, status?: number) => void
-  /** Closes the connection for the client to poll, if the client can (SEP-1699). @param retry in ms */
+  /** Closes the connection so that the client polls, if it can (SEP-1699). @param retry in ms */
   pause: (retry: number) => void
 }
 
 /** An event stream for a reply, or for messages without a request. A legacy stream may outlive its connection. */
 export interface ReplyStream {
-  readonly connected: boolean
-  /** True once the client has an event id to resume from. */
-  readonly resumable: boolean
+  readonly isConnected: boolean
+  /** Whether the client has an event id to resume from. */
+  readonly isResumable: boolean
   /** Called with each connection that resumes it, while it carries a reply. */
   onResume: ((connection: EventStream) => void) | undefined
   attach: (connection: EventStream) => void
@@ -30,5 +30,5 @@ export interface ReplyStream {
   end: () => void
 }
 
-/** Asks a client. @param send sends a message on the stream of the question @throws RpcError when the client is gone */
-export type Ask = (send: (text: string) => void, question: Question) => Promise<Response>
+/** Asks a client. @param send sends a message on the question's stream @throws RpcError when the client is gone */
+export type AskClient = (send: (text: string) => void, question: Question) => Promise<Response>

@@ -9,11 +9,11 @@ import { errors } from '../base/errors/index.ts'
 import type { Gateway } from '../gateway/index.ts'
 import { Shares } from '../base/limits/index.ts'
 import { EventStream } from './event-stream.ts'
-import type { NewsChannel, Session } from './legacy/session.ts'
+import type { MessageChannel, Session } from './legacy/session.ts'
 import type { ReplyChannel } from './reply-channel.ts'
-import { acceptedBy } from './accept.ts'
-import type { Endpoint, Inbound } from './endpoint.ts'
-import { readMessage, type Received } from './read-message.ts'
+import { parseAccept } from './accept.ts'
+import type { Endpoint, InboundRequest } from './endpoint.ts'
+import { parseClientMessage, type ReceivedMessage } from './read-message.ts'
 import { initialize } from './legacy/initialize.ts'
 import type { LegacyRequests } from './legacy/requests.ts'
 import type { Sessions } from './legacy/sessions.ts'
@@ -23,13 +23,13 @@ import { downstreamLimits } from './limits.ts'
  * A client of the SSE transport: the stream on which it receives all messages, and the session that `initialize`
  * begins.
  */
-class SseConnection implements NewsChannel {
+class SseConnection implements MessageChannel {
   readonly id: string
   readonly view: View
   readonly #stream: EventStream
   session: Session | undefined
-  /** True while its `initialize` is handled. */
-  initializing = false
+  /** Whether its `initialize` is being handled. */
+  isInitializing = false
   /** The number of answers that are still to be sent. */
   #pending = 0
   #ending = false
@@ -41,10 +41,10 @@ class SseConnection implements NewsChannel {
     this.#stream = stream
   }
 
-  get connected (): boolean { return this.#stream.open }
+  get isConnected (): boolean { return this.#stream.isOpen }
   get stream (): EventStream { return this.#stream }
 
-  /** Sends the address to which the client posts its messages, as the first event. */
+  /** Sends the URL to which the client posts its messages, as the first event. */
   sendEndpoint (url: string): void { this.#stream.write(`event: endpoint\ndata: ${url}\n\n`) }
 
   send (text: string): void { this.#stream.write(eventText(text)) }
@@ -96,10 +96,10 @@ class SseEndpoint implements Endpoint {
     })
   }
 
-  /** A GET: opens a connection. @throws NotAcceptable, ShareError, Draining */
-  open ({ view, headers, raw, address }: Inbound): void {
+  /** Handles a GET: opens a connection. @throws NotAcceptable, ShareError, Draining */
+  open ({ view, headers, raw, address }: InboundRequest): void {
     const { sessions, requests, messagesPath } = this.#deps
-    if (!acceptedBy(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
+    if (!parseAccept(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
     if (requests.isClosing) throw new errors.Draining()
     const release = this.#shares.take(ownerOf(view.principal, address))
     const id = randomBytes(32).toString('base64url')
@@ -118,18 +118,18 @@ class SseEndpoint implements Endpoint {
   }
 
   /**
-   * A POST: messages of a client, which are answered on its stream.
+   * Handles a POST: messages of a client, which are answered on its stream.
    * @param id the `sessionId` of the query
-   * @throws errors in the dialect of the `mcp` scope; SessionUnknown also for a connection of another principal;
-   * Draining instead of it
+   * @throws errors in the error format of the `mcp` scope; SessionUnknown also for a connection of another principal,
+   * or Draining in its place
    */
   post (
     principal: Principal,
     id: string | undefined,
-    sent: Pick<Inbound, 'headers' | 'address'>,
+    sent: Pick<InboundRequest, 'headers' | 'address'>,
     text: string
   ): void {
-    this.#receive(this.#connection(principal, id), sent, readMessage(text))
+    this.#receive(this.#connection(principal, id), sent, parseClientMessage(text))
   }
 
   /** The connection that a POST names. @throws SessionIdRequired, SessionUnknown, Draining */
@@ -144,7 +144,9 @@ class SseEndpoint implements Endpoint {
   }
 
   #receive (
-    connection: SseConnection, { headers, address }: Pick<Inbound, 'headers' | 'address'>, message: Received
+    connection: SseConnection,
+    { headers, address }: Pick<InboundRequest, 'headers' | 'address'>,
+    message: ReceivedMessage
   ): void {
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
       void this.#initialize(connection, message, address)
@@ -166,9 +168,9 @@ class SseEndpoint implements Endpoint {
     for (const connection of this.#connections.values()) connection.end()
   }
 
-  revoke (stands: (view: View) => boolean): void {
+  revoke (hasAccess: (view: View) => boolean): void {
     for (const connection of this.#connections.values()) {
-      if (!connection.session && !stands(connection.view)) connection.end()
+      if (!connection.session && !hasAccess(connection.view)) connection.end()
     }
   }
 
@@ -176,20 +178,20 @@ class SseEndpoint implements Endpoint {
     const { gateway, sessions, requests } = this.#deps
     const reply = connection.openReply(1)
     try {
-      if (connection.session || connection.initializing) {
+      if (connection.session || connection.isInitializing) {
         throw new RpcError(code.invalidRequest, 'Invalid request: the session has begun already')
       }
-      connection.initializing = true
+      connection.isInitializing = true
       const place = sessions.reserve(connection.view, address)
       const { session, result } = await initialize(gateway, sessions, connection.view, request, place)
-      if (!connection.connected) { sessions.end(session, 'the client closed its stream'); return }
+      if (!connection.isConnected) { sessions.end(session, 'the client closed its stream'); return }
       connection.session = session
       session.addChannel(connection, connection.stream)
       reply.finish([resultText(request.idText, result)])
     } catch (error) {
-      reply.finish([errorText(request.idText, requests.toAnswer(error).toText())])
+      reply.finish([errorText(request.idText, requests.toRpcAnswerError(error).toText())])
     } finally {
-      connection.initializing = false
+      connection.isInitializing = false
     }
   }
 }
@@ -198,7 +200,7 @@ declare module 'fastify' {
   interface FastifyInstance { sse: SseEndpoint }
 }
 
-/** `app.sse`: the SSE transport for clients of revision 2024-11-05, beside streamable HTTP. */
+/** Decorates `app.sse`: the SSE transport for clients of revision 2024-11-05, beside streamable HTTP. */
 export default fp(async (app) => {
   const { sessions, requests } = app.downstream
   const endpoint =

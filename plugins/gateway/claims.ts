@@ -1,28 +1,31 @@
 import type { Server } from '../../db/store.ts'
-import { kinds, type Catalogue, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
+import { allListKinds, type Catalogue, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { memoryOf } from '../../protocol/text.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** The time of the last reading of any catalogue, in ms since the epoch. */
 let lastReading = 0
 
-/** A time after that of all readings before, also those of earlier runs. It orders items by their first listing. */
+/** A time later than that of all readings before, including earlier runs. It orders items by their first listing. */
 const nextReading = (): number => (lastReading = Math.max(lastReading + 1, Date.now()))
 
-/** Claims as they are stored for the next start, beside the catalogues. */
-export interface KeptClaims {
-  /** The time of the server's first reading; undefined: there was none. */
+/** Claims in the form stored for the next start, beside the catalogues. */
+export interface StoredClaims {
+  /** The time of the server's first reading; undefined: none. */
   readonly initial: number | undefined
-  /** Items that no catalogue lists, or that were listed after the first reading, each with that time. */
+  /**
+   * Items that no catalogue lists, or that were first listed after the first reading, with the time of their first
+   * listing.
+   */
   readonly items: Readonly<Record<ListKind, Iterable<readonly [key: string, reading: number]>>>
 }
 
 /**
- * All items that a server lists, or has listed, to any class of clients. It keeps the claim to items that it no longer
- * lists.
+ * All items that a server lists or has listed, to any class of clients. The server keeps its claim to items that it no
+ * longer lists.
  */
 export class Claims implements ListingHistory {
-  /** The time of the reading that first had each item. */
+  /** The time of the reading that first listed each item. */
   readonly #first: Record<ListKind, Map<string, number>> = {
     tools: new Map(),
     prompts: new Map(),
@@ -33,26 +36,26 @@ export class Claims implements ListingHistory {
   readonly #noted = new WeakSet<Catalogue>()
   /** The time of the first reading. */
   #initial: number | undefined
-  /** The next reading frees what it does not list. */
+  /** Whether the next reading drops the claims to items that it does not list. */
   #isReconfigured = false
 
   get isKnown (): boolean { return this.#initial !== undefined }
 
-  first (kind: ListKind, key: string): { reading: number, isInitial: boolean } | undefined {
+  firstListing (kind: ListKind, key: string): { reading: number, isInitial: boolean } | undefined {
     const reading = this.#first[kind].get(key)
     return reading === undefined ? undefined : { reading, isInitial: reading === this.#initial }
   }
 
   keys (kind: ListKind): Iterable<string> { return this.#first[kind].keys() }
 
-  /** Notes all catalogues of the server that are known now. Returns true when they list an item for the first time. */
-  note (catalogues: readonly Catalogue[]): boolean {
+  /** Records all known catalogues of the server. Returns true when they list an item for the first time. */
+  record (catalogues: readonly Catalogue[]): boolean {
     if (catalogues.every((catalogue) => this.#noted.has(catalogue))) return false
     const reading = nextReading()
     this.#initial ??= reading
     for (const catalogue of catalogues) this.#noted.add(catalogue)
     let isAnyNew = false
-    for (const kind of kinds) {
+    for (const kind of allListKinds) {
       const first = this.#first[kind]
       const listed = keysOf(catalogues, kind)
       const size = first.size
@@ -64,18 +67,18 @@ export class Claims implements ListingHistory {
     return isAnyNew
   }
 
-  /** Called when another command or address is configured: the next reading drops the claims to unlisted items. */
+  /** Called when the server's command or URL has changed: the next reading drops the claims to unlisted items. */
   reconfigure (): void { this.#isReconfigured = true }
 
   /**
    * Restores the claims of an earlier run. Items that are not in `kept` were listed at the first reading.
    * @param kept undefined: only the catalogues are known, and they precede all readings
    */
-  restore (kept: KeptClaims | undefined, catalogues: readonly Catalogue[]): void {
+  restore (kept: StoredClaims | undefined, catalogues: readonly Catalogue[]): void {
     const initial = this.#initial = kept?.initial ?? (catalogues.length > 0 ? 0 : undefined)
     if (initial === undefined) return
     lastReading = Math.max(lastReading, initial)
-    for (const kind of kinds) {
+    for (const kind of allListKinds) {
       const first = this.#first[kind]
       for (const [key, reading] of kept?.items[kind] ?? []) {
         first.set(key, reading)
@@ -89,7 +92,7 @@ export class Claims implements ListingHistory {
   }
 
   /** The claims that these catalogues do not imply, to be stored beside them. */
-  keptBeside (catalogues: readonly Catalogue[]): KeptClaims {
+  unlistedClaims (catalogues: readonly Catalogue[]): StoredClaims {
     const itemsOf = (kind: ListKind): Iterable<readonly [string, number]> => this.#beside(catalogues, kind)
     return {
       initial: this.#initial,
@@ -104,7 +107,7 @@ export class Claims implements ListingHistory {
 
   #beside (catalogues: readonly Catalogue[], kind: ListKind): ReadonlyArray<readonly [string, number]> {
     const first = this.#first[kind]
-    // In most cases one catalogue lists all items.
+    // In most cases, one catalogue lists all items.
     const isAllListed = catalogues.some(({ lists }) => lists[kind].length >= first.size)
     const listed = isAllListed ? undefined : keysOf(catalogues, kind)
     const isListed = (key: string): boolean => listed?.has(key) ?? true
@@ -119,7 +122,7 @@ export class Claims implements ListingHistory {
         found.push(entry)
       }
     }
-    // Items that were listed to single clients are in no stored catalogue, and have no other bound.
+    // Items that were listed to single clients are in no stored catalogue, and have no other limit.
     return former <= gatewayLimits.formerItems
       ? found
       : found.filter(([key]) => isListed(key) || former-- <= gatewayLimits.formerItems)
@@ -133,8 +136,8 @@ function keysOf (catalogues: readonly Catalogue[], kind: ListKind): ReadonlySet<
 }
 
 /**
- * Forgets unlisted items with long keys, and the oldest beyond the bounds.
- * @param max the max number of unlisted items
+ * Drops the claims to unlisted items with long keys, and to the oldest ones beyond the limits.
+ * @param max max number of unlisted items
  */
 function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: number): void {
   const former = [...first.keys()].filter((key) => !listed.has(key))
@@ -149,9 +152,7 @@ function forget (first: Map<string, number>, listed: ReadonlySet<string>, max: n
   }
 }
 
-/**
- * The claims of providers that keep none themselves. They last as long as the configuration of the server is unchanged.
- */
+/** The claims of providers that do not keep their own. They last until the configuration of the server changes. */
 export class ClaimsByServer {
   readonly #claims = new WeakMap<Server, Claims>()
 

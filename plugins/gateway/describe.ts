@@ -2,16 +2,16 @@ import type { Client } from '../../protocol/exchange.ts'
 import type { View } from '../settings/index.ts'
 import type { GatewayParts } from './methods/method.ts'
 
-/** The identity of a route, for `initialize`. */
+/** The identity of a route, for the answer to `initialize`. */
 export interface RouteIdentity {
   readonly capabilities: Record<string, unknown>
-  /** As JSON text. That of a single server may lack members that MCP requires. */
+  /** As JSON text. That of a single server may lack required members. */
   readonly serverInfo: string
   readonly instructions: string | undefined
 }
 
 /** Announced while a provider's lists are unknown, since clients never use a capability that was not announced. */
-const anything = {
+const allCapabilities = {
   tools: { listChanged: true },
   prompts: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
@@ -21,31 +21,31 @@ const anything = {
 
 /**
  * @param serverInfo the gateway's own, as JSON text
- * @param mayBeAway true: announces all capabilities for a single server of which nothing is known
+ * @param mayBeUnavailable true announces all capabilities for a single server about which nothing is known
  * @throws RpcError for such a server otherwise
  */
-export async function describe (
+export async function describeRoute (
   { surfaces, providers, resolver }: GatewayParts,
   view: View,
   client: Client,
   serverInfo: string,
-  mayBeAway: boolean
+  mayBeUnavailable: boolean
 ): Promise<RouteIdentity> {
   let surface = surfaces.of(view, client)
   const unknown = surface.providers.filter((name) => !surface.capabilities.has(name))
   if (unknown.length > 0) {
-    await providers.learn(unknown, client, view.scope.kind === 'server')
+    await providers.waitForLists(unknown, client, view.scope.kind === 'server')
     surface = surfaces.of(view, client)
   }
-  // A client that must log in at the server needs a session to learn of that and of its end.
-  const waits = view.scope.kind === 'server' && providers.get(view.scope.name)?.refusal?.(client) !== undefined
-  if (!waits && !mayBeAway) resolver.mustBeKnown(view, surface, client)
+  // A client that must log in at the server needs a session, in which it learns so and learns when it has.
+  const needsLogin = view.scope.kind === 'server' && providers.get(view.scope.name)?.refusal?.(client) !== undefined
+  if (!needsLogin && !mayBeUnavailable) resolver.requireCatalogue(view, surface, client)
   // A route without servers announces everything, since later servers may have any capability.
   const hasServers =
     surfaces.visible(view).some(({ server }) => server.unprefixed !== true || view.scope.kind === 'server')
   const isComplete = hasServers && surface.capabilities.size === surface.providers.length
   return {
-    capabilities: isComplete ? surface.shown : { ...anything, ...surface.shown },
+    capabilities: isComplete ? surface.announced : { ...allCapabilities, ...surface.announced },
     serverInfo: surface.serverInfo ?? serverInfo,
     instructions: surface.instructions
   }

@@ -1,6 +1,6 @@
 import { RpcError } from '../../protocol/errors.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
-import { toRpcError } from '../../protocol/message.ts'
+import { saysError, toRpcError, type Response } from '../../protocol/message.ts'
 import { withTrace } from '../../protocol/trace-context.ts'
 import type { View } from '../settings/index.ts'
 import { Shares } from '../base/limits/index.ts'
@@ -8,10 +8,10 @@ import type { FinishedCall, GatewayCall, HookLists } from './hooks.ts'
 import type { ProviderTable } from './providers.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** No changes of the params. */
-const unchanged: Readonly<Record<string, string>> = {}
+/** No changes to the params. */
+const noChanges: Readonly<Record<string, string>> = {}
 
-/** Sends requests to their providers, with the hooks around each. */
+/** Sends requests to their providers, and runs the hooks around each. */
 export class Forwarder {
   readonly #providers: ProviderTable
   readonly #hooks: HookLists
@@ -24,30 +24,35 @@ export class Forwarder {
     this.#logError = logError
   }
 
+  /** How many requests wait for a provider. */
+  get inFlight (): number { return this.#shares.taken }
+
   /**
    * Sends one request to one provider.
    * @param item the tool, prompt or resource by its own name, if the request names one
-   * @param changes members of `params` that get another value, as JSON text
-   * @returns the text of its result, as `onResult` hooks left it
+   * @param changes members of `params` to replace, as JSON text
+   * @returns the text of the result, as `onResult` hooks left it
    * @throws RpcError the provider's error, relayed; ShareError; exceptions of hooks
    */
   async send (
-    exchange: Exchange<View>, provider: string, item: string | undefined, changes = unchanged
+    exchange: Exchange<View>, provider: string, item: string | undefined, changes = noChanges
   ): Promise<string> {
     const release = this.#shares.take(exchange.client.owner ?? exchange.client.id)
     const call: GatewayCall = { exchange, provider, item, startedAt: performance.now(), trace: undefined }
     let output: string | undefined
+    let response: Response | undefined
     try {
-      // Only promises are awaited: each await would cost a call a turn of the event loop.
+      // Only promises are awaited: each await costs the call a turn of the microtask queue.
       for (const hook of this.#hooks.onCall) { const waiting = hook(call); if (waiting) await waiting }
       const { trace } = call
       const sent = trace === undefined ? changes : withTrace(exchange.paramsText, changes, trace)
-      const { resultText, errorText } = await this.#providers.use(provider, exchange.client).call(exchange, sent, trace)
+      response = await this.#providers.use(provider, exchange.client).call(exchange, sent, trace)
+      const { resultText, errorText } = response
       if (errorText !== undefined) throw toRpcError(errorText)
       const text = resultText ?? '{}'
-      // No observer sees what a round holds: the state in it is between the server and the client.
-      if (exchange.suspends?.(text) === true) {
-        this.#done(call, undefined, undefined, 'input_required')
+      // Observers do not see the content of a round: its state is between the server and the client.
+      if (exchange.suspendsOn?.(text) === true) {
+        this.#done(call, undefined, undefined, undefined, 'input_required')
         return text
       }
       output = text
@@ -56,10 +61,10 @@ export class Forwarder {
         const next = hook(call, result); result =
         typeof next === 'string' ? next : await next
       }
-      this.#done(call, output, undefined)
+      this.#done(call, output, response, undefined)
       return result
     } catch (error) {
-      this.#done(call, output, error)
+      this.#done(call, output, response, error)
       throw error
     } finally {
       release()
@@ -67,7 +72,8 @@ export class Forwarder {
   }
 
   /**
-   * Fails a request that cannot be sent, since its provider is not connected: to the hooks it is a call like any other.
+   * Fails a request that cannot be sent because its provider is not connected. For the hooks it is a call like any
+   * other.
    * @param startedAt the time of its arrival, as `performance.now()`
    * @throws the error; exceptions of hooks
    */
@@ -81,7 +87,7 @@ export class Forwarder {
     } catch (failure) {
       thrown = failure
     }
-    this.#done(call, undefined, thrown)
+    this.#done(call, undefined, undefined, thrown)
     throw thrown
   }
 
@@ -89,7 +95,14 @@ export class Forwarder {
     this.#logError(failure, 'a hook that observes calls failed')
   }
 
-  #done (call: GatewayCall, output: string | undefined, error: unknown, outcome = outcomeOf(error)): void {
+  /** @param response of which `output` is the result */
+  #done (
+    call: GatewayCall,
+    output: string | undefined,
+    response: Response | undefined,
+    error: unknown,
+    outcome = outcomeOf(error)
+  ): void {
     if (this.#hooks.onDone.length === 0) return
     const finished: FinishedCall = {
       exchange: call.exchange,
@@ -100,11 +113,12 @@ export class Forwarder {
       duration: performance.now() - call.startedAt,
       outcome,
       output,
+      isToolError: output !== undefined && (response?.isError ?? saysError(output)),
       error
     }
     for (const hook of this.#hooks.onDone) {
       try {
-        // An async function is one, too; its rejection would end the process.
+        // An async function may be a hook as well; its rejection would end the process.
         const returned: unknown = hook(finished)
         if (returned instanceof Promise) returned.catch(this.#observerFailed)
       } catch (failure) {
@@ -119,6 +133,6 @@ function outcomeOf (error: unknown): FinishedCall['outcome'] {
   return error instanceof RpcError && !failures.has(error.reason) ? 'error' : 'failure'
 }
 
-/** Reasons of errors for requests without an answer. */
+/** Error reasons that mean that the request got no answer. */
 const failures: ReadonlySet<RpcError['reason']> =
   new Set(['not-connected', 'timeout', 'no-answer', 'cancelled', 'internal'])

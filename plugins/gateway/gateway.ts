@@ -1,16 +1,16 @@
-import { plainClient, type Client, type Exchange } from '../../protocol/exchange.ts'
+import { gatewayClient, type Client, type Exchange } from '../../protocol/exchange.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { Access, PresentationName, View } from '../settings/index.ts'
-import { describe, type RouteIdentity } from './describe.ts'
+import { describeRoute, type RouteIdentity } from './describe.ts'
 import { Forwarder } from './forward.ts'
-import { noHooks, type GatewayHooks } from './hooks.ts'
+import { createHookLists, type GatewayHooks } from './hooks.ts'
 import { isNotification, methodFor } from './methods/index.ts'
-import { providerOf, resolved } from './methods/items.ts'
+import { providerOf, resolveItem } from './methods/items.ts'
 import type { GatewayParts, Result } from './methods/method.ts'
-import { News } from './news.ts'
+import { Notifier } from './news.ts'
 import { type Presentation, Surfaces } from './surfaces.ts'
 import { ProviderTable } from './providers.ts'
 import { ResourceLinks, TaskOwners } from './result-notes.ts'
@@ -28,11 +28,11 @@ interface GatewayDeps {
   logError: (error: unknown, sentence: string) => void
 }
 
-/** The config by which a registered provider is visible, like that of a server. */
+/** The config of a registered provider, which decides its visibility like that of a server. */
 export type ProviderEntry =
   Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | 'tools' | 'prompts' | 'resources'>
 
-/** `unprefixed`: on merged routes its items have no prefix, stand after those of all servers, and keep their names. */
+/** `unprefixed`: on merged routes its items have no prefix, come after those of all servers, and keep their names. */
 interface ProviderOptions { readonly unprefixed?: boolean }
 
 /** Lists and runs all tools, prompts and resources, each time for a View. */
@@ -47,10 +47,10 @@ export class Gateway {
     const surfaces = new Surfaces(access, providers)
     const links = new ResourceLinks()
     const resolver = new ItemResolver(surfaces, providers, links)
-    const hooks = noHooks()
+    const hooks = createHookLists()
     const forwarder = new Forwarder(providers, hooks, logError)
-    const news = new News(providers, surfaces, resolver)
-    this.#parts = { providers, surfaces, resolver, forwarder, news, hooks, tasks: new TaskOwners(), links }
+    const news = new Notifier(providers, surfaces, resolver)
+    this.#parts = { providers, surfaces, resolver, forwarder, notifier: news, hooks, tasks: new TaskOwners(), links }
     this.#access = access
     this.#serverInfo = JSON.stringify(serverInfo)
     this.#host = {
@@ -60,17 +60,20 @@ export class Gateway {
     }
   }
 
+  /** How many requests wait for a provider. */
+  get inFlight (): number { return this.#parts.forwarder.inFlight }
+
   /** Registers a hook. Hooks run in the order of registration. */
   addHook<Name extends keyof GatewayHooks> (name: Name, hook: GatewayHooks[Name]): void {
     this.#parts.hooks[name].push(hook)
   }
 
-  /** Registers a changing set of providers. Their names are those of configured servers. */
+  /** Registers a changing set of providers, which have the names of configured servers. */
   addSource (source: ProviderSource): void { this.#parts.providers.addSource(source, this.#host) }
 
   /**
-   * Registers one provider of the program's own.
-   * @param entry its visibility and overrides; by default it is visible to everybody
+   * Registers one provider that is part of the program.
+   * @param entry its visibility and overrides; default: visible to everybody
    * @returns a function to call when the lists of the provider have changed
    */
   addProvider (
@@ -83,14 +86,13 @@ export class Gateway {
   }
 
   /**
-   * Registers a provider that lists nothing: it only reads the resources under its `uriPrefix`. Its name must be none
-   * of a server.
+   * Registers a provider without lists, for the resources under its `uriPrefix`. Its name must not be that of a server.
    */
   addReader (provider: Provider & { readonly uriPrefix: string }): void { this.#parts.providers.add(provider) }
 
   /**
-   * Registers a way of showing what a view sees, with the provider of the items that it adds.
-   * @returns a function to call when what it adds has changed
+   * Registers a presentation of what a view sees, with the provider of the items that it adds.
+   * @returns a function to call when the added items have changed
    */
   addPresentation (name: PresentationName, { provider, present }: Presentation): () => void {
     this.#parts.providers.add(provider)
@@ -118,49 +120,49 @@ export class Gateway {
 
   /**
    * The identity of a route. Waits for providers whose lists are unknown.
-   * @param mayBeAway also of a route whose only server is not available, and has left nothing that is known
-   * @throws RpcError when it is so, and must not be
+   * @param mayBeAway true: describes a route whose only server is unavailable and unknown, too
+   * @throws RpcError for such a route otherwise
    */
   async describe (view: View, client: Client, mayBeAway = false): Promise<RouteIdentity> {
-    return await describe(this.#parts, view, client, this.#serverInfo, mayBeAway)
+    return await describeRoute(this.#parts, view, client, this.#serverInfo, mayBeAway)
   }
 
   /**
-   * The identity of the server that answers on a route, as JSON text: a single one's own, or the gateway's. Undefined:
-   * a single one does not say.
-   * @param surface of the view, if it was looked up already
+   * The identity of the server that answers on a route, as JSON text: that of its only server, or the gateway's.
+   * Undefined when its only server does not state it.
+   * @param surface of the view, if it is known already
    */
   serverInfo (view: View, client: Client, surface = this.surface(view, client)): string | undefined {
     if (view.presentation !== 'raw') return this.#serverInfo
-    const { serverInfo, isNamed } = surface.serverInfo === undefined ? this.surface(view, client) : surface
-    return serverInfo === undefined ? this.#serverInfo : isNamed ? serverInfo : undefined
+    const { serverInfo, hasValidServerInfo } = surface.serverInfo === undefined ? this.surface(view, client) : surface
+    return serverInfo === undefined ? this.#serverInfo : hasValidServerInfo ? serverInfo : undefined
   }
 
   /** Notifies a listener of everything that changes from now on. */
-  join (listener: Listener<View>, client: Client): void { this.#parts.news.join(listener, client) }
+  addListener (listener: Listener<View>, client: Client): void { this.#parts.notifier.addListener(listener, client) }
 
   /** Removes a client that is gone: its listener, and its links, calls and subscriptions at providers. */
-  async forget (client: Client): Promise<void> {
-    if (client.listener) this.#parts.news.leave(client.listener as Listener<View>)
+  async removeClient (client: Client): Promise<void> {
+    if (client.listener) this.#parts.notifier.removeListener(client.listener as Listener<View>)
     await this.#parts.providers.release(client)
   }
 
-  /** Applies changed settings: clients lose the servers that their views do not see any more. */
-  withdraw (): void { this.#parts.news.withdraw() }
+  /** Applies changed settings: clients lose the servers that their views no longer see. */
+  applyAccess (): void { this.#parts.notifier.applyAccess() }
 
-  /** The surface of a view for this client now. */
+  /** The current surface of a view for this client. */
   surface (view: View, client: Client): Surface { return this.#parts.surfaces.of(view, client) }
 
   /**
-   * The surface of an exchange's view, once the catalogues of its providers for this client are known, within their
+   * The surface of an exchange's view, after waiting for the catalogues of its providers for this client, within their
    * time budgets.
    */
   async settled (exchange: Exchange<View>): Promise<Surface> { return await this.#parts.resolver.settled(exchange) }
 
-  /** The servers that a view sees now, with the catalogue of each for this client, under its own names. */
+  /** The servers that a view sees now, with their catalogues for this client, under their own names. */
   sections (view: View, client: Client): Section[] { return this.#parts.surfaces.sections(view, client) }
 
-  /** Which of these sections has a name, put together of label, separator and own name. */
+  /** Decides which of these sections owns a name that consists of label, separator and own name. */
   precedence (sections: readonly Section[], separator: string): Precedence {
     return this.#parts.surfaces.precedence(sections, separator)
   }
@@ -170,17 +172,17 @@ export class Gateway {
     return this.lookUpIn(view, this.surface(view, client), kind, name)
   }
 
-  /** The same, in the view's surface. */
+  /** As `lookUp`, in a given surface of the view. */
   lookUpIn (view: View, surface: Surface, kind: 'tools' | 'prompts', name: string): Target | undefined {
-    return this.#parts.resolver.byName(view, surface, kind, name)
+    return this.#parts.resolver.lookUpName(view, surface, kind, name)
   }
 
   /**
-   * The same, but waits for a provider that is connecting.
+   * As `lookUp`, but waits for a provider that is connecting.
    * @throws RpcError -32001 when the only provider is not connected
    */
   async resolve (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
-    return await this.#parts.resolver.named(exchange, kind, name)
+    return await this.#parts.resolver.findByName(exchange, kind, name)
   }
 
   /**
@@ -189,15 +191,15 @@ export class Gateway {
   exposedName (
     view: View, client: Client, kind: 'tools' | 'prompts', provider: string, key: string
   ): string | undefined {
-    return this.#parts.resolver.exposed(view, this.surface(view, client), kind, provider, key)
+    return this.#parts.resolver.exposedName(view, this.surface(view, client), kind, provider, key)
   }
 
   /**
    * The provider from which a view reads the resource that an exchange names.
-   * @throws RpcError -32002 when it shows no such resource
+   * @throws RpcError -32002 when the view shows no such resource
    */
-  async reader (exchange: Exchange<View>): Promise<string> {
-    return (await this.#parts.resolver.reader(exchange)).provider
+  async findReader (exchange: Exchange<View>): Promise<string> {
+    return (await this.#parts.resolver.findReader(exchange)).provider
   }
 
   /**
@@ -207,18 +209,18 @@ export class Gateway {
   async providerOf (exchange: Exchange<View>): Promise<string> { return await providerOf(this.#parts, exchange) }
 
   /**
-   * Waits until it is known what the provider of a call lists.
-   * @throws RpcError -32001 when it is unknown and cannot be read now: the call has failed then, as hooks see it
+   * Waits until the lists of the provider of a call are known.
+   * @throws RpcError -32001 when they are unknown and cannot be read now; for hooks, the call has failed then
    */
-  async learn (exchange: Exchange<View>, provider: string, item: string): Promise<void> {
-    await resolved(
-      this.#parts, exchange, item, async () => { await this.#parts.resolver.learn(provider, exchange.client) }
+  async waitForLists (exchange: Exchange<View>, provider: string, item: string): Promise<void> {
+    await resolveItem(
+      this.#parts, exchange, item, async () => { await this.#parts.resolver.waitForLists(provider, exchange.client) }
     )
   }
 
   /** A provider's catalogue for clients without capabilities, under its own names; undefined when it is unknown. */
   catalogue (provider: string): Catalogue | undefined {
-    return this.#parts.providers.get(provider)?.catalogue(plainClient)
+    return this.#parts.providers.get(provider)?.catalogue(gatewayClient)
   }
 
   /** A provider's catalogues for all classes of clients, as far as they are known. */
@@ -226,14 +228,14 @@ export class Gateway {
     return this.#parts.providers.get(provider)?.catalogues?.() ?? []
   }
 
-  /** A text of a provider without the secrets of its configuration. */
+  /** Removes the secrets of a provider's configuration from a text. */
   redact (provider: string, text: string): string {
     return this.#parts.providers.get(provider)?.redact?.(text) ?? text
   }
 
   /** Resolves when the links, calls and subscriptions of clients that are gone have ended. */
   async close (): Promise<void> {
-    this.#parts.news.close()
+    this.#parts.notifier.close()
     await this.#parts.providers.released()
   }
 }

@@ -1,28 +1,25 @@
 import { isEnabled, overrideOf, selects } from '../settings/index.ts'
 import { itemKindOf, type Section } from './section.ts'
 
-/** Resources that are not shown, even if a server lists them or a template matches them. */
-export interface Hidden {
-  /** By server and URI, in normalized spelling. */
+/** Resources that are hidden even if a server lists them or a template matches them. */
+export interface HiddenResources {
+  /** By server and normalized URI. */
   readonly keys: ReadonlySet<string>
-  /**
-   * The URIs, in normalized spelling, that admins have disabled on their servers. Users' servers do not provide them
-   * either.
-   */
+  /** The normalized URIs that admins have disabled on their servers. Users' servers do not provide them either. */
   readonly byAdmins: ReadonlySet<string>
-  /** Both in the spelling of `asFile`, if it differs. */
-  readonly files: Pick<Hidden, 'keys' | 'byAdmins'>
+  /** Both with the normalization of `normalizePath`, where that differs. */
+  readonly files: Pick<HiddenResources, 'keys' | 'byAdmins'>
   /** The names of users' servers. */
   readonly users: ReadonlySet<string>
 }
 
-/** The resources of some servers that are disabled, or not selected. */
-export function hiddenOf (sections: readonly Section[]): Hidden {
-  const [exact, files, users] = [forbidden(), forbidden(), new Set<string>()]
+/** Collects the resources of servers that are disabled, or not selected. */
+export function collectHidden (sections: readonly Section[]): HiddenResources {
+  const [exact, files, users] = [emptyKeys(), emptyKeys(), new Set<string>()]
   const kind = itemKindOf('resources')
   const hide = (server: string, uri: string, byAdmin: boolean): void => {
-    const spelling = spelled(uri)
-    const file = asFile(spelling)
+    const spelling = normalizeUri(uri)
+    const file = normalizePath(spelling)
     for (const [each, into] of file === spelling
       ? [[spelling, exact]] as const
       : [[spelling, exact], [file, files]] as const) {
@@ -42,12 +39,10 @@ export function hiddenOf (sections: readonly Section[]): Hidden {
   return { ...exact, files, users }
 }
 
-const forbidden = (): { keys: Set<string>, byAdmins: Set<string> } => ({ keys: new Set(), byAdmins: new Set() })
+const emptyKeys = (): { keys: Set<string>, byAdmins: Set<string> } => ({ keys: new Set(), byAdmins: new Set() })
 
-/**
- * A URI in normalized spelling (RFC 3986 §6.2.2): case, dot segments, needless escapes and empty parts do not matter.
- */
-function spelled (uri: string): string {
+/** Normalizes a URI (RFC 3986, section 6.2.2): case, dot segments, needless escapes and empty parts. */
+function normalizeUri (uri: string): string {
   if (!URL.canParse(uri)) return uri
   const url = new URL(uri)
   url.hash = ''
@@ -58,40 +53,41 @@ function spelled (uri: string): string {
 }
 
 /** Whether a resource that a server lists under this URI is hidden. */
-export function isOff (hidden: Hidden, server: string, uri: string): boolean {
+export function isListedHidden (hidden: HiddenResources, server: string, uri: string): boolean {
   // Normalizing is expensive.
-  return hidesAny(hidden) && isIn(hidden, hidden, server, spelled(uri))
+  return hasHidden(hidden) && isHiddenAt(hidden, hidden, server, normalizeUri(uri))
 }
 
 /**
- * Makes a test whether a URI that a server does not list is hidden there. Another spelling of a hidden file's path
- * counts as that file.
+ * Returns a test for whether an unlisted URI is hidden at a server. Any spelling of a hidden file's path counts as that
+ * file.
  */
-export function unlistedIsOff (hidden: Hidden, uri: string): (server: string) => boolean {
-  if (!hidesAny(hidden)) return () => false
-  const spelling = spelled(uri)
-  // Of `/a//../b`, a server may resolve the dots before or after it joins the slashes.
-  const spellings = new Set([spelling, asFile(spelling), asFile(spelled(asFile(uri)))])
+export function unlistedHiddenTest (hidden: HiddenResources, uri: string): (server: string) => boolean {
+  if (!hasHidden(hidden)) return () => false
+  const spelling = normalizeUri(uri)
+  // In `/a//../b`, a server may resolve the dots before or after it joins the slashes.
+  const spellings = new Set([spelling, normalizePath(spelling), normalizePath(normalizeUri(normalizePath(uri)))])
   return (server) =>
-    [...spellings].some((each) => isIn(hidden, hidden, server, each) || isIn(hidden, hidden.files, server, each))
+    [...spellings].some((each) =>
+      isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.files, server, each))
 }
 
-export const hidesAny = ({ keys, byAdmins }: Hidden): boolean => keys.size > 0 || byAdmins.size > 0
+export const hasHidden = ({ keys, byAdmins }: HiddenResources): boolean => keys.size > 0 || byAdmins.size > 0
 
-const isIn = ({ users }: Hidden, { keys, byAdmins }: Hidden['files'], server: string, spelling: string): boolean =>
+const isHiddenAt = (
+  { users }: HiddenResources, { keys, byAdmins }: HiddenResources['files'], server: string, spelling: string
+): boolean =>
   keys.has(keyIn(server, spelling)) || (byAdmins.has(spelling) && users.has(server))
 
 /**
- * A URI with its host in lower case (RFC 3986 §6.2.2.1), without a user, and with its path as file systems read one:
- * slashes in a row are one, also escaped ones, and one at the end does not count. Servers that join the path to a
- * folder accept all of these spellings.
+ * Normalizes a URI's path as file systems read it: consecutive slashes are one, also escaped ones, and a trailing slash
+ * is ignored. The host is in lower case (RFC 3986, section 6.2.2.1), without userinfo. Servers that join the path to a
+ * folder accept all these spellings.
  */
-const asFile = (uri: string): string =>
+const normalizePath = (uri: string): string =>
   uri.replace(/^([a-z][a-z0-9+.-]*:)(\/\/[^/?#]*)?([^?#]*)/i, (_whole, scheme: string, host = '', path: string) =>
     `${scheme}${host.toLowerCase().replace(/[^/]*@/, '')}${path.replace(/(?:\/|%2f)+/gi, '/').replace(/\/$/, '')}`)
 
-/**
- * The key of a server's resource, independent of the spelling of its URI: most servers accept any equivalent spelling.
- */
-export const hiddenKey = (server: string, uri: string): string => keyIn(server, spelled(uri))
+/** The key of a server's resource, the same for equivalent spellings of its URI, which most servers accept. */
+export const hiddenKey = (server: string, uri: string): string => keyIn(server, normalizeUri(uri))
 const keyIn = (server: string, spelling: string): string => `${server}\n${spelling}`

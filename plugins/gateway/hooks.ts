@@ -4,7 +4,7 @@ import type { TraceContext } from '../../protocol/trace-context.ts'
 import type { View } from '../settings/index.ts'
 import type { ListEntry } from './list.ts'
 
-/** One request on its way to one provider. */
+/** A request on its way to a provider. */
 export interface GatewayCall {
   readonly exchange: Exchange<View>
   /** The server's name. */
@@ -19,12 +19,12 @@ export interface GatewayCall {
 
 /**
  * `ok`: a result. `error`: a JSON-RPC error of the provider or a hook. `failure`: no answer. `input_required`: the
- * client is asked, and its next request continues the call (MCP 2026-07-28).
+ * client is asked for input, and its next request continues the call (MCP 2026-07-28).
  */
 type Outcome = 'ok' | 'error' | 'failure' | 'input_required'
 
 /**
- * One request that is over. The caller is in `exchange.view.principal` (`username`, `credential`) and
+ * A request that has ended. The caller is in `exchange.view.principal` (`username`, `credential`) and
  * `exchange.address`, the params in `exchange.paramsText`.
  */
 export interface FinishedCall extends GatewayCall {
@@ -32,10 +32,11 @@ export interface FinishedCall extends GatewayCall {
   /** In ms. */
   readonly duration: number
   /**
-   * The result as JSON, as the provider gave it, before `onResult` hooks changed it; undefined after an error or
-   * `input_required`.
+   * The provider's result as JSON, before `onResult` hooks changed it; undefined after an error or `input_required`.
    */
   readonly output: string | undefined
+  /** Whether the result says that its tool failed. */
+  readonly isToolError: boolean
   /** The error; undefined when the outcome is `ok` or `input_required`. */
   readonly error: unknown
 }
@@ -50,16 +51,16 @@ export interface GatewayHooks {
     readonly ListEntry[] | Promise<readonly ListEntry[]>
   /** Called before a request is sent to its provider. */
   onCall: (call: GatewayCall) => Promise<void> | void
-  /** Called with the text of a result that ends its call. @returns it, or another text in its place */
+  /** Called with the text of a result that ends its call. @returns the text to answer with */
   onResult: (call: GatewayCall, result: string) => Promise<string> | string
   /**
    * Called exactly once per request, after all other hooks, and not awaited. Exceptions are logged. A call has exactly
    * one outcome other than `input_required`, which a hook that counts calls should use.
    */
   onDone: (call: FinishedCall) => void
-  /** Called before a provider asks a client. */
+  /** Called before a provider sends a question to a client. */
   onQuestion: (provider: string, question: Question, client: Client) => Promise<void> | void
 }
 
 export type HookLists = { [Name in keyof GatewayHooks]: Array<GatewayHooks[Name]> }
-export const noHooks = (): HookLists => ({ onList: [], onCall: [], onResult: [], onDone: [], onQuestion: [] })
+export const createHookLists = (): HookLists => ({ onList: [], onCall: [], onResult: [], onDone: [], onQuestion: [] })

@@ -1,12 +1,12 @@
 import fp from 'fastify-plugin'
 
 export { gatewayLimits } from './limits.ts'
-export { Claims, type KeptClaims } from './claims.ts'
+export { Claims, type StoredClaims } from './claims.ts'
 export type { Gateway, Result } from './gateway.ts'
 export type { FinishedCall, GatewayCall } from './hooks.ts'
-export { List, type ListEntry, itemText } from './list.ts'
+export { ListResult, type ListEntry, itemText } from './list.ts'
 export type { Precedence } from './precedence.ts'
-export type { CallTool, Presented } from './surfaces.ts'
+export type { CallTool, PresentationInput } from './surfaces.ts'
 export { type Section, showItem, type Target } from './section.ts'
 export type { Surface } from './surface.ts'
 

@@ -7,32 +7,34 @@ import { toBytes } from '../../protocol/yield.ts'
 import { Semaphore } from '../base/limits/index.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** One item as a view sees it: its JSON text as listed, and the changed members. */
+/** An item as a view sees it: its JSON text as listed, and the changed members. */
 export interface ListEntry {
   readonly text: string
   readonly name?: string
   readonly description?: string
-  /** The item's own name or URI, if `name` does not replace it. */
+  /** The item's own name or URI, unless `name` replaces it. */
   readonly key?: string
   /** The listed item, which adapters may have to change for their clients. */
   readonly item?: Item
-  /** True if its server is of the modern era. */
+  /** Whether its server is of the modern era. */
   readonly isModern?: boolean
 }
 
 /** The result of one list request. It is serialized on first use. */
-export class List {
+export class ListResult {
   readonly kind: ListKind
   readonly entries: readonly ListEntry[]
+  /** A weak reference, one for all who remember the list. */
+  readonly ref = new WeakRef<ListResult>(this)
   readonly #extra: string
   #writing: Promise<Buffer> | undefined
-  /** The bytes, as long as a reply holds them. */
+  /** The serialized list, as long as a reply holds it. */
   #sent: WeakRef<Buffer> | undefined
   /** The index of each page's first entry. */
   #starts: readonly number[] | undefined
-  /** The index after each item, by its hash. Made for a cursor of a former list. */
+  /** The index after each item, by the item's hash. Built for a cursor of a former list. */
   #ends: ReadonlyMap<string, number> | undefined
-  readonly #pages = new Map<number, List>()
+  readonly #pages = new Map<number, ListResult>()
 
   /** @param extra the other members of the result, as the text of an object */
   constructor (kind: ListKind, entries: readonly ListEntry[], extra: string) {
@@ -44,16 +46,16 @@ export class List {
   /** The other members of the result, as the text of an object. */
   get extra (): string { return this.#extra }
 
-  /** The same list with other members beside its entries. */
-  withExtra (extra: string): List { return new List(this.kind, this.entries, extra) }
+  /** A copy of the list with other members beside its entries. */
+  withExtra (extra: string): ListResult { return new ListResult(this.kind, this.entries, extra) }
 
-  /** The same list with other entries. */
-  with (entries: readonly ListEntry[]): List {
-    return new List(this.kind, entries, this.#extra)
+  /** A copy of the list with other entries. */
+  withEntries (entries: readonly ListEntry[]): ListResult {
+    return new ListResult(this.kind, entries, this.#extra)
   }
 
-  /** True if clients see no difference. */
-  equals (other: List): boolean {
+  /** Whether the two lists are equal for clients. */
+  equals (other: ListResult): boolean {
     return this.kind === other.kind && this.#extra === other.#extra && this.entries.length === other.entries.length &&
       this.entries.every(({ text, name, description }, at) => {
         const same = other.entries[at]
@@ -62,12 +64,12 @@ export class List {
   }
 
   /**
-   * The page that a cursor leads to: this list where it has a single page.
-   * @param cursor the `nextCursor` of the page before; undefined, null or empty: the first page. It names the last item
-   *   of that page, so it is good for as long as that is listed, on every replica
-   * @throws RpcError for a cursor that leads nowhere
+   * The page at a cursor; this list if it has a single page.
+   * @param cursor the `nextCursor` of the previous page; undefined, null or empty: the first page. It identifies the
+   * last item of that page, so it is valid on every replica as long as that item is listed
+   * @throws RpcError for an invalid cursor
    */
-  page (cursor: unknown): List {
+  page (cursor: unknown): ListResult {
     const starts = this.#starts ??= this.#pageStarts()
     const at = (cursor ?? '') === '' ? 0 : this.#after(cursor)
     if (at === 0 && starts.length === 1) return this
@@ -79,8 +81,8 @@ export class List {
       last
       ? JSON.stringify(`${end}.${hashOf(this.#nameOf(last))}`)
       : undefined
-    const page = new List(this.kind, this.entries.slice(at, end), withMembers(this.#extra, { nextCursor }))
-    // Pages of forged cursors, or of a former list, are not kept.
+    const page = new ListResult(this.kind, this.entries.slice(at, end), withMembers(this.#extra, { nextCursor }))
+    // Pages for forged cursors, or of a former list, are not cached.
     if (starts.includes(at)) this.#pages.set(at, page)
     return page
   }
@@ -91,7 +93,7 @@ export class List {
     return starts
   }
 
-  /** The end of the page that begins at an item. A page has at least one item. */
+  /** The end of the page that begins at an entry. A page has at least one entry. */
   #endOfPage (start: number): number {
     let size = 0
     for (let at = start; at < this.entries.length; at++) {
@@ -121,12 +123,12 @@ export class List {
   }
 
   /**
-   * Its JSON as UTF-8, written once for concurrent callers, and kept while there is room. Large lists are written one
-   * at a time.
+   * The list's JSON as UTF-8; serialized once for concurrent callers, and cached while there is room. Large lists are
+   * serialized one at a time.
    * @param owner the owner of the request; owners take turns
    */
   bytes (owner?: string): Promise<Buffer> {
-    const kept = texts.get(this) ?? this.#sent?.deref()
+    const kept = writtenLists.get(this) ?? this.#sent?.deref()
     if (kept) return Promise.resolve(kept)
     this.#writing ??= this.#write(owner).finally(() => { this.#writing = undefined })
     return this.#writing
@@ -134,16 +136,16 @@ export class List {
 
   async #write (owner: string | undefined): Promise<Buffer> {
     const isLarge = this.entries.reduce((sum, { text }) => sum + text.length, 0) > largeText
-    const release = isLarge ? await places.take(owner) : undefined
+    const release = isLarge ? await largeListSlots.take(owner) : undefined
     try {
       const bytes = await toBytes(this.#pieces())
       this.#sent = new WeakRef(bytes)
-      textsSize += bytes.length
-      if (textsSize > gatewayLimits.keptLists) {
-        texts = new WeakMap()
-        textsSize = bytes.length
+      writtenSize += bytes.length
+      if (writtenSize > gatewayLimits.keptLists) {
+        writtenLists = new WeakMap()
+        writtenSize = bytes.length
       }
-      texts.set(this, bytes)
+      writtenLists.set(this, bytes)
       return bytes
     } finally {
       release?.()
@@ -162,17 +164,17 @@ export class List {
   }
 }
 
-/** Large lists are written one at a time, since each needs a multiple of its size. */
-const places = new Semaphore({ places: 1 })
+/** Large lists are serialized one at a time, since each needs a multiple of its size. */
+const largeListSlots = new Semaphore({ places: 1 })
 /** The serialized lists. */
-let texts = new WeakMap<List, Buffer>()
+let writtenLists = new WeakMap<ListResult, Buffer>()
 /** The size of all serialized lists since the last reset, in bytes. */
-let textsSize = 0
+let writtenSize = 0
 
 /** Identifies an item within its list. */
 const hashOf = (name: string): string => createHash('sha256').update(name).digest('base64url').slice(0, 22)
 
-/** The text of an item as a view sees it. @param key the member that identifies it */
+/** The JSON text of an item as a view sees it. @param key the member that identifies it */
 export function itemText ({ text, name, description }: ListEntry, key: string): string {
   if (name === undefined && description === undefined) return text
   const changes: Record<string, string> = {}

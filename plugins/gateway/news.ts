@@ -1,11 +1,11 @@
 import { RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import { smallMemberOf } from '../../protocol/json.ts'
-import { kinds, listKinds, type ListKind } from '../../protocol/lists.ts'
-import { reaches, type Listener } from '../../protocol/listener.ts'
+import { allListKinds, listKinds, type ListKind } from '../../protocol/lists.ts'
+import { meetsLogLevel, type Listener } from '../../protocol/listener.ts'
 import { LoopBudget } from '../../protocol/yield.ts'
 import type { View } from '../settings/index.ts'
-import type { List } from './list.ts'
+import type { ListResult } from './list.ts'
 import type { ProviderTable } from './providers.ts'
 import type { ItemResolver } from './resolve.ts'
 import type { Surfaces } from './surfaces.ts'
@@ -13,27 +13,26 @@ import { WantedResources } from './wanted-resources.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** Time for which changes are collected before listeners are notified, in ms. */
-const settleTime = 50
+const collectTime = 50
 
-/** The client of a listener, the lists that it received last, and the resources that it subscribes to. */
-interface Member {
+/** A listener's client, the lists that the client received last, and the resources that it subscribes to. */
+interface ListenerEntry {
   readonly client: Client
-  /** Weak, so that a session keeps no list in memory. A list that is gone counts as changed. */
-  readonly seen: Map<ListKind, WeakRef<List>>
+  /** Weak references, so that a session keeps no list in memory. A list that is gone counts as changed. */
+  readonly seen: Record<ListKind, WeakRef<ListResult>>
   readonly wanted: WantedResources
 }
 
 const none: ReadonlySet<string> = new Set()
 
 /**
- * Sends the notifications that belong to no request (changed lists, messages of providers), and applies withdrawn
- * access.
+ * Sends the notifications that belong to no request (changed lists, messages of providers), and applies lost access.
  */
-export class News {
+export class Notifier {
   readonly #providers: ProviderTable
   readonly #surfaces: Surfaces
   readonly #resolver: ItemResolver
-  readonly #members = new Map<Listener<View>, Member>()
+  readonly #members = new Map<Listener<View>, ListenerEntry>()
   #pending: NodeJS.Timeout | undefined
   #notifying = false
 
@@ -44,26 +43,33 @@ export class News {
   }
 
   /** Notifies a listener of all changes from now on, even if its client has not listed anything yet. */
-  join (listener: Listener<View>, client: Client): void {
+  addListener (listener: Listener<View>, client: Client): void {
     const { parts } = this.#surfaces.of(listener.view, client)
-    const seen = new Map(kinds.map((kind) => [kind, new WeakRef(parts[kind].list)]))
+    const { tools, prompts, resources, resourceTemplates } = parts
+    const seen = {
+      tools: tools.list.ref,
+      prompts: prompts.list.ref,
+      resources: resources.list.ref,
+      resourceTemplates: resourceTemplates.list.ref
+    }
     this.#members.set(listener, { client, seen, wanted: new WantedResources() })
   }
 
-  leave (listener: Listener<View>): void {
+  removeListener (listener: Listener<View>): void {
     this.#members.get(listener)?.wanted.clear()
     this.#members.delete(listener)
   }
 
   /** The resources that a client with a listener subscribes to. */
-  wantedBy ({ listener }: Client): WantedResources | undefined {
+  wantedResourcesOf ({ listener }: Client): WantedResources | undefined {
     return listener && this.#members.get(listener as Listener<View>)?.wanted
   }
 
   /** Records the list that a client has just received. */
-  saw (client: Client, list: List): void {
+  recordSeenList (client: Client, list: ListResult): void {
     const { listener } = client
-    if (listener) this.#members.get(listener as Listener<View>)?.seen.set(list.kind, new WeakRef(list))
+    const member = listener && this.#members.get(listener as Listener<View>)
+    if (member) member.seen[list.kind] = list.ref
   }
 
   /** Called after a change of settings or of a provider's lists. Listeners that see a difference are notified soon. */
@@ -73,7 +79,7 @@ export class News {
       // A change during a notification is handled after it.
       if (this.#notifying) this.changed()
       else void this.#notifyOfChanges().finally(() => { this.#notifying = false })
-    }, settleTime).unref()
+    }, collectTime).unref()
   }
 
   close (): void { clearTimeout(this.#pending) }
@@ -85,15 +91,17 @@ export class News {
     for (const [listener, member] of members) {
       if (!this.#members.has(listener)) continue
       this.#notify(listener, member)
-      if (budget.spent) await budget.yieldToEventLoop()
+      if (budget.isSpent) await budget.yieldToEventLoop()
     }
   }
 
-  #notify (listener: Listener<View>, member: Member): void {
+  #notify (listener: Listener<View>, member: ListenerEntry): void {
     if (member.wanted.isMissing) this.#resubscribe(listener.view, member)
     const { parts } = this.#surfaces.of(listener.view, member.client)
     const changed = new Set<string>()
-    for (const kind of kinds) if (isNews(member, parts[kind].list)) changed.add(listKinds[kind].capability)
+    for (const kind of allListKinds) {
+      if (hasListChanged(member, parts[kind].list)) changed.add(listKinds[kind].capability)
+    }
     for (const list of changed) listener.deliver(`notifications/${list}/list_changed`)
   }
 
@@ -103,13 +111,13 @@ export class News {
     const level = isLog ? smallMemberOf(paramsText, 'level') : undefined
     const sees = this.#seenBy(provider)
     const listeners = [...this.#members].filter(([listener, { client }]) =>
-      !(isLog && listener.level !== undefined && !reaches(level, listener.level)) && sees(listener.view) &&
+      !(isLog && listener.level !== undefined && !meetsLogLevel(level, listener.level)) && sees(listener.view) &&
         serves(client))
     if (paramsText.length * listeners.length > gatewayLimits.broadcastSize) return
     for (const [listener] of listeners) listener.deliver(method, paramsText)
   }
 
-  /** Whether a view sees a provider, decided once per view key. */
+  /** Returns a test for whether a view sees a provider, with one look-up per view key. */
   #seenBy (provider: string): (view: View) => boolean {
     const known = new Map<string, boolean>()
     return (view) => {
@@ -120,10 +128,10 @@ export class News {
   }
 
   /**
-   * Applies changed settings. A client's calls, subscriptions and links end at servers that it no longer sees. Its
-   * other subscriptions move to the provider from which it reads the resource now.
+   * Applies changed settings: a client's calls, subscriptions and links end at servers that it no longer sees; its
+   * other subscriptions move to the provider from which it now reads the resource.
    */
-  withdraw (): void {
+  applyAccess (): void {
     const visible = new Map<string, ReadonlySet<string>>()
     for (const [{ view }, member] of [...this.#members]) {
       const { client, wanted } = member
@@ -146,27 +154,27 @@ export class News {
     for (const provider of this.#providers.usedBy(client)) {
       if (lost.has(provider.name)) continue
       for (const uri of provider.subscriptions?.(client) ?? []) {
-        if (!this.#resolver.mayRead(view, client, provider.name, uri)) {
+        if (!this.#resolver.canRead(view, client, provider.name, uri)) {
           provider.unsubscribe?.(client, uri).catch(() => {})
         }
       }
     }
   }
 
-  /** Subscribes a client again to the resources that its view shows. @param lost as above */
-  #resubscribe (view: View, { client, wanted }: Member, lost = none): void {
+  /** Renews a client's subscriptions to resources that its view shows. @param lost as above */
+  #resubscribe (view: View, { client, wanted }: ListenerEntry, lost = none): void {
     wanted.isMissing = false
     if (wanted.size === 0) return
     const held = new Set(this.#providers.usedBy(client).flatMap((provider) =>
       lost.has(provider.name) ? [] : provider.subscriptions?.(client) ?? []))
     for (const uri of wanted.uris) {
       if (held.has(uri)) continue
-      const reader = this.#resolver.readerNow(view, client, uri)
+      const reader = this.#resolver.currentReader(view, client, uri)
       if (reader === undefined || lost.has(reader) || !this.#resubscribeAt(reader, client, uri)) wanted.isMissing = true
     }
   }
 
-  /** @returns false if that is not possible now */
+  /** @returns false if the provider cannot be subscribed to now */
   #resubscribeAt (name: string, client: Client, uri: string): boolean {
     try {
       this.#providers.use(name, client).resubscribe?.(client, uri)
@@ -178,12 +186,12 @@ export class News {
   }
 }
 
-/** True if a list differs from the one that its client received last. The next call returns false. */
-function isNews ({ seen }: Member, list: List): boolean {
-  const last = seen.get(list.kind)
-  if (last === undefined) return false
-  const former = last.deref()
+/**
+ * Whether a list differs from the one that its client received last. Records the list, so the next call returns false.
+ */
+function hasListChanged ({ seen }: ListenerEntry, list: ListResult): boolean {
+  const former = seen[list.kind].deref()
   if (former === list) return false
-  seen.set(list.kind, new WeakRef(list))
+  seen[list.kind] = list.ref
   return former?.equals(list) !== true
 }

@@ -7,8 +7,8 @@ declare module 'fastify' {
 }
 
 /**
- * `app.gateway`: lists and runs all tools, prompts and resources, for MCP, REST and OpenAPI. Providers register with
- * it.
+ * Decorates `app.gateway`, which lists and runs all tools, prompts and resources, for MCP, REST and OpenAPI. Providers
+ * register with it.
  */
 const gateway = fp(async (app) => {
   const gateway = new Gateway({

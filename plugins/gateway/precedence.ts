@@ -1,4 +1,4 @@
-import { kinds, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
+import { allListKinds, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { toModelSeparator } from '../../schemas/names.ts'
 import {
   isEnabled, looksHashed, nameAfter, overrideOf, prefixesOf, prefixOf, selects, writtenPrefixOf
@@ -6,7 +6,7 @@ import {
 import { itemKindOf, type Section } from './section.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** A section of a merged route, the prefix of its items' names, and the claims of its server. */
+/** A section of a merged route, the name prefix of its items, and the claims of its server. */
 interface Claimant {
   readonly at: number, readonly section: Section, readonly prefix: string, readonly claims: ListingHistory
 }
@@ -24,19 +24,19 @@ export class Precedence {
   readonly #claimants: readonly Claimant[]
   /** The items of providers without a prefix. */
   readonly #unprefixed: Readonly<Record<ListKind, ReadonlyMap<string, Claimant>>>
-  /** The separator as configured, and as it stands in names. */
+  /** The configured separator, and its form in exposed names. */
   readonly #written: string
   readonly #separator: string
-  /** By label and separator, with which the names of a section begin. */
+  /** By name prefix (label and separator). */
   readonly #byPrefix = new Map<string, Claimant[]>()
   readonly #prefixLengths = new Set<number>()
   readonly #longestPrefix: number
-  /** The claimants of each URI and template, made on first use. */
+  /** The claimants of each URI and template, built on first use. */
   readonly #byKey = new Map<ListKind, Map<string, Claimant | Claimant[]>>()
 
   /**
    * @param claimsOf the claims of each section's server
-   * @param asWritten true: for names with unchanged labels and separator, in place of those that model APIs accept
+   * @param asWritten true: names with unchanged label and separator; false: in the form that model APIs accept
    */
   constructor (
     sections: readonly Section[], separator: string, claimsOf: (section: Section) => ListingHistory, asWritten = false
@@ -44,7 +44,7 @@ export class Precedence {
     this.#written = separator
     this.#separator = asWritten ? separator : toModelSeparator(separator)
     const prefixOfSection = asWritten ? writtenPrefixOf : prefixOf
-    // A surface keeps its precedence, and must not keep the provider of a restarted server in memory.
+    // A surface keeps its precedence, which must not keep the provider of a restarted server in memory.
     this.#claimants = sections.map((section, at) => ({
       at,
       section: { ...section, provider: undefined },
@@ -66,10 +66,10 @@ export class Precedence {
   get claimants (): readonly Claimant[] { return this.#claimants }
 
   /**
-   * Whether a section may show a tool or prompt under its plain name, `<label><separator><own name>`. `won`: it may,
-   * though another section could have an item of that name.
+   * Whether a section may show a tool or prompt under its plain name, `<label><separator><own name>`. `own`: no other
+   * section can have that name; `won`: another could, but this one has precedence; `lost`: it may not.
    */
-  plainName (at: number, kind: 'tools' | 'prompts', key: string): 'own' | 'won' | 'lost' {
+  plainNameStanding (at: number, kind: 'tools' | 'prompts', key: string): 'own' | 'won' | 'lost' {
     const own = this.#claimants[at]
     if (!own) return 'lost'
     const name = own.prefix + key
@@ -79,7 +79,7 @@ export class Precedence {
     if (isHashLike && name.length === 64) return 'lost'
     let isContested = false
     let rivals = 0
-    // No further than labels reach, since a name may consist of a megabyte of separators.
+    // Only up to the longest prefix, since a name may consist of a megabyte of separators.
     const end = Math.min(name.length, this.#longestPrefix)
     for (let found = name.indexOf(this.#separator, 1); found !== -1; found = name.indexOf(this.#separator, found + 1)) {
       const length = found + this.#separator.length
@@ -88,9 +88,9 @@ export class Precedence {
       for (const rival of this.#byPrefix.get(name.slice(0, length)) ?? []) {
         if (isSameMember(rival, own)) continue
         isContested = true
-        // Users' servers take no names from admins'.
+        // Users' servers take no names from admins' servers.
         if (rival.section.ofAdmin || !own.section.ofAdmin) rivals++
-        // The plain name must not be a name with a hash that a rival's item has.
+        // The plain name must not look like a hashed name of a rival's item.
         if (isHashLike || rivals > gatewayLimits.nameRivals || !this
           .#nameStays(own, key, rival, name.slice(length), kind)) return 'lost'
       }
@@ -98,11 +98,11 @@ export class Precedence {
     return isContested ? 'won' : 'own'
   }
 
-  /** Whether the name stays with `own`, though a rival might list an item under it. */
+  /** Whether the name stays with `own` although a rival might list an item under it. */
   #nameStays (own: Claimant, key: string, rival: Claimant, rivalKey: string, kind: ListKind): boolean {
-    if (rival.at > own.at) return takes(own, key, rival, rivalKey, kind)
+    if (rival.at > own.at) return hasPrecedence(own, key, rival, rivalKey, kind)
     if (rival.section.ofAdmin !== own.section.ofAdmin || !rival.claims.isKnown) return false
-    return !takes(rival, rivalKey, own, key, kind)
+    return !hasPrecedence(rival, rivalKey, own, key, kind)
   }
 
   /** Whether a resource or template belongs to a section. */
@@ -113,13 +113,13 @@ export class Precedence {
     return own !== undefined && (this.#claimantsOf(kind).get(key) === own || this.#owner(kind, key, own) === own)
   }
 
-  /** The section that a resource belongs to, listed now or not; undefined: no server has ever listed it. */
+  /** The section that a resource belongs to, whether it is listed now; undefined: no server has ever listed it. */
   ownerOf (uri: string): Section | undefined {
     return (this.#unprefixed.resources.get(uri) ?? this.#owner('resources', uri))?.section
   }
 
   /**
-   * The admin's server that shows a prompt under this plain name, or a resource, listed now or not; undefined: there is
+   * The admin's server with a prompt of this plain name, or with this resource, whether it is listed now; undefined:
    * none.
    */
   adminsServer (kind: 'prompts' | 'resources', name: string): string | undefined {
@@ -127,12 +127,12 @@ export class Precedence {
       if (!section.ofAdmin || section.server.unprefixed === true) return false
       return (kind === 'prompts' ? prefixesOf(section.label, this.#written) : ['']).some((prefix) => {
         const key = name.slice(prefix.length)
-        return name.startsWith(prefix) && claims.first(kind, key) !== undefined && showsKey(section, kind, key)
+        return name.startsWith(prefix) && claims.firstListing(kind, key) !== undefined && showsKey(section, kind, key)
       })
     })?.section.server.name
   }
 
-  /** @param also counts as a claimant, whatever is remembered */
+  /** @param also counts as a claimant even without a recorded claim */
   #owner (kind: 'resources' | 'resourceTemplates', key: string, also?: Claimant): Claimant | undefined {
     let owner: Claimant | undefined
     const known = [this.#claimantsOf(kind).get(key) ?? []].flat()
@@ -142,7 +142,7 @@ export class Precedence {
       : [...known, also].sort((one, other) => one.at - other.at)
     for (const each of all) {
       if (each !== also && !showsKey(each.section, kind, key)) continue
-      if (!owner || !takes(owner, key, each, key, kind)) owner = each
+      if (!owner || !hasPrecedence(owner, key, each, key, kind)) owner = each
     }
     return owner
   }
@@ -164,17 +164,17 @@ export class Precedence {
   }
 }
 
-/** The items that providers without a prefix list, each with the first of them that shows it. */
+/** The items that providers without a prefix list, each with the first provider that shows it. */
 function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<string, Claimant>> {
   const found = { tools: new Map(), prompts: new Map(), resources: new Map(), resourceTemplates: new Map() }
   for (const claimant of claimants) {
     const { section } = claimant
     if (section.server.unprefixed !== true || !section.catalogue) continue
-    for (const kind of kinds) {
+    for (const kind of allListKinds) {
       for (const { key } of section.catalogue.lists[kind]) {
         if (found[kind].has(key) || !showsKey(section, kind, key)) continue
         found[kind].set(key, claimant)
-        // The shown name is taken, too.
+        // The exposed name is taken as well.
         if (kind === 'tools' || kind === 'prompts') found[kind].set(nameAfter('', key), claimant)
       }
     }
@@ -182,19 +182,21 @@ function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<
   return found
 }
 
-/** Whether an earlier section has precedence over a later one that lists, or might list, the same. */
-function takes (earlier: Claimant, earlierKey: string, later: Claimant, laterKey: string, kind: ListKind): boolean {
-  const first = earlier.claims.first(kind, earlierKey)
+/** Whether an earlier section has precedence over a later one that lists, or might list, the same item. */
+function hasPrecedence (
+  earlier: Claimant, earlierKey: string, later: Claimant, laterKey: string, kind: ListKind
+): boolean {
+  const first = earlier.claims.firstListing(kind, earlierKey)
   if (first === undefined) return false
   if (first.isInitial || earlier.section.ofAdmin !== later.section.ofAdmin) return true
-  return first.reading <= (later.claims.first(kind, laterKey)?.reading ?? Infinity)
+  return first.reading <= (later.claims.firstListing(kind, laterKey)?.reading ?? Infinity)
 }
 
-/** A group may name one server twice. */
+/** A group may contain a server twice. */
 const isSameMember = ({ section: one }: Claimant, { section: other }: Claimant): boolean =>
   one.server.name === other.server.name && one.label === other.label
 
-/** Whether a section shows items of this key: an admin may have disabled them, and a group selects. */
+/** Whether a section shows items with this key: not disabled by an admin, and selected by the group. */
 export function showsKey ({ server, member }: Section, kind: ListKind, key: string): boolean {
   const section = itemKindOf(kind)
   return selects(member, section, key) && isEnabled(overrideOf(server, section, key))

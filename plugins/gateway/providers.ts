@@ -1,4 +1,4 @@
-import { classOf } from '../../protocol/capabilities.ts'
+import { capabilityClassOf } from '../../protocol/capabilities.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
@@ -28,7 +28,7 @@ export class ProviderTable {
     this.#generation++
   }
 
-  /** The provider of the program's own that owns a URI by its prefix. */
+  /** The provider, among those that are part of the program, that owns a URI by its prefix. */
   ownerOf (uri: string): Provider | undefined {
     for (const provider of this.#registered.values()) {
       if (provider.uriPrefix !== undefined && uri.startsWith(provider.uriPrefix)) return provider
@@ -46,9 +46,9 @@ export class ProviderTable {
     return undefined
   }
 
-  /** A key that is equal for clients to which all providers list the same at one generation. */
+  /** A key that is equal for clients to which all providers list the same, at one generation. */
   catalogueKey (client: Client): string {
-    let key = classOf(client.capabilities)
+    let key = capabilityClassOf(client.capabilities)
     for (const source of this.#sources) {
       const own = source.catalogueKey?.(client)
       if (own !== undefined && own !== '') key = `${own} ${key}`
@@ -57,14 +57,13 @@ export class ProviderTable {
   }
 
   /**
-   * The provider that a client is about to use, recorded for the client's release.
-   * @throws RpcError -32001 if it is gone
+   * The provider that a client is about to use; recorded, to be released with the client.
+   * @throws RpcError -32001 if the provider is gone
    */
   use (name: string, client: Client): Provider {
     const provider = this.get(name)
     if (!provider) {
-      throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not ` +
-      'connected', 'not-connected')
+      throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected`, 'not-connected')
     }
     this.#note(name, client)
     return provider
@@ -88,20 +87,20 @@ export class ProviderTable {
     await releasing
   }
 
-  /** Resolves when all clients that are gone are released. */
+  /** Resolves when all clients that are gone have been released. */
   async released (): Promise<void> {
     await Promise.allSettled(this.#releasing)
   }
 
   /**
-   * Waits for the catalogues of these providers for this client, for each no longer than its budget.
-   * @param only the request is for a single provider, which is then awaited while it connects
+   * Waits for the catalogues of these providers for this client, for each up to its budget.
+   * @param only whether the request is for a single provider, which is then awaited while it connects
    */
-  async learn (names: Iterable<string>, client: Client, only: boolean): Promise<void> {
+  async waitForLists (names: Iterable<string>, client: Client, only: boolean): Promise<void> {
     const waits: Array<Promise<unknown>> = []
     let budget = 0
     for (const name of names) {
-      for (const learning of this.get(name)?.learn?.(client, only) ?? []) {
+      for (const learning of this.get(name)?.loadLists?.(client, only) ?? []) {
         waits.push(learning.done)
         budget = Math.max(budget, learning.budget)
         this.#note(name, client)
@@ -113,16 +112,16 @@ export class ProviderTable {
     clearTimeout(timer)
   }
 
-  /** Reads the catalogue of a provider for this client; undefined: it is known. As `Provider.readFor`. */
-  readFor (name: string, client: Client): Promise<void> | undefined {
-    const reading = this.get(name)?.readFor?.(client)
+  /** Reads the catalogue of a provider for this client; undefined when it is known. As `Provider.loadListsForItem`. */
+  loadListsForItem (name: string, client: Client): Promise<void> | undefined {
+    const reading = this.get(name)?.loadListsForItem?.(client)
     if (reading) this.#note(name, client)
     return reading
   }
 
   #note (name: string, client: Client): void {
-    // A caller without a listener and own links has nothing to release.
-    if (client.listener === undefined && client.ownLinks !== true) return
+    // A caller with neither a listener nor own links has nothing to release.
+    if (client.listener === undefined && client.hasOwnLinks !== true) return
     const used = this.#used.get(client.id)
     if (used) used.add(name)
     else this.#used.set(client.id, new Set([name]))

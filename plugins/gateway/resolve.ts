@@ -11,8 +11,8 @@ import { isHidden, readerOf, type Surface } from './surface.ts'
 import type { Surfaces } from './surfaces.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** Max names with the same beginning whose hashes are compared with that of a name. */
-const mostHashed = 500
+/** Max names with the same prefix whose hashes are compared with a given name. */
+const maxHashed = 500
 
 /** Resolves the names and URIs of a view to providers and items. An item that the view does not show does not exist. */
 export class ItemResolver {
@@ -27,8 +27,10 @@ export class ItemResolver {
     this.#links = links
   }
 
-  /** The target of an exposed name of a tool or prompt. A route of raw names also accepts those of merged routes. */
-  byName (view: View, surface: Surface, kind: 'tools' | 'prompts', name: string): Target | undefined {
+  /**
+   * The target of a tool's or prompt's exposed name. A route with raw names also accepts the names of merged routes.
+   */
+  lookUpName (view: View, surface: Surface, kind: 'tools' | 'prompts', name: string): Target | undefined {
     const { targets, aliases } = surface.parts[kind]
     const found = targets.get(name) ?? aliases.get(name)
     if (found || view.presentation !== 'raw' || view.scope.kind !== 'server') return found
@@ -38,9 +40,9 @@ export class ItemResolver {
       if (target) return target
     }
     if (!looksHashed(name)) return undefined
-    // The names with hashes of merged routes are accepted, too.
+    // The hashed names of merged routes are accepted as well.
     const prefix = prefixOf(server, this.#surfaces.separator)
-    let left = mostHashed
+    let left = maxHashed
     for (const target of targets.values()) {
       const { key } = target
       if (!maybeShownAs(name, prefix, key)) continue
@@ -52,22 +54,24 @@ export class ItemResolver {
   }
 
   /** The name under which a view shows an item of a provider; undefined when it does not. */
-  exposed (view: View, surface: Surface, kind: 'tools' | 'prompts', provider: string, key: string): string | undefined {
+  exposedName (
+    view: View, surface: Surface, kind: 'tools' | 'prompts', provider: string, key: string
+  ): string | undefined {
     const { targets } = surface.parts[kind]
     if (view.presentation === 'raw') return targets.get(key)?.provider === provider ? key : undefined
     for (const [name, target] of targets) if (target.provider === provider && target.key === key) return name
     return undefined
   }
 
-  /** The surface, once the catalogues of its providers for clients like this one are known. */
+  /** The surface, after waiting for the catalogues of its providers for clients like this one. */
   async settled ({ view, client }: Exchange<View>): Promise<Surface> {
     const { providers } = this.#surfaces.of(view, client)
-    await this.#providers.learn(providers, client, view.scope.kind === 'server')
+    await this.#providers.waitForLists(providers, client, view.scope.kind === 'server')
     return this.#surfaces.of(view, client)
   }
 
   /** @throws RpcError -32001 when the catalogue of the view's only provider is unknown and cannot be read now */
-  mustBeKnown ({ scope }: View, surface: Surface, client: Client): void {
+  requireCatalogue ({ scope }: View, surface: Surface, client: Client): void {
     if (scope.kind !== 'server' || surface.capabilities.size > 0) return
     throw new NotConnected(scope.name, this.#providers.get(scope.name), client)
   }
@@ -76,16 +80,16 @@ export class ItemResolver {
    * Waits for the catalogue of one provider for this client.
    * @throws RpcError -32001 when it is unknown and cannot be read now
    */
-  async learn (name: string, client: Client): Promise<void> {
-    await this.#providers.learn([name], client, true)
+  async waitForLists (name: string, client: Client): Promise<void> {
+    await this.#providers.waitForLists([name], client, true)
     const provider = this.#providers.get(name)
     const isConnected = (provider?.status ?? 'connected') === 'connected'
     if (provider && !isConnected && !provider.catalogue(client)) throw new NotConnected(name, provider, client)
   }
 
   /**
-   * Looks a name up in the surface; an unknown one is looked up again once all catalogues are read.
-   * @throws as `mustBeKnown`
+   * Looks up a name in the surface; if it is unknown, looks it up again after all catalogues have been read.
+   * @throws the errors of `requireCatalogue`
    */
   async find<Found> (
     exchange: Exchange<View>, look: (surface: Surface) => Found | undefined
@@ -94,19 +98,19 @@ export class ItemResolver {
     const found = look(surface)
     if (found !== undefined) return found
     const settled = await this.settled(exchange)
-    this.mustBeKnown(exchange.view, settled, exchange.client)
+    this.requireCatalogue(exchange.view, settled, exchange.client)
     return settled === surface ? undefined : look(settled)
   }
 
   /**
-   * Finds a tool or prompt by its name in the view. On merged routes, a provider whose lists for this client are not
-   * known yet is awaited if the name begins with its label.
+   * Finds a tool or prompt by its name in the view. On merged routes, a provider whose lists for this client are
+   * unknown is awaited if the name begins with its label.
    * @throws RpcError -32001 when that provider does not connect
    */
-  async named (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
+  async findByName (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
     const { view, client } = exchange
     const deadline = Date.now() + gatewayLimits.connectionWait
-    const look = (surface: Surface): Target | undefined => this.byName(view, surface, kind, name)
+    const look = (surface: Surface): Target | undefined => this.lookUpName(view, surface, kind, name)
     const found = await this.find(exchange, look)
     if (found) return found
     if (view.scope.kind === 'server') {
@@ -119,7 +123,7 @@ export class ItemResolver {
     const connecting =
       meant.flatMap(({ provider, catalogue, label }) => provider && !catalogue ? [{ name: provider.name, label }] : [])
     if (meant.length === 0) return undefined
-    await this.#providers.learn(meant.map(({ server }) => server.name), client, true)
+    await this.#providers.waitForLists(meant.map(({ server }) => server.name), client, true)
     const target = look(this.#surfaces.of(view, client))
     if (target) return target
     for (const { name: each, label } of connecting) {
@@ -134,19 +138,19 @@ export class ItemResolver {
   }
 
   /**
-   * Reads what a provider lists to a client like this one: tools for clients that can be asked may be among it.
+   * Reads a provider's lists for a client like this one: a server may list some tools only to clients with certain
+   * capabilities.
    * @param deadline in ms since the epoch
-   * @returns false when that was known
-   * @throws RpcError -32001 when it is not known in time, or cannot be read
+   * @returns false when they were known
+   * @throws RpcError -32001 when they cannot be read, or not in time
    */
   async #read (name: string, client: Client, deadline: number): Promise<boolean> {
-    const reading = this.#providers.readFor(name, client)
+    const reading = this.#providers.loadListsForItem(name, client)
     if (!reading) return false
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<string>((resolve) => {
       timer = setTimeout(() => {
-        resolve('what it lists to clients like this one is still ' +
-        'being read')
+        resolve('what it lists to clients like this one is still being read')
       }, deadline - Date.now())
     })
     const problem = await Promise.race([late, reading.then(() => undefined, () => 'what it lists to clients like ' +
@@ -157,17 +161,16 @@ export class ItemResolver {
   }
 
   /** The provider of the resource that an exchange names, listed or not. @throws RpcError -32002 */
-  async reader (exchange: Exchange<View>): Promise<Target> {
+  async findReader (exchange: Exchange<View>): Promise<Target> {
     const { view, client, params: { uri } } = exchange
     if (typeof uri !== 'string') {
-      throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the ' +
-      'resource\'s URI')
+      throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
     }
     const own = this.#providers.ownerOf(uri)
     if (own !== undefined) return { provider: own.name, key: uri }
     const provider = await this.find(exchange, (surface) => this.#readerIn(view, surface, uri))
     if (provider !== undefined) return { provider, key: uri }
-    // A single server may have resources that it does not list. Disabled ones stay unavailable.
+    // A single server may have unlisted resources. Disabled ones stay unavailable.
     const { scope } = view
     if (scope.kind === 'server' && !isHidden(this.#surfaces.of(view, client), scope.name, uri)) {
       return { provider: scope.name, key: uri }
@@ -177,16 +180,16 @@ export class ItemResolver {
     throw new RpcError(code.resourceNotFound, message, 'unknown-resource', text)
   }
 
-  /** The provider from which a client reads a resource now; undefined: it reads it nowhere, as far as is known. */
-  readerNow (view: View, client: Client, uri: string): string | undefined {
+  /** The provider from which a client reads a resource now; undefined: none, as far as is known. */
+  currentReader (view: View, client: Client, uri: string): string | undefined {
     const surface = this.#surfaces.of(view, client)
     const { scope } = view
     if (scope.kind !== 'server') return this.#readerIn(view, surface, uri)
     return surface.capabilities.has(scope.name) && !isHidden(surface, scope.name, uri) ? scope.name : undefined
   }
 
-  /** Whether a client may read a resource from a provider; true while that is not known. */
-  mayRead (view: View, client: Client, provider: string, uri: string): boolean {
+  /** Whether a client may read a resource from a provider; true while that is unknown. */
+  canRead (view: View, client: Client, provider: string, uri: string): boolean {
     const surface = this.#surfaces.of(view, client)
     if (!surface.capabilities.has(provider)) return true
     return view.scope.kind === 'server'
@@ -195,8 +198,8 @@ export class ItemResolver {
   }
 
   /**
-   * The provider that lists a resource or has a template for it; else the one that linked to it, if all its resources
-   * are shown.
+   * The provider that lists a resource or has a template for it; else the provider that linked to it, if all its
+   * resources are shown.
    */
   #readerIn (view: View, surface: Surface, uri: string): string | undefined {
     const provider = readerOf(surface, uri)?.provider
@@ -209,17 +212,17 @@ export class ItemResolver {
   }
 }
 
-/** The error for a provider that is not available now, for clients. */
+/** The error for a provider that is not available now, with a message for clients. */
 export class NotConnected extends RpcError {
   readonly provider: string
-  /** The tool or prompt that was asked for, by its own name, where the name in the view has a prefix. */
+  /** The own name of the requested tool or prompt, where its name in the view has a prefix. */
   readonly item: string | undefined
 
-  /** @param problem why it is not, where its status does not tell */
+  /** @param problem why it is not available, if its status does not tell */
   constructor (name: string, provider: Provider | undefined, client: Client, item?: string, problem?: string) {
     const refusal = provider?.refusal?.(client)
     const connecting = provider?.status === 'connecting' ? 'it is still connecting' : undefined
-    const reason = connecting ?? provider?.reason ?? problem ?? 'it cannot be used as it is configured'
+    const reason = connecting ?? provider?.unavailableReason ?? problem ?? 'it cannot be used as it is configured'
     super(
       refusal?.code ?? code.unavailable,
       refusal?.message ?? `Server ${JSON.stringify(name)} is not connected: ${reason}`,

@@ -33,15 +33,15 @@ export class TaskOwners {
 
 const keyOf = (provider: string, taskId: string): string => JSON.stringify([provider, taskId])
 
-/** The max memory of a remembered URI, in bytes. */
+/** Max memory of a remembered URI, in bytes. */
 const maxUri = 1_024
-/** The max number of blocks that are read, and the max length of each in characters. */
+/** Max number of blocks that are read, and max length of each in characters. */
 const maxBlocks = 10_000
 const maxBlock = 64 * 1024
 
 /**
- * The resources that results of tools linked to, and the provider of each link. Such a resource need not be in any list
- * (MCP, "Resource Links"), and is read from the provider that linked to it.
+ * The resources that tool results have linked to, with the provider of each link. Such a resource need not be in any
+ * list (MCP, "Resource Links"), and is read from the provider that linked to it.
  */
 export class ResourceLinks {
   readonly #providers = new OwnedMap<string>(gatewayLimits.resourceLinks)

@@ -5,7 +5,7 @@ import { isObject, memberOf, withMembers } from '../../protocol/json.ts'
 import type { ClientCapabilities } from '../../protocol/capabilities.ts'
 import { isEnabled, type ItemKind, overrideOf, selects, type View, type VisibleServer } from '../settings/index.ts'
 
-/** One visible server with its provider and the provider's catalogue for the client, as far as they are known. */
+/** A visible server with its provider and the provider's catalogue for the client, as far as they are known. */
 export interface Section extends VisibleServer {
   readonly provider: Provider | undefined
   readonly catalogue: Catalogue | undefined
@@ -17,13 +17,13 @@ export interface Target {
   readonly key: string
   readonly item?: Item
   /**
-   * For a tool of a presentation that stands for another tool: calls the other one.
+   * For a presentation's tool that stands for another tool: calls that tool.
    * @param call runs `tools/call` for another exchange
    */
   readonly redirect?: (exchange: Exchange<View>, call: (exchange: Exchange<View>) => Promise<string>) => Promise<string>
 }
 
-/** One item as a section shows it. `description`: the admin's override, if there is one. */
+/** An item as a section shows it. `description`: the admin's override, if any. */
 export interface SectionItem {
   readonly text: string, readonly description: string | undefined, readonly enabled: boolean
 }
@@ -32,9 +32,9 @@ export interface SectionItem {
 export const itemKindOf = (kind: ListKind): ItemKind => kind === 'resourceTemplates' ? 'resources' : kind
 
 /**
- * An item as its section shows it; undefined when the group does not select it, or only an MCP App may use it.
- * Overrides, selections and MCP Apps are applied to items only here.
- * @param apps the client shows MCP Apps
+ * An item as its section shows it; undefined when the group does not select it, or only an MCP App may use it. This is
+ * the only place that applies overrides, selections and MCP Apps to items.
+ * @param apps whether the client supports MCP Apps
  */
 export function showItem (
   { server, member }: VisibleServer, kind: ListKind, item: Item, apps: boolean
@@ -48,15 +48,15 @@ export function showItem (
 }
 
 /** The MCP Apps extension (SEP-1865). */
-const extension = 'io.modelcontextprotocol/ui'
+const appsExtension = 'io.modelcontextprotocol/ui'
 
-/** Whether a client shows MCP Apps. */
+/** Whether a client supports MCP Apps. */
 export const showsApps = (client: ClientCapabilities): boolean =>
-  isObject(client.extensions) && client.extensions[extension] !== undefined
+  isObject(client.extensions) && client.extensions[appsExtension] !== undefined
 
 /**
- * A tool for a client without MCP Apps, without the metadata of its view. Undefined for a tool that only an App may
- * call.
+ * Converts a tool for a client without MCP Apps: removes the metadata of its UI. Undefined for a tool that only an App
+ * may call.
  */
 export function withoutApps (text: string): string | undefined {
   if (!text.includes('"_meta"') || !text.includes('"ui')) return text

@@ -4,19 +4,19 @@ import type { Section, Target } from './section.ts'
 import { literalsOf, matchesTemplate, type ResourceTemplate } from './templates.ts'
 import { gatewayLimits } from './limits.ts'
 
-/** The characters of a template's literals. */
-const lengthOf = (literals: readonly string[]): number => literals.reduce((sum, { length }) => sum + length, 0)
+/** The number of characters in a template's literals. */
+const literalLength = (literals: readonly string[]): number => literals.reduce((sum, { length }) => sum + length, 0)
 
 export function rawTemplates (targets: ReadonlyMap<string, Target>): Array<ResourceTemplate<Target>> {
   return [...targets]
     .map(([uriTemplate, target]) => {
       const literals = literalsOf(uriTemplate)
-      return { literals, target, length: lengthOf(literals) }
+      return { literals, target, length: literalLength(literals) }
     })
     .sort((one, other) => other.length - one.length)
 }
 
-/** The templates of a merged route, each once, with those that their servers no longer list. */
+/** The templates of a merged route, without duplicates, including those that their servers no longer list. */
 export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate<Target>> {
   const kind = 'resourceTemplates'
   const found = precedence.claimants.flatMap(({ at, section, claims }) => {
@@ -29,20 +29,20 @@ export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate
           literals,
           target: { provider: section.server.name, key, item: items.get(key) },
           ofAdmin: section.ofAdmin,
-          late: lateness(claims.first(kind, key)),
-          length: lengthOf(literals)
+          late: lateness(claims.firstListing(kind, key)),
+          length: literalLength(literals)
         }
       })
   })
   return found
-    // Among several servers, a template that matches everything must not capture the others' resources.
+    // Among several servers, a template that matches everything must not capture others' resources.
     .filter(({ literals }) => /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
     // Among servers of one rank, a template never precedes one that was listed earlier.
     .sort((one, other) =>
       Number(other.ofAdmin) - Number(one.ofAdmin) || one.late - other.late || other.length - one.length)
 }
 
-const lateness = (first: ReturnType<ListingHistory['first']>): number =>
+const lateness = (first: ReturnType<ListingHistory['firstListing']>): number =>
   first === undefined || first.isInitial ? 0 : first.reading
 
 /** The templates of admins' servers; none if all servers are admins'. */
@@ -55,8 +55,10 @@ export function adminsTemplates (
   return templates.filter(({ target }) => admins.has(target.provider))
 }
 
-/** Tests whether a template matches a URI, which is then reserved. True also beyond the bound on comparisons. */
-export function reservedBy (templates: ReadonlyArray<ResourceTemplate<Target>>): (uri: string) => boolean {
+/**
+ * Returns a test for whether a template matches a URI, which is then reserved. Beyond the limit of comparisons: true.
+ */
+export function reservationTest (templates: ReadonlyArray<ResourceTemplate<Target>>): (uri: string) => boolean {
   let left: number = gatewayLimits.templateComparisons
   return (uri) => {
     left -= templates.length
@@ -67,10 +69,10 @@ export function reservedBy (templates: ReadonlyArray<ResourceTemplate<Target>>):
 }
 
 /**
- * The server that a URI belongs to on a merged route.
+ * Returns a look-up of the server that a URI belongs to on a merged route.
  * @param admins the templates of admins' servers, which precede users' resources
  */
-export function ownerIn (
+export function uriOwnerLookup (
   precedence: Precedence, admins: ReadonlyArray<ResourceTemplate<Target>>
 ): (uri: string) => string | undefined {
   return (uri) => {

@@ -1,20 +1,22 @@
-import { union, routeCapabilities, type ServerCapabilities } from '../../protocol/capabilities.ts'
+import { mergeCapabilities, routeCapabilities, type ServerCapabilities } from '../../protocol/capabilities.ts'
 import {
-  isServerInfo, kinds, type Catalogue, type Item, type ListingHistory, type ListKind
+  isServerInfo, allListKinds, type Catalogue, type Item, type ListingHistory, type ListKind
 } from '../../protocol/lists.ts'
 import { isModernVersion } from '../../protocol/modern/envelope.ts'
 import { itemOtherName, nameAfter, prefixesOf, prefixOf, writtenPrefixOf } from '../settings/index.ts'
-import { List, type ListEntry } from './list.ts'
-import { hiddenOf, hidesAny, isOff, unlistedIsOff, type Hidden } from './hidden-resources.ts'
+import { ListResult, type ListEntry } from './list.ts'
+import {
+  collectHidden, hasHidden, isListedHidden, unlistedHiddenTest, type HiddenResources
+} from './hidden-resources.ts'
 import { Precedence } from './precedence.ts'
 import { showItem, type Section, type SectionItem, type Target } from './section.ts'
-import { adminsTemplates, mergedTemplates, ownerIn, rawTemplates, reservedBy } from './surface-templates.ts'
-import { longestUri, matchesTemplate, type ResourceTemplate } from './templates.ts'
+import { adminsTemplates, mergedTemplates, uriOwnerLookup, rawTemplates, reservationTest } from './surface-templates.ts'
+import { maxUriLength, matchesTemplate, type ResourceTemplate } from './templates.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** One list, and the targets of its names. */
-interface Part {
-  readonly list: List
+interface SurfacePart {
+  readonly list: ListResult
   readonly targets: ReadonlyMap<string, Target>
   /** Accepted names that are not listed: those that items had, or will have, while a plain name is contested. */
   readonly aliases: ReadonlyMap<string, Target>
@@ -24,73 +26,73 @@ interface Part {
 
 /** All that a view sees at one generation. */
 export interface Surface {
-  readonly parts: Readonly<Record<ListKind, Part>>
+  readonly parts: Readonly<Record<ListKind, SurfacePart>>
   /**
-   * In the order of matching: admins' servers before users', then the longest literals. A target without an item is a
-   * template that its server no longer lists: a URI that matches it cannot be read.
+   * In matching order: admins' servers before users', then the longest literals. A target without an item is a template
+   * that its server no longer lists: a URI that matches it cannot be read.
    */
   readonly templates: ReadonlyArray<ResourceTemplate<Target>>
-  /** The server that a resource belongs to on a merged route, listed now or not. */
+  /** The server that a resource belongs to on a merged route, whether it is listed now. */
   readonly ownerOf: (uri: string) => string | undefined
-  /** The admin's server that shows a prompt or resource of this name or URI on a merged route, listed now or not. */
+  /** The admin's server with a prompt or resource of this name or URI on a merged route, whether it is listed now. */
   readonly adminsServer: (kind: 'prompts' | 'resources', name: string) => string | undefined
-  /** Resources that are disabled or not selected, which templates must not match either. */
-  readonly hidden: Hidden
-  /** The names of the providers behind it, known or not. */
+  /** Resources that are disabled or not selected; templates must not match them either. */
+  readonly hidden: HiddenResources
+  /** The names of its providers, whether their lists are known. */
   readonly providers: readonly string[]
-  /** The capabilities of each provider that is known. */
+  /** The capabilities of the providers whose lists are known. */
   readonly capabilities: ReadonlyMap<string, ServerCapabilities>
   /** The capabilities that the route announces. */
-  readonly shown: ServerCapabilities
+  readonly announced: ServerCapabilities
   /** The `serverInfo` of a single server, as JSON text; undefined: that of the gateway. */
   readonly serverInfo: string | undefined
   /** Whether that `serverInfo` has the members that MCP requires. */
-  readonly isNamed: boolean
+  readonly hasValidServerInfo: boolean
   readonly instructions: string | undefined
 }
 
 export interface SurfaceInput {
-  /** One server under its raw names and its own identity. */
-  raw: boolean
+  /** Whether there is one server, shown with its raw names and its own identity. */
+  isRaw: boolean
   separator: string
   sections: readonly Section[]
   claimsOf: (section: Section) => ListingHistory
-  /** The client shows MCP Apps. */
-  apps: boolean
+  /** Whether the client supports MCP Apps. */
+  supportsApps: boolean
 }
 
 type Builder =
   Record<ListKind, { entries: ListEntry[], targets: Map<string, Target>, aliases: Map<string, Target>, extra: string }>
 
-/** Makes a view's surface of the catalogues of its providers. Pure. Equal lists of `before` are reused. */
+/** Folds the catalogues of a view's providers into its surface. Pure. Lists that equal those of `before` are reused. */
 export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   const built: Builder = { tools: empty(), prompts: empty(), resources: empty(), resourceTemplates: empty() }
   const capabilities = new Map<string, ServerCapabilities>()
-  const precedence = input.raw ? undefined : new Precedence(input.sections, input.separator, input.claimsOf)
+  const precedence = input.isRaw ? undefined : new Precedence(input.sections, input.separator, input.claimsOf)
   const isWrittenOtherwise = input.sections.some(({ label }) => prefixesOf(label, input.separator).length > 1)
   const written = isWrittenOtherwise ? new Precedence(input.sections, input.separator, input.claimsOf, true) : undefined
   const templates = precedence && mergedTemplates(precedence)
   const admins = adminsTemplates(input.sections, templates ?? [])
-  const isReserved = reservedBy(admins)
-  const hidden = hiddenOf(input.sections)
+  const isReserved = reservationTest(admins)
+  const hidden = collectHidden(input.sections)
   for (const [at, section] of input.sections.entries()) {
     const { server, catalogue } = section
     if (!catalogue) continue
     capabilities.set(server.name, catalogue.capabilities)
-    for (const kind of kinds) {
-      if (input.raw) built[kind].extra = catalogue.extras[kind]
-      if (!precedence) addRaw(kind, built, section, catalogue, input.apps)
+    for (const kind of allListKinds) {
+      if (input.isRaw) built[kind].extra = catalogue.extras[kind]
+      if (!precedence) addRaw(kind, built, section, catalogue, input.supportsApps)
       else if (kind === 'tools' || kind === 'prompts') {
         addNamed(
           kind, built, input, at, catalogue, precedence, written ?? precedence
         )
       } else {
         addLocated(kind, built, section, at, catalogue, precedence, (uri) =>
-          isReserved(uri) || isOff(hidden, server.name, uri))
+          isReserved(uri) || isListedHidden(hidden, server.name, uri))
       }
     }
   }
-  const only = input.raw ? input.sections[0]?.catalogue : undefined
+  const only = input.isRaw ? input.sections[0]?.catalogue : undefined
   const part = partsOf(built, before)
   return {
     parts: {
@@ -100,19 +102,19 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
       resourceTemplates: part('resourceTemplates')
     },
     templates: templates ?? rawTemplates(built.resourceTemplates.targets),
-    ownerOf: precedence ? ownerIn(precedence, admins) : none,
+    ownerOf: precedence ? uriOwnerLookup(precedence, admins) : none,
     adminsServer: precedence ? adminsServerIn(precedence) : none,
     hidden,
     providers: input.sections.map(({ server }) => server.name),
     capabilities,
-    shown: only ? routeCapabilities(only.capabilities) : union([...capabilities.values()]),
+    announced: only ? routeCapabilities(only.capabilities) : mergeCapabilities([...capabilities.values()]),
     serverInfo: only?.serverInfo,
-    isNamed: only !== undefined && isServerInfo(only.serverInfo),
+    hasValidServerInfo: only !== undefined && isServerInfo(only.serverInfo),
     instructions: only ? only.instructions : mergedInstructions(input.sections)
   }
 }
 
-// The functions of a surface are created here: closures inside `foldSurface` would share its variables, and keep all
+// The functions of a surface are created here: closures inside `foldSurface` would share its variables, and so keep all
 // earlier surfaces in memory through `before`.
 
 const none = (): undefined => undefined
@@ -120,9 +122,9 @@ const none = (): undefined => undefined
 const adminsServerIn = (precedence: Precedence): Surface['adminsServer'] =>
   (kind, name) => precedence.adminsServer(kind, name)
 
-const partsOf = (built: Builder, before: Surface | undefined) => (kind: ListKind): Part => {
+const partsOf = (built: Builder, before: Surface | undefined) => (kind: ListKind): SurfacePart => {
   const { entries, targets, aliases, extra } = built[kind]
-  const list = new List(kind, entries, extra)
+  const list = new ListResult(kind, entries, extra)
   const old = before?.parts[kind].list
   // An equal list stays the same object, so that no client is notified.
   return { list: old?.equals(list) === true ? old : list, targets, aliases }
@@ -141,7 +143,7 @@ function addRaw (kind: ListKind, built: Builder, section: Section, catalogue: Ca
 function addNamed (
   kind: 'tools' | 'prompts',
   built: Builder,
-  { separator, sections, apps }: SurfaceInput,
+  { separator, sections, supportsApps }: SurfaceInput,
   at: number,
   catalogue: Catalogue,
   precedence: Precedence,
@@ -153,28 +155,28 @@ function addNamed (
   const [prefix, writtenPrefix] = [prefixOf(label, separator), writtenPrefixOf(label, separator)]
   const { targets, aliases } = built[kind]
   for (const item of catalogue.lists[kind]) {
-    const shown = showItem(section, kind, item, apps)
+    const shown = showItem(section, kind, item, supportsApps)
     if (!shown?.enabled) continue
     const plain = nameAfter(prefix, item.key)
     const taken = targets.get(plain)
-    // A group may name a server twice.
+    // A group may contain a server twice.
     if (taken?.provider === server.name && taken.key === item.key) continue
-    const standing = precedence.plainName(at, kind, item.key)
+    const standing = precedence.plainNameStanding(at, kind, item.key)
     const name = standing === 'lost' || taken ? itemOtherName(plain, server.name, item.key) : plain
     if (targets.has(name)) continue
     add(built[kind], section, item, name, shown)
     if (standing === 'won' && name === plain) {
       aliases.set(itemOtherName(plain, server.name, item.key), { provider: server.name, key: item.key, item })
     }
-    // The name with unchanged label and separator is accepted, but not listed, since model APIs refuse it.
+    // The name with unchanged label and separator is accepted but not listed, since model APIs refuse it.
     const given = `${writtenPrefix}${item.key}`
-    if (given !== plain && !aliases.has(given) && written.plainName(at, kind, item.key) !== 'lost') {
+    if (given !== plain && !aliases.has(given) && written.plainNameStanding(at, kind, item.key) !== 'lost') {
       aliases.set(given, { provider: server.name, key: item.key, item })
     }
   }
 }
 
-/** Adds resources or templates under their URIs. If two servers list the same URI, one provides it. */
+/** Adds resources or templates by URI. If two servers list the same URI, one of them provides it. */
 function addLocated (
   kind: 'resources' | 'resourceTemplates',
   built: Builder,
@@ -202,13 +204,13 @@ function add (
   )
 }
 
-/** An entry without unchanged members. */
+/** An entry with only its changed members. */
 function toEntry (text: string, key: string, name: string | undefined, description: string | undefined): ListEntry {
   if (description === undefined) return name === undefined ? { text, key } : { text, name }
   return name === undefined ? { text, key, description } : { text, name, description }
 }
 
-/** The instructions of a merged route: each server's own under its name. */
+/** The instructions of a merged route: those of each server, under its name. */
 function mergedInstructions (sections: readonly Section[]): string | undefined {
   let left: number = gatewayLimits.mergedInstructions
   const parts = sections.flatMap(({ label, catalogue }) => {
@@ -226,17 +228,18 @@ function mergedInstructions (sections: readonly Section[]): string | undefined {
  */
 export function isHidden ({ parts, hidden, ownerOf }: Surface, server: string, uri: string): boolean {
   const isListed = parts.resources.targets.get(uri)?.provider === server
-  const isServersOff = (): boolean => isListed ? isOff(hidden, server, uri) : unlistedIsOff(hidden, uri)(server)
-  if (hidesAny(hidden) && (uri.length > longestUri || isServersOff())) return true
+  const isServersOff = (): boolean =>
+    isListed ? isListedHidden(hidden, server, uri) : unlistedHiddenTest(hidden, uri)(server)
+  if (hasHidden(hidden) && (uri.length > maxUriLength || isServersOff())) return true
   return (ownerOf(uri) ?? server) !== server
 }
 
-/** The provider of a URI: the one that lists it, or has a template that matches it. */
+/** The provider of a URI: the one that lists it, or whose template matches it. */
 export function readerOf ({ parts, templates, hidden, ownerOf }: Surface, uri: string): Target | undefined {
   const listed = parts.resources.targets.get(uri)
-  if (listed || templates.length === 0 || uri.length > longestUri) return listed
-  const isHiddenAt = unlistedIsOff(hidden, uri)
-  // A server keeps a URI that it once listed.
+  if (listed || templates.length === 0 || uri.length > maxUriLength) return listed
+  const isHiddenAt = unlistedHiddenTest(hidden, uri)
+  // A server keeps a URI that it has once listed.
   const owner = ownerOf(uri)
   const work = { left: gatewayLimits.templateWork }
   const found = templates.find(({ literals, target: { provider } }) =>

@@ -1,9 +1,9 @@
 import type { Exchange, Client } from '../../protocol/exchange.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import type { Snapshot } from '../../db/store.ts'
-import { kinds, type ListingHistory } from '../../protocol/lists.ts'
+import { allListKinds, type ListingHistory } from '../../protocol/lists.ts'
 import { type View, type PresentationName, type Access, inPresentation, type VisibleServer } from '../settings/index.ts'
-import { BoundedMap, shrink } from '../base/limits/index.ts'
+import { BoundedMap, evictOldest } from '../base/limits/index.ts'
 import { type Surface, foldSurface } from './surface.ts'
 import { showsApps, type Section } from './section.ts'
 import { ClaimsByServer } from './claims.ts'
@@ -12,7 +12,7 @@ import { Precedence } from './precedence.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** The input of a presentation. */
-export interface Presented {
+export interface PresentationInput {
   /** The merged surface of the same principal and servers. */
   readonly merged: Surface
   /** The former surface, whose equal lists are reused. */
@@ -21,39 +21,39 @@ export interface Presented {
   readonly key: string
 }
 
-/** A way to show the servers of a view, made of the merged surface. */
+/** A way to show the servers of a view, derived from the merged surface. */
 export interface Presentation {
   /** Runs the items that the presentation adds. No view lists it, and its name must not be that of a server. */
   readonly provider: Provider
   /** Called at most once per generation. */
-  readonly present: (presented: Presented) => Surface
+  readonly present: (presented: PresentationInput) => Surface
 }
 
 /** Calls the tool that an exchange names, as `tools/call` does. */
 export type CallTool = (exchange: Exchange<View>) => Promise<string>
 
-interface KeptSurface {
+interface CachedSurface {
   readonly generation: number, readonly snapshot: Snapshot, readonly surface: Surface, readonly items: number
 }
 /** The last look-up, since one request looks up the same surface repeatedly. */
-interface LastSurface extends Omit<KeptSurface, 'items'> { readonly view: View, readonly client: Client }
+interface LastSurface extends Omit<CachedSurface, 'items'> { readonly view: View, readonly client: Client }
 /** The surfaces of one generation and snapshot, by view and catalogues. */
-interface Folded {
+interface FoldedSurfaces {
   readonly generation: number, readonly snapshot: Snapshot, readonly surfaces: BoundedMap<string, WeakRef<Surface>>
 }
 
 /**
- * The surfaces of all views, each folded once per generation of catalogues and settings. Classes of clients to which
- * all servers list the same share one surface.
+ * The surfaces of all views, each folded once per generation of catalogues and settings. Client classes with identical
+ * catalogues share a surface.
  */
 export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visible'>
   readonly #providers: ProviderTable
   readonly #claims = new ClaimsByServer()
   readonly #presentations = new Map<PresentationName, Presentation['present']>()
-  readonly #kept = new BoundedMap<string, KeptSurface>(gatewayLimits.surfaces)
+  readonly #kept = new BoundedMap<string, CachedSurface>(gatewayLimits.surfaces)
   #last: LastSurface | undefined
-  #folded: Folded | undefined
+  #folded: FoldedSurfaces | undefined
 
   constructor (access: Pick<Access, 'snapshot' | 'visible'>, providers: ProviderTable) {
     this.#access = access
@@ -78,7 +78,7 @@ export class Surfaces {
     })
   }
 
-  /** The surface of a view for this client now. Memoised until a catalogue or the settings change. */
+  /** The current surface of a view for this client. Memoised until a catalogue or the settings change. */
   of (view: View, client: Client): Surface {
     const { generation } = this.#providers
     const { snapshot } = this.#access
@@ -100,22 +100,22 @@ export class Surfaces {
       ? present({ merged: this.of(inPresentation(view, 'merged'), client), before: known?.surface, key })
       : this.#merged(view, client, generation, snapshot, known?.surface)
     this.#kept.setNewest(key, { generation, snapshot, surface, items: itemsOf(surface) })
-    shrink(this.#kept, gatewayLimits.surfaceItems, ({ items }) => items, key)
+    evictOldest(this.#kept, gatewayLimits.surfaceItems, ({ items }) => items, key)
     return surface
   }
 
-  /** The surface of a view's servers, folded unless another class of clients is shown the same. */
+  /** The surface of a view's servers; folded unless another client class has identical catalogues. */
   #merged (view: View, client: Client, generation: number, snapshot: Snapshot, before: Surface | undefined): Surface {
     if (this.#folded?.generation !== generation || this.#folded.snapshot !== snapshot) {
       this.#folded = { generation, snapshot, surfaces: new BoundedMap(gatewayLimits.surfaces) }
     }
     const { surfaces } = this.#folded
     const sections = this.sections(view, client)
-    const apps = showsApps(client.capabilities)
-    const key = `${view.key}\n${apps} ${sections.map(({ catalogue }) => catalogue?.id ?? '').join()}`
+    const supportsApps = showsApps(client.capabilities)
+    const key = `${view.key}\n${supportsApps} ${sections.map(({ catalogue }) => catalogue?.id ?? '').join()}`
     const same = surfaces.get(key)?.deref()
     if (same) return same
-    const surface = this.#fold(view, sections, apps, before)
+    const surface = this.#fold(view, sections, supportsApps, before)
     surfaces.set(key, new WeakRef(surface))
     return surface
   }
@@ -124,15 +124,15 @@ export class Surfaces {
     const raw = view.presentation === 'raw'
     if (!raw) for (const section of sections) this.#note(section)
     return foldSurface({
-      raw,
+      isRaw: raw,
       separator: this.separator,
       sections,
       claimsOf: (section) => this.#claimsOf(section),
-      apps
+      supportsApps: apps
     }, before)
   }
 
-  /** Which of these sections has a name, put together of label, separator and own name. */
+  /** Decides which of these sections owns a name that consists of label, separator and own name. */
   precedence (sections: readonly Section[], separator: string): Precedence {
     for (const section of sections) this.#note(section)
     return new Precedence(sections, separator, (section) => this.#claimsOf(section))
@@ -145,8 +145,8 @@ export class Surfaces {
     if (provider?.claims) return
     const catalogues = provider?.catalogues?.() ?? []
     const all = catalogue === undefined || catalogues.includes(catalogue) ? catalogues : [...catalogues, catalogue]
-    this.#claims.of(server).note(all)
+    this.#claims.of(server).record(all)
   }
 }
 
-const itemsOf = ({ parts }: Surface): number => kinds.reduce((sum, kind) => sum + parts[kind].targets.size, 0)
+const itemsOf = ({ parts }: Surface): number => allListKinds.reduce((sum, kind) => sum + parts[kind].targets.size, 0)

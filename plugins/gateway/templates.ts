@@ -2,27 +2,27 @@
 export interface ResourceTemplate<Target> { readonly literals: readonly string[], readonly target: Target }
 
 /**
- * Steps that are left for finding literals within URIs: of each, at most the length of the literal times that of the
+ * Remaining work for finding literals in URIs; each search costs at most the length of the literal times that of the
  * URI.
  */
 interface MatchWork { left: number }
 
-/** Longer URIs match no template: the cost of matching is bounded by the length of the URI times that of a literal. */
-export const longestUri = 8 * 1024
+/** Longer URIs match no template: the cost of matching grows with the length of the URI times that of a literal. */
+export const maxUriLength = 8 * 1024
 
 /** The literal pieces between a URI template's expressions (RFC 6570). */
 export const literalsOf = (uriTemplate: string): string[] => uriTemplate.split(/\{[^{}]*\}/)
 
 /**
- * True when a URI can be an expansion of a template: it contains the template's literals in this order, the first and
- * last at its ends. Templates come from upstreams and must not cause slow matching: there is no back-tracking, and the
- * length of the URI is bounded.
- * @param work what all comparisons together may take; beyond: nothing matches
+ * Whether a URI can be an expansion of a template: it contains the template's literals in order, the first and the last
+ * at its ends. Templates come from upstreams and must not cause slow matching: there is no backtracking, and the length
+ * of the URI is limited.
+ * @param work limits the work of all comparisons together; beyond: nothing matches
  */
 export function matchesTemplate (
   literals: readonly string[], uri: string, work: MatchWork = { left: Infinity }
 ): boolean {
-  if (uri.length > longestUri) return false
+  if (uri.length > maxUriLength) return false
   const first = literals[0] ?? ''
   const last = literals.at(-1) ?? ''
   if (literals.length === 1) return uri === first

@@ -7,15 +7,15 @@ import { gatewayLimits } from './limits.ts'
 const { size, cost } = gatewayLimits.subscriptions
 
 /** The memory of the wanted resources of all clients, in bytes. */
-const held = new Shares(size, 'subscriptions to resources')
+const wantedMemory = new Shares(size, 'subscriptions to resources')
 
 /**
- * The resources that one client subscribes to. A subscription ends when the client's view no longer shows the resource,
- * and begins again when it does.
+ * The resources that one client wants to be subscribed to. A subscription ends when the client's view no longer shows
+ * the resource, and is renewed when it does.
  */
 export class WantedResources {
   readonly #releases = new Map<string, Release>()
-  /** True: some resources have no subscription now. */
+  /** Whether some resources have no subscription now. */
   isMissing = false
 
   get size (): number { return this.#releases.size }
@@ -25,7 +25,7 @@ export class WantedResources {
   add (client: Client, uri: string): boolean {
     if (this.#releases.has(uri)) return false
     try {
-      this.#releases.set(uri, held.take(client.owner ?? client.id, memoryOf(uri) + cost))
+      this.#releases.set(uri, wantedMemory.take(client.owner ?? client.id, memoryOf(uri) + cost))
       return true
     } catch (error) {
       if (error instanceof ShareError) throw new RpcError(code.unavailable, error.message, 'limit')

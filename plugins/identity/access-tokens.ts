@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events'
 import fp from 'fastify-plugin'
-import type { Clients, Revocation, StoredToken, Tokens } from '../../db/ports.ts'
+import type { Clients } from '../../db/ports/clients.ts'
+import type { Revocation, StoredToken, Tokens } from '../../db/ports/tokens.ts'
 import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
-import { BoundedMap, ownerAt, Semaphore } from '../base/limits/index.ts'
+import { BoundedMap, ownerOfAddress, Semaphore } from '../base/limits/index.ts'
 import { sha256 } from '../base/secrets/index.ts'
 import { identityLimits } from './limits.ts'
 
@@ -69,7 +70,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     const hash = sha256(text)
     const known = this.#known.get(hash)
     const age = known ? Date.now() - known.at : Infinity
-    if (!known) return this.#lookUp(hash, ownerAt(address))
+    if (!known) return this.#lookUp(hash, ownerOfAddress(address))
     if (age >= usable) return this.#readOnce(hash, known)
     if (age >= fresh) this.#readOnce(hash, known).catch(() => {})
     return known.token.expiresAt > Date.now() ? known.token : undefined

@@ -3,7 +3,7 @@ import { jsonSize } from '../../db/json-size.ts'
 import type { Server, Snapshot } from '../../db/store.ts'
 import { looksLikeId, newNameProblem } from '../../schemas/names.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import { errors, noSuch } from '../base/errors/index.ts'
+import { errors, noSuchError } from '../base/errors/index.ts'
 import { defaultOwner } from '../identity/index.ts'
 import { canManage, canSee, groupNamed, isRestricted, type Principal, takesPlace } from '../settings/index.ts'
 import { managementLimits } from './limits.ts'
@@ -107,7 +107,7 @@ export function checkConfigRoom (
 /** A server that the principal may see. @throws NoSuch, also for an existing server that it may not see */
 export function visible (snapshot: Snapshot, principal: Principal, name: string): Server {
   const server = snapshot.servers.get(name)
-  if (!server || !canSee(principal, server, 'public')) throw noSuch('server', name)
+  if (!server || !canSee(principal, server, 'public')) throw noSuchError('server', name)
   return server
 }
 

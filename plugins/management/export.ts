@@ -25,7 +25,7 @@ interface Exported {
 }
 
 /** Exports the settings: everything for an admin, their own servers and groups for others. */
-export class Export {
+class Export {
   readonly #settings: Settings
   readonly #groups: Groups
 
@@ -43,8 +43,7 @@ export class Export {
     if (secrets && !principal.isAdmin) throw new errors.Forbidden('Only an admin may export secrets')
     // With skipAuth anybody may act as an admin, and secrets are good elsewhere, and later, too.
     if (secrets && principal.kind === 'guest') {
-      throw new errors.Forbidden('Log in to export secrets: a guest ' +
-      'gets masks')
+      throw new errors.Forbidden('Log in to export secrets: a guest gets masks')
     }
     const snapshot = this.#settings.current
     if (secrets) checkLocks(snapshot)

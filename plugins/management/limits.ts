@@ -62,5 +62,20 @@ export const managementLimits = {
       name: 255,
       path: 1_024
     }
+  },
+
+  /**
+   * The console. `idle`: time without use after which a session ends, `renewal`: time after which a use is stored,
+   * `welcome`: time for which the link of the first start is good, in ms. `form`: max size of a form, in bytes; beyond:
+   * 413. `tokens`: max tokens of forms that are remembered; beyond: others are made. `streams`: max open pages of one
+   * user that are told of changes; beyond: the oldest is not any more.
+   */
+  console: {
+    idle: 12 * 60 * 60_000,
+    renewal: 10 * 60_000,
+    welcome: 15 * 60_000,
+    form: 2 * 1024 * 1024,
+    tokens: 1_000,
+    streams: 32
   }
 } as const

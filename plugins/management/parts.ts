@@ -1,6 +1,8 @@
 import fp from 'fastify-plugin'
+import type { Storage } from '../../db/store.ts'
 import type { BundleOptions } from './bundles/bundles.ts'
 import bundles from './bundles/bundles.ts'
+import consolePages from './console/console.ts'
 import exporting from './export.ts'
 import groups from './groups/groups.ts'
 import market from './market/market.ts'
@@ -10,10 +12,11 @@ import templates from './templates/templates.ts'
 
 export interface ManagementOptions extends Pick<BundleOptions, 'childUser' | 'environment'> {
   bundles: Pick<BundleOptions, 'isShared' | 'root'>
+  storage: Pick<Storage, 'consoleSessions'>
 }
 
 /** Changes of the settings by people and scripts. */
-export default fp<ManagementOptions>(async (app, { bundles: folder, childUser, environment }) => {
+export default fp<ManagementOptions>(async (app, { bundles: folder, childUser, environment, storage }) => {
   await app.register(servers)
   await app.register(groups)
   await app.register(system)
@@ -21,4 +24,5 @@ export default fp<ManagementOptions>(async (app, { bundles: folder, childUser, e
   await app.register(market)
   await app.register(bundles, { ...folder, environment, childUser })
   await app.register(templates, { environment })
+  await app.register(consolePages, storage)
 }, { name: 'management-parts' })

@@ -19,8 +19,7 @@ export default fp<{ store: Store }>(async (app, { store }) => {
   const tell = (sentences: readonly string[]): void => {
     for (const sentence of sentences.slice(0, mostNames)) app.log.warn(sentence)
     if (sentences.length > mostNames) {
-      app.log.warn(`${sentences.length - mostNames} more; \`tool-hub check\` tells ` +
-      'them all')
+      app.log.warn(`${sentences.length - mostNames} more; \`tool-hub check\` tells them all`)
     }
   }
   for (const problem of settings.current.problems) app.log.warn(problem)

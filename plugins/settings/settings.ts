@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot, type Store } from '../../db/store.ts'
-import { errors } from '../base/errors/index.ts'
+import { errors, storageFault } from '../base/errors/index.ts'
 import { toAuthor, type Author } from './access/author.ts'
 import type { Principal } from './access/view.ts'
-import { valuesIn } from '../base/body/index.ts'
+import { countValues } from '../base/body/index.ts'
 import { Semaphore, ShareError, Shares, TokenBucket, baseLimits } from '../base/limits/index.ts'
 import { FreshLookUps } from './fresh-look-ups.ts'
 import { withoutToken } from './hashed-key.ts'
@@ -247,20 +247,16 @@ export class Settings extends EventEmitter<{
  * after a callback of I/O, that runs before the event loop looks at its sockets again.
  */
 async function pauseAfter (changes: readonly Change[]): Promise<void> {
-  if (valuesIn(changes, manyValues) > manyValues) await sleep(0)
+  if (countValues(changes, manyValues) > manyValues) await sleep(0)
 }
 
 /** The account that a change is counted to: a user's, with all of the user's keys, or another principal's. */
 const accountOf = (by: Principal | string): string => typeof by === 'string' ? by : by.username ?? by.key
 
-const unchanged = 'the settings were not changed'
-
 /** The HTTP error for an error of the store. */
 function toHttpError (error: unknown): unknown {
   if (error instanceof Invalid) return new errors.InvalidChange(error.message)
-  if (!(error instanceof StorageError)) return error
-  if (error.failing) return new errors.DiskFailing(unchanged)
-  return error.full ? new errors.StorageFull(unchanged) : new errors.StorageAway(error.message)
+  return error instanceof StorageError ? storageFault(error, new errors.StorageAway(error.message)) : error
 }
 
 /**

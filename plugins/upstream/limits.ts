@@ -1,10 +1,10 @@
 /** Bounds of servers. docs/limits.md is generated from them. */
 export const upstreamLimits = {
   /**
-   * Logins at upstream servers. `holders`: max logins of one server in memory; beyond: the one that was used longest
-   * ago is dropped, and read again on demand. `flows`: max of them that wait for their user; beyond: the oldest address
-   * is of no use. `told`: max clients that are told of the end of one; beyond: the others try again by themselves.
-   * `flowTime`: how long an address is good for, in ms. `document`: max size of one answer of an authorization server,
+   * Logins at upstream servers. `holders`: max logins of one server in memory; beyond: the least recently used one is
+   * dropped, and read again on demand. `flows`: max of them that wait for their user; beyond: the oldest login link
+   * expires. `told`: max clients that are notified of the end of one; beyond: the others try again by themselves.
+   * `flowTime`: how long a login link is valid, in ms. `document`: max size of one answer of an authorization server,
    * in bytes, `time`: max time for it, in ms; beyond: the login fails. `token`: max length of a token, in characters;
    * beyond: the login fails.
    */
@@ -20,8 +20,8 @@ export const upstreamLimits = {
 
   /**
    * Questions of modern servers to clients of earlier revisions. `rounds`: max times that one call is answered with
-   * questions, `questions`: max of one such answer; beyond: the call fails. `pause`: time until a request is sent again
-   * that nothing was asked for, in ms, times the round. `headerPages`: max pages of tools that are read to learn the
+   * questions, `questions`: max in one such answer; beyond: the call fails. `pause`: time until a request without
+   * questions is sent again, in ms, times the round. `headerPages`: max pages of tools that are read to learn the
    * headers of one; beyond: it is called without.
    */
   inputRounds: { rounds: 32, questions: 32, pause: 100, headerPages: 100 },
@@ -48,8 +48,8 @@ export const upstreamLimits = {
   linksPerServer: 64,
 
   /**
-   * Time after which a question counts as left unanswered, in ms: where an owner has had its share of connections, the
-   * one whose calls have all waited for answers for longest is closed then.
+   * Time after which a question counts as left unanswered, in ms: when an owner has used up its share of connections,
+   * the one whose calls have all waited for answers for longest is closed then.
    */
   leftUnanswered: 10_000,
 

@@ -1,11 +1,11 @@
-import { mendedAt } from '../../protocol/mending.ts'
+import { describeMended } from '../../protocol/mending.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
 import { truncate } from '../../protocol/text.ts'
 import { BoundedMap, Outage, baseLimits } from '../base/limits/index.ts'
 
 type Log = (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
 
-const words = {
+const statusWords = {
   disconnected: { ill: 'not connected', well: 'connected' },
   oauth_required: { ill: 'waiting for a login', well: 'connected' }
 } as const
@@ -14,7 +14,7 @@ const words = {
 export class StatusLog {
   readonly #log: Log
   readonly #now: () => number
-  #outage: { readonly status: keyof typeof words, readonly of: Outage } | undefined
+  #outage: { readonly recordStatus: keyof typeof statusWords, readonly of: Outage } | undefined
   /** When each remark was last logged, in ms since the epoch. */
   readonly #logged = new BoundedMap<string, number>(baseLimits.outages.sentences)
 
@@ -25,9 +25,9 @@ export class StatusLog {
   }
 
   /**
-   * Its status has changed.
-   * @param error why it is not connected; null: it stopped until it is needed
-   * @param version the MCP revision that it is spoken to in, while it is connected
+   * Records a change of its status.
+   * @param error why it is not connected; null: it was stopped until it is needed
+   * @param version the MCP revision of the connection, while it is connected
    */
   status (status: ProviderStatus, error: string | null, version?: string): void {
     if (status === 'connected') {
@@ -41,7 +41,7 @@ export class StatusLog {
   }
 
   /**
-   * Logs a remark, unless it was logged lately: a server decides how often its lists are read, and could fill the log.
+   * Logs a remark unless it was logged recently: a server decides how often its lists are read, and could fill the log.
    */
   readonly remark: Log = (level, sentence, more) => {
     if (level === 'warn') {
@@ -52,14 +52,14 @@ export class StatusLog {
     this.#log(level, sentence, more)
   }
 
-  end (): void { this.#outage?.of.end() }
+  end (): void { this.#outage?.of.stop() }
 
   /** A missing login and an unreachable server are different outages. */
-  #outageOf (status: keyof typeof words): Outage {
-    if (this.#outage?.status === status) return this.#outage.of
-    this.#outage?.of.end()
-    const made = new Outage((level, sentence) => { this.#log(level, sentence) }, words[status], this.#now)
-    this.#outage = { status, of: made }
+  #outageOf (status: keyof typeof statusWords): Outage {
+    if (this.#outage?.recordStatus === status) return this.#outage.of
+    this.#outage?.of.stop()
+    const made = new Outage((level, sentence) => { this.#log(level, sentence) }, statusWords[status], this.#now)
+    this.#outage = { recordStatus: status, of: made }
     return made
   }
 }
@@ -68,7 +68,7 @@ export class StatusLog {
 const maxSentences = 20
 const maxNameLength = 100
 
-/** What was mended in a server's messages, beside its lists: one sentence for each kind of message, logged once. */
+/** What was mended in a server's messages other than lists: one sentence per kind of message, logged once. */
 export class MendedNotes {
   readonly #byMessage = new Map<string, string>()
   readonly #warn: (sentence: string) => void
@@ -78,22 +78,22 @@ export class MendedNotes {
 
   get sentences (): string[] { return [...this.#byMessage.values()] }
 
-  /** @param what the message; the server chooses its name */
+  /** @param what the message; it contains text of the server */
   readonly add = (what: string, places: readonly string[]): void => {
     if (this.#byMessage.has(what) || this.#byMessage.size >= maxSentences) return
-    const sentence = `${truncate(what, maxNameLength)}: ${mendedAt(places)}`
+    const sentence = `${truncate(what, maxNameLength)}: ${describeMended(places)}`
     this.#byMessage.set(what, sentence)
     this.#warn(sentence)
   }
 }
 
-/** What one reading of a server's lists leaves out: the first sentences, and how many more there are. */
-export class LeftOut {
+/** What one reading of a server's lists omitted: the first sentences, and the number of further ones. */
+export class OmissionLog {
   readonly sentences: string[] = []
   readonly #warn: (sentence: string) => void
   #more = 0
 
-  /** @param warn called with each of the sentences that are kept */
+  /** @param warn called with each sentence that is kept */
   constructor (warn: (sentence: string) => void) { this.#warn = warn }
 
   readonly add = (sentence: string): void => {

@@ -26,9 +26,9 @@ interface UpstreamOptions {
   environment: Readonly<Record<string, string | undefined>>
   /** The user that children run as; undefined: the gateway's own. */
   childUser?: ProcessUser
-  /** The folder in which the processes of servers are recorded, to be ended after a `kill -9`; undefined: none are. */
+  /** The folder in which the processes of servers are recorded, to be ended after a `kill -9`; undefined: none. */
   childRecord?: string
-  /** false: no server is connected, as for work on the settings alone. */
+  /** False: no server is connected, as for work on the settings alone. */
   connects?: boolean
 }
 
@@ -36,12 +36,12 @@ export interface UpstreamWingOptions extends UpstreamOptions {
   storage: Pick<Storage, 'grants' | 'loginStates' | 'upstreamTokens'>
 }
 
-/** Receives what a server's process prints beside its messages, line by line. */
+/** Receives the lines that a server's process prints apart from its messages. */
 type LineListener = (server: string, line: string) => void
-/** Why a server cannot be started as it is configured, as a clause; undefined: no problem is known. */
+/** Why a server cannot be started with its config, as a clause; undefined: no problem is known. */
 type StartCheck = (config: ServerConfig) => Promise<string | undefined>
 
-/** What other plugins add to the running of servers. */
+/** Registrations of other plugins for the running of servers. */
 class UpstreamHooks {
   readonly #listeners: LineListener[] = []
   readonly #checks: StartCheck[] = []
@@ -57,7 +57,7 @@ class UpstreamHooks {
   }
 
   /** The first problem that a check finds. */
-  async problemOf (config: ServerConfig): Promise<string | undefined> {
+  async findProblem (config: ServerConfig): Promise<string | undefined> {
     for (const check of this.#checks) {
       const problem = await check(config)
       if (problem !== undefined) return problem
@@ -67,8 +67,8 @@ class UpstreamHooks {
 }
 
 /**
- * `app.upstreams`: the running servers, as providers of the gateway. They connect once the app is ready, and never
- * delay it.
+ * Decorates `app.upstreams`: the running servers, as providers of the gateway. They connect once the app is ready, and
+ * never delay it.
  */
 const upstream = fp<UpstreamOptions>(async (app, options) => {
   const { catalogueCache: cache, initTimeout, requestTimeout, environment, childUser, childRecord, connects = true } =
@@ -77,7 +77,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
     ? undefined
     : new ChildRecord(childRecord, (level, sentence) => { app.log[level](sentence) })
   const hooks = new UpstreamHooks()
-  const isOurs = (value: string): boolean => app.credentials.holds(value)
+  const isOurs = (value: string): boolean => app.credentials.hasMatchIn(value)
   const upstreams = new Upstreams({
     connecting: {
       clientInfo: { name: 'tool-hub', version: app.config.version },
@@ -86,7 +86,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
         environment,
         childUser,
         startProcess: record?.start,
-        problemOf: async (config) => await hooks.problemOf(config),
+        problemOf: async (config) => await hooks.findProblem(config),
         install: () => app.settings.current.system.install,
         isOurs
       },
@@ -121,21 +121,21 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
   app.addHook('onReady', async () => { await upstreams.apply(serversOf(app.settings.current)) })
   app.settings.on('changed', (next, former) => {
     const gone = new Set(goneAccounts(former.users, next.users))
-    if (gone.size > 0) void upstreams.endOf(gone)
+    if (gone.size > 0) void upstreams.endLinksOf(gone)
     upstreams.apply(serversOf(next)).catch((error: unknown) => {
       app.log.error({ err: error }, 'the servers could not be applied')
     })
   })
 }, { name: 'upstream', dependencies: ['config', 'settings', 'outbound', 'gateway', 'logins'] })
 
-/** The servers of a snapshot, each with the rights of those who stored it as they are now. */
+/** The servers of a snapshot, each with the current rights of those who stored it. */
 const serversOf = (snapshot: Snapshot): ReadonlyMap<string, Server> =>
   new Map([...snapshot.servers].map(([name, server]) => {
     const config = withPresentRights(snapshot, server.config)
     return [name, config === server.config ? server : { ...server, config }]
   }))
 
-/** The connections to servers, and the logins at those that want OAuth. */
+/** The connections to servers, and the logins at servers that require OAuth. */
 export default fp<UpstreamWingOptions>(async (app, options) => {
   await app.register(logins, { ...options.storage, environment: options.environment })
   await app.register(upstream, options)

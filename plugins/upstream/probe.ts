@@ -1,26 +1,27 @@
 import type { Catalogue } from '../../protocol/lists.ts'
+import { code, RpcError } from '../../protocol/errors.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
 import type { Upstream } from './upstream.ts'
 
-/** What one attempt to connect to a server found. `error`: why it is not connected, for its managers. */
-export interface Probe {
+/** The result of one attempt to connect to a server. `error`: why it is not connected, for its managers. */
+export interface ProbeResult {
   readonly status: Exclude<ProviderStatus, 'connecting' | 'disabled'>
   readonly error: string | null
   readonly warnings: readonly string[]
   readonly catalogue: Catalogue | undefined
-  /** How long it took, in ms. */
+  /** How long the attempt took, in ms. */
   readonly time: number
 }
 
 /**
- * Connects an upstream once, and ends it again.
- * @param make makes it, given the listener for changes of its status
+ * Connects an upstream once, and closes it again.
+ * @param make creates it, given the listener for changes of its status
  * @param time max time to wait, in ms
- * @param signal aborted: the result is not needed
+ * @param signal aborted when the result is no longer needed
  */
-export async function probe (
+export async function probeServer (
   make: (statusChanged: () => void) => Upstream, time: number, signal: AbortSignal
-): Promise<Probe> {
+): Promise<ProbeResult> {
   const begun = Date.now()
   let settle = (): void => {}
   const settled = new Promise<void>((resolve) => { settle = resolve })
@@ -42,5 +43,18 @@ export async function probe (
     clearTimeout(timer)
     signal.removeEventListener('abort', settle)
     await upstream.close()
+  }
+}
+
+/** Needs of an upstream that is connected once: it keeps nothing, and can ask nobody. */
+export const forTest = {
+  allowance: { setHeldSize: () => {}, waitTime: () => 0, store: () => {} },
+  listener: {
+    log: () => {},
+    listsChanged: () => {},
+    onQuestion: async () => {
+      throw new RpcError(code.methodNotFound, 'nobody can be asked while a server is tested')
+    },
+    broadcast: () => {}
   }
 }

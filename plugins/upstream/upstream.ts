@@ -1,59 +1,29 @@
-import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
+import type { Client, Exchange } from '../../protocol/exchange.ts'
 import type { Caching } from '../../protocol/caching.ts'
 import type { Catalogue, ListingHistory, ListKind } from '../../protocol/lists.ts'
-import type { Changes } from '../../protocol/call.ts'
+import type { ParamChanges } from '../../protocol/call.ts'
 import type { RpcError } from '../../protocol/errors.ts'
 import type { Response } from '../../protocol/message.ts'
 import { traceHeaders, type TraceContext } from '../../protocol/trace-context.ts'
-import type { Learning, Provider, ProviderStatus } from '../../protocol/provider.ts'
+import type { ListLoading, Provider, ProviderStatus } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import { ownerOf, targetOf } from './catalogues/cache-text.ts'
+import { configOwner, sourceIdOf } from './catalogues/cache-text.ts'
 import { Catalogues } from './catalogues/catalogues.ts'
-import type { CatalogueAllowance } from './catalogues/shares.ts'
-import { ListLearner } from './catalogues/list-learner.ts'
-import { dispatchNotification, dispatchQuestion, noteAnswer, type DispatchDeps } from './inbound/dispatch.ts'
+import { ListLoader } from './catalogues/list-learner.ts'
+import { dispatchNotification, dispatchQuestion, recordAnswer, type DispatchDeps } from './inbound/dispatch.ts'
 import { MendedNotes } from './notes.ts'
 import { ResourceSubscriptions } from './inbound/subscriptions.ts'
 import { expandVariables, withheldNames } from './links/environment.ts'
 import { passthroughOf } from './links/passthrough.ts'
-import type { Connecting } from './links/connect.ts'
 import { Placement } from './links/placement.ts'
-import type { Children } from './links/pool.ts'
 import { RequestRunner } from './links/requests.ts'
 import type { Slot } from './links/slot.ts'
 import { ConnectionSupervisor } from './links/supervisor.ts'
 import { isRemote } from './links/transport.ts'
-import type { LoginListener, ServerLogin } from './login/server-login.ts'
+import type { ServerLogin } from './login/server-login.ts'
+import type { UpstreamDeps } from './upstream-deps.ts'
 
-/** What an upstream tells its surroundings. */
-interface UpstreamListener {
-  log: (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
-  listsChanged: () => void
-  statusChanged: () => void
-  /** Called before a question is put to a client. @throws RpcError to refuse it */
-  onQuestion: (question: Question, client: Client) => Promise<void>
-  /** A notification for every listener that sees this server and that the server serves. */
-  broadcast: (method: string, paramsText: string, serves: (client: Client) => boolean) => void
-}
-
-interface UpstreamDeps {
-  connecting: Connecting
-  /** The processes that clients have caused at all servers. */
-  children: Children
-  listener: UpstreamListener
-  /** Whether the value of a header holds a credential of this gateway. */
-  isOurs?: ((value: string) => boolean) | undefined
-  /** Begins the logins of the server; undefined: it takes none. */
-  openLogin: (listener: LoginListener) => ServerLogin | undefined
-  allowance: CatalogueAllowance
-  /**
-   * `isUsers`: the server counts to a user without admin rights. `isWaitedFor`: a merged list waits for its first
-   * lists.
-   */
-  waiting: { isUsers: () => boolean, isWaitedFor: (client: Client) => boolean }
-}
-
-/** A server that is alive: the provider of its items, on one or more links. */
+/** A running server: the provider of its items, on one or more links. */
 export class Upstream implements Provider {
   readonly name: string
   readonly config: ServerConfig
@@ -67,8 +37,8 @@ export class Upstream implements Provider {
   readonly #catalogues: Catalogues
   readonly #subscriptions: ResourceSubscriptions
   readonly #mended: MendedNotes
-  readonly #learner: ListLearner
-  /** Headers of clients are passed on to it. */
+  readonly #learner: ListLoader
+  /** Whether headers of clients are passed on to it. */
   readonly #passes: boolean
   /** The logins at the server; undefined: the gateway does not log in there. */
   readonly login: ServerLogin | undefined
@@ -91,7 +61,7 @@ export class Upstream implements Provider {
     this.#placement = new Placement({
       name,
       config,
-      passes: this.#passes ? passthrough.names : undefined,
+      passedNames: this.#passes ? passthrough.names : undefined,
       isOurs,
       kind: () => this.#supervisor.kind,
       warn,
@@ -99,45 +69,45 @@ export class Upstream implements Provider {
     })
     const { pool } = this.#placement
     this.#catalogues = new Catalogues({
-      target: targetOf(config),
-      owner: ownerOf(config),
+      target: sourceIdOf(config),
+      owner: configOwner(config),
       changed: listsChanged,
       allowance,
-      owned: () => pool.all.flatMap(({ catalogue }) => catalogue ?? []),
+      ownCatalogues: () => pool.all.flatMap(({ catalogue }) => catalogue ?? []),
       warn: (sentence) => { warn(this.redact(sentence)) }
     })
     this.login = openLogin({
-      ready: (holder) => {
+      onReady: (holder) => {
         this.#learner.forget()
         this.#supervisor.retry(this.#slotsOf(holder).filter(({ link }) => link === undefined))
       },
-      ended: (holder) => { void this.#supervisor.hangUp(this.#slotsOf(holder)) }
+      onEnded: (holder) => { void this.#supervisor.closeLinks(this.#slotsOf(holder)) }
     })
     const dispatch = this.#dispatch()
     this.#supervisor = new ConnectionSupervisor(config, pool, this.#catalogues, {
       connecting,
       passes: this.#passes,
-      lists: (slot) => this.#placement.lists(slot),
+      canList: (slot) => this.#placement.canList(slot),
       inbound: {
         question: async (slot, ...args) => await dispatchQuestion(dispatch, slot, ...args),
         notification: (slot, ...args) => { dispatchNotification(dispatch, slot, ...args) },
-        answered: noteAnswer,
+        answered: recordAnswer,
         mended: this.#mended.add
       },
       authorization: (slot) => this.login?.authorization(slot.user),
       statusChanged,
       warn
     })
-    this.#learner = new ListLearner({
+    this.#learner = new ListLoader({
       placement: this.#placement,
       catalogues: this.#catalogues,
       supervisor: this.#supervisor,
       remote: this.remote,
-      waitsForUsers: () => this.#waitsForUsers,
+      needsUserLogin: () => this.#waitsForUsers,
       ...deps.waiting
     })
     this.#requests = new RequestRunner(name, this.#supervisor)
-    const open = (slot: Slot): void => { this.#supervisor.ready(slot).catch(() => {}) }
+    const open = (slot: Slot): void => { this.#supervisor.ensureLink(slot).catch(() => {}) }
     this.#subscriptions = new ResourceSubscriptions(name, this.#placement, this.#requests, open)
   }
 
@@ -148,10 +118,10 @@ export class Upstream implements Provider {
       name: this.name,
       onQuestion,
       refresh: (slot) => {
-        const from = this.#placement.lists(slot) ? slot : base
+        const from = this.#placement.canList(slot) ? slot : base
         this.#catalogues.refresh(from, from === base)
       },
-      contested: () => {
+      onContested: () => {
         if (!this.#placement.contest()) return
         const consequence = 'clients that can be asked get connections of their own from now on'
         log('warn', `it asked a question while calls of several clients were open: ${consequence}`)
@@ -160,14 +130,17 @@ export class Upstream implements Provider {
       broadcast: (slot, link, method, paramsText) => {
         broadcast(method, paramsText, (client) => link.isUsedOnlyBy(client) && this.#placement.serves(slot, client))
       },
-      dropped: (method) => { log('debug', `${method} could not be attributed to one client and was dropped`) }
+      onDropped: (method) => { log('debug', `${method} could not be attributed to one client and was dropped`) }
     }
   }
 
-  /** What of its config has no effect, and what of its lists and messages is left out or mended, for its managers. */
+  /**
+   * Parts of its config without effect, and what was omitted from or mended in its lists and messages, for its
+   * managers.
+   */
   get warnings (): readonly string[] {
     const { sharedApi } = this.#deps.connecting.transport
-    const leftOut = [...sharedApi.warnings, ...this.#catalogues.leftOut, ...this.#mended.sentences].map((sentence) =>
+    const leftOut = [...sharedApi.warnings, ...this.#catalogues.omissions, ...this.#mended.sentences].map((sentence) =>
       this.redact(sentence))
     return leftOut.length === 0 ? this.#ineffective : [...this.#ineffective, ...leftOut]
   }
@@ -175,26 +148,28 @@ export class Upstream implements Provider {
   get status (): ProviderStatus { return this.#supervisor.status }
   /** Why it is not connected, for its managers. */
   get error (): string | null { return this.#supervisor.error }
-  /** The same for clients. */
-  get reason (): string | undefined { return this.#supervisor.reason }
+  /** Why it is not connected, for clients. */
+  get unavailableReason (): string | undefined { return this.#supervisor.reason }
   get connectedAt (): number | undefined { return this.#supervisor.connectedAt }
-  /** The MCP revision of the gateway's link; undefined: it has none. */
+  /** The MCP revision of the gateway's link; undefined: there is no link. */
   get protocolVersion (): string | undefined { return this.#placement.pool.base.link?.identity.version }
-  /** It is connected, or starts when it is called. */
-  get available (): boolean {
+  /** Whether it is connected, or starts when it is called. */
+  get isAvailable (): boolean {
     const starts = this.status === 'disconnected' && this.error === null && this.config.startOnDemand === true
     return this.status === 'connected' || this.#waitsForUsers || starts
   }
 
-  /** Only the gateway's link lacks a login: a user's link is opened with the login of the user. */
-  get #waitsForUsers (): boolean { return this.status === 'oauth_required' && this.login?.deps.target.perUser === true }
+  /** Whether only the gateway's link lacks a login: a user's link is opened with the login of that user. */
+  get #waitsForUsers (): boolean {
+    return this.status === 'oauth_required' && this.login?.deps.target.isPerUser === true
+  }
 
   /** The slots whose links use the login of a holder. */
   #slotsOf (holder: string): Slot[] {
     return this.#placement.pool.all.filter(({ user }) => this.login?.holder(user) === holder)
   }
 
-  /** The error for a client that has to log in first; undefined: no login is known to be missing. */
+  /** The error for a client that must log in first; undefined: no login is known to be missing. */
   refusal (client: Client): RpcError | undefined {
     return this.login?.refusal(this.login.holder(client.user))?.toRpcError(this.name, client)
   }
@@ -204,23 +179,23 @@ export class Upstream implements Provider {
   redact (text: string): string { return this.#supervisor.redact(text) }
 
   /**
-   * Restores what it listed in the last run, unless something newer is known. @param read reads the kept text from disk
+   * Restores the lists of the last run, unless something newer is known. @param read reads the stored text from disk
    */
   async restore (read: () => AsyncIterable<string>): Promise<void> { await this.#catalogues.restoreFrom(read) }
 
   /**
-   * Takes over the lists of the server's former upstream and what clients asked of it. Its connections end, and clients
-   * notice nothing.
+   * Takes over the lists of the server's former upstream and what clients requested from it, whose connections end.
+   * Clients notice nothing.
    */
   adopt (former: Upstream): void {
     this.#catalogues.takeOver(former.#catalogues)
     this.#placement.adopt(former.#placement)
   }
 
-  /** Begins to connect. Returns at once. */
+  /** Starts to connect. Returns at once. */
   connect (): void {
     for (const sentence of this.#ineffective) this.#deps.listener.log('warn', sentence)
-    if (!this.#catalogues.known) this.#catalogues.keep()
+    if (!this.#catalogues.isKnown) this.#catalogues.store()
     this.#supervisor.start()
   }
 
@@ -244,19 +219,21 @@ export class Upstream implements Provider {
 
   get hasOwnCatalogues (): boolean { return this.#placement.pool.all.some((slot) => slot.catalogue !== undefined) }
 
-  learn (client: Client, only: boolean): Learning[] { return this.#learner.learn(client, only) }
+  loadLists (client: Client, only: boolean): ListLoading[] { return this.#learner.loadLists(client, only) }
 
-  readFor (client: Client): Promise<void> | undefined { return this.#learner.readFor(client) }
+  loadListsForItem (client: Client): Promise<void> | undefined { return this.#learner.loadListsForItem(client) }
 
   /**
-   * Sends a request. An expired session is opened again, and the request repeated if it cannot have run.
+   * Sends a request. An expired session is reopened, and the request repeated if it cannot have run.
    * @throws RpcError -32602 for a header that cannot be passed on
    */
-  async call (exchange: Exchange, changes: Changes, trace?: TraceContext): Promise<Response> {
+  async call (exchange: Exchange, changes: ParamChanges, trace?: TraceContext): Promise<Response> {
     const { client, method } = exchange
     const passed = this.#passes ? this.#placement.passed(exchange.headers) : undefined
-    // A request about a task goes to where the task runs.
-    const taskSlot = method.startsWith('tasks/') ? this.#placement.ofTask(exchange.params.taskId, client) : undefined
+    // A request about a task goes to the link on which the task runs.
+    const taskSlot = method.startsWith('tasks/')
+      ? this.#placement.slotOfTask(exchange.params.taskId, client)
+      : undefined
     const slot = taskSlot ?? this.#placement.slotFor(client, passed)
     const { timeout = this.#deps.connecting.requestTimeout, resetTimeoutOnProgress = true, maxTotalTimeout } =
       this.config.options ?? {}
@@ -297,9 +274,9 @@ export class Upstream implements Provider {
     if (hasOwn) this.#catalogues.recount()
   }
 
-  async endOf (users: ReadonlySet<string>): Promise<void> {
+  async endLinksOf (users: ReadonlySet<string>): Promise<void> {
     const hasOwn = this.hasOwnCatalogues
-    await this.#placement.pool.endOf(users)
+    await this.#placement.pool.endLinksOf(users)
     if (hasOwn) this.#catalogues.recount()
   }
 
@@ -310,8 +287,8 @@ export class Upstream implements Provider {
   }
 }
 
-/** The changes of a request's params, without a name that stays the same: then nothing is rewritten. */
-function changesOf ({ params: { name } }: Exchange, changes: Changes): Changes {
+/** The changes of a request's params, except an unchanged name: then nothing is rewritten. */
+function changesOf ({ params: { name } }: Exchange, changes: ParamChanges): ParamChanges {
   if (typeof name !== 'string' || changes.name !== JSON.stringify(name)) return changes
   const { name: _, ...others } = changes
   return others

@@ -1,57 +1,56 @@
 import { isUsable, type CatalogueCache, type Server } from '../../db/store.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
-import { code, RpcError } from '../../protocol/errors.ts'
 import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protocol/provider.ts'
-import { LineLimit, paceOf, ShareError } from '../base/limits/index.ts'
+import { LineLimit, paceForUser, ShareError } from '../base/limits/index.ts'
 import { CatalogueShares } from './catalogues/shares.ts'
-import { sameConnection } from './links/connection-config.ts'
-import { Children } from './links/pool.ts'
-import type { Connecting } from './links/connect.ts'
+import { isSameConnection } from './links/connection-config.ts'
+import { ChildCounts } from './links/pool.ts'
+import type { ConnectionSettings } from './links/connect.ts'
 import type { TransportDeps } from './links/transport.ts'
 import type { Logins } from './login/logins.ts'
 import { SharedApi } from './openapi/api.ts'
-import { probe, type Probe } from './probe.ts'
+import { forTest, probeServer, type ProbeResult } from './probe.ts'
 import { StatusLog } from './notes.ts'
 import { Upstream } from './upstream.ts'
 import { upstreamLimits } from './limits.ts'
 
 interface UpstreamsDeps {
-  connecting: Connecting<Omit<TransportDeps, 'onLine' | 'sharedApi' | 'pace'>>
+  connecting: ConnectionSettings<Omit<TransportDeps, 'onLine' | 'sharedApi' | 'pace'>>
   cache: CatalogueCache
   logins: Pick<Logins, 'open' | 'openForTest' | 'close'>
   settings: {
-    /** The user that a server counts to; undefined: an admin. */
+    /** The user that a server counts for; undefined: an admin. */
     userOf: (config: Server['config']) => string | undefined
     /** Sentences about the stored config of a server that has just listed its items. */
     remarks: (server: string, catalogue: Catalogue) => readonly string[]
   }
-  /** Whether the value of a header holds a credential of this gateway, which goes to no server. */
+  /** Whether a header value holds a credential of this gateway, which no server may get. */
   isOurs?: (value: string) => boolean
-  /** Receives what a server's process prints beside its messages, line by line. */
+  /** Receives the lines that a server's process prints apart from its messages. */
   onLine: (server: string, line: string) => void
   log: (server: string, level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
 }
 
-/** The host until a gateway connects: it ignores everything. */
+/** The host before a gateway is connected: ignores everything. */
 const noHost: ProviderHost = { changed: () => {}, question: async () => {}, broadcast: () => {} }
 
-/** All servers that are alive, as the gateway's source of providers. */
+/** All running servers, as the gateway's source of providers. */
 export class Upstreams implements ProviderSource {
   readonly #deps: UpstreamsDeps
   readonly #upstreams = new Map<string, Upstream>()
   readonly #ending = new Map<string, Promise<void>>()
-  /** Servers that list something else to some client than to its class. */
+  /** Servers whose lists for some client differ from those of its class. */
   readonly #withOwnCatalogues = new Set<Upstream>()
   readonly #remarked = new WeakSet<Upstream>()
   readonly #statusLogs = new WeakMap<Upstream, StatusLog>()
-  /** The names of the servers that were applied last, disabled ones too. */
+  /** The names of the servers that were last applied, including disabled ones. */
   #configured: readonly string[] = []
   #host = noHost
-  /** The servers of the first snapshot are there. */
+  /** Whether the servers of the first snapshot have been created. */
   #isStarted = false
   #closed = false
-  readonly #children = new Children()
+  readonly #children = new ChildCounts()
   readonly #shares = new CatalogueShares()
 
   constructor (deps: UpstreamsDeps) {
@@ -67,18 +66,16 @@ export class Upstreams implements ProviderSource {
     return [...this.#withOwnCatalogues].flatMap((upstream) => upstream.ownCatalogue(client) ?? []).join()
   }
 
-  /**
-   * Applies the servers of a snapshot: connects, reconnects or closes those that are new, changed or gone, and no
-   * others.
-   */
+  /** Applies the servers of a snapshot: connects, reconnects or closes only those that are new, changed or gone. */
   async apply (servers: ReadonlyMap<string, Server>): Promise<void> {
-    // Settings are stored until the gateway closes (when a key was used), which must not start a server again.
+    // Settings are stored until the gateway closes (for example when a key was used), which must not start a server
+    // again.
     if (this.#closed) return
     const former = new Map<string, Upstream>()
     for (const [name, upstream] of this.#upstreams) {
       const server = servers.get(name)
       if (server && isUsable(server) && (server.config === upstream.config ||
-          sameConnection(server.config, upstream.config))) continue
+          isSameConnection(server.config, upstream.config))) continue
       this.#upstreams.delete(name)
       this.#withOwnCatalogues.delete(upstream)
       former.set(name, upstream)
@@ -110,13 +107,13 @@ export class Upstreams implements ProviderSource {
     await this.#connect(upstream)
   }
 
-  /** Ends the connections of accounts that are gone: a later account of the same name gets none of them. */
-  async endOf (users: ReadonlySet<string>): Promise<void> {
-    await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.endOf(users) }))
+  /** Ends the connections of accounts that are gone, so that a later account of the same name gets none of them. */
+  async endLinksOf (users: ReadonlySet<string>): Promise<void> {
+    await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.endLinksOf(users) }))
   }
 
-  /** Resolves when nothing is left of a server's former connections: its processes have ended. */
-  async ended (name: string): Promise<void> {
+  /** Resolves when a server's former connections are gone and its processes have ended. */
+  async waitUntilClosed (name: string): Promise<void> {
     await this.#ending.get(name)
   }
 
@@ -135,51 +132,40 @@ export class Upstreams implements ProviderSource {
   }
 
   /**
-   * Connects to a server once, reads its lists, and ends the connection. Nothing of it is kept. No login is begun; one
-   * that is there for this config is used.
+   * Connects to a server once, reads its lists, and closes the connection. Nothing is kept. No login is begun; a stored
+   * one for this config is used.
    * @param config as it would be stored
-   * @param signal aborted: the result is not needed
-   * @throws ShareError where lists of its user's servers were read often
+   * @param signal aborted when the result is no longer needed
+   * @throws ShareError when lists of its user's servers were read too often
    */
   async probe (
     name: string, { enabled: _, startOnDemand: __, ...config }: Server['config'], signal: AbortSignal
-  ): Promise<Probe> {
+  ): Promise<ProbeResult> {
     const { connecting, settings, logins, isOurs } = this.#deps
     const user = settings.userOf(config)
-    if (user !== undefined && this.#shares.wait(name, user) > 0) {
+    if (user !== undefined && this.#shares.waitTime(name, user) > 0) {
       throw new ShareError('Lists of your servers were read as often as those of one user may be; try again in some ' +
         'seconds', true)
     }
     const make = (statusChanged: () => void): Upstream => new Upstream(name, config, {
       connecting: { ...connecting, transport: this.#transportFor(config, () => {}) },
-      children: new Children(),
+      children: new ChildCounts(),
       isOurs,
       openLogin: (listener) => logins.openForTest(name, config, listener),
       allowance: {
-        room: () => this.#shares.room(name, user),
-        hold: () => {},
-        wait: () => 0,
-        spend: (size) => { this.#shares.spend(name, user, size) },
-        keep: () => {}
+        ...forTest.allowance,
+        remainingSize: () => this.#shares.remainingSize(name, user),
+        recordRead: (size) => { this.#shares.recordRead(name, user, size) }
       },
-      waiting: { isUsers: () => user !== undefined, isWaitedFor: () => false },
-      listener: {
-        log: () => {},
-        listsChanged: () => {},
-        statusChanged,
-        onQuestion: async () => {
-          throw new RpcError(code.methodNotFound, 'nobody can be asked while a server is ' +
-          'tested')
-        },
-        broadcast: () => {}
-      }
+      waiting: { isUserOwned: () => user !== undefined, shouldWaitFor: () => false },
+      listener: { ...forTest.listener, statusChanged }
     })
-    return await probe(make, upstreamLimits.serverTests.time, signal)
+    return await probeServer(make, upstreamLimits.serverTests.time, signal)
   }
 
-  /** The servers that are configured and not disabled, and whether each can be called now. */
-  * reachable (): Generator<[name: string, isAvailable: boolean]> {
-    for (const [name, upstream] of this.#upstreams) yield [name, upstream.available]
+  /** The configured servers that are not disabled, and whether each can be called now. */
+  * availability (): Generator<[name: string, isAvailable: boolean]> {
+    for (const [name, upstream] of this.#upstreams) yield [name, upstream.isAvailable]
   }
 
   async close (): Promise<void> {
@@ -191,7 +177,7 @@ export class Upstreams implements ProviderSource {
     await this.#deps.cache.settled()
   }
 
-  /** At the start: removes what servers listed that were removed while the gateway was down. */
+  /** At the start, removes the stored lists of servers that were removed while the gateway was down. */
   #forgetOthers (configured: Iterable<string>): void {
     const { cache, log } = this.#deps
     cache.keepOnly?.(configured).catch((error: unknown) => {
@@ -202,8 +188,7 @@ export class Upstreams implements ProviderSource {
   #forget (name: string): void {
     const { cache, log } = this.#deps
     cache.remove(name).catch((error: unknown) => {
-      log(name, 'warn', 'its catalogue could not be removed ' +
-      'from disk', { error })
+      log(name, 'warn', 'its catalogue could not be removed from disk', { error })
     })
   }
 
@@ -217,13 +202,13 @@ export class Upstreams implements ProviderSource {
     this.#ending.set(name, ending)
   }
 
-  /** Connects when the server's former upstream has ended: both may want the same port. */
+  /** Connects once the server's former upstream has closed: both may want the same port. */
   async #connect (upstream: Upstream): Promise<void> {
-    await this.ended(upstream.name)
+    await this.waitUntilClosed(upstream.name)
     if (this.#upstreams.get(upstream.name) === upstream) upstream.connect()
   }
 
-  /** A new upstream for a server, in place of its former one. */
+  /** Creates an upstream for a server, replacing its former one. */
   #put (server: Server, former: Upstream | undefined): Upstream {
     const upstream = this.#make(server)
     this.#upstreams.set(server.name, upstream)
@@ -239,7 +224,7 @@ export class Upstreams implements ProviderSource {
     const printed = new LineLimit(
       { burst: size, perSecond: size }, (omitted) => { print(name, `${omitted} more lines in this second`) }
     )
-    // The text of a line is made only if it is printed.
+    // The text of a line is created only if it is printed.
     const onLine: TransportDeps['onLine'] = ({ length, text }) => {
       if (printed.allows(Math.max(length, size / lines))) print(name, text())
     }
@@ -250,29 +235,29 @@ export class Upstreams implements ProviderSource {
       isOurs,
       openLogin: (listener) => logins.open(name, config, listener),
       allowance: {
-        room: () => this.#shares.room(name, userOf(config)),
-        hold: (size) => {
-          // A successor of the same name holds its own.
+        remainingSize: () => this.#shares.remainingSize(name, userOf(config)),
+        setHeldSize: (size) => {
+          // A successor of the same name has its own size.
           const isSucceeded = size === 0 && (this.#upstreams.get(name) ?? upstream) !== upstream
-          if (!isSucceeded) this.#shares.hold(name, userOf(config), size)
+          if (!isSucceeded) this.#shares.setHeldSize(name, userOf(config), size)
         },
-        // What another address of the same server lists is new each time.
-        wait: (isFirst) => isFirst && userOf(config) === undefined ? 0 : this.#shares.wait(name, userOf(config)),
-        spend: (size) => { this.#shares.spend(name, userOf(config), size) },
-        keep: (text) => {
-          // What a removed server listed is removed with it, and never shown as that of another one of its name.
+        // The lists of another URL of the same server are always new.
+        waitTime: (isFirst) =>
+          isFirst && userOf(config) === undefined ? 0 : this.#shares.waitTime(name, userOf(config)),
+        recordRead: (size) => { this.#shares.recordRead(name, userOf(config), size) },
+        store: (text) => {
+          // The lists of a removed server are removed with it, and never shown for another server of its name.
           if (!isCurrent()) return
           cache.write(name, text).catch((error: unknown) => {
-            log(name, 'warn', 'its catalogue could not be kept ' +
-            'on disk', { error })
+            log(name, 'warn', 'its catalogue could not be kept on disk', { error })
           })
         }
       },
       waiting: {
-        isUsers: () => userOf(config) !== undefined,
-        // All clients wait for the servers that this process has started with, and owners for those that they add or
+        isUserOwned: () => userOf(config) !== undefined,
+        // All clients wait for the servers that this process started with, and owners for those that they add or
         // reload.
-        isWaitedFor: ({ user }) => isFirst || user === userOf(config)
+        shouldWaitFor: ({ user }) => isFirst || user === userOf(config)
       },
       listener: {
         log: statusLog.remark,
@@ -296,10 +281,10 @@ export class Upstreams implements ProviderSource {
 
   #transportFor (config: Server['config'], onLine: TransportDeps['onLine']): TransportDeps {
     const { connecting: { transport }, settings } = this.#deps
-    return { ...transport, sharedApi: new SharedApi(), pace: paceOf(settings.userOf(config)), onLine }
+    return { ...transport, sharedApi: new SharedApi(), pace: paceForUser(settings.userOf(config)), onLine }
   }
 
-  /** Once for each upstream, and not for each connection. */
+  /** Logs the remarks once per upstream, not per connection. */
   #logRemarks (upstream: Upstream): void {
     const [catalogue] = upstream.catalogues()
     if (catalogue === undefined || this.#remarked.has(upstream)) return

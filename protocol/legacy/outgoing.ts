@@ -3,14 +3,14 @@ import { isObject, memberOf, withMembers } from '../json.ts'
 import { metaKeys } from '../modern/envelope.ts'
 import { outgoingParams } from '../progress.ts'
 
-/** Members of a modern client's request for rounds of questions, which servers of this era do not know. */
-const ofRounds = { inputResponses: undefined, requestState: undefined }
-const ofThatHop = { [metaKeys.logLevel]: undefined }
+/** Members of a modern client's request for multi round-trip requests, which legacy servers do not know. */
+const roundMembers = { inputResponses: undefined, requestState: undefined }
+const hopMembers = { [metaKeys.logLevel]: undefined }
 
 /**
- * The params of a client's request to a server of this era: without what a modern client says to its own hop. The log
- * level that it wants is that of its exchange, and the rounds of its questions are led here.
- * @param changes members of `params` that get another value, as JSON text
+ * Makes the params of a client's request for a legacy server, without what a modern client addresses to the gateway
+ * itself: its log level, and its answers to questions.
+ * @param changes members of `params` to replace, as JSON text
  * @param token the progress token of this hop
  */
 export function legacyParams (exchange: Exchange, changes: Readonly<Record<string, string>>, token: number): string {
@@ -20,8 +20,8 @@ export function legacyParams (exchange: Exchange, changes: Readonly<Record<strin
   const hasRounds = canSuspend && (params.inputResponses !== undefined || params.requestState !== undefined)
   const text = outgoingParams(exchange, changes, token)
   if (!hasLevel && !hasRounds) return text
-  const own = hasLevel ? withMembers(memberOf(text, '_meta') ?? '{}', ofThatHop) : undefined
+  const own = hasLevel ? withMembers(memberOf(text, '_meta') ?? '{}', hopMembers) : undefined
   return withMembers(
-    text, { ...(hasRounds && ofRounds), ...(own !== undefined && { _meta: own === '{}' ? undefined : own }) }
+    text, { ...(hasRounds && roundMembers), ...(own !== undefined && { _meta: own === '{}' ? undefined : own }) }
   )
 }

@@ -1,38 +1,43 @@
 import { Call, type CallOptions } from '../call.ts'
-import { refuseEcho, instance, instanceKey } from '../instance.ts'
+import { refuseEcho, instanceId, instanceKey } from '../instance.ts'
 import { code, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange, Question } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
-import type { Level } from '../listener.ts'
-import { toRpcError, type Notification, type Request, type Response } from '../message.ts'
+import type { LogLevel } from '../listener.ts'
+import type { Notification, Request, Response } from '../message.ts'
 import { Peer, type PeerHandlers, startPeer } from '../peer.ts'
-import { progressTokenOf, restoredProgress } from '../progress.ts'
+import { progressTokenOf, restoreProgressToken } from '../progress.ts'
 import { Table } from '../table.ts'
-import { copyOf, largeText } from '../text.ts'
+import { detachedCopy, largeText } from '../text.ts'
 import type { Transport } from '../transports/transport.ts'
-import type { ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
+import type {
+  ClientIdentity, MessageOrigin, ServerIdentity, SessionHandlers, UpstreamSession
+} from '../upstream-session.ts'
 import { legacyParams } from './outgoing.ts'
-import { isLegacyVersion, latestLegacy } from './versions.ts'
+import { isLegacyVersion, latestLegacyVersion } from './versions.ts'
 
-/** Max time for the answer to a ping that finds out whether the server still knows the session, in ms. */
-const doubtTime = 10_000
+/** Max wait for the answer to a ping that checks whether the server still knows the session, in ms. */
+const sessionCheckTimeout = 10_000
 
 /**
- * A connection in a revision up to 2025-11-25: `initialize`, requests in both directions. It never reconnects by
+ * A connection in a revision up to 2025-11-25: `initialize`, then requests in both directions. It does not reconnect by
  * itself.
  */
 export class LegacyUpstreamSession implements UpstreamSession {
-  identity: ServerIdentity = { version: latestLegacy, capabilities: {}, serverInfo: '{}', instructions: undefined }
+  identity: ServerIdentity = {
+    version: latestLegacyVersion, capabilities: {}, serverInfo: '{}', instructions: undefined
+  }
+
   readonly #transport: Transport
   readonly #peer: Peer
   readonly #client: ClientIdentity
   readonly #handlers: SessionHandlers
   readonly #calls = new Table<number, Call>()
-  /** Unanswered questions of the upstream, by the id of the request. */
+  /** Unanswered questions of the upstream, by request id. */
   readonly #questions = new Map<unknown, AbortController>()
   #closed = false
 
-  /** @param peer of a connection that is open already; undefined: it is not */
+  /** @param peer the peer of an open connection; undefined: the connection is to be opened */
   constructor (transport: Transport, client: ClientIdentity, handlers: SessionHandlers, peer?: Peer) {
     this.#transport = transport
     this.#client = client
@@ -40,9 +45,9 @@ export class LegacyUpstreamSession implements UpstreamSession {
     const inbound: PeerHandlers = {
       request: (request, origin) => { void this.#question(request, origin) },
       notification: (notification, origin) => { this.#notification(notification, origin) },
-      // A server that does not know the session says so in its answer, whatever it is asked: the transport closes the
-      // connection then.
-      doubted: () => { this.ping(doubtTime).catch(() => {}) },
+      // A server that does not know the session says so in answer to any request; the transport then closes the
+      // connection.
+      restartSuspected: () => { this.ping(sessionCheckTimeout).catch(() => {}) },
       mended: handlers.mended,
       closed: (error) => { this.#lost(error) }
     }
@@ -54,9 +59,9 @@ export class LegacyUpstreamSession implements UpstreamSession {
   get busy (): boolean { return this.#calls.size > 0 }
   get closed (): boolean { return this.#closed }
 
-  async open (dialled: () => void): Promise<void> {
+  async open (onDialled: () => void): Promise<void> {
     try {
-      await startPeer(this.#peer, dialled, this.#client.initTimeout)
+      await startPeer(this.#peer, onDialled, this.#client.initTimeout)
       await this.handshake()
     } catch (error) {
       await this.close()
@@ -65,49 +70,40 @@ export class LegacyUpstreamSession implements UpstreamSession {
   }
 
   /**
-   * Begins the session on a connection that is open. The connection stays open when that fails.
+   * Performs the `initialize` handshake on an open connection. The connection stays open when that fails.
    * @throws UpstreamError, RpcError
    */
   async handshake (): Promise<void> {
     const { capabilities, clientInfo } = this.#client
-    // By the instance, a gateway notices that it is configured as its own upstream.
-    const params = { protocolVersion: latestLegacy, capabilities, clientInfo, _meta: { [instanceKey]: instance } }
+    // By the instance id, a gateway detects that it is its own upstream.
+    const params = {
+      protocolVersion: latestLegacyVersion, capabilities, clientInfo, _meta: { [instanceKey]: instanceId }
+    }
     this.identity = identityOf(await this.request('initialize', JSON.stringify(params)))
     this.#peer.notify('notifications/initialized')
-    await this.#transport.agreed(this.identity.version)
+    await this.#transport.onNegotiated(this.identity.version)
   }
 
   call (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'over'>): Promise<Response> {
     const call =
       new Call(this.#peer, exchange, { changes, deadlines, headers, over: this.#over, paramsOf: legacyParams })
-    if (!call.over) this.#calls.set(call.id, call)
+    if (!call.isOver) this.#calls.set(call.id, call)
     return call.answer
   }
 
   readonly #over = (call: Call, response: Response | undefined): void => {
     this.#calls.take(call.id)
-    const text = response?.resultText
-    // Types of results are in no revision of this era: a client of the next one would take it for its own.
-    if (text?.includes('"resultType"') === true && call.exchange?.canSuspend === true) {
+    // No legacy revision has result types: a modern client would misread the server's member as its own.
+    const text = call.exchange?.canSuspend === true ? response?.resultText : undefined
+    if (text?.includes('"resultType"') === true) {
       const type = memberOf(text, 'resultType') ?? '"complete"'
       if (response && type !== '"complete"') response.resultText = withMembers(text, { resultType: undefined })
     }
-    this.#handlers.over(call, response)
+    this.#handlers.callEnded(call, response)
   }
 
   async request (method: string, paramsText = '{}', timeout = this.#client.initTimeout): Promise<string> {
-    const id = this.#peer.nextId
-    const timer = setTimeout(() => {
-      this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ` +
-        `${timeout / 1_000} s`, { isPublic: true }))
-    }, timeout)
-    try {
-      const { resultText, errorText } = await this.#peer.request(method, paramsText)
-      if (errorText !== undefined) throw toRpcError(errorText)
-      return resultText ?? '{}'
-    } finally {
-      clearTimeout(timer)
-    }
+    return await this.#peer.ask(method, paramsText, timeout)
   }
 
   notify (method: string, paramsText?: string): void { this.#peer.notify(method, paramsText) }
@@ -120,7 +116,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     return await this.request('resources/unsubscribe', paramsText)
   }
 
-  async setLevel (level: Level): Promise<void> { await this.request('logging/setLevel', JSON.stringify({ level })) }
+  async setLevel (level: LogLevel): Promise<void> { await this.request('logging/setLevel', JSON.stringify({ level })) }
 
   async ping (timeout: number): Promise<void> { await this.request('ping', undefined, timeout) }
 
@@ -141,8 +137,8 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   async #question (request: Request, origin: number | undefined): Promise<void> {
     const { id, idText, method, params } = request
-    // It may be kept for minutes.
-    const paramsText = request.paramsText.length > largeText ? request.paramsText : copyOf(request.paramsText)
+    // The question may be kept for minutes.
+    const paramsText = request.paramsText.length > largeText ? request.paramsText : detachedCopy(request.paramsText)
     if (method === 'ping') { this.#peer.answer(idText, { kind: 'response', id, resultText: '{}' }); return }
     if (refuseEcho(this.#peer, request)) return
     const controller = new AbortController()
@@ -155,7 +151,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
       outlivesRequest: origin === undefined && this.#client.exclusive,
       progress: (progressText) => {
         const token = progressTokenOf(params, paramsText)
-        if (token !== undefined) this.#peer.notify('notifications/progress', restoredProgress(progressText, token))
+        if (token !== undefined) this.#peer.notify('notifications/progress', restoreProgressToken(progressText, token))
       }
     }
     try {
@@ -181,7 +177,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     } else this.#handlers.notification(notification, this.#originOf(origin))
   }
 
-  #originOf (origin: number | undefined): Origin {
+  #originOf (origin: number | undefined): MessageOrigin {
     if (origin === undefined) return undefined
     // A connection of a single client has no other client that it could be for.
     return this.#calls.get(origin) ?? (this.#client.exclusive ? undefined : 'over')
@@ -190,7 +186,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
 /**
  * @param result of `initialize`, as text
- * @throws UpstreamError when the server and the gateway have no revision in common
+ * @throws UpstreamError when server and gateway have no revision in common
  */
 function identityOf (result: string): ServerIdentity {
   const value: unknown = JSON.parse(result)

@@ -1,5 +1,5 @@
 import { RpcError, UpstreamError } from '../errors.ts'
-import { instance, instanceKey } from '../instance.ts'
+import { instanceId, instanceKey } from '../instance.ts'
 import { isObject, memberOf } from '../json.ts'
 import { isLegacyVersion } from '../legacy/versions.ts'
 import { serverInfo } from '../mended-members.ts'
@@ -8,33 +8,32 @@ import { toRpcError } from '../message.ts'
 import type { Peer } from '../peer.ts'
 import type { ClientIdentity, ServerIdentity } from '../upstream-session.ts'
 import { isModernVersion, metaKeys, modernCode, type ModernVersion } from './envelope.ts'
-import { Outgoing } from './outgoing.ts'
+import { OutgoingEnvelope } from './outgoing.ts'
 import type { ToolHeaders } from './param-headers.ts'
 
-/** A server of the modern era, and how it is spoken to. */
-export interface DiscoveredServer { readonly identity: ServerIdentity, readonly outgoing: Outgoing }
+/** A modern server, and how to address it. */
+export interface DiscoveredServer { readonly identity: ServerIdentity, readonly outgoing: OutgoingEnvelope }
 
-/** The server does not speak the modern era, or says so by not understanding it. */
-export class NotModern extends Error {
+/** Thrown when the server does not speak the modern era, or does not understand the request. */
+export class NotModernError extends Error {
   override readonly name = 'NotModern'
 }
 
 /**
- * Asks a server what it is, by `server/discover` (MCP 2026-07-28, "Discovery"). Where the server wants another revision
- * that is known here, it is asked again in that one.
- * @throws NotModern; UpstreamError when it cannot be told, or when the server speaks only revisions that are not known
- * here
+ * Sends `server/discover` (MCP 2026-07-28, "Discovery"). A server that requests another supported revision is asked
+ * again in that revision.
+ * @throws NotModernError; UpstreamError when there is no answer, or when the server speaks only unsupported revisions
  */
 export async function discoverServer (
   peer: Peer,
   client: ClientIdentity,
   tools: ToolHeaders,
   version: ModernVersion,
-  isAgain = false
+  isRetry = false
 ): Promise<DiscoveredServer> {
-  const outgoing = new Outgoing(version, client, tools)
-  // By the instance, a gateway notices that it is configured as its own upstream.
-  const params = outgoing.ownParams('{}', { [instanceKey]: JSON.stringify(instance) })
+  const outgoing = new OutgoingEnvelope(version, client, tools)
+  // By the instance id, a gateway detects that it is its own upstream.
+  const params = outgoing.ownParams('{}', { [instanceKey]: JSON.stringify(instanceId) })
   const { resultText, errorText } = await peer.request(
     'server/discover',
     params,
@@ -42,42 +41,42 @@ export async function discoverServer (
     undefined,
     undefined,
     outgoing.ownHeaders('server/discover')
-  ).catch((error: unknown) => { throw unlessMisunderstood(error) })
+  ).catch((error: unknown) => { throw toNotModernError(error) })
   if (errorText !== undefined) {
-    const wanted = versionWanted(errorText)
-    if (wanted === undefined || isAgain) throw new NotModern(toRpcError(errorText).message)
+    const wanted = requestedVersion(errorText)
+    if (wanted === undefined || isRetry) throw new NotModernError(toRpcError(errorText).message)
     return await discoverServer(peer, client, tools, wanted, true)
   }
   return { identity: identityOf(resultText ?? '{}', version), outgoing }
 }
 
-/** The HTTP statuses of a server that cannot be reached properly now: they say nothing of its era. */
+/** Whether an HTTP status reports a temporary problem, which tells nothing about the server's era. */
 const isOutage = (status: number | undefined): boolean =>
   status === 403 || status === 429 || status === 502 || status === 503 || status === 504
 
-/** A failure to get an answer that says "not this way". */
-function unlessMisunderstood (error: unknown): unknown {
+/** Converts a failure by which a server says that it does not understand the request; others stay as they are. */
+function toNotModernError (error: unknown): unknown {
   if (!(error instanceof UpstreamError)) return error
   const { fault, status, message } = error
   const isMisunderstood = fault === 'expired' || ((fault === 'refused' || fault === 'broken') && !isOutage(status))
-  return isMisunderstood ? new NotModern(message) : error
+  return isMisunderstood ? new NotModernError(message) : error
 }
 
 /**
- * The revision that an error asks for.
- * @returns undefined: none of the modern era
- * @throws UpstreamError when none of them is known here
+ * The revision that an error requests.
+ * @returns undefined when it requests none of the modern era
+ * @throws UpstreamError when none of the server's revisions is supported
  */
-function versionWanted (errorText: string): ModernVersion | undefined {
+function requestedVersion (errorText: string): ModernVersion | undefined {
   const { data, code } = JSON.parse(errorText) as { data?: unknown, code?: unknown }
   if (code !== modernCode.unsupportedVersion || !isObject(data) || !Array.isArray(data.supported)) return undefined
   const supported: readonly unknown[] = data.supported
   const wanted = supported.find(isModernVersion)
   if (wanted !== undefined || supported.some(isLegacyVersion)) return wanted
-  throw notSupported(supported)
+  throw unsupportedVersionError(supported)
 }
 
-const notSupported = (versions: readonly unknown[]): UpstreamError =>
+const unsupportedVersionError = (versions: readonly unknown[]): UpstreamError =>
   new UpstreamError('refused', `the server speaks MCP ${JSON.stringify(versions)}, which Tool-Hub does not support`)
 
 /** @param result of `server/discover`, as text @throws NotModern */
@@ -85,9 +84,9 @@ function identityOf (result: string, version: ModernVersion): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { supportedVersions, capabilities, instructions } = isObject(value) ? value : {}
   if (!Array.isArray(supportedVersions) || !supportedVersions.includes(version)) {
-    throw new NotModern('it offers no revision of this era')
+    throw new NotModernError('it offers no revision of this era')
   }
-  // It stood beside the other members in drafts of the revision.
+  // In drafts of the revision, `serverInfo` was beside the other members.
   const info =
     memberOf(memberOf(result, '_meta') ?? '{}', metaKeys.serverInfo) ?? memberOf(result, 'serverInfo') ?? '{}'
   return {
@@ -98,11 +97,11 @@ function identityOf (result: string, version: ModernVersion): ServerIdentity {
   }
 }
 
-/** True for an error that asks for a revision before the modern era. @param errorText the text of `error` */
-export function asksForLegacy (errorText: string): boolean {
+/** Whether an error requests a revision before the modern era. @param errorText the text of `error` */
+export function requestsLegacyVersion (errorText: string): boolean {
   const { code } = toRpcError(errorText)
   try {
-    return code === modernCode.unsupportedVersion && versionWanted(errorText) === undefined
+    return code === modernCode.unsupportedVersion && requestedVersion(errorText) === undefined
   } catch (error) {
     if (error instanceof UpstreamError || error instanceof RpcError) return false
     throw error

@@ -4,28 +4,28 @@ import { elementsOf, isObject, memberOf, smallMemberOf, withMembers, membersOf }
 import { modernCode } from './envelope.ts'
 
 /**
- * The result of a tool for a client of an earlier revision: structured content that is no object, which such a client
- * refuses with all the rest, is told as text after what the server says, unless that has the same JSON already.
+ * Converts a tool result for a client of an earlier revision. Such a client refuses a result whose structured content
+ * is no object: that content is appended to `content` as a text block, unless a block has the same JSON already.
  */
-export function withObject (result: string): string {
+export function toLegacyToolResult (result: string): string {
   if (!result.includes('"structuredContent"')) return result
   const value = memberOf(result, 'structuredContent')
   if (value === undefined || value.startsWith('{')) return result
   const content = elementsOf(memberOf(result, 'content') ?? '[]')
   const told = compact(value)
-  const isTold = content.some((block) => {
+  const isInContent = content.some((block) => {
     const text = smallMemberOf(block, 'type') === 'text' ? memberOf(block, 'text') : undefined
     return text?.startsWith('"') === true && compact(String(JSON.parse(text))) === told
   })
-  const all = isTold ? content : [...content, JSON.stringify({ type: 'text', text: value })]
+  const all = isInContent ? content : [...content, JSON.stringify({ type: 'text', text: value })]
   return withMembers(result, { structuredContent: undefined, content: `[${all.join()}]` })
 }
 
-const blank: ReadonlySet<string> = new Set([' ', '\t', '\n', '\r'])
+const whitespace: ReadonlySet<string> = new Set([' ', '\t', '\n', '\r'])
 
 /**
- * A text without the white space between the values of its JSON: so texts are compared, in which numbers have all their
- * digits.
+ * Removes the whitespace between the tokens of a JSON text, so that texts can be compared with all digits of their
+ * numbers.
  */
 function compact (text: string): string {
   let made = ''
@@ -35,7 +35,7 @@ function compact (text: string): string {
     const char = text.charAt(at)
     if (char === '"') isString = !isString
     else if (isString && char === '\\') at++
-    else if (!isString && blank.has(char)) {
+    else if (!isString && whitespace.has(char)) {
       made += text.slice(from, at)
       from = at + 1
     }
@@ -44,17 +44,17 @@ function compact (text: string): string {
 }
 
 /**
- * Whether -32602 says that there is no such resource, for which clients of earlier revisions know a code of its own:
- * its data is the URI, and nothing else (SEP-2164).
+ * Whether an error -32602 means that the resource does not exist, for which clients of earlier revisions expect another
+ * code: its data is the URI and nothing else (SEP-2164).
  */
-export function namesMissing (method: string, errorText: string): boolean {
+export function isResourceNotFound (method: string, errorText: string): boolean {
   if (method !== 'resources/read') return false
   const data = smallMemberOf(errorText, 'data')
   return isObject(data) && typeof data.uri === 'string' && Object.keys(data).length === 1
 }
 
-/** The text of an error for the client in place of one that is about the gateway's own hop. */
-export function translated ({ code: number, message }: RpcError, errorText: string): string {
+/** The text of an error for the client that replaces one about the gateway's own hop. */
+export function translateHopError ({ code: number, message }: RpcError, errorText: string): string {
   const data = memberOf(errorText, 'data')
   const text = number === modernCode.missingCapability
     ? `The server needs a capability that was not declared to it: ${message}`
@@ -65,35 +65,35 @@ export function translated ({ code: number, message }: RpcError, errorText: stri
   return data === undefined ? error : withMembers(error, { data })
 }
 
-// Since 2026-07-28, a tool's schemas may be any of JSON Schema. Clients of earlier revisions take them for objects
-// whose properties are objects, and one tool that is otherwise makes them refuse the whole list. Servers of earlier
-// revisions list such tools as well.
+// Since 2026-07-28, a tool's schemas may be any JSON Schema. Clients of earlier revisions expect objects whose
+// properties are objects, and refuse a whole list because of one other tool. Servers of earlier revisions list such
+// tools as well.
 
-/** Schemas that are booleans, as objects that mean the same. */
+/** Boolean schemas, as equivalent objects. */
 const asObjects: Readonly<Record<string, string>> = { true: '{}', false: '{"not":{}}' }
 
 /**
- * A tool as clients of revisions up to 2025-11-25 can read it. An `outputSchema` that they cannot is left out, since
- * nothing needs it.
+ * Converts a tool for clients of revisions up to 2025-11-25. An `outputSchema` that they cannot read is removed, since
+ * it is optional.
  * @param text of the tool, as JSON
- * @returns the same text, where nothing is to be changed; undefined: they cannot read it
+ * @returns the same text when nothing is changed; undefined when they cannot read the tool
  */
-export function readableTool (text: string): string | undefined {
+export function toLegacyTool (text: string): string | undefined {
   const input = memberOf(text, 'inputSchema')
   const inputSchema = input === undefined ? undefined : objectSchema(input, true)
   if (inputSchema === undefined) return undefined
   const output = memberOf(text, 'outputSchema')
-  const outputSchema = output === undefined || refersElsewhere.test(output) ? undefined : objectSchema(output, false)
+  const outputSchema = output === undefined || externalRef.test(output) ? undefined : objectSchema(output, false)
   if (inputSchema === input && outputSchema === output) return text
   return withMembers(text, { inputSchema, outputSchema })
 }
 
-/** Clients compile this schema when they read the list, and have no others. */
-const refersElsewhere = /"\$ref"\s*:\s*"[^#]/
+/** Clients compile the output schema when they read the list, and cannot load other documents. */
+const externalRef = /"\$ref"\s*:\s*"[^#]/
 
 /**
- * A schema of objects, as former revisions write it; undefined for another one.
- * @param isObject what it describes is an object anyway
+ * Converts a schema to the form of earlier revisions, with type `object`; undefined when that is impossible.
+ * @param isObject whether the value is an object even if the schema states no type
  */
 function objectSchema (text: string, isObject: boolean): string | undefined {
   const members = new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))
@@ -107,7 +107,7 @@ function objectSchema (text: string, isObject: boolean): string | undefined {
   return own === properties && type !== undefined ? text : withMembers(text, { type: '"object"', properties: own })
 }
 
-/** The `properties` of a schema with objects in place of booleans; undefined where there is something else. */
+/** Replaces boolean schemas in `properties` by objects; undefined when a property is neither. */
 function objectProperties (text: string): string | undefined {
   if (!text.startsWith('{')) return undefined
   const changes: Array<[string, string]> = []

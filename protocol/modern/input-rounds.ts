@@ -1,40 +1,40 @@
 import { randomUUID } from 'node:crypto'
-import type { Call, Changes } from '../call.ts'
-import { requireClientCapability, type AskedFor, type ClientCapabilities } from '../capabilities.ts'
+import type { Call, ParamChanges } from '../call.ts'
+import { requireClientCapability, type ServerRequest, type ClientCapabilities } from '../capabilities.ts'
 import { code, RpcError } from '../errors.ts'
 import type { Question } from '../exchange.ts'
 import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../json.ts'
 import { toRpcError, type Response } from '../message.ts'
-import { copyOf } from '../text.ts'
+import { detachedCopy } from '../text.ts'
 import type { SessionHandlers } from '../upstream-session.ts'
 import { resultTypes } from './envelope.ts'
 
-/** How much a server may ask for by one call. */
+/** Limits of the input that a server may request in one call. */
 export interface RoundBounds {
-  /** Max times that a call is answered with `input_required`. */
+  /** Max answers of a call with `input_required`. */
   readonly rounds: number
-  /** Max questions of one such answer. */
+  /** Max questions in one such answer. */
   readonly questions: number
   /**
-   * Pause before a request is sent again that nobody had to be asked for, in ms, times the round: a server may defer
-   * work like this.
+   * Pause before a request without questions is sent again, in ms, times the number of the round: a server may defer
+   * work in this way.
    */
   readonly pause: number
 }
 
-/** True for an answer that asks the client something, and that the request is to be sent again after. */
+/** Whether an answer requests input from the client, after which the request is to be sent again. */
 export const isInputRequired = ({ resultText }: Response): boolean =>
   resultText !== undefined && resultText.includes(`"${resultTypes.inputRequired}"`) &&
   smallMemberOf(resultText, 'resultType') === resultTypes.inputRequired
 
 /**
- * Multi round-trip requests for clients of earlier revisions: each question of an `input_required` is put to the client
- * as the request that it knows, and the answers are what the call's request is sent again with.
+ * Multi round-trip requests for clients of earlier revisions: each question of an `input_required` result is sent to
+ * the client as a request of its revision, and the call's request is sent again with the answers.
  */
 export class InputRounds {
   readonly #ask: SessionHandlers['question']
   readonly #bounds: RoundBounds
-  /** Withdraws the questions of a call, and counts its rounds. */
+  /** The calls with rounds: aborts their questions, and counts their rounds. */
   readonly #open = new Map<Call, { readonly ends: AbortController, rounds: number }>()
 
   constructor (ask: SessionHandlers['question'], bounds: RoundBounds) {
@@ -43,27 +43,25 @@ export class InputRounds {
   }
 
   /**
-   * Puts the questions of an answer to the client, all at once.
-   * @param resultText an `input_required`
-   * @returns the members of params that the request is sent again with
-   * @throws RpcError when the client answers a question with an error, or cannot be asked it, or the server asks what
-   * it may not
+   * Sends all questions of an answer to the client at once.
+   * @param resultText an `input_required` result
+   * @returns the members of params with which the request is sent again
+   * @throws RpcError when the client answers with an error or cannot be asked, or when the server exceeds the limits
    */
-  async answered (call: Call, resultText: string): Promise<Changes> {
+  async collectAnswers (call: Call, resultText: string): Promise<ParamChanges> {
     const most = this.#bounds
     const state = this.#open.get(call) ?? { ends: new AbortController(), rounds: 0 }
     this.#open.set(call, state)
-    if (++state.rounds > most.rounds) throw refused(`it has asked for input ${most.rounds} times and wants more`)
+    if (++state.rounds > most.rounds) throw refusedError(`it has asked for input ${most.rounds} times and wants more`)
     const asked = memberOf(resultText, 'inputRequests')
     const requestState = memberOf(resultText, 'requestState')
-    if (!saysWhat(resultText)) throw refused(saysNothing)
-    if (asked?.startsWith('{') === false) throw refused(asksNoRequest)
+    if (!hasInputOrState(resultText)) throw refusedError(noInputMessage)
+    if (asked?.startsWith('{') === false) throw refusedError(invalidInputMessage)
     const requests = asked === undefined
       ? []
       : membersOf(asked).map(({ key, start, end }) => ({ key, text: asked.slice(start, end) }))
     if (requests.length > most.questions) {
-      throw refused(`it asks ${requests.length} questions at once, and ` +
-      `${most.questions} is the most`)
+      throw refusedError(`it asks ${requests.length} questions at once, and ${most.questions} is the most`)
     }
     if (requests.length === 0) {
       await new Promise((resolve) => { setTimeout(resolve, most.pause * state.rounds).unref() })
@@ -78,21 +76,20 @@ export class InputRounds {
     }
   }
 
-  /** A call is over: what is still asked for it is withdrawn. */
-  over (call: Call): void {
+  /** Withdraws the open questions of a call that has ended. */
+  end (call: Call): void {
     this.#open.get(call)?.ends.abort('the call is over')
     this.#open.delete(call)
   }
 
-  /** The text of the client's answer to one question. */
+  /** Sends one question, and returns the text of the client's answer. */
   async #answer (call: Call, text: string, signal: AbortSignal): Promise<string> {
     const method = smallMemberOf(text, 'method')
-    if (typeof method !== 'string' || !questions.has(method)) {
-      throw refused(`it asks for ${JSON.stringify(method)}, ` +
-      'which is not in MCP')
+    if (typeof method !== 'string' || !inputRequestMethods.has(method)) {
+      throw refusedError(`it asks for ${JSON.stringify(method)}, which is not in MCP`)
     }
-    // It may be kept for minutes, without the result that it is a part of.
-    const paramsText = copyOf(withElicitationId(memberOf(text, 'params') ?? '{}'))
+    // It may be kept for minutes: a copy does not keep the whole result in memory.
+    const paramsText = detachedCopy(withElicitationId(memberOf(text, 'params') ?? '{}'))
     const value: unknown = JSON.parse(paramsText)
     const question: Question = {
       method,
@@ -103,40 +100,39 @@ export class InputRounds {
       progress: () => {}
     }
     const { resultText, errorText } =
-      await this.#ask(question, call).catch((error: unknown) => { throw notAsked(error, question, call) })
+      await this.#ask(question, call).catch((error: unknown) => { throw toQuestionError(error, question, call) })
     if (errorText !== undefined) {
       const error = toRpcError(errorText)
       const message = `The server's question (${method}) was answered with an error: ${error.message}`
-      throw new RpcError(isOfRequest(error) ? code.internal : error.code, message, 'upstream')
+      throw new RpcError(isProtocolError(error) ? code.internal : error.code, message, 'upstream')
     }
     return resultText ?? '{}'
   }
 }
 
-/** Elicitations with an address have an id in 2025-11-25, where clients require it. */
+/** Adds an id to a URL elicitation: clients of 2025-11-25 require one. */
 const withElicitationId = (paramsText: string): string =>
   smallMemberOf(paramsText, 'mode') === 'url' && memberOf(paramsText, 'elicitationId') === undefined
     ? withMembers(paramsText, { elicitationId: JSON.stringify(randomUUID()) })
     : paramsText
 
 /**
- * Codes that JSON-RPC defines: they are about the request that they answer, which is the question, and say nothing of
- * the call.
+ * Whether JSON-RPC defines the code: then the error is about the question that it answers, and says nothing of the
+ * call.
  */
-const isOfRequest = ({ code }: RpcError): boolean => code >= -32700 && code <= -32600
+const isProtocolError = ({ code }: RpcError): boolean => code >= -32700 && code <= -32600
 
-/**
- * The error of a call whose client is not asked a question. It names what the client would have to declare, where it
- * lacks that.
- */
-function notAsked (error: unknown, { method, params }: Question, { client }: Call): unknown {
-  if (!(error instanceof RpcError) || !isOfRequest(error) || error.code === code.internal) return error
-  const isDeclared = canBeAskedThis(client.capabilities, { method, params })
-  const advice = isDeclared ? '' : `; it would have to declare ${JSON.stringify(requiredFor(method, params))}`
-  return refused(`it asks what it may not: ${error.message}${advice}`)
+/** The error of a call when the client could not be asked a question. It names the capability that the client lacks. */
+function toQuestionError (error: unknown, { method, params }: Question, { client }: Call): unknown {
+  if (!(error instanceof RpcError) || !isProtocolError(error) || error.code === code.internal) return error
+  const isDeclared = supportsRequest(client.capabilities, { method, params })
+  const advice = isDeclared
+    ? ''
+    : `; it would have to declare ${JSON.stringify(requiredCapabilitiesFor(method, params))}`
+  return refusedError(`it asks what it may not: ${error.message}${advice}`)
 }
 
-function canBeAskedThis (capabilities: ClientCapabilities, asked: AskedFor): boolean {
+function supportsRequest (capabilities: ClientCapabilities, asked: ServerRequest): boolean {
   try {
     requireClientCapability(capabilities, asked)
     return true
@@ -145,29 +141,31 @@ function canBeAskedThis (capabilities: ClientCapabilities, asked: AskedFor): boo
   }
 }
 
-const refused = (what: string): RpcError =>
+const refusedError = (what: string): RpcError =>
   new RpcError(code.internal, `The server cannot be served: ${what}`, 'upstream')
 
-/** The requests that an answer may contain (MCP 2026-07-28, "Multi Round-Trip Requests"). */
-export const questions: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
+/** The requests that a result may contain (MCP 2026-07-28, "Multi Round-Trip Requests"). */
+export const inputRequestMethods: ReadonlySet<string> = new Set(
+  ['elicitation/create', 'sampling/createMessage', 'roots/list']
+)
 
-/** Reasons to refuse an answer whose questions cannot be answered. */
-export const saysNothing = 'it asks for input, and says not for what'
-export const asksNoRequest = 'it asks what is no request'
+/** Reasons to refuse a result whose input requests are invalid. */
+export const noInputMessage = 'it asks for input, and says not for what'
+export const invalidInputMessage = 'it asks what is no request'
 
 /**
- * Whether an answer that asks for input says for which, or has a state at least: with a state alone, a server defers
- * its work.
- * @param resultText an `input_required`
+ * Whether an `input_required` result has input requests, or at least a state, with which alone a server defers its
+ * work.
+ * @param resultText an `input_required` result
  */
-export function saysWhat (resultText: string): boolean {
+export function hasInputOrState (resultText: string): boolean {
   if (memberOf(resultText, 'requestState')?.startsWith('"') === true) return true
   const requests = memberOf(resultText, 'inputRequests')
   return requests !== undefined && !(requests.startsWith('{') && membersOf(requests).length === 0)
 }
 
-/** The capabilities of a client that can be asked this; undefined: no client can. */
-export function requiredFor (
+/** The client capabilities that a request needs; undefined when no client supports it. */
+export function requiredCapabilitiesFor (
   method: string, params: Readonly<Record<string, unknown>>
 ): ClientCapabilities | undefined {
   switch (method) {

@@ -2,58 +2,58 @@ import { code, RpcError, UpstreamError } from '../errors.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
-import { reconnect } from '../transports/redirect.ts'
+import { reconnectDelays } from '../transports/redirect.ts'
 import { metaKeys } from './envelope.ts'
-import type { Outgoing } from './outgoing.ts'
+import type { OutgoingEnvelope } from './outgoing.ts'
 
-/** The lists whose changes a server can tell, by their capability, and the member of the filter that asks for them. */
+/** The lists that a server can announce changes of, by capability, and the member of the filter for each. */
 const listFilters =
   [['tools', 'toolsListChanged'], ['prompts', 'promptsListChanged'], ['resources', 'resourcesListChanged']] as const
 
-/** Failures in a row that still lengthen the pause before a stream is opened again. */
+/** Max consecutive failures that lengthen the pause before a stream is reopened. */
 const maxFailures = 5
-/** A stream that was open longer than this, in ms, does not count as a failure when it ends. */
+/** A stream that was open for longer than this, in ms, does not count as a failure when it ends. */
 const steadyAfter = 3_000
 
 interface ListeningDeps {
   readonly peer: Peer
-  readonly outgoing: Outgoing
+  readonly outgoing: OutgoingEnvelope
   /** The capabilities of the server. */
   readonly capabilities: Readonly<Record<string, unknown>>
   /** Max time for the acknowledgment, in ms. */
   readonly timeout: number
-  /** A stream that nobody reads any more is to be ended by a notification, not by closing it. */
+  /** Whether a stream is ended by a notification; false: by closing it. */
   readonly notifiesCancel: boolean
-  /** Passes on what it hears. */
-  readonly heard: (notification: Notification) => void
-  /** The server could not be reached twice in a row. */
-  readonly lost: (error: UpstreamError) => void
+  /** Receives the notifications of the stream. */
+  readonly onNotification: (notification: Notification) => void
+  /** Called when the server could not be reached twice in a row. */
+  readonly onLost: (error: UpstreamError) => void
 }
 
 /** One `subscriptions/listen`. */
-interface Stream {
+interface ListenStream {
   readonly id: number
   readonly filter: string
-  readonly begun: number
-  /** Settles with the acknowledgment, or with the end that came before it. */
+  readonly startedAt: number
+  /** Settles with the acknowledgment, or with the end of the stream before it. */
   readonly acknowledged: Promise<void>
   readonly acknowledge: (notification: Notification) => void
-  /** The URIs that the server does tell of; undefined: all. */
-  honoured?: ReadonlySet<unknown>
+  /** The resources that the server announces updates of; undefined: all. */
+  acceptedUris?: ReadonlySet<unknown>
 }
 
 /**
- * The unsolicited notifications of a server: `subscriptions/listen` (MCP 2026-07-28, "Subscriptions"), one stream for
- * one connection. What is listened for changes with the subscriptions; then another stream is opened, and the former
- * one ended once that is acknowledged, so that nothing is missed in between. A stream that ends is opened again.
+ * The unsolicited notifications of a server: `subscriptions/listen` (MCP 2026-07-28, "Subscriptions"), one stream per
+ * connection. When the subscriptions change, a new stream is opened, and the former is ended once the new one is
+ * acknowledged, so that nothing is missed. A stream that ends is reopened.
  */
 export class Listening {
   readonly #deps: ListeningDeps
   readonly #lists: Readonly<Record<string, true>>
   readonly #uris = new Set<string>()
-  #stream: Stream | undefined
+  #stream: ListenStream | undefined
   /** The stream that is not acknowledged yet. */
-  #next: Stream | undefined
+  #next: ListenStream | undefined
   #opening: { readonly filter: string | undefined, readonly done: Promise<void> } | undefined
   #timer: NodeJS.Timeout | undefined
   #failures = 0
@@ -67,10 +67,10 @@ export class Listening {
     }))
   }
 
-  /** Begins to listen for changes of lists. Resolves when the server has acknowledged that; never rejects. */
+  /** Opens the stream for changes of lists. Resolves when the server has acknowledged it; never rejects. */
   async open (): Promise<void> { await this.#open().catch(() => {}) }
 
-  /** @throws RpcError when the server does not tell of this resource; UpstreamError */
+  /** Subscribes to a resource. @throws RpcError when the server does not announce its updates; UpstreamError */
   async add (uri: string): Promise<void> {
     this.#uris.add(uri)
     try {
@@ -79,7 +79,7 @@ export class Listening {
       this.#uris.delete(uri)
       throw error
     }
-    if (this.#stream?.honoured?.has(uri) !== false) return
+    if (this.#stream?.acceptedUris?.has(uri) !== false) return
     this.#uris.delete(uri)
     throw new RpcError(code.methodNotFound, `The server does not tell of changes of ${uri}`, 'upstream')
   }
@@ -95,11 +95,11 @@ export class Listening {
   }
 
   /**
-   * Looks at a notification that came.
-   * @param origin the id of the request on whose stream it came, if the transport knows
-   * @returns true: it is about a stream, or came on one, and nobody else is to see it
+   * Handles a notification of the server.
+   * @param origin the id of the request on whose stream it arrived, if the transport knows it
+   * @returns true when it concerns a stream or arrived on one; then nobody else may see it
    */
-  take (notification: Notification, origin: number | undefined): boolean {
+  handle (notification: Notification, origin: number | undefined): boolean {
     const { method, params, paramsText } = notification
     if (method === 'notifications/cancelled') {
       const stream = this.#find(params.requestId)
@@ -113,18 +113,18 @@ export class Listening {
     const id = isObject(_meta) ? _meta[metaKeys.subscriptionId] : undefined
     if (id === undefined && origin === undefined) return false
     const stream = this.#find(id ?? origin)
-    // It came on a stream that is ended, or on that of a call.
+    // It arrived on a stream that has been ended, or on that of a call.
     if (!stream) return id !== undefined
     if (method === 'notifications/subscriptions/acknowledged') stream.acknowledge(notification)
     else {
       const meta = withMembers(memberOf(paramsText, '_meta') ?? '{}', { [metaKeys.subscriptionId]: undefined })
       const text = withMembers(paramsText, { _meta: meta === '{}' ? undefined : meta })
-      this.#deps.heard({ ...notification, paramsText: text })
+      this.#deps.onNotification({ ...notification, paramsText: text })
     }
     return true
   }
 
-  #find (id: unknown): Stream | undefined {
+  #find (id: unknown): ListenStream | undefined {
     return [this.#next, this.#stream].find((stream) => stream !== undefined && stream.id === Number(id))
   }
 
@@ -136,7 +136,8 @@ export class Listening {
   }
 
   /**
-   * Brings the stream to what is listened for now. Those who change that meanwhile wait for one more.
+   * Replaces the stream until it matches the current filter. Concurrent callers wait for the same replacement, and for
+   * one more if they changed the filter.
    * @throws RpcError, UpstreamError
    */
   async #open (): Promise<void> {
@@ -166,17 +167,17 @@ export class Listening {
     if (former) this.#end(former)
   }
 
-  #begin (filter: string): Stream {
+  #begin (filter: string): ListenStream {
     const { peer, outgoing, timeout } = this.#deps
     const id = peer.nextId
-    let acknowledge: Stream['acknowledge'] = () => {}
+    let acknowledge: ListenStream['acknowledge'] = () => {}
     let refuse = (_error: unknown): void => {}
     const acknowledged = new Promise<void>((resolve, reject) => {
       refuse = reject
       acknowledge = ({ params }) => {
         const given = isObject(params.notifications) ? params.notifications.resourceSubscriptions : undefined
         const isCut = isObject(params.notifications) && this.#uris.size > 0
-        if (isCut) stream.honoured = new Set(Array.isArray(given) ? given as unknown[] : [])
+        if (isCut) stream.acceptedUris = new Set(Array.isArray(given) ? given as unknown[] : [])
         resolve()
       }
     })
@@ -185,12 +186,12 @@ export class Listening {
         `${timeout / 1_000} s`, { isPublic: true }))
     }, timeout)
     timer.unref()
-    const stream: Stream = { id, filter, begun: Date.now(), acknowledged, acknowledge }
+    const stream: ListenStream = { id, filter, startedAt: Date.now(), acknowledged, acknowledge }
     const params = outgoing.ownParams(`{"notifications":${filter}}`)
     peer.request(
       'subscriptions/listen', params, undefined, undefined, undefined, outgoing.ownHeaders('subscriptions/listen')
     )
-      .then((response) => ended(response), (error: unknown) => error)
+      .then((response) => endError(response), (error: unknown) => error)
       .then((error) => {
         refuse(error)
         this.#over(stream, error)
@@ -199,49 +200,49 @@ export class Listening {
     return stream
   }
 
-  /** A stream is over, whoever ended it. */
-  #over (stream: Stream, error: unknown): void {
+  /** Handles the end of a stream, whichever side ended it. */
+  #over (stream: ListenStream, error: unknown): void {
     if (this.#closed) return
     const wasOpen = this.#stream === stream
     if (wasOpen) this.#stream = undefined
-    // One that replaces another is opened for somebody who hears of the failure.
+    // The caller that opened a replacement gets its failure.
     else if (this.#next !== stream || this.#stream !== undefined) return
     if (error instanceof UpstreamError &&
         (error.fault === 'expired' || (error.fault === 'unreachable' && this.#failures > 0))) {
-      this.#deps.lost(error)
+      this.#deps.onLost(error)
       return
     }
-    // A server that does not know the method has nothing to tell.
+    // A server that does not know the method has nothing to announce.
     if (error instanceof RpcError && error.code === code.methodNotFound) return
-    if (!(wasOpen && Date.now() - stream.begun > steadyAfter)) {
+    if (!(wasOpen && Date.now() - stream.startedAt > steadyAfter)) {
       this.#failures = Math.min(this.#failures + 1, maxFailures)
     }
-    const wait = Math.min(reconnect.delay * 2 ** Math.max(this.#failures - 1, 0), reconnect.longest)
+    const wait = Math.min(reconnectDelays.delay * 2 ** Math.max(this.#failures - 1, 0), reconnectDelays.longest)
     this.#timer = setTimeout(() => { void this.#reopen() }, wait)
     this.#timer.unref()
   }
 
-  /** Opens a lost stream again. Changes in between were missed, so the lists are read again. */
+  /** Reopens a lost stream. Changes in between were missed, so the lists are announced as changed. */
   async #reopen (): Promise<void> {
     await this.open()
     if (!this.#stream) return
     for (const [name, member] of listFilters) {
       if (this.#lists[member] === undefined) continue
-      this.#deps.heard(
+      this.#deps.onNotification(
         { kind: 'notification', method: `notifications/${name}/list_changed`, params: {}, paramsText: '{}' }
       )
     }
   }
 
-  #end ({ id }: Stream): void {
+  #end ({ id }: ListenStream): void {
     const { peer, notifiesCancel } = this.#deps
     if (notifiesCancel) peer.notify('notifications/cancelled', `{"requestId":${id}}`)
     peer.abandon(id, new UpstreamError('closed', 'it is not listened to any more'))
   }
 }
 
-/** Why a stream ended that has its answer. */
-const ended = ({ errorText }: Response): Error =>
+/** The error for a stream that ended with an answer. */
+const endError = ({ errorText }: Response): Error =>
   errorText === undefined
     ? new UpstreamError('broken', 'the server ended the subscription', { isPublic: true })
     : toRpcError(errorText)

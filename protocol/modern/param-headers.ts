@@ -3,32 +3,32 @@ import { headerNames } from './envelope.ts'
 
 // Arguments of tools that are repeated in HTTP headers (MCP 2026-07-28, "Custom Headers from Tool Parameters").
 
-/** One argument that a header repeats. */
+/** An argument that a header repeats. */
 export interface ParamHeader {
   /** The header's name, in lower case. */
   readonly header: string
-  /** The way to the argument: a chain of keys of `properties`. */
+  /** The path to the argument: a chain of keys of `properties`. */
   readonly path: readonly string[]
 }
 
-const none: readonly ParamHeader[] = []
+const noHeaders: readonly ParamHeader[] = []
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const types = new Set(['string', 'integer', 'boolean'])
 /** Keywords whose values are data, not schemas. */
-const data = new Set(['default', 'const', 'enum', 'examples'])
+const dataKeywords = new Set(['default', 'const', 'enum', 'examples'])
 /** Keywords whose values are maps of schemas. */
-const maps = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
+const mapKeywords = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
 const annotation = 'x-mcp-header'
-/** Max nesting of a schema that is looked at. */
+/** Max nesting of a schema that is examined. */
 const maxDepth = 200
 
 /**
- * The headers that a tool's arguments are repeated in.
+ * The headers that repeat a tool's arguments.
  * @param toolText the tool, as JSON text
- * @returns undefined when an annotation is not valid, with which the tool is not to be used over HTTP
+ * @returns undefined for an invalid annotation, which forbids the use of the tool over HTTP
  */
 export function paramHeadersOf (toolText: string): readonly ParamHeader[] | undefined {
-  if (!toolText.includes(annotation)) return none
+  if (!toolText.includes(annotation)) return noHeaders
   const { inputSchema } = JSON.parse(toolText) as { inputSchema?: unknown }
   const found: ParamHeader[] = []
   if (!collect(inputSchema, [], found)) return undefined
@@ -36,7 +36,8 @@ export function paramHeadersOf (toolText: string): readonly ParamHeader[] | unde
 }
 
 /**
- * @param path the way to this schema; undefined: it cannot be reached by `properties` alone
+ * Collects the annotated parameters of a schema.
+ * @param path the path to this schema; undefined when `properties` alone do not lead to it
  * @returns false for an invalid annotation
  */
 function collect (schema: unknown, path: readonly string[] | undefined, found: ParamHeader[], depth = 0): boolean {
@@ -50,25 +51,25 @@ function collect (schema: unknown, path: readonly string[] | undefined, found: P
     found.push({ header: `${headerNames.param}${name.toLowerCase()}`, path })
   }
   return Object.entries(schema).every(([keyword, value]) => {
-    if (keyword === annotation || data.has(keyword)) return true
-    if (!maps.has(keyword) || !isObject(value)) return collect(value, undefined, found, depth + 1)
+    if (keyword === annotation || dataKeywords.has(keyword)) return true
+    if (!mapKeywords.has(keyword) || !isObject(value)) return collect(value, undefined, found, depth + 1)
     const isReachable = keyword === 'properties' && path !== undefined
     return Object.entries(value).every(([key, each]) =>
       collect(each, isReachable ? [...path, key] : undefined, found, depth + 1))
   })
 }
 
-/** The value of an argument that stands in a header. */
-export type ParamValue = string | boolean | number
+/** The value of an argument that can be repeated in a header. */
+export type ParamHeaderValue = string | boolean | number
 
-/** The same as text, not encoded yet; undefined: it has none, and no header. */
-export function paramValue (args: unknown, path: readonly string[]): string | undefined {
-  const value = paramOf(args, path)
+/** The value of an argument as text, not encoded yet; undefined when it needs no header. */
+export function argumentText (args: unknown, path: readonly string[]): string | undefined {
+  const value = argumentAt(args, path)
   return value === undefined ? undefined : String(value)
 }
 
-/** The value of an argument; undefined: it has none that stands in a header. */
-export function paramOf (args: unknown, path: readonly string[]): ParamValue | undefined {
+/** The value of an argument; undefined when it has none that can be repeated in a header. */
+export function argumentAt (args: unknown, path: readonly string[]): ParamHeaderValue | undefined {
   let value = args
   for (const key of path) {
     if (!isObject(value) || !Object.hasOwn(value, key)) return undefined
@@ -79,9 +80,8 @@ export function paramOf (args: unknown, path: readonly string[]): ParamValue | u
 }
 
 /**
- * The headers that repeat arguments, by the tools of one server. All connections to it share them, since not each of
- * them reads its lists. Those of the last reading count, and of the one before it while the last one is under way: no
- * more is kept.
+ * The headers that repeat arguments, for the tools of one server. All connections to it share them, since not every
+ * connection reads the lists. The last reading counts, and the one before it while the last is in progress.
  */
 export class ToolHeaders {
   #current = new Map<string, readonly ParamHeader[]>()
@@ -90,13 +90,13 @@ export class ToolHeaders {
   of (tool: string): readonly ParamHeader[] | undefined { return this.#current.get(tool) ?? this.#former.get(tool) }
 
   /**
-   * Notes the tools of one page.
+   * Records the tools of one page.
    * @param result of `tools/list`, as JSON text
-   * @param isFirst it is the first page of a reading
-   * @param warn called with a sentence for each tool that is left out
+   * @param isFirst whether it is the first page of a reading
+   * @param warn called with a sentence for each tool that is removed
    * @returns the result without tools that must not be used over HTTP ("Custom Headers from Tool Parameters")
    */
-  note (result: string, isFirst: boolean, warn: (sentence: string) => void): string {
+  record (result: string, isFirst: boolean, warn: (sentence: string) => void): string {
     if (isFirst) {
       this.#former = this.#current
       this.#current = new Map()

@@ -1,38 +1,41 @@
-import { Call, type CallOptions, type CallStyle, type Changes } from '../call.ts'
+import { Call, type CallOptions, type CallStyle, type ParamChanges } from '../call.ts'
 import { code, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
-import type { Level } from '../listener.ts'
+import type { LogLevel } from '../listener.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
 import { Table } from '../table.ts'
 import type { Transport } from '../transports/transport.ts'
-import type { ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
-import { asksForLegacy, discoverServer, NotModern, type DiscoveredServer } from './discover.ts'
+import type {
+  ClientIdentity, MessageOrigin, ServerIdentity, SessionHandlers, UpstreamSession
+} from '../upstream-session.ts'
+import { requestsLegacyVersion, discoverServer, NotModernError, type DiscoveredServer } from './discover.ts'
 import { isModernCode, modernCode, resultTypes } from './envelope.ts'
-import { namesMissing, translated, withObject } from './for-legacy-clients.ts'
+import { isResourceNotFound, translateHopError, toLegacyToolResult } from './for-legacy-clients.ts'
 import { InputRounds, isInputRequired, type RoundBounds } from './input-rounds.ts'
 import { Listening } from './listening.ts'
-import type { Outgoing } from './outgoing.ts'
+import type { OutgoingEnvelope } from './outgoing.ts'
 import type { ToolHeaders } from './param-headers.ts'
+import { mayBeOfOtherType, unknownType } from './result-type.ts'
 
-/** Max time that the beginning of the stream of changes is waited for, in ms, before lists are read. */
-const listenTime = 500
+/** Max wait for the notification stream before lists are read, in ms. */
+const listenWait = 500
 
 export interface ModernSessionOptions {
   /** The headers that repeat arguments of the server's tools. */
   readonly tools: ToolHeaders
-  /** Called with a sentence for those who manage the server. */
+  /** Called with a sentence for the server's managers. */
   readonly warn: (sentence: string) => void
   readonly bounds: RoundBounds & {
-    /** Max pages that are read to learn the headers of one tool. */
+    /** Max pages read to learn the headers of one tool. */
     readonly headerPages: number
   }
 }
 
 /**
- * A connection in a revision of the modern era (2026-07-28): each request stands for itself, with an envelope and
- * headers; questions come as answers; changes are heard by `subscriptions/listen`. It never reconnects by itself.
+ * A connection in a modern revision (2026-07-28): each request is self-contained, with an envelope and headers;
+ * questions arrive as results; changes arrive by `subscriptions/listen`. It does not reconnect by itself.
  */
 export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   readonly identity: ServerIdentity
@@ -42,19 +45,19 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   readonly #transport: Transport
   readonly #client: ClientIdentity
   readonly #handlers: SessionHandlers
-  readonly #outgoing: Outgoing
+  readonly #outgoing: OutgoingEnvelope
   readonly #options: ModernSessionOptions
   readonly #listening: Listening
   readonly #rounds: InputRounds
   /** By the id of the call's present request. */
   readonly #calls = new Table<number, Call>()
-  /** Calls that were refused for their headers, and have been sent again with others. */
+  /** Calls that were refused because of their headers, and were sent again with corrected ones. */
   readonly #corrected = new WeakSet<Call>()
   readonly #hasLogs: boolean
   #rereading: Promise<void> | undefined
   #closed = false
 
-  /** @param peer of a connection that is open, whose server has been discovered */
+  /** @param peer of an open connection whose server has been discovered */
   constructor (
     peer: Peer,
     transport: Transport,
@@ -79,12 +82,12 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       capabilities: identity.capabilities,
       timeout: client.initTimeout,
       notifiesCancel: this.notifiesCancel,
-      heard: (notification) => { handlers.notification(notification, undefined) },
-      lost: (error) => { peer.closed(error) }
+      onNotification: (notification) => { handlers.notification(notification, undefined) },
+      onLost: (error) => { peer.closed(error) }
     })
     peer.isModern = true
     peer.handlers = {
-      // There are no requests of servers in this era.
+      // Servers send no requests in this era.
       request: () => {},
       notification: (notification, origin) => { this.#notification(notification, origin) },
       mended: handlers.mended,
@@ -96,34 +99,34 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   get busy (): boolean { return this.#calls.size > 0 }
   get closed (): boolean { return this.#closed }
 
-  /** Begins to listen for changes. */
+  /** Opens the notification stream, and waits for it for at most `listenWait`. */
   async open (): Promise<void> {
     let timer: NodeJS.Timeout | undefined
-    const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, listenTime) })
+    const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, listenWait) })
     await Promise.race([this.#listening.open(), late])
     clearTimeout(timer)
   }
 
   call (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'over'>): Promise<Response> {
     const call = new Call(this.#peer, exchange, { changes, deadlines, headers, over: this.#over, style: this })
-    if (!call.over) this.#calls.set(call.id, call)
+    if (!call.isOver) this.#calls.set(call.id, call)
     return call.answer
   }
 
-  params (exchange: Exchange, changes: Changes, id: number): string {
+  params (exchange: Exchange, changes: ParamChanges, id: number): string {
     return this.#outgoing.params(exchange, changes, id, this.#hasLogs)
   }
 
-  headers (exchange: Exchange, changes: Changes): Record<string, string> {
+  headers (exchange: Exchange, changes: ParamChanges): Record<string, string> {
     return this.#outgoing.headers(exchange, changes)
   }
 
-  sentAgain (call: Call, former: number): void {
+  onResend (call: Call, former: number): void {
     this.#calls.take(former)
     this.#calls.set(call.id, call)
   }
 
-  next (call: Call, response: Response): Promise<Changes> | undefined {
+  onResponse (call: Call, response: Response): Promise<ParamChanges> | undefined {
     const { resultText, errorText } = response
     if (errorText !== undefined) return this.#refused(call, response, errorText)
     const type = resultText !== undefined &&
@@ -136,26 +139,26 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       response.errorText = JSON.stringify({ code: code.internal, message })
       return undefined
     }
-    // A client of this era is asked by the answer itself.
+    // A modern client gets the questions in the answer itself.
     if (call.exchange?.canSuspend === true || resultText === undefined) return undefined
     if (!isInputRequired(response)) {
-      // A client that can be told nothing beside the answer is no client of MCP.
+      // A client without a listener is no MCP client, and needs no legacy result.
       if (call.method === 'tools/call' && call.client.listener !== undefined) {
-        response.resultText = withObject(resultText)
+        response.resultText = toLegacyToolResult(resultText)
       }
       return undefined
     }
-    return this.#rounds.answered(call, resultText)
+    return this.#rounds.collectAnswers(call, resultText)
   }
 
   /**
-   * An error. One that is about the gateway's own hop means nothing to the client: it is corrected, or told in other
-   * words.
+   * Handles an error answer. An error about the gateway's own hop means nothing to the client: it is corrected, or
+   * reworded.
    */
-  #refused (call: Call, response: Response, errorText: string): Promise<Changes> | undefined {
+  #refused (call: Call, response: Response, errorText: string): Promise<ParamChanges> | undefined {
     const error = toRpcError(errorText)
     if (error.code === code.invalidParams && call.exchange?.canSuspend !== true &&
-        namesMissing(call.method, errorText)) {
+        isResourceNotFound(call.method, errorText)) {
       response.errorText = withMembers(errorText, { code: String(code.resourceNotFound) })
     }
     if (!isModernCode(error.code)) return undefined
@@ -163,15 +166,15 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       this.#corrected.add(call)
       return this.#reread().then(() => ({}))
     }
-    if (asksForLegacy(errorText)) {
+    if (requestsLegacyVersion(errorText)) {
       return Promise.reject(new UpstreamError('expired', 'the server has gone back to an earlier MCP ' +
         'revision', { isPublic: true }))
     }
-    response.errorText = translated(error, errorText)
+    response.errorText = translateHopError(error, errorText)
     return undefined
   }
 
-  /** Reads the tools' schemas again: one of them repeats other arguments in headers than it did ("Client Behavior"). */
+  /** Reads the tools' schemas again: a tool repeats other arguments in headers than before ("Client Behavior"). */
   async #reread (): Promise<void> {
     this.#rereading ??= this.#readTools().catch(() => {}).finally(() => { this.#rereading = undefined })
     await this.#rereading
@@ -190,29 +193,17 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
 
   readonly #over = (call: Call, response: Response | undefined): void => {
     this.#calls.take(call.id)
-    this.#rounds.over(call)
-    this.#handlers.over(call, response)
+    this.#rounds.end(call)
+    this.#handlers.callEnded(call, response)
   }
 
   async request (method: string, paramsText = '{}', timeout = this.#client.initTimeout): Promise<string> {
     const outgoing = this.#outgoing
-    const id = this.#peer.nextId
-    const timer = setTimeout(() => {
-      this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ` +
-        `${timeout / 1_000} s`, { isPublic: true }))
-    }, timeout)
-    try {
-      const params = outgoing.ownParams(paramsText)
-      const { resultText = '{}', errorText } =
-        await this.#peer.request(method, params, undefined, undefined, undefined, outgoing.ownHeaders(method))
-      if (errorText !== undefined) throw toRpcError(errorText)
-      return this.#own(method, paramsText, resultText)
-    } finally {
-      clearTimeout(timer)
-    }
+    const result = await this.#peer.ask(method, outgoing.ownParams(paramsText), timeout, outgoing.ownHeaders(method))
+    return this.#own(method, paramsText, result)
   }
 
-  /** A result of the gateway's own request, without what says only how the request went. */
+  /** The result of the gateway's own request, without its `resultType`. */
   #own (method: string, paramsText: string, result: string): string {
     const type = memberOf(result, 'resultType')
     if (type !== undefined && type !== 'null' && type !== JSON.stringify(resultTypes.complete)) {
@@ -220,14 +211,14 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
         `${type}, which is not in MCP`, 'upstream')
     }
     const text = type === undefined ? result : withMembers(result, { resultType: undefined })
-    // Where there are no headers, there is nothing wrong with a tool that names them badly.
+    // Without headers, invalid header annotations do not matter.
     if (method !== 'tools/list' || this.#transport.hasStreams !== true) return text
-    return this.#options.tools.note(text, memberOf(paramsText, 'cursor') === undefined, this.#options.warn)
+    return this.#options.tools.record(text, memberOf(paramsText, 'cursor') === undefined, this.#options.warn)
   }
 
   notify (method: string, paramsText?: string): void {
-    // Of the core protocol's, clients send only those that cancel, which calls do.
-    if (gone.has(method)) return
+    // Clients send no core notifications other than cancellations, which calls send.
+    if (removedNotifications.has(method)) return
     this.#peer.notify(method, paramsText, undefined, this.#outgoing.ownHeaders(method))
   }
 
@@ -241,10 +232,10 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     return '{}'
   }
 
-  /** Each request has the level of its client. */
-  async setLevel (_level: Level): Promise<void> {}
+  /** Does nothing: each request states the level of its client. */
+  async setLevel (_level: LogLevel): Promise<void> {}
 
-  /** This era has no ping: `server/discover` is sent instead. */
+  /** Sends `server/discover`, since this era has no ping. */
   async ping (timeout: number): Promise<void> {
     const { version } = this.#outgoing
     let timer: NodeJS.Timeout | undefined
@@ -257,9 +248,8 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       })
       await Promise.race([discoverServer(this.#peer, this.#client, this.#options.tools, version), late])
     } catch (error) {
-      throw error instanceof NotModern
-        ? new UpstreamError('expired', 'it does not speak MCP ' +
-        `${version} any more`)
+      throw error instanceof NotModernError
+        ? new UpstreamError('expired', `it does not speak MCP ${version} any more`)
         : error
     } finally {
       clearTimeout(timer)
@@ -283,7 +273,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     void this.#transport.close()
   }
 
-  /** Ends the calls that wait for answers of their clients: no request of theirs is open that could fail. */
+  /** Cancels the calls that wait for answers of their clients: they have no open request that could fail. */
   #endCalls (error = new UpstreamError('broken', 'its connection was closed', { isPublic: true })): void {
     for (const call of this.#calls.values()) call.cancel(error)
   }
@@ -292,39 +282,18 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     const { method, params, paramsText } = notification
     const call = method === 'notifications/progress' ? this.#calls.get(Number(params.progressToken)) : undefined
     if (call) call.progress(paramsText)
-    else if (!this.#listening.take(notification, origin)) {
+    else if (!this.#listening.handle(notification, origin)) {
       this.#handlers.notification(notification, this.#originOf(origin))
     }
   }
 
-  #originOf (origin: number | undefined): Origin {
+  #originOf (origin: number | undefined): MessageOrigin {
     if (origin === undefined) return undefined
     return this.#calls.get(origin) ?? (this.#client.exclusive ? undefined : 'over')
   }
 }
 
-/** Notifications of clients that this era does not have, beside those that are for the gateway itself. */
-const gone: ReadonlySet<string> = new Set([
+/** Notifications of clients that this era does not have, or that are for the gateway itself. */
+const removedNotifications: ReadonlySet<string> = new Set([
   'notifications/initialized', 'notifications/roots/list_changed', 'notifications/cancelled', 'notifications/progress'
 ])
-
-/** Found in every result of a type that the core protocol does not define. */
-const mayBeOfOtherType = /"resultType"\s*:\s*(?!"complete"|"input_required")/
-const known: ReadonlySet<string | undefined> =
-  new Set([undefined, ...Object.values(resultTypes).map((type) => JSON.stringify(type))])
-
-/**
- * The type of a result that is invalid for its client ("ResultType"): extensions may add types, but the gateway never
- * declares "Tasks", and other extensions are those of the client.
- * @returns as JSON text, cut; undefined: the result is valid
- */
-function unknownType ({ client, exchange }: Call, resultText: string): string | undefined {
-  const type = memberOf(resultText, 'resultType')
-  if (known.has(type)) return undefined
-  const { extensions } = client.capabilities
-  const isOffered = exchange?.canSuspend === true && isObject(extensions) && Object.keys(extensions).length > 0
-  return isOffered && type?.startsWith('"') === true && type !== '"task"' ? undefined : type?.slice(0, maxTypeLength)
-}
-
-/** Characters of a type that an error shows. */
-const maxTypeLength = 100

@@ -1,37 +1,37 @@
 import type { HttpAnswer } from './http-answer.ts'
 
-/** An answer that says that other credentials are needed: HTTP 401 or 403 (RFC 9110 §11, RFC 6750 §3). */
+/** An answer that demands other credentials: HTTP 401 or 403 (RFC 9110, section 11; RFC 6750, section 3). */
 export interface Challenge {
   readonly status: 401 | 403
   /** The value of `WWW-Authenticate`. */
   readonly wwwAuthenticate: string | undefined
-  /** The value of `Authorization` that the request had; undefined: none. */
-  readonly sent: string | undefined
-  /** The request was sent again already because of such an answer. */
-  readonly again: boolean
+  /** The `Authorization` header of the request; undefined: it had none. */
+  readonly sentAuthorization: string | undefined
+  /** Whether the request had already been sent again because of such an answer. */
+  readonly isRetry: boolean
 }
 
 /**
- * Where a transport gets the header `Authorization` of its requests from. The transport asks before each request and
- * reports refusals; how the header comes about is not its concern.
+ * Supplies the `Authorization` header of a transport's requests. The transport asks before each request, and reports
+ * refusals; it does not know how the header is obtained.
  */
 export interface AuthorizationSource {
   /**
-   * The value for the next request; undefined: it is sent without. A promise where it has to be got first.
-   * Rejects with UpstreamError when it cannot be got: the request is not sent.
+   * The header for the next request; undefined: none; a promise when it must be obtained first. Rejects with
+   * UpstreamError when that fails: the request is then not sent.
    */
   header: () => string | undefined | Promise<string | undefined>
   /**
-   * A request was refused, so it did not run.
-   * @returns whether it is to be sent again, with the header of now
-   * Rejects with UpstreamError, which says what is needed: the request fails with it.
+   * Reports that a request was refused, and so did not run.
+   * @returns whether to send it again with the current header. Rejects with UpstreamError that says what is needed: the
+   * request fails with it
    */
   refused: (challenge: Challenge) => Promise<boolean>
 }
 
 /**
- * The challenge in an answer; undefined: it is none. A 403 is one only if it names a scope (RFC 6750 §3.1,
- * `insufficient_scope`).
+ * The challenge in an answer; undefined when it has none. A 403 has one only with `insufficient_scope` (RFC 6750,
+ * section 3.1).
  */
 export function bearerChallenge (
   status: number,
@@ -39,17 +39,17 @@ export function bearerChallenge (
   sent: string | undefined,
   again: boolean
 ): Challenge | undefined {
-  if (status === 401) return { status, wwwAuthenticate, sent, again }
+  if (status === 401) return { status, wwwAuthenticate, sentAuthorization: sent, isRetry: again }
   const isScope = status === 403 && /\binsufficient_scope\b/.test(wwwAuthenticate ?? '')
-  return isScope ? { status: 403, wwwAuthenticate, sent, again } : undefined
+  return isScope ? { status: 403, wwwAuthenticate, sentAuthorization: sent, isRetry: again } : undefined
 }
 
 /**
- * Sends a request once the value of its header `Authorization` is known: at once, where it is. The answer fails when it
- * cannot be got.
- * @param send called with the value; undefined: the request has none
+ * Sends a request once its `Authorization` header is known: at once, if it is known now. The answer fails when it
+ * cannot be obtained.
+ * @param send called with the header; undefined: none
  */
-export function authorized (
+export function sendAuthorized (
   authorization: AuthorizationSource | undefined,
   answer: HttpAnswer,
   send: (value: string | undefined) => void

@@ -2,15 +2,15 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Transform } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { noRoom, UpstreamError } from '../errors.ts'
+import { outOfMemoryError, UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
 import { Chunks } from '../pieces.ts'
 import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
-import { Valve, type MessagePace } from './valve.ts'
+import { Valve, type ReadingOptions } from './valve.ts'
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 
 export interface AnswerHandlers {
-  /** Decides what happens to the body: it is parsed as events, collected as text, or discarded. */
+  /** Decides how the body is read: parsed as events, collected as text, or discarded. */
   onHead: (
     status: number,
     contentType: string,
@@ -18,57 +18,50 @@ export interface AnswerHandlers {
     location: string | undefined,
     wwwAuthenticate: string | undefined
   ) => EventStreamParser | 'collect' | 'discard'
-  /** Called once a connection is open and the request is being sent. */
+  /** Called once the connection is open and the request is being sent. */
   onStart?: () => void
   /** Called with the text of a collected body, else with undefined. Its exceptions go to `onError`. */
   onEnd: (text: string | undefined) => void
-  /** Not called after `abort`. @param sent the request was already being sent, so it may have run */
+  /** Not called after `abort`. @param sent whether the request was being sent already, so that it may have run */
   onError: (error: Error, sent: boolean) => void
 }
 
-/** How large answers are read. */
-export interface ReadingOptions {
-  /** Counts their memory. Default: not counted. */
-  readonly meter?: MemoryMeter
-  /** Bounds the unsolicited messages of streams. Default: without bounds. */
-  readonly pace?: MessagePace
-  /** The owner of answers that no client causes. */
-  readonly owner?: string
-}
+const unbounded: ReadingOptions = {}
 
-const withoutBounds: ReadingOptions = {}
+/** Max size of a tiny piece of a stream, in bytes, and the number of tiny pieces that are counted as one unit. */
+const tinyPiece = 64
+const tinyPieceBatch = 64
 
-/** Max size of a tiny piece of a stream, in bytes, and how many of them are counted together. */
-const crumb = 64
-const crumbs = 64
-
-/** One HTTP answer, read by undici's lowest interface: a stream object per call would cost more than the call. */
+/**
+ * Reads one HTTP answer through undici's lowest-level interface: a stream object per call would cost more than the
+ * call.
+ */
 export class HttpAnswer implements Dispatcher.DispatchHandler {
   readonly #handlers: AnswerHandlers
   #controller: Dispatcher.DispatchController | undefined
   #body: EventStreamParser | 'collect' | 'discard' = 'discard'
   #decoder: Transform | undefined
-  /** The decoder takes no more for now. */
+  /** Whether the decoder accepts no more data for now. */
   #isFull = false
   readonly #chunks = new Chunks()
   #aborted = false
   readonly #reading: ReadingOptions
   readonly #owner: string
   #account: ReturnType<MemoryMeter['open']> | undefined
-  /** Passes on the bytes of a stream. */
+  /** Forwards the bytes of a stream. */
   #valve: Valve | undefined
   #crumbs = 0
-  /** Number of reasons why it is not read now. */
+  /** The number of reasons why reading is paused. */
   #pauses = 0
 
-  /** @param owner who causes it */
-  constructor (handlers: AnswerHandlers, reading = withoutBounds, owner = reading.owner ?? '') {
+  /** @param owner in whose share it counts */
+  constructor (handlers: AnswerHandlers, reading = unbounded, owner = reading.owner ?? '') {
     this.#handlers = handlers
     this.#reading = reading
     this.#owner = owner
   }
 
-  /** Stops reading, until `resume` was called as often: while a large message is being parsed, for example. */
+  /** Pauses reading until `resume` has been called as often, for example while a large message is being parsed. */
   pause (): void {
     if (this.#pauses++ > 0 || this.#aborted) return
     this.#decoder?.pause()
@@ -113,7 +106,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     if (!this.#decoder) { this.#take(chunk); return }
     if (this.#decoder.write(chunk)) return
     controller.pause()
-    // Chunks that undici has read already still come.
+    // Chunks that undici has read already still arrive.
     if (this.#isFull) return
     this.#isFull = true
     this.#decoder.once('drain', () => {
@@ -135,13 +128,13 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     })
   }
 
-  /** Runs something once what has been received before is taken. */
+  /** Runs a function after all data received so far has been processed. */
   #inOrder (run: () => void): void {
     if (this.#valve) this.#valve.then(run)
     else run()
   }
 
-  /** Reads the body through a decoder. The bound on its size applies to the decoded bytes. */
+  /** Reads the body through a decoder. The size limit applies to the decoded bytes. */
   #decode (decoder: Transform | undefined): void {
     this.#decoder = decoder
     decoder?.on('data', (chunk: Buffer) => {
@@ -180,7 +173,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     try {
       const { messages } = this.#body
       this.#body.push(bytes)
-      // Comments, empty lines, and events of other names.
+      // Comments, empty lines, and events of other types.
       if (this.#body.messages === messages) this.#countUnsolicited(bytes, this.#body.pending === 0)
       this.#hold(this.#body.pending)
     } catch (error) {
@@ -188,17 +181,17 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Counts bytes that ended no message. @param isWhole they ended something else */
+  /** Counts bytes that completed no message. @param isWhole whether they completed something else */
   #countUnsolicited ({ length }: Buffer, isWhole: boolean): void {
     if (isWhole) this.#reading.pace?.count('noise')
-    else if (length < crumb && ++this.#crumbs % crumbs === 0) this.#reading.pace?.count('crumbs')
+    else if (length < tinyPiece && ++this.#crumbs % tinyPieceBatch === 0) this.#reading.pace?.count('crumbs')
   }
 
-  /** Counts what is read so far. @throws UpstreamError when there is no memory left for it */
+  /** Counts what has been read so far. @throws UpstreamError when no memory is left */
   #hold (size: number): void {
     if (this.#account === undefined && size < transportLimits.small) return
     this.#account ??= (this.#reading.meter ?? noMeter).open(this.#owner)
-    if (!this.#account.resize(size)) throw noRoom(this.#account.isOwners)
+    if (!this.#account.resize(size)) throw outOfMemoryError(this.#account.isOwnerLimit)
   }
 
   #end (): void {
@@ -217,19 +210,19 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Headers that are sent several times are one list (RFC 9110 §5.3). */
+/** Repeated headers form one list (RFC 9110, section 5.3). */
 const textOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value.join(', ') : value
 
-/** A network error as a sentence for the operator: the host, and what to check. */
-export function networkFailure (error: Error, url: URL): string {
+/** Describes a network error in a sentence for the operator: the host, and what to check. */
+export function networkFailureMessage (error: Error, url: URL): string {
   if (error instanceof UpstreamError) return error.message
   const cause = 'cause' in error && error.cause instanceof Error ? error.cause : error
   if (cause instanceof RangeError) return `the answer of ${url.host} is too large: ${cause.message}`
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name
   switch (code) {
     case 'ECONNREFUSED': return `cannot reach ${url.host}: connection refused; is the server running?`
-    // The connector's message already says why an address is refused.
+    // The connector's message already says why the address is refused.
     case 'OUTBOUND_REFUSED': return cause.message
     case 'UND_ERR_HEADERS_OVERFLOW': return `the headers of ${url.host} are too large`
     case 'ENOTFOUND': return `cannot reach ${url.host}: no such host`
@@ -245,21 +238,20 @@ export function networkFailure (error: Error, url: URL): string {
 }
 
 /**
- * A missing end is no error: not every server finishes its compressed stream properly, and the content shows whether it
- * is complete.
+ * A missing end is no error: some servers do not finish their compressed stream, and the content shows whether it is
+ * complete.
  */
-const lenient = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
+const lenientOptions = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
 
 /**
- * The decoder of a `content-encoding`; undefined when the content is not encoded.
- * @throws SyntaxError for an unknown encoding, and for several on top of each other, which an attacker could use to
- * cost CPU
+ * The decoder for a `content-encoding`; undefined when the content is not encoded.
+ * @throws SyntaxError for an unknown encoding, and for stacked encodings, which an attacker could use to exhaust CPU
  */
 export function decoderOf (encoding: string | undefined): Transform | undefined {
   switch (encoding?.trim().toLowerCase()) {
     case undefined: case '': case 'identity': return undefined
-    case 'gzip': case 'x-gzip': return createGunzip(lenient)
-    case 'deflate': return createInflate(lenient)
+    case 'gzip': case 'x-gzip': return createGunzip(lenientOptions)
+    case 'deflate': return createInflate(lenientOptions)
     case 'br': return createBrotliDecompress(
       { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH }
     )

@@ -1,38 +1,38 @@
 import type { Dispatcher } from 'undici'
 import { UpstreamError } from '../errors.ts'
 import { Table } from '../table.ts'
-import { type AuthorizationSource, authorized } from './authorization.ts'
-import type { HttpAnswer, ReadingOptions } from './http-answer.ts'
+import { type AuthorizationSource, sendAuthorized } from './authorization.ts'
+import type { HttpAnswer } from './http-answer.ts'
 import type { Receiver, SendOptions } from './transport.ts'
-import { maxInFlight, waitingWhile } from './valve.ts'
+import { maxInFlight, type ReadingOptions, withSlowReaderPause } from './valve.ts'
 
-/** `owner`: the owner of messages that no client causes. */
-export interface HttpOptions extends ReadingOptions {
+export interface HttpOptions {
   url: URL
   /** Extra headers, sent with every request. */
   headers: Record<string, string>
   /**
-   * The current headers of the client that the connection is for: sent with messages that have none. Their names are
-   * not in `headers`.
+   * The current headers of the client that the connection serves, for messages without their own. No name is in
+   * `headers`.
    */
-  passed?: () => SendOptions['headers']
-  /** Gives the header `Authorization`, which is then in neither of the others. Absent: none is sent but theirs. */
+  clientHeaders?: () => SendOptions['headers']
+  /** Supplies `Authorization`, which is then in neither of the others. Default: none is added. */
   authorization?: AuthorizationSource
-  /** Opens the sockets: the outbound client decides which addresses may be reached. */
+  /** Opens the sockets; the outbound policy decides which addresses may be reached. */
   dispatcher: Dispatcher
+  reading?: ReadingOptions
 }
 
 /** One HTTP request to be sent. */
 export interface HttpRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: string[]
   readonly body: string | null
 }
 
 const postHeaders = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
 /**
- * An event id may have any characters (HTML, "Server-sent events"): it is sent as UTF-8, or left out when no header can
+ * An event id may have any characters (HTML, "Server-sent events"): it is sent as UTF-8, or omitted when no header can
  * carry it.
  */
 const getHeaders = (lastEventId: string | undefined): string[] => [
@@ -44,15 +44,16 @@ const getHeaders = (lastEventId: string | undefined): string[] => [
     : ['last-event-id', Buffer.from(lastEventId).toString('latin1')])
 ]
 
-/** The state shared by the HTTP requests of one connection to an upstream: address, session, revision, credentials. */
+/** The state shared by all HTTP requests of one connection to an upstream: URL, session, revision, credentials. */
 export class HttpConnection {
   readonly options: HttpOptions
+  readonly reading: ReadingOptions
   receiver: Receiver | undefined
   /** Called when a socket is open. */
-  dialled: (() => void) | undefined
-  /** The messages that wait for an answer, by the id of the request. */
-  readonly #open = new Table<number | string, { abort: () => void }>()
-  /** How many of these are notifications or answers. */
+  onDialled: (() => void) | undefined
+  /** The messages that wait for an answer, by request id or other key. */
+  readonly #pending = new Table<number | string, { abort: () => void }>()
+  /** The number of these that are notifications or answers. */
   #inFlight = 0
   readonly #timers = new Set<NodeJS.Timeout>()
   #url: URL
@@ -60,7 +61,7 @@ export class HttpConnection {
   #path = ''
   #session: string | undefined
   #version: string | undefined
-  /** The default headers of a POST within the session, and without it. */
+  /** The default headers of a POST, within the session and without it. */
   #post: string[] = []
   readonly #stateless: string[]
   #isClosed = false
@@ -69,14 +70,16 @@ export class HttpConnection {
   #onIdle: (() => void) | undefined
 
   constructor (options: HttpOptions) {
-    this.options = { ...options, pace: waitingWhile(() => this.#inFlight >= maxInFlight, options.pace) }
+    const pace = withSlowReaderPause(() => this.#inFlight >= maxInFlight, options.reading?.pace)
+    this.options = options
+    this.reading = { ...options.reading, pace }
     this.#url = options.url
     this.url = options.url
     this.#stateless = [...Object.entries(options.headers).flat(), ...postHeaders]
     this.#refreshHeaders()
   }
 
-  /** Where requests go: what a redirect said last, which later requests follow directly. */
+  /** The URL of requests: the last redirect target, which later requests use directly. */
   get url (): URL { return this.#url }
 
   set url (url: URL) {
@@ -88,32 +91,33 @@ export class HttpConnection {
   get session (): string | undefined { return this.#session }
   get version (): string | undefined { return this.#version }
 
-  /** Takes the session that the upstream has begun. */
-  begun (session: string): void {
+  /** Sets the session that the upstream has started. */
+  startSession (session: string): void {
     this.#session = session
     this.#refreshHeaders()
   }
 
-  /** Takes the revision that was negotiated. */
-  agreed (version: string): void {
+  /** Sets the negotiated revision. */
+  setVersion (version: string): void {
     this.#version = version
     this.#refreshHeaders()
   }
 
   /** @param passed, @param protocol see `SendOptions.headers`, `SendOptions.protocol` */
   postHeaders (passed: SendOptions['headers'], protocol: SendOptions['protocol']): string[] {
-    if (passed !== undefined || this.options.passed !== undefined) return this.#headers(passed, protocol, postHeaders)
+    if (passed !== undefined ||
+      this.options.clientHeaders !== undefined) return this.#headers(passed, protocol, postHeaders)
     if (protocol === undefined) return this.#post
     const headers = [...this.#stateless]
     for (const name in protocol) {
-      // The protocol's header replaces a configured one of the same name.
+      // MCP's header replaces a configured one of the same name.
       if (Object.hasOwn(this.options.headers, name)) return this.#headers(passed, protocol, postHeaders)
       headers.push(name, protocol[name] ?? '')
     }
     return headers
   }
 
-  /** @param lastEventId the event after which the stream is to continue */
+  /** @param lastEventId the event after which the stream continues */
   streamHeaders (passed: SendOptions['headers'], lastEventId: string | undefined): string[] {
     return this.#headers(passed, undefined, getHeaders(lastEventId))
   }
@@ -121,13 +125,13 @@ export class HttpConnection {
   bareHeaders (): string[] { return this.#headers(undefined, undefined, []) }
 
   /**
-   * @param passed headers of the client that sends the message; undefined: those of the client that the connection is
-   * for
+   * @param passed headers of the client that sends the message; undefined: those of the client that the connection
+   * serves
    * @param protocol headers that MCP prescribes; undefined: the message belongs to the session
    */
   #headers (passed: SendOptions['headers'], protocol: SendOptions['protocol'], more: readonly string[]): string[] {
     const headers =
-      Object.entries({ ...passed ?? this.options.passed?.(), ...this.options.headers, ...protocol }).flat()
+      Object.entries({ ...passed ?? this.options.clientHeaders?.(), ...this.options.headers, ...protocol }).flat()
     headers.push(...more)
     if (protocol !== undefined) return headers
     if (this.#session !== undefined) headers.push('mcp-session-id', this.#session)
@@ -139,12 +143,12 @@ export class HttpConnection {
     this.#post = this.#headers(undefined, undefined, postHeaders)
   }
 
-  /** Sends an HTTP request. @param onSent told the value of `Authorization` that it is sent with */
+  /** Sends an HTTP request. @param onSent gets the value of `Authorization` that it is sent with */
   dispatch (
     { method, headers, body }: HttpRequest, answer: HttpAnswer, onSent?: (sent: string | undefined) => void
   ): void {
     const { authorization, dispatcher } = this.options
-    authorized(authorization, answer, (sent) => {
+    sendAuthorized(authorization, answer, (sent) => {
       onSent?.(sent)
       dispatcher.dispatch(
         {
@@ -161,56 +165,58 @@ export class HttpConnection {
     })
   }
 
-  /** @param key the id of a request; a text for other messages */
-  opened (key: number | string, waiting: { abort: () => void }): void {
-    this.#open.set(key, waiting)
+  /** Adds a message that waits for an answer. @param key the id of a request; a text for other messages */
+  addPending (key: number | string, waiting: { abort: () => void }): void {
+    this.#pending.set(key, waiting)
     if (typeof key === 'string') this.#inFlight++
   }
 
-  isOpen (key: number | string): boolean { return this.#open.has(key) }
+  isPending (key: number | string): boolean { return this.#pending.has(key) }
 
-  /** Forgets what has its answer. */
-  done (key: number | string): void {
-    if (this.#open.take(key) !== undefined && typeof key === 'string') this.#inFlight--
-    if (this.#open.size === 0) this.#onIdle?.()
+  /** Removes a message that has its answer. */
+  removePending (key: number | string): void {
+    if (this.#pending.take(key) !== undefined && typeof key === 'string') this.#inFlight--
+    if (this.#pending.size === 0) this.#onIdle?.()
     if (this.#isExpired) this.expire()
   }
 
-  /** Aborts what waits for an answer. */
+  /** Aborts a message that waits for an answer. */
   drop (key: number | string): void {
-    const waiting = this.#open.take(key)
+    const waiting = this.#pending.take(key)
     if (waiting !== undefined && typeof key === 'string') this.#inFlight--
     waiting?.abort()
   }
 
-  dropAll (): void { for (const key of this.#open.keys()) this.drop(key) }
+  dropAll (): void { for (const key of this.#pending.keys()) this.drop(key) }
 
-  /** Aborts the requests that wait for an answer, and not the notifications. */
-  dropRequests (): void { for (const key of this.#open.keys()) if (typeof key === 'number') this.drop(key) }
+  /** Aborts the requests that wait for an answer, but not the notifications. */
+  dropRequests (): void { for (const key of this.#pending.keys()) if (typeof key === 'number') this.drop(key) }
 
   /** Resolves when nothing waits for an answer any more. @param timeout in ms, after which it resolves as well */
   async idle (timeout: number): Promise<void> {
-    if (this.#open.size === 0) return
+    if (this.#pending.size === 0) return
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve
       setTimeout(resolve, timeout).unref()
     })
   }
 
-  /** The upstream has ended the session. */
+  /** Records that the upstream has ended the session. */
   markExpired (): void { this.#isExpired = true }
 
-  /** The upstream has ended the session: the connection is closed once every open request has its own outcome. */
+  /**
+   * Handles a session that the upstream has ended: closes the connection once every open request has its own outcome.
+   */
   expire (): void {
     this.#isExpired = true
-    if (this.#open.size === 0) {
+    if (this.#pending.size === 0) {
       this.receiver?.closed(new UpstreamError('expired', 'the upstream no longer knows our ' +
         'session', { isPublic: true }))
     }
   }
 
-  /** Runs something later, unless the connection is closed before. @param ms until then */
-  later (ms: number, run: () => void): void {
+  /** Runs a function after a delay, unless the connection is closed before. @param ms the delay */
+  schedule (ms: number, run: () => void): void {
     const timer = setTimeout(() => { this.#timers.delete(timer); run() }, ms)
     this.#timers.add(timer)
     timer.unref()
@@ -218,7 +224,7 @@ export class HttpConnection {
 
   get isClosed (): boolean { return this.#isClosed }
 
-  /** Tells the receiver nothing more, and does nothing later. */
+  /** Stops notifying the receiver, and cancels all scheduled functions. */
   close (): void {
     this.#isClosed = true
     this.receiver = undefined

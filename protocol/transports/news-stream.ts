@@ -1,48 +1,49 @@
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import type { Message } from '../message.ts'
-import { HttpAnswer, type ReadingOptions } from './http-answer.ts'
-import { mayPass, reconnect } from './redirect.ts'
-import { messagesIn, transportLimits } from './transport.ts'
+import { HttpAnswer } from './http-answer.ts'
+import { isTransientStatus, reconnectDelays } from './redirect.ts'
+import { parseMessages, transportLimits } from './transport.ts'
+import type { ReadingOptions } from './valve.ts'
 
-interface NewsHandlers {
-  /** Sends the GET that opens the stream. @param lastEventId the event after which it is to continue */
+interface StandaloneStreamHandlers {
+  /** Sends the GET that opens the stream. @param lastEventId the event after which it continues */
   request: (answer: HttpAnswer, lastEventId: string | undefined) => void
   message: (message: Message) => void
-  /** The upstream has opened such a stream before and refuses it now: the session may be gone. */
+  /** The upstream has opened such a stream before and now refuses it: the session may be gone. */
   refused: (status: number, text: string) => void
   /** The upstream could not be reached twice in a row. */
   lost: (error: Error) => void
 }
 
-/** Max time to wait for the head of the stream, in ms: some servers send it with the first message only. */
+/** Max wait for the head of the stream, in ms: some servers send it only with the first message. */
 const openTimeout = 500
-/** A stream that was open longer than this, in ms, does not count as a failure when it ends. */
+/** A stream that was open for longer than this, in ms, does not count as a failure when it ends. */
 const steadyAfter = 3_000
-/** Failures in a row that still lengthen the pause, while the upstream does open the stream. */
+/** Max consecutive failures that lengthen the pause while the upstream does open the stream. */
 const maxFailures = 5
 
 /**
- * The GET stream of streamable HTTP, for messages that belong to no request: held open for as long as the connection
- * lasts, and opened again when it ends. An upstream without it answers 405, or any other status but 200. Once it has
- * been open, only 404 and 405 count as a refusal for good.
+ * The standalone GET stream of streamable HTTP, for messages that belong to no request. It is held open as long as the
+ * connection, and reopened when it ends. An upstream without it answers 405, or any status but 200; once it has been
+ * open, only 404 and 405 are final.
  */
-export class NewsStream {
-  readonly #handlers: NewsHandlers
+export class StandaloneStream {
+  readonly #handlers: StandaloneStreamHandlers
   readonly #reading: ReadingOptions
   #answer: HttpAnswer | undefined
   #timer: NodeJS.Timeout | undefined
   #settled: (() => void) | undefined
   #last: string | undefined
-  #wait: number = reconnect.delay
+  #wait: number = reconnectDelays.delay
   #wasOpen = false
   #closed = false
 
-  constructor (handlers: NewsHandlers, reading: ReadingOptions) {
+  constructor (handlers: StandaloneStreamHandlers, reading: ReadingOptions) {
     this.#handlers = handlers
     this.#reading = reading
   }
 
-  /** Opens the stream. Resolves when it is open or refused, and after `openTimeout` at the latest. */
+  /** Opens the stream. Resolves when it is open or refused, at the latest after `openTimeout`. */
   async open (): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#settled = resolve
@@ -58,7 +59,7 @@ export class NewsStream {
     this.#answer?.abort()
   }
 
-  /** @param failures attempts in a row that brought no lasting stream */
+  /** @param failures consecutive attempts that brought no lasting stream */
   #request (failures: number): void {
     const begun = Date.now()
     let status = 0
@@ -84,9 +85,9 @@ export class NewsStream {
       onEnd: (text = '') => {
         if (opened) { ended(); return }
         if (this.#wasOpen) this.#handlers.refused(status, text)
-        if (!mayPass(status)) {
+        if (!isTransientStatus(status)) {
           if (!this.#wasOpen || status === 404 || status === 405) return
-          // The upstream may not know the last event any more.
+          // The upstream may no longer know the last event.
           this.#last = undefined
         }
         this.#again(failures + 1)
@@ -104,20 +105,21 @@ export class NewsStream {
 
   #again (failures: number): void {
     if (this.#closed) return
-    this.#timer = setTimeout(() => { this.#request(failures) }, Math.min(this.#wait * 2 ** failures, reconnect.longest))
+    const delay = Math.min(this.#wait * 2 ** failures, reconnectDelays.longest)
+    this.#timer = setTimeout(() => { this.#request(failures) }, delay)
     this.#timer.unref()
   }
 
   #take ({ event, data, id, retry }: StreamEvent): void {
     if (id !== undefined) this.#last = id
-    if (retry !== undefined) this.#wait = Math.max(retry, reconnect.shortest)
+    if (retry !== undefined) this.#wait = Math.max(retry, reconnectDelays.shortest)
     if (event === 'message' && data !== '') this.#receive(data)
   }
 
   #receive (data: string): void {
     let messages: Message[]
     try {
-      messages = messagesIn(data)
+      messages = parseMessages(data)
     } catch {
       // An event that cannot be parsed must not end the stream.
       this.#reading.pace?.count('noise', data.length)

@@ -2,84 +2,81 @@ import { stripVTControlCharacters } from 'node:util'
 
 /** A line that a process has printed. */
 export interface PrintedLine {
-  /** Its length as it was printed, at most `keptLine`. */
+  /** Its printed length, at most `maxKeptLine`. */
   readonly length: number
   /**
-   * Makes the text for people, of at most 8 KiB, which takes the longer the longer the line is: a process may print
-   * thousands a second.
+   * Creates the text for people, at most 8 KiB. The cost grows with the length of the line, and a process may print
+   * thousands of lines per second, so it is called only for lines that are shown.
    */
   readonly text: () => string
 }
 
-/** Max characters that are kept of a line: more than are shown, so that a secret is not cut before it is removed. */
-export const keptLine = 64 * 1024
+/** Max characters kept of a line: more than are shown, so that no secret is truncated before it is masked. */
+export const maxKeptLine = 64 * 1024
 
-/**
- * Control characters except the tab, line and paragraph separators, and bidirectional formatting characters (Unicode).
- */
+/** Control characters except tab, line and paragraph separators, and bidirectional formatting characters (Unicode). */
 const controls = /(?!\t)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
 
-/** A line without escape sequences for terminals (ECMA-48), and without these characters. */
+/** Removes terminal escape sequences (ECMA-48) and control characters. */
 const withoutControls = (line: string): string => stripVTControlCharacters(line).replace(controls, '')
 
 /**
- * A line that a process has printed, for people to read: without secrets, and without what controls a terminal, which
- * might stand within a secret.
- * @param line at most `keptLine` characters
+ * Converts a printed line for people: masks secrets, and removes control sequences, which may lie within a secret.
+ * @param line at most `maxKeptLine` characters
  */
-export function shownLine (line: string, redact: (text: string) => string): string {
+export function toVisibleLine (line: string, redact: (text: string) => string): string {
   const plain = withoutControls(line)
   return redact(plain === line ? line : withoutControls(redact(line)))
 }
 
-/** Lines that are kept for the error that may follow. */
-const most = 10
-/** Max length of one, in characters, as it is shown; beyond: it is cut. */
-const maxLength = 500
+/** Max lines kept for a later error. */
+const maxLines = 10
+/** Max shown length of a line, in characters; beyond: it is truncated. */
+const maxShownLength = 500
 
-/** A frame of a stack: of JavaScript and Java, `... 12 more` of Java, a position in Go. */
-const frame = /^\s+at\s|^\s+\.\.\. \d+ (?:more|common frames)|^\t\/.*\.go:\d+/
+/** A stack frame: of JavaScript and Java, Java's `... 12 more`, a position in Go. */
+const stackFrame = /^\s+at\s|^\s+\.\.\. \d+ (?:more|common frames)|^\t\/.*\.go:\d+/
 /** Where Node stopped; the source lines that follow end with carets. */
-const position = /^(?:(?:node:|file:\/\/|\/|[A-Z]:\\)\S*|\[eval\d*\]):\d+$/
+const nodePosition = /^(?:(?:node:|file:\/\/|\/|[A-Z]:\\)\S*|\[eval\d*\]):\d+$/
 const carets = /^\s*\^+\s*$/
 const nodeVersion = /^Node\.js v\d+\.\d+\.\d+/
 const traceback = /^\s*Traceback \(most recent call last\):/
 
 /**
- * The last lines that a process printed, without the frames of stacks: of an error that ended it, its words are what
- * tells the operator something, and the frames would push them out.
+ * The last lines that a process printed, without stack frames: of a fatal error, the message helps the operator, and
+ * the frames would displace it.
  */
-export class LastWords {
+export class LastLines {
   readonly #lines: string[] = []
   /** The sum of their lengths. */
   #size = 0
   readonly #show: (line: string) => string
   /**
-   * A part of a stack is under way: the source lines after a position in Node, or the indented lines of a traceback in
-   * Python.
+   * The part of a stack that is being skipped: the source lines after a position in Node, or the indented lines of a
+   * Python traceback.
    */
   #within: 'position' | 'traceback' | undefined
   #skipped = 0
 
   /**
-   * @param show makes a line one for people. It is called for the lines that are asked for: a process may print
-   * thousands a second
+   * @param show converts a line for people. It is called only for lines that are asked for, since a process may print
+   * thousands per second
    */
   constructor (show: (line: string) => string) {
     this.#show = show
   }
 
-  /** @param line at most `keptLine` characters */
+  /** @param line at most `maxKeptLine` characters */
   add (line: string): void {
     if (this.#isFrame(line)) return
     this.#lines.push(line)
     this.#size += line.length
-    while (this.#lines.length > most || this.#size > keptLine) this.#size -= this.#lines.shift()?.length ?? 0
+    while (this.#lines.length > maxLines || this.#size > maxKeptLine) this.#size -= this.#lines.shift()?.length ?? 0
   }
 
-  /** The lines, to be appended to the sentence of an error, one a line; empty where there are none. */
+  /** The lines, to be appended to the sentence of an error; empty when there are none. */
   get detail (): string {
-    const shown = this.#lines.map((line) => this.#show(line).slice(0, maxLength)).join('\n')
+    const shown = this.#lines.map((line) => this.#show(line).slice(0, maxShownLength)).join('\n')
     return this.#lines.length === 0 ? '' : `; its last lines:\n${shown}`
   }
 
@@ -88,7 +85,7 @@ export class LastWords {
       this.#within = 'traceback'
       return true
     }
-    if (position.test(line)) {
+    if (nodePosition.test(line)) {
       this.#within = 'position'
       this.#skipped = 0
       return true
@@ -101,6 +98,6 @@ export class LastWords {
       if (++this.#skipped >= 2 || carets.test(line)) this.#within = undefined
       if (carets.test(line) || this.#skipped === 1) return true
     }
-    return frame.test(line) || nodeVersion.test(line)
+    return stackFrame.test(line) || nodeVersion.test(line)
   }
 }

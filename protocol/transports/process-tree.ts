@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { allProcesses, groupRuns, runs, type ProcessEntry, type ProcessId } from './process-table.ts'
+import { listProcesses, isGroupRunning, isRunning, type ProcessEntry, type ProcessId } from './process-table.ts'
 
-/** Time between two checks whether a group has ended, at first and at most, in ms: it doubles. */
+/** Time between two checks whether a group has ended, in ms; it doubles from `first` to `max`. */
 const interval = { first: 20, max: 100 }
-/** Max searches for processes that were started during the search before. */
+/** Max further scans for processes that were started during the previous scan. */
 const maxSearches = 20
 
-/** The groups that are alive. They are killed when the program exits, for whatever reason. */
+/** The process groups to kill when the program exits, for any reason. */
 const groups = new Set<number>()
 process.on('exit', () => { for (const pgid of groups) signalGroup(pgid, 'SIGKILL') })
 
-/** Registers a group, to be killed if the program exits before the group has ended. */
-export const guardGroup = (pgid: number): void => { groups.add(pgid) }
+/** Registers a group to be killed if the program exits first. */
+export const killGroupOnExit = (pgid: number): void => { groups.add(pgid) }
 
-/** Sends a signal to a process group. @returns false when the group has no processes any more */
+/** Sends a signal to a process group. @returns false when the group has no processes */
 function signalGroup (pgid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(-pgid, signal)
@@ -24,10 +24,10 @@ function signalGroup (pgid: number, signal: NodeJS.Signals | 0): boolean {
 }
 
 /**
- * Ends a process group: TERM at once, and KILL after `grace` ms for the processes that are left, the leader's children
- * included. Resolves when none of the group runs, or a second after KILL.
+ * Ends a process group: sends TERM at once, and KILL after `grace` ms to the remaining processes, including the
+ * leader's children. Resolves when none of the group is running, or a second after KILL.
  * @param gone resolves when the leader has exited
- * @param beforeKill runs between the grace and KILL
+ * @param beforeKill runs between the grace period and KILL
  */
 export async function killGroup (
   pgid: number,
@@ -39,7 +39,7 @@ export async function killGroup (
   const end = Date.now() + grace
   await Promise.race([gone, sleep(grace, undefined, { ref: false })])
   let wait = interval.first
-  while (signalGroup(pgid, 0) && await groupRuns(pgid) && Date.now() < end) {
+  while (signalGroup(pgid, 0) && await isGroupRunning(pgid) && Date.now() < end) {
     await sleep(wait)
     wait = Math.min(2 * wait, interval.max)
   }
@@ -50,16 +50,16 @@ export async function killGroup (
 }
 
 /**
- * A child that leads a process group, and all that it started: its group and session, every process with its mark in
- * the environment (daemons call setsid and keep it), and the descendants of all of these. A process that has left the
- * group and emptied its environment is found by its parent alone, so `look` must run before any of them ends. Without
- * /proc, the tree is the group.
+ * A child that leads a process group, and all processes that it started: its group and session, every process with its
+ * mark in the environment (daemons that call setsid keep it), and the descendants of all of these. A process that has
+ * left the group and emptied its environment can only be found through its parent, so `scan` must run before any of
+ * them ends. Without /proc, the tree is the group.
  */
 export class ProcessTree {
-  /** Undefined: the leader is gone, and its id may be another process's. */
+  /** Undefined: the leader is gone, and its id may belong to another process. */
   readonly #pgid: number | undefined
   readonly #mark: string
-  /** The processes found so far, by id and start. */
+  /** The processes found so far, by id and start time. */
   readonly #found = new Map<string, ProcessId>()
 
   /** @param mark the child's `TOOL_HUB_CHILD` */
@@ -68,13 +68,13 @@ export class ProcessTree {
     this.#mark = mark
   }
 
-  /** How many processes have been found so far. */
+  /** The number of processes found so far. */
   get size (): number { return this.#found.size }
 
-  /** Takes note of the processes of now. @returns those that were not known */
-  async look (): Promise<ProcessId[]> {
+  /** Records the current processes. @returns those that are new */
+  async scan (): Promise<ProcessId[]> {
     const fresh: ProcessId[] = []
-    for (const each of this.#select(await allProcesses())) {
+    for (const each of this.#select(await listProcesses())) {
       if (this.#found.has(keyOf(each))) continue
       this.#found.set(keyOf(each), each)
       fresh.push(each)
@@ -83,8 +83,8 @@ export class ProcessTree {
   }
 
   /**
-   * Ends them: TERM for the group at once, KILL after `grace` ms for all that is left. Resolves when none of them runs,
-   * or some seconds after KILL.
+   * Ends all processes: TERM to the group at once, KILL to the rest after `grace` ms. Resolves when none is running, or
+   * some seconds after KILL.
    * @param gone resolves when the child has exited
    */
   async end (gone: Promise<void>, grace: number): Promise<void> {
@@ -93,20 +93,26 @@ export class ProcessTree {
     const processes = [...this.#found.values()]
     signalEach(processes, 'SIGKILL')
     const end = Date.now() + 1_000
-    for (const each of processes) while (runs(each) && Date.now() < end) await sleep(10)
+    for (const each of processes) while (isRunning(each) && Date.now() < end) await sleep(10)
+  }
+
+  /** Ends what a child that has exited left behind. */
+  async endRest (): Promise<void> {
+    await this.scan()
+    await this.end(Promise.resolve(), 500)
   }
 
   /**
-   * Stops them until none is left that could start another one: a process that is started while others are killed has
-   * no parent.
+   * Sends STOP until no process is left that could start another: one that is started while others are killed has no
+   * parent to be found by.
    */
   async #stop (): Promise<void> {
-    await this.look()
+    await this.scan()
     let fresh = [...this.#found.values()]
-    for (let n = 0; n < maxSearches && signalEach(fresh, 'SIGSTOP') > 0; n++) fresh = await this.look()
+    for (let n = 0; n < maxSearches && signalEach(fresh, 'SIGSTOP') > 0; n++) fresh = await this.scan()
   }
 
-  /** The processes that belong to the tree. */
+  /** Selects the processes that belong to the tree. */
   #select (all: readonly ProcessEntry[]): ProcessEntry[] {
     const children = new Map<number, ProcessEntry[]>()
     for (const each of all) {
@@ -127,11 +133,11 @@ export class ProcessTree {
 
 const keyOf = ({ pid, started }: ProcessId): string => `${pid} ${started}`
 
-/** Sends a signal to those of the processes that run. @returns how many they are */
+/** Sends a signal to the running ones among the processes. @returns their number */
 function signalEach (processes: readonly ProcessId[], name: NodeJS.Signals): number {
   let sent = 0
   for (const each of processes) {
-    if (!runs(each)) continue
+    if (!isRunning(each)) continue
     try {
       process.kill(each.pid, name)
       sent++

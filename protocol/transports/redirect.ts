@@ -4,12 +4,12 @@ import { UpstreamError } from '../errors.ts'
 const maxHops = 3
 
 /**
- * The address that an answer redirects to; undefined when it is no redirect. Redirects are followed within the origin
- * only, so that credentials stay with it, and only if method and body are kept.
+ * The URL that an answer redirects to; undefined when it is no redirect. Redirects are followed only within the origin,
+ * which keeps credentials there, and only if they keep method and body.
  * @param hops redirects that this request has followed already
- * @throws UpstreamError refused, with a message that says what to configure
+ * @throws UpstreamError `refused`, with a message that says what to configure
  */
-export function follow (
+export function resolveRedirect (
   from: URL, method: string, status: number, location: string | undefined, hops: number
 ): URL | undefined {
   if (status < 301 || status > 308 || (status > 303 && status < 307)) return undefined
@@ -35,19 +35,16 @@ export function follow (
     )
   }
   if (hops >= maxHops) {
-    throw new UpstreamError('refused', 'the upstream redirects more than ' +
-    `${maxHops} times`, { isPublic: true })
+    throw new UpstreamError('refused', `the upstream redirects more than ${maxHops} times`, { isPublic: true })
   }
   return to
 }
 
 /**
- * Delays before an event stream is opened again, in ms: the default, and the bounds of the delay that an upstream asks
- * for.
+ * Delays before an event stream is reopened, in ms: the default, and the limits of a delay that the upstream requests.
  */
-export const reconnect = { delay: 1_000, shortest: 500, longest: 30_000 } as const
+export const reconnectDelays = { delay: 1_000, shortest: 500, longest: 30_000 } as const
 
-/**
- * True for a temporary status: the upstream still holds the former stream, limits the rate of requests, or has a fault.
- */
-export const mayPass = (status: number): boolean => status === 408 || status === 409 || status === 429 || status >= 500
+/** Whether a status is temporary: the upstream still holds the former stream, limits the rate, or has a fault. */
+export const isTransientStatus = (status: number): boolean =>
+  status === 408 || status === 409 || status === 429 || status >= 500

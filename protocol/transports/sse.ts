@@ -1,44 +1,47 @@
 import { UpstreamError } from '../errors.ts'
 import { EventStreamParser } from '../event-stream.ts'
 import type { Message } from '../message.ts'
-import { bearerChallenge, authorized } from './authorization.ts'
-import { HttpAnswer, networkFailure } from './http-answer.ts'
+import { bearerChallenge, sendAuthorized } from './authorization.ts'
+import { HttpAnswer, networkFailureMessage } from './http-answer.ts'
 import type { HttpOptions } from './http.ts'
-import { follow } from './redirect.ts'
-import { refusal } from './refusal.ts'
+import { resolveRedirect } from './redirect.ts'
+import { refusalError } from './refusal.ts'
 import {
-  answeredId, messagesIn, transportLimits, type Receiver, type SendOptions, type Transport
+  guessAnsweredId, parseMessages, transportLimits, type Receiver, type SendOptions, type Transport
 } from './transport.ts'
-import { counting, maxInFlight, noPace, waitingWhile } from './valve.ts'
+import { countUnsolicited, maxInFlight, noPace, type ReadingOptions, withSlowReaderPause } from './valve.ts'
 
 /**
  * The client side of HTTP+SSE (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream for all messages
- * of the server. Its first event names the address to POST to. Deprecated, but still in use.
+ * of the server, whose first event names the URL to POST to. Deprecated, but still in use.
  */
 export class SseTransport implements Transport {
   readonly #options: HttpOptions
+  readonly #reading: ReadingOptions
   readonly #posts = new Set<HttpAnswer>()
   #stream: HttpAnswer | undefined
   #rejectStart: ((error: UpstreamError) => void) | undefined
   #endpoint: URL | undefined
-  /** The endpoint has taken a message of ours. */
+  /** Whether the endpoint has accepted a message. */
   #isTaken = false
   #receiver: Receiver | undefined
   #closed = false
 
   constructor (options: HttpOptions) {
-    // Requests are POSTed and answered at once, too.
-    this.#options = { ...options, pace: waitingWhile(() => this.#posts.size >= 4 * maxInFlight, options.pace) }
+    // Requests are POSTed and answered at once as well.
+    this.#options = options
+    const pace = withSlowReaderPause(() => this.#posts.size >= 4 * maxInFlight, options.reading?.pace)
+    this.#reading = { ...options.reading, pace }
   }
 
   #receive (data: string): void {
     let messages: Message[]
     try {
-      messages = messagesIn(data)
+      messages = parseMessages(data)
     } catch {
-      this.#options.pace?.count('noise', data.length)
+      this.#reading.pace?.count('noise', data.length)
       // A message that cannot be parsed must not fail the requests of other clients.
-      const id = answeredId(data)
+      const id = guessAnsweredId(data)
       if (id === undefined) return
       this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC ' +
         'message', { isPublic: true }))
@@ -48,7 +51,7 @@ export class SseTransport implements Transport {
   }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    this.#receiver = counting(receiver, this.#options.pace ?? noPace)
+    this.#receiver = countUnsolicited(receiver, this.#reading.pace ?? noPace)
     await new Promise<void>((resolve, reject) => {
       this.#rejectStart = reject
       const end = (error: UpstreamError): void => {
@@ -87,25 +90,25 @@ export class SseTransport implements Transport {
           },
           onStart: dialled,
           onEnd: () => {
-            const next = follow(url, 'GET', status, location, hops)
+            const next = resolveRedirect(url, 'GET', status, location, hops)
             const challenge = bearerChallenge(status, wwwAuthenticate, sentWith, again)
             if (next) open(next, hops + 1, again)
             else if (challenge && this.#options.authorization) {
               this.#options.authorization.refused(challenge).then((sendAgain) => {
                 if (this.#closed) return
                 if (sendAgain) open(url, hops, true)
-                else end(refusal(status, ''))
-              }, (error: unknown) => { end(error instanceof UpstreamError ? error : refusal(status, '')) })
+                else end(refusalError(status, ''))
+              }, (error: unknown) => { end(error instanceof UpstreamError ? error : refusalError(status, '')) })
             } else if (status === 401) {
               end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured ' +
                 'headers'))
             } else if (this.#endpoint) {
               end(new UpstreamError('broken', 'the upstream ended its event stream', { isPublic: true }))
-            } else if (status >= 500) end(refusal(status, ''))
+            } else if (status >= 500) end(refusalError(status, ''))
             else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`))
           },
           onError: (error, sent) => { end(this.#failure(error, sent)) }
-        }, this.#options)
+        }, this.#reading)
         this.#dispatch(url, 'GET', { accept: 'text/event-stream' }, null, this.#stream, (sent) => { sentWith = sent })
       }
       open(this.#options.url, 0)
@@ -136,7 +139,7 @@ export class SseTransport implements Transport {
       },
       onEnd: () => {
         this.#posts.delete(post)
-        const next = follow(url, 'POST', status, location, hops)
+        const next = resolveRedirect(url, 'POST', status, location, hops)
         const challenge = bearerChallenge(status, wwwAuthenticate, sentWith, again)
         if (next) {
           this.#endpoint = next
@@ -144,10 +147,10 @@ export class SseTransport implements Transport {
         } else if (challenge && this.#options.authorization) {
           this.#options.authorization.refused(challenge).then((sendAgain) => {
             if (sendAgain && !this.#closed) this.#post(url, text, fail, hops, true)
-            else fail(refusal(status, ''))
-          }, (error: unknown) => { fail(error instanceof UpstreamError ? error : refusal(status, '')) })
+            else fail(refusalError(status, ''))
+          }, (error: unknown) => { fail(error instanceof UpstreamError ? error : refusalError(status, '')) })
         } else if (status < 300) this.#isTaken = true
-        else fail(status === 401 ? refusal(status, '') : this.#refusal(status, url))
+        else fail(status === 401 ? refusalError(status, '') : this.#refusal(status, url))
       },
       onError: (error, sent) => {
         this.#posts.delete(post)
@@ -158,9 +161,12 @@ export class SseTransport implements Transport {
     this.#dispatch(url, 'POST', { 'content-type': 'application/json' }, text, post, (sent) => { sentWith = sent })
   }
 
-  /** The error of an endpoint's answer. One that has never taken a message is not where the server listens. */
+  /**
+   * The error for an endpoint's answer. An endpoint that never accepted a message is probably not where the server
+   * listens.
+   */
   #refusal (status: number, { origin, pathname }: URL): UpstreamError {
-    const plain = refusal(status, '')
+    const plain = refusalError(status, '')
     if (!this.#isTaken) {
       const where = `${origin}${pathname}, the endpoint that its event stream names`
       return new UpstreamError(plain.fault, `${plain.message} at ${where}`, { status })
@@ -172,12 +178,12 @@ export class SseTransport implements Transport {
   #failure (error: Error, sent: boolean): UpstreamError {
     return error instanceof UpstreamError
       ? error
-      : new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url))
+      : new UpstreamError(sent ? 'broken' : 'unreachable', networkFailureMessage(error, this.#options.url))
   }
 
   drop (): void {}
 
-  async agreed (): Promise<void> {}
+  async onNegotiated (): Promise<void> {}
 
   async close (): Promise<void> {
     this.#closed = true
@@ -187,7 +193,7 @@ export class SseTransport implements Transport {
     for (const post of this.#posts) post.abort()
   }
 
-  /** @param onSent told the value of `Authorization` that it is sent with */
+  /** @param onSent gets the value of `Authorization` that the request is sent with */
   #dispatch (
     url: URL,
     method: 'GET' | 'POST',
@@ -197,7 +203,7 @@ export class SseTransport implements Transport {
     onSent: (sent: string | undefined) => void
   ): void {
     const { authorization, dispatcher } = this.#options
-    authorized(authorization, answer, (sent) => {
+    sendAuthorized(authorization, answer, (sent) => {
       onSent(sent)
       dispatcher.dispatch(
         {
@@ -215,6 +221,6 @@ export class SseTransport implements Transport {
   }
 }
 
-/** The address of an `endpoint` event; undefined: it is none. */
+/** The URL of an `endpoint` event; undefined when it is invalid. */
 const endpointOf = (data: string, base: URL): URL | undefined =>
   URL.canParse(data, base.href) ? new URL(data, base) : undefined

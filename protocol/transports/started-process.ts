@@ -3,22 +3,22 @@ import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 
-/** A process to be started. It leads a new process group and session. */
-export interface ProcessOrder {
+/** A process to start. It leads a new process group and session. */
+interface ProcessSpec {
   readonly command: string
   readonly args: readonly string[]
   readonly cwd?: string | undefined
   /** The user and group that it runs as; needs root. */
   readonly uid?: number | undefined
   readonly gid?: number | undefined
-  /** The whole environment; its `PATH` is where the command is looked for. */
+  /** The whole environment; the command is searched for in its `PATH`. */
   readonly env: Readonly<Record<string, string>>
 }
 
-/** How a process ended: `code` or `signal`, the other one is null. */
+/** How a process ended: by `code` or by `signal`; the other is null. */
 export interface ProcessExit { readonly code: number | null, readonly signal: NodeJS.Signals | null }
 
-/** A process that runs, or has just ended. */
+/** A process that is running or has just ended. */
 export interface StartedProcess {
   readonly pid: number
   readonly stdin: Writable
@@ -30,9 +30,9 @@ export interface StartedProcess {
 
 /**
  * Starts a process.
- * @throws NodeJS.ErrnoException where there is no such command or folder, or it may not be executed
+ * @throws NodeJS.ErrnoException when the command or folder does not exist, or the command may not be executed
  */
-export type StartProcess = (order: ProcessOrder) => Promise<StartedProcess>
+export type StartProcess = (order: ProcessSpec) => Promise<StartedProcess>
 
 /** Starts a process as a child of this one. */
 export const startChild: StartProcess = async ({ command, args, cwd, uid, gid, env }) => {
@@ -49,8 +49,8 @@ export const startChild: StartProcess = async ({ command, args, cwd, uid, gid, e
   return { pid: child.pid ?? 0, stdin, stdout, stderr, exited }
 }
 
-/** Why a command cannot be started, in a sentence. */
-export function startFailure (command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {
+/** Says why a command cannot be started, in a sentence. */
+export function startFailureMessage (command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {
   const failure = `cannot start ${JSON.stringify(command)}`
   switch (error.code) {
     case 'ENOENT': {
@@ -72,11 +72,33 @@ export interface ProcessUser {
   readonly uid: number, readonly gid: number, readonly home: string, readonly name: string
 }
 
+/** A command that runs as a child. */
+export interface ChildCommand {
+  readonly command: string
+  readonly args: string[]
+  /** Its whole environment. */
+  readonly env: Record<string, string>
+  readonly cwd?: string
+  /** The user that it runs as, instead of this process's; needs root. */
+  readonly user?: ProcessUser
+}
+
 /**
- * Whether a user may enter a folder, by the modes of it and of all above it. The system does not tell: a process
- * changes to its folder before it changes its user.
+ * The folder that a command of a user starts in: not the gateway's own, which may be closed to that user.
+ * @returns an Error where the wanted one is closed to the user
  */
-export async function mayEnter (folder: string, { uid, gid }: ProcessUser): Promise<boolean> {
+export async function folderFor (user: ProcessUser, wanted: string | undefined): Promise<string | Error> {
+  if (wanted === undefined) return await canEnter(user.home, user) ? user.home : '/'
+  if (await canEnter(wanted, user)) return wanted
+  const closed = `the folder ${JSON.stringify(wanted)} is closed to the user ${user.name} (CHILD_USER)`
+  return new Error(`${closed}; set "cwd", or open the folder`)
+}
+
+/**
+ * Whether a user may enter a folder, judged by the modes of it and its parents. The system does not report that: a
+ * process changes its folder before it changes its user.
+ */
+export async function canEnter (folder: string, { uid, gid }: ProcessUser): Promise<boolean> {
   if (uid === 0) return true
   for (let at = resolve(folder); ; at = dirname(at)) {
     const stats = await stat(at).catch(() => undefined)

@@ -2,78 +2,62 @@ import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { UpstreamError } from '../errors.ts'
-import { oneLine } from '../json.ts'
+import { toOneLine } from '../json.ts'
 import type { Message } from '../message.ts'
 import { Chunks } from '../pieces.ts'
-import { LastWords, keptLine, shownLine, type PrintedLine } from './printed-line.ts'
-import { guardGroup, ProcessTree } from './process-tree.ts'
+import { LastLines, maxKeptLine, toVisibleLine, type PrintedLine } from './printed-line.ts'
+import { killGroupOnExit, ProcessTree } from './process-tree.ts'
 import {
-  mayEnter, startChild, startFailure, type ProcessExit, type ProcessUser, type StartedProcess, type StartProcess
+  type ChildCommand, folderFor, startChild, startFailureMessage, type ProcessExit, type StartedProcess,
+  type StartProcess
 } from './started-process.ts'
 import {
-  answeredId,
-  messagesIn,
-  noMeter,
-  transportLimits,
-  type MemoryMeter,
-  type Receiver,
-  type SendOptions,
+  guessAnsweredId, parseMessages, noMeter, transportLimits, type MemoryMeter, type Receiver, type SendOptions,
   type Transport
 } from './transport.ts'
-import { counting, noPace, waitingWhile, Valve, type MessagePace } from './valve.ts'
-import { drain } from './stderr.ts'
+import { countUnsolicited, noPace, type ReadingOptions, withSlowReaderPause, Valve } from './valve.ts'
+import { readStderr } from './stderr.ts'
 
 export interface StdioOptions {
-  command: string
-  args: string[]
-  /** The whole environment of the child. */
-  env: Record<string, string>
-  cwd?: string
-  /** The user that the child runs as, instead of this process's; needs root. */
-  user?: ProcessUser
-  /** Starts it. Default: as a child of this process. */
+  child: ChildCommand
+  /** Starts the process. Default: as a child of this process. */
   startProcess?: StartProcess
-  /** Called for each line of the child's stderr, and of its stdout that is no message. */
+  /** Called for each line of stderr, and of stdout that is no message. */
   onLine: (line: PrintedLine) => void
-  /** Removes secrets from a line, before the line is cut. */
+  /** Masks secrets in a line before it is truncated. */
   redact?: (line: string) => string
-  /** Counts the memory of large messages. Default: not counted. */
-  meter?: MemoryMeter
-  /** In whose name that memory is counted. */
-  owner?: string
-  /** How much of what it sends unasked is dealt with. Default: without bounds. */
-  pace?: MessagePace
-  /** Time between TERM and KILL for the group, in ms. */
+  reading?: ReadingOptions
+  /** Time between TERM and KILL for the process group, in ms. */
   grace?: number
 }
 
-/** Bytes that a process may leave unread before its output is read more slowly. */
+/** Bytes in a process's stdin above which its output is read more slowly. */
 const maxUnread = 1024 * 1024
 /** Max length of a reported line, in characters. */
 const lineLimit = 8 * 1024
-/** Time that a process that closes its output has to exit by itself, in ms. */
+/** Time that a process that has closed its output has to exit by itself, in ms. */
 const closeGrace = 500
-/** Max time to wait for the last output of a process that has exited, in ms. */
+/** Max wait for the last output of a process that has exited, in ms. */
 const lastOutputTimeout = 500
-/** Max bytes waiting in the child's stdin; beyond, the child counts as not reading. */
+/** Max bytes that wait in the child's stdin; beyond: the child counts as not reading. */
 const stdinLimit = 64 * 1024 * 1024
-/** Max length of a text that a pipe surely takes in one piece, in characters of up to 4 bytes (POSIX: PIPE_BUF). */
-const atomic = 1_024
+/** Max length of a text that a pipe takes whole or not at all, in characters of up to 4 bytes (POSIX: PIPE_BUF). */
+const atomicWriteSize = 1_024
 /** Time until a process that waits for memory is read again, in ms. */
 const memoryRetry = 50
 const NEWLINE = 0x0a
 const CARRIAGE_RETURN = 0x0d
 
 /**
- * MCP over the standard streams of a child process (specification: Transports, "stdio"). The child leads a process
- * group of its own, which is ended as a whole. Its stderr is always read: a child that writes much would block
+ * MCP over the standard streams of a child process (specification: Transports, "stdio"). The child leads its own
+ * process group, which is ended as a whole. Its stderr is always read, since a child that writes much would block
  * otherwise.
  */
 export class StdioTransport implements Transport {
   readonly #options: StdioOptions
   readonly #mark = randomUUID()
-  readonly #show = (line: string): string => shownLine(line, this.#options.redact ?? ((text) => text))
-  readonly #lastWords = new LastWords(this.#show)
+  readonly #show = (line: string): string => toVisibleLine(line, this.#options.redact ?? ((text) => text))
+  readonly #lastLines = new LastLines(this.#show)
   #child: StartedProcess | undefined
   #starting: Promise<StartedProcess> | undefined
   #receiver: Receiver | undefined
@@ -82,21 +66,21 @@ export class StdioTransport implements Transport {
   readonly #valve: Valve
   /** Why its output is not read now. */
   readonly #pauses = new Set<'memory' | 'valve'>()
-  /** Messages to be written at the end of this turn of the event loop. */
+  /** Messages to write at the end of this turn of the event loop. */
   #unsent = ''
   /** The ids of the requests in `#unsent`. */
   #unsentIds: number[] = []
-  /** The ids of requests that the process has surely not read. They fail once the reason is known. */
-  #unread: number[] = []
+  /** The ids of requests that the process has certainly not read. They fail once the reason is known. */
+  #unreadIds: number[] = []
   #closing = false
   #hasExited = false
-  /** Why the connection is over. */
+  /** Why the connection has ended. */
   #ended: string | undefined
 
   constructor (options: StdioOptions) {
     this.#options = options
     this.#valve = new Valve({
-      pace: waitingWhile(() => (this.#child?.stdin.writableLength ?? 0) > maxUnread, options.pace),
+      pace: withSlowReaderPause(() => (this.#child?.stdin.writableLength ?? 0) > maxUnread, options.reading?.pace),
       take: (bytes) => { this.#read(bytes) },
       pause: () => { this.#pause('valve') },
       resume: () => { this.#resume('valve') }
@@ -104,30 +88,26 @@ export class StdioTransport implements Transport {
   }
 
   get pid (): number | undefined { return this.#child?.pid }
-  get lastWords (): string { return this.#lastWords.detail }
+  get lastLines (): string { return this.#lastLines.detail }
 
   async start (receiver: Receiver, dialled?: () => void): Promise<void> {
-    const { command, args, env, user, startProcess = startChild } = this.#options
-    let { cwd } = this.#options
-    this.#receiver = counting(receiver, this.#options.pace ?? noPace)
-    // Not the gateway's own folder, which may be closed to that user.
-    if (user && cwd === undefined) cwd = await mayEnter(user.home, user) ? user.home : '/'
-    else if (user && cwd !== undefined && !await mayEnter(cwd, user)) {
-      const problem = `the folder ${JSON.stringify(cwd)} is closed to the user ${user.name} (CHILD_USER)`
-      throw new UpstreamError('unreachable', `cannot start ${JSON.stringify(command)}: ${problem}; set "cwd", or ` +
-        'open the folder')
+    const { child: { command, args, env, user, cwd: wanted }, startProcess = startChild, reading } = this.#options
+    this.#receiver = countUnsolicited(receiver, reading?.pace ?? noPace)
+    const cwd = user ? await folderFor(user, wanted) : wanted
+    if (cwd instanceof Error) {
+      throw new UpstreamError('unreachable', `cannot start ${JSON.stringify(command)}: ${cwd.message}`)
     }
     if (this.#closing) throw new UpstreamError('unreachable', 'it was closed before it was started')
     this.#starting =
       startProcess({ command, args, cwd, uid: user?.uid, gid: user?.gid, env: { ...env, TOOL_HUB_CHILD: this.#mark } })
     const child = await this.#starting.catch((error: NodeJS.ErrnoException) => {
-      throw new UpstreamError('unreachable', startFailure(command, cwd, error))
+      throw new UpstreamError('unreachable', startFailureMessage(command, cwd, error))
     })
     const { pid, stdin, stdout } = child
-    guardGroup(pid)
+    killGroupOnExit(pid)
     this.#child = child
     stdout.on('data', (chunk: Buffer) => { this.#valve.push(chunk) })
-    drain(child.stderr, (line) => { this.#note(line) })
+    readStderr(child.stderr, (line) => { this.#note(line) })
     // A process that has ended is reported with its exit code.
     const closed = (): void => { if (!this.#hasExited) this.#fail('it closed its output') }
     stdout.once('close', () => { setTimeout(closed, closeGrace).unref() })
@@ -152,24 +132,25 @@ export class StdioTransport implements Transport {
       }
       return
     }
-    // One system call for all messages of one turn of the event loop: it costs more than the rest of a call.
+    // One system call writes all messages of one turn of the event loop: the call costs more than all else for a
+    // message.
     if (this.#unsent === '') setImmediate(() => { this.#flush(stdin) })
-    this.#unsent += `${oneLine(text)}\n`
+    this.#unsent += `${toOneLine(text)}\n`
     if (options?.id !== undefined) this.#unsentIds.push(options.id)
   }
 
   drop (): void {}
 
-  async agreed (): Promise<void> {}
+  async onNegotiated (): Promise<void> {}
 
   async close (): Promise<void> {
     this.#closing = true
     this.#receiver = undefined
     const child = await this.#starting?.catch(() => undefined)
     if (!child) return
-    // Before it ends: what a process leaves behind has another parent afterwards.
+    // Scan before the process ends: afterwards, the processes that it leaves behind have another parent.
     const tree = new ProcessTree(child.pid, this.#mark)
-    await tree.look()
+    await tree.scan()
     child.stdin.end()
     await tree.end(child.exited.then(() => {}), this.#options.grace ?? 2_000)
     child.stdin.destroy()
@@ -182,19 +163,20 @@ export class StdioTransport implements Transport {
     const ids = this.#unsentIds
     this.#unsent = ''
     this.#unsentIds = []
-    // A text this short is written whole or not at all: if writing it fails, the process is dead and has read nothing
-    // of it.
-    const whole = stdin.writableLength === 0 && text.length < atomic
+    // A text this short is written whole or not at all: if writing fails, the process is dead and has read nothing of
+    // it.
+    const whole = stdin.writableLength === 0 && text.length < atomicWriteSize
     stdin.write(text, (error) => {
       if (error && whole) this.#failLater(ids, 'the process does not read its input')
     })
   }
 
   /**
-   * Fails requests that the process has not read. Its exit gives a better reason and its last words, but may not come.
+   * Fails requests that the process has not read. They wait for the exit of the process, which gives a better reason
+   * and its last lines but may not come.
    */
   #failLater (ids: readonly number[], reason: string): void {
-    this.#unread.push(...ids)
+    this.#unreadIds.push(...ids)
     if (this.#ended !== undefined) this.#failUnread(this.#ended)
     else setTimeout(() => { this.#failUnread(reason) }, closeGrace).unref()
   }
@@ -226,9 +208,9 @@ export class StdioTransport implements Transport {
     if (this.#pauses.size === 0) this.#child?.stdout.resume()
   }
 
-  /** Counts the line that is being read. While there is no memory left for it, the process waits. */
+  /** Counts the line that is being read. While no memory is left for it, the process waits. */
   #hold (): void {
-    const account = this.#account ??= (this.#options.meter ?? noMeter).open(this.#options.owner ?? '')
+    const account = this.#account ??= (this.#options.reading?.meter ?? noMeter).open(this.#options.reading?.owner ?? '')
     if (account.resize(this.#chunks.length)) return
     this.#pause('memory')
     setTimeout(() => {
@@ -244,7 +226,7 @@ export class StdioTransport implements Transport {
     let messages: Message[]
     try {
       if (!isUtf8(bytes)) throw new SyntaxError('it is not UTF-8')
-      messages = messagesIn(text)
+      messages = parseMessages(text)
     } catch {
       this.#refused(text)
       return
@@ -252,21 +234,21 @@ export class StdioTransport implements Transport {
     for (const each of messages) this.#receiver?.message(each, undefined)
   }
 
-  /** A line that holds no message. */
+  /** Handles a line that holds no message. */
   #refused (text: string): void {
-    this.#options.pace?.count('noise', text.length)
+    this.#options.reading?.pace?.count('noise', text.length)
     this.#note(text)
-    const id = answeredId(text)
+    const id = guessAnsweredId(text)
     if (id !== undefined) {
       this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC ' +
         'message', { isPublic: true }))
     }
   }
 
-  /** Reports a line that is no message, and keeps it for the error that may follow. */
+  /** Reports a line that is no message, and keeps it for a later error. */
   #note (line: string): void {
-    const kept = line.slice(0, keptLine)
-    this.#lastWords.add(kept)
+    const kept = line.slice(0, maxKeptLine)
+    this.#lastLines.add(kept)
     this.#options.onLine({ length: kept.length, text: () => this.#show(kept).slice(0, lineLimit) })
   }
 
@@ -281,8 +263,8 @@ export class StdioTransport implements Transport {
     const read = (): void => { this.#valve.then(report) }
     if (open === 0) read()
     for (const pipe of pipes) pipe?.once('close', () => { if (--open === 0) read() })
-    // The rest of the group is ended, too: its answers would not be read any more.
-    if (!this.#closing && this.#child) void endRest(new ProcessTree(this.#child.pid, this.#mark))
+    // The rest of the group is ended as well: its answers would not be read.
+    if (!this.#closing && this.#child) void new ProcessTree(this.#child.pid, this.#mark).endRest()
   }
 
   /** Reports the connection as closed, stops reading, and ends the process. */
@@ -300,20 +282,14 @@ export class StdioTransport implements Transport {
     this.#chunks.take()
     this.#account?.close()
     this.#failUnread(reason)
-    this.#receiver?.closed(new UpstreamError('broken', reason, { detail: this.#lastWords.detail, isPublic: true }))
+    this.#receiver?.closed(new UpstreamError('broken', reason, { detail: this.#lastLines.detail, isPublic: true }))
   }
 
   #failUnread (reason: string): void {
-    for (const id of this.#unread.splice(0)) {
+    for (const id of this.#unreadIds.splice(0)) {
       this.#receiver?.failed(
-        id, new UpstreamError('unreachable', reason, { detail: this.#lastWords.detail, isPublic: true })
+        id, new UpstreamError('unreachable', reason, { detail: this.#lastLines.detail, isPublic: true })
       )
     }
   }
-}
-
-/** Ends what a child that has exited left behind. */
-async function endRest (tree: ProcessTree): Promise<void> {
-  await tree.look()
-  await tree.end(Promise.resolve(), 500)
 }

@@ -1,39 +1,49 @@
 import type { Message } from '../message.ts'
-import type { Receiver } from './transport.ts'
+import type { MemoryMeter, Receiver } from './transport.ts'
 
 /**
- * Unsolicited output of a server: a message that no request waits for, text that is no message, or many pieces of a few
- * bytes each.
+ * The kinds of unsolicited output of a server: a message that no request waits for, text that is no message, and many
+ * pieces of a few bytes each.
  */
 export type Unsolicited = Message['kind'] | 'noise' | 'crumbs'
 
-/** Bounds the unsolicited output of servers. The gateway bounds the sum of all servers of one user. */
+/** Limits the unsolicited output of servers. The gateway limits the sum for all servers of one user. */
 export interface MessagePace {
   /** @param size in characters */
   count: (what: Unsolicited, size?: number) => void
-  /** Time until more output is taken, in ms; 0: now. */
-  wait: () => number
+  /** The time until more output may be read, in ms; 0: now. */
+  waitTime: () => number
 }
 
-/** Without bounds. */
-export const noPace: MessagePace = { count: () => {}, wait: () => 0 }
+/** How the messages of a server are read and counted. */
+export interface ReadingOptions {
+  /** Counts the memory of large ones. Default: not counted. */
+  readonly meter?: MemoryMeter
+  /** Bounds the unsolicited ones. Default: without bounds. */
+  readonly pace?: MessagePace
+  /** The owner of those that no client causes. */
+  readonly owner?: string
+}
 
-/** Max notifications and answers on their way to a server; beyond: its output is read more slowly. */
+/** A pace without limits. */
+export const noPace: MessagePace = { count: () => {}, waitTime: () => 0 }
+
+/** Max notifications and answers in flight to a server; beyond: its output is read more slowly. */
 export const maxInFlight = 64
-/** How long the output of such a server is not read, in ms. */
+/** Pause before the output of such a server is read again, in ms. */
 const slowReaderWait = 20
 
-/** A pace that also waits while a server is slow to take our answers, so that they do not pile up here. */
-export const waitingWhile = (isSlow: () => boolean, pace: MessagePace = noPace): MessagePace => ({
+/** A pace that also pauses while a server is slow to read our answers, so that they do not accumulate here. */
+export const withSlowReaderPause = (isSlow: () => boolean, pace: MessagePace = noPace): MessagePace => ({
   count: (what, size) => { pace.count(what, size) },
-  wait: () => pace.wait() || (isSlow() ? slowReaderWait : 0)
+  waitTime: () => pace.waitTime() || (isSlow() ? slowReaderWait : 0)
 })
 
 const sizeOf = (message: Message): number =>
   (message.kind === 'response' ? message.resultText ?? message.errorText ?? '' : message.paramsText).length
 
-/** The same receiver, with its unsolicited messages counted. */
-export const counting = (receiver: Receiver, pace: MessagePace): Receiver => ({
+/** Wraps a receiver so that unsolicited messages are counted. */
+export const countUnsolicited = (receiver: Receiver, pace: MessagePace): Receiver => ({
   message: (message, origin) => {
     const isAwaited = receiver.message(message, origin)
     if (!isAwaited) pace.count(message.kind, sizeOf(message))
@@ -41,22 +51,21 @@ export const counting = (receiver: Receiver, pace: MessagePace): Receiver => ({
   },
   failed: (id, error) => { receiver.failed(id, error) },
   paused: (id, retry) => { receiver.paused(id, retry) },
-  doubted: () => { receiver.doubted?.() },
+  restartSuspected: () => { receiver.restartSuspected?.() },
   closed: (error) => { receiver.closed(error) }
 })
 
 interface ValveOptions {
   readonly pace?: MessagePace
-  /** Takes the next bytes. Never throws. */
+  /** Processes the next bytes. Must not throw. */
   readonly take: (bytes: Buffer) => void
-  /** Stop and continue the source of the bytes. Bytes that have arrived already may still be pushed. */
+  /** Pause and resume the source of the bytes. Bytes that have arrived already may still be pushed. */
   readonly pause: () => void
   readonly resume: () => void
 }
 
 /**
- * Bytes that are taken at once: a few messages, by which a server may exceed its pace; of a longer line up to
- * `longPiece`.
+ * The bytes processed at once: a few messages, by which a server may exceed its pace; up to `longPiece` of a long line.
  */
 const pieceSize = 1024
 const longPiece = 16 * 1024
@@ -67,8 +76,8 @@ function pieceEnd (chunk: Buffer, at: number): number {
 }
 
 /**
- * Passes on the bytes that a server sends, in order, and holds them back while they exceed the server's pace. The
- * server then waits, as its socket or pipe is not read.
+ * Forwards the bytes of a server in order, and holds them back while they exceed its pace. The server then has to wait,
+ * since its socket or pipe is not read.
  */
 export class Valve {
   readonly #options: ValveOptions
@@ -93,7 +102,7 @@ export class Valve {
     this.#continueIn(wait)
   }
 
-  /** Runs something once all that came before is taken. */
+  /** Runs a function after all bytes pushed so far have been processed. */
   then (run: () => void): void {
     if (this.#isHeld) this.#waiting.push(run)
     else run()
@@ -103,20 +112,20 @@ export class Valve {
   clear (): void { this.#waiting.length = 0 }
 
   /**
-   * Takes a chunk, or the beginning of it: the rest then waits.
-   * @returns the time until more is taken, in ms; undefined: none
+   * Processes a chunk, or the beginning of it: the rest is queued.
+   * @returns the time until processing continues, in ms; undefined: no wait
    */
   #pass (chunk: Buffer): number | undefined {
     for (let at = 0, end = 0; at < chunk.length; at = end) {
       end = pieceEnd(chunk, at)
-      const wait = this.#pace.wait()
+      const wait = this.#pace.waitTime()
       if (wait > 0) {
         this.#waiting.unshift(chunk.subarray(at))
         return wait
       }
       this.#options.take(chunk.subarray(at, end))
     }
-    return this.#pace.wait() || undefined
+    return this.#pace.waitTime() || undefined
   }
 
   #continueIn (wait: number): void { setTimeout(this.#continue, wait).unref() }

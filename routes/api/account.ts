@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { toAccount } from '../../plugins/identity/index.ts'
-import { Account } from '../../schemas/api.ts'
+import { Account } from '../../schemas/login.ts'
 import { PasswordChange, PasswordChanged } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'

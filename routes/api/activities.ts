@@ -18,10 +18,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'Recorded calls',
     description:
       'Newest first: calls of tools, prompts and resources over MCP and plain HTTP; users see their own, admins all. ' +
-      'A call appears ' +
-      'after a second. `total` is exact to 10,000. A page holds 8 MiB of inputs and outputs: further down on it, ' +
-      'calls come ' +
-      'without theirs, which the call by its id has. 404 without a database.',
+      'A call appears after a second. `total` is exact to 10,000. A page holds 8 MiB of inputs and outputs: further ' +
+      'down on it, calls come without theirs, which the call by its id has. 404 without a database.',
     query: ActivityPageQuery,
     response: { 200: ActivityList },
     before

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { Success } from '../../schemas/api.ts'
+import { Success } from '../../schemas/answers.ts'
 import { ReadResource } from '../../schemas/builtins.ts'
 import { callerOf, withData } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -43,7 +43,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'run' },
     // 404 comes before the body is validated.
     onRequest: async (request) => {
-      app.tools.mustHavePrompt(principalOf(request), request.params.serverName, request.params.promptName)
+      app.tools.requirePrompt(principalOf(request), request.params.serverName, request.params.promptName)
     },
     // A request without a body has no arguments.
     preValidation: async (request) => { request.body ??= {} }

@@ -31,8 +31,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { get } = endpointsOf(app, 'Catalogues')
 
   get('/market/servers', {
-    summary: 'List the servers that the ' +
-    'project knows',
+    summary: 'List the servers that the project knows',
     data: Servers
   }, () => ({ data: market.list() }))
   get('/market/servers/search', {

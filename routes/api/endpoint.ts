@@ -3,11 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, preSerializationAsy
 import { errors } from '../../plugins/base/errors/index.ts'
 import type { Effect } from '../../plugins/base/scopes/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { Done, PageOf, PageQuery, Success, SuccessWithWarnings } from '../../schemas/api.ts'
+import { Done, PageOf, PageQuery, Success, SuccessWithWarnings } from '../../schemas/answers.ts'
 import { principalOf } from './principal.ts'
 
 /** The arguments of a handler: the caller, and the request as its schemas type it. */
-export interface Call<
+export interface ApiCall<
   Params extends TSchema = TSchema, Query extends TSchema = TSchema, Body extends TSchema = TSchema
 > {
   readonly principal: Principal
@@ -50,7 +50,7 @@ interface Endpoint<Params extends TSchema, Query extends TSchema, Body extends T
   /** By default `read` for GET, else `change`. */
   readonly effect?: Effect
   /** Runs before the body is validated, so that 404 and 403 come before 400. */
-  readonly before?: (call: Pick<Call<Params, Query, Body>, 'principal' | 'params' | 'request'>) => unknown
+  readonly before?: (call: Pick<ApiCall<Params, Query, Body>, 'principal' | 'params' | 'request'>) => unknown
   readonly preSerialization?: preSerializationAsyncHookHandler
 }
 
@@ -58,7 +58,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 type Add = <Params extends TSchema, Query extends TSchema, Body extends TSchema>(
   path: string,
   endpoint: Endpoint<Params, Query, Body>,
-  answer: (call: Call<Params, Query, Body>) => Answer | Promise<Answer>
+  answer: (call: ApiCall<Params, Query, Body>) => Answer | Promise<Answer>
 ) => void
 
 /** Adds routes that answer `{success: true, data?, message?, warnings?}` to an instance. */
@@ -71,7 +71,7 @@ interface Endpoints {
   readonly list: <Item extends object> (
     path: string,
     endpoint: { summary: string, item: TObject, key: keyof Item & string },
-    items: (call: Call) => readonly Item[] | Promise<readonly Item[]>
+    items: (call: ApiCall) => readonly Item[] | Promise<readonly Item[]>
   ) => void
 }
 
@@ -154,7 +154,7 @@ export function setCreated (reply: FastifyReply, collection: string, key: string
  * @param keyOf the key of an item, unique in the list
  * @throws InvalidInput for a cursor whose item is not in the list, and for a field that items do not have
  */
-export function page<Item extends object> (
+function page<Item extends object> (
   items: readonly Item[],
   { limit = items.length, cursor, fields }: Static<typeof PageQuery>,
   record: TObject,

@@ -1,6 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { GroupId, GroupRecord, GroupUpdate, KeyId, KeyRecord, KeyUpdate, NewGroup, NewKey } from '../../schemas/api.ts'
+import { GroupId, GroupRecord, GroupUpdate, NewGroup } from '../../schemas/group-api.ts'
+import { KeyId, KeyRecord, KeyUpdate, NewKey } from '../../schemas/key-api.ts'
 import {
   BuiltInId, NewPrompt, NewResource, PromptRecord, PromptUpdate, ResourceRecord, ResourceUpdate
 } from '../../schemas/builtins.ts'
@@ -92,8 +93,7 @@ export const promptsOf = (
   key: 'id',
   pageKey: 'name',
   about: {
-    create: 'It is listed on the global MCP route. `{{name}}` in its template is replaced by the argument of ' +
-    'that name.'
+    create: 'It is listed on the global MCP route. `{{name}}` in its template is replaced by the argument of that name.'
   },
   list: () => prompts.list(),
   get: (_principal, id) => prompts.get(id),

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import {
   GroupId, GroupMemberConfig, GroupMemberName, GroupMembers, GroupRecord, NewGroupMember, ToolSelection
-} from '../../schemas/api.ts'
+} from '../../schemas/group-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 import { groupsOf } from './entities.ts'

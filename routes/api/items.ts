@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import type { OverrideChange } from '../../plugins/settings/index.ts'
-import { ItemRecord, NewDescription, Toggle } from '../../schemas/api.ts'
+import { ItemRecord, NewDescription, Toggle } from '../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { type Call, endpointsOf } from './endpoint.ts'
+import { type ApiCall, endpointsOf } from './endpoint.ts'
 
 /** The kinds of items that can be disabled, and whose descriptions can be replaced, one by one. */
 const kinds = [
@@ -25,13 +25,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const common = {
       params,
       data: ItemRecord,
-      before: ({ principal, params }: Pick<Call, 'principal' | 'params'>) => {
+      before: ({ principal, params }: Pick<ApiCall, 'principal' | 'params'>) => {
         const [server, key] = keyOf(params)
         servers.mustManageItem(principal, server, kind, key)
       }
     }
     const override = async (
-      { principal, params }: Pick<Call, 'principal' | 'params'>, change: OverrideChange
+      { principal, params }: Pick<ApiCall, 'principal' | 'params'>, change: OverrideChange
     ): Promise<object> => {
       const [server, key] = keyOf(params)
       return await servers.override(principal, server, kind, key, change)
@@ -54,8 +54,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
     api.delete(`${path}/description`, {
       ...common,
-      summary: 'Restore a ' +
-      `${noun}'s description from its server`
+      summary: `Restore a ${noun}'s description from its server`
     }, async (call) => ({
       data: await override(call, { description: null }),
       message: `The description of the ${noun} is that of its server again`

@@ -10,8 +10,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'OAuth')
 
   api.get('/oauth/consents', {
-    summary: 'List what you have allowed ' +
-    'applications',
+    summary: 'List what you have allowed applications',
     data: Type.Array(ConsentRecord)
   }, async (call) =>
     ({ data: await oauth.consents(call.principal.username ?? '') }))

@@ -3,10 +3,10 @@ import { toAuthor } from '../../plugins/settings/index.ts'
 import {
   BatchDone, BatchFailed, NewServer, NewServers, ServerName, ServerRecord, ServerTested, ServerToTest, ServerUpdate,
   Toggle
-} from '../../schemas/api.ts'
+} from '../../schemas/server-api.ts'
 import { signalOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { type Call, endpointsOf } from './endpoint.ts'
+import { type ApiCall, endpointsOf } from './endpoint.ts'
 import { serializeRecords } from './records.ts'
 
 type Config = Record<string, unknown>
@@ -18,7 +18,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'Servers')
   const managed = {
     params: ServerName,
-    before: ({ principal, params }: Pick<Call<typeof ServerName>, 'principal' | 'params'>) => {
+    before: ({ principal, params }: Pick<ApiCall<typeof ServerName>, 'principal' | 'params'>) => {
       servers.mustManage(principal, params.name)
     }
   }
@@ -53,11 +53,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'Test a server before it is stored',
     description:
       'Connects once, as the server would be stored, lists its items and ends the connection: the answer tells what ' +
-      'it saw, or why ' +
-      'it does not connect. A server that wants a login (OAuth) has the status `oauth_required`: none is begun, ' +
-      'since it needs the ' +
-      'stored server, whose record then shows the address to open. Nothing is stored. The rules for storing a ' +
-      'server hold.',
+      'it saw, or why it does not connect. A server that wants a login (OAuth) has the status `oauth_required`: none ' +
+      'is begun, since it needs the stored server, whose record then shows the address to open. Nothing is stored. ' +
+      'The rules for storing a server hold.',
     body: ServerToTest,
     data: ServerTested
   }, async ({ principal, body: { name, config }, reply }) =>
@@ -101,8 +99,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async ({ principal, params }) => {
     const data = await servers.reload(principal, params.name)
     const message = data.status === 'disabled'
-      ? 'The server is disabled: enable it to ' +
-      'connect it'
+      ? 'The server is disabled: enable it to connect it'
       : 'The server is reconnecting'
     return { data, message }
   })

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { ownerOf } from '../../plugins/settings/index.ts'
-import { holdUntilClosed } from '../../plugins/base/body/index.ts'
-import { exactJson } from '../../plugins/downstream/index.ts'
-import { Success } from '../../schemas/api.ts'
+import { reserveUntilClosed } from '../../plugins/base/body/index.ts'
+import { parseExactJson } from '../../plugins/downstream/index.ts'
+import { Success } from '../../schemas/answers.ts'
 import { CalledTool } from '../../schemas/openapi-routes.ts'
 import { textBodies } from '../bodies.ts'
 import { callerOf, withData } from '../caller.ts'
@@ -36,7 +36,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       // The body is text until here, so that numbers in the arguments keep all digits.
       preValidation: async (request, reply) => {
         const owner = ownerOf(principalOf(request), request.ip)
-        Object.assign(request, { body: exactJson(String(request.body ?? ''), holdUntilClosed(reply.raw, owner)) })
+        Object.assign(
+          request, { body: parseExactJson(String(request.body ?? ''), reserveUntilClosed(reply.raw, owner)) }
+        )
       }
     },
     async (request, reply) => {

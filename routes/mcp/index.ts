@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { jsonRpc } from '../../plugins/base/errors/index.ts'
+import { sendRpcError } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 import { textBodies } from '../bodies.ts'
 import type {} from './request.ts'
@@ -16,7 +16,7 @@ const routes: FastifyPluginAsync = async (app) => {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const challenge = app.oauth.challenge(request, error)
     if (challenge !== undefined) reply.header('www-authenticate', challenge)
-    jsonRpc(error, request, reply)
+    sendRpcError(error, request, reply)
   })
   textBodies(app)
   app.decorateRequest('caller', null)

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import type { Inbound } from '../../plugins/downstream/index.ts'
+import type { InboundRequest } from '../../plugins/downstream/index.ts'
 import type { Principal, View } from '../../plugins/settings/index.ts'
 
 declare module 'fastify' {
@@ -13,7 +13,7 @@ declare module 'fastify' {
 }
 
 /** The request in the form that endpoints expect. @throws NotFound when it was not admitted */
-export function inboundOf (request: FastifyRequest, reply: FastifyReply): Inbound {
+export function inboundOf (request: FastifyRequest, reply: FastifyReply): InboundRequest {
   if (!request.view) throw new errors.NotFound()
   return { view: request.view, headers: request.headers, raw: reply.raw, address: request.ip }
 }

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { boundForm, growthOf, readText } from '../../plugins/base/body/index.ts'
-import { oauthPageError } from '../../plugins/base/errors/index.ts'
+import { limitFormFields, unmeasuredReservationOf, readBodyText } from '../../plugins/base/body/index.ts'
+import { oauthPageErrorHandler } from '../../plugins/base/errors/index.ts'
 import { handOver } from '../../plugins/identity/index.ts'
 import { countForms } from '../bodies.ts'
 
@@ -22,7 +22,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const onRequest = async (request: FastifyRequest): Promise<void> => { await app.attempts.countAuthorization(request) }
   // Browsers are sent there, so errors are pages.
   await app.register(async (authorization) => {
-    authorization.setErrorHandler(oauthPageError(app.pages))
+    authorization.setErrorHandler(oauthPageErrorHandler(app.pages))
     authorization.get('/authorize', { config, exposeHeadRoute: false, onRequest }, async (request, reply) => {
       await answer(request, reply)
     })
@@ -31,7 +31,7 @@ const routes: FastifyPluginAsync = async (app) => {
       '/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) }
     )
     authorization.post('/authorize', { config, onRequest }, async (request, reply) => {
-      const query = boundForm(await readText(request.raw, maxForm, growthOf(request)))
+      const query = limitFormFields(await readBodyText(request.raw, maxForm, unmeasuredReservationOf(request)))
       request.raw.method = 'GET'
       await answer(request, reply, `${request.url.split('?')[0] ?? ''}?${query}`)
     })
@@ -43,7 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   const post = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     // The library does not tell how much it has read of a body without a length.
-    growthOf(request)?.()
+    unmeasuredReservationOf(request)?.()
     await answer(request, reply)
   }
   app.post('/token', { config }, post)

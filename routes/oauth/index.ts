@@ -1,6 +1,6 @@
 import cookie from '@fastify/cookie'
 import type { FastifyPluginAsync } from 'fastify'
-import { oauthError } from '../../plugins/base/errors/index.ts'
+import { sendOAuthError } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 import endpoints from './endpoints.ts'
 import metadata from './metadata.ts'
@@ -11,7 +11,7 @@ import userinfo from './userinfo.ts'
 /** Scope `oauth`: the authorization server. Errors are those of the RFCs; everything is 404 while it is off. */
 const routes: FastifyPluginAsync = async (app) => {
   enterScope(app, 'oauth')
-  app.setErrorHandler(oauthError)
+  app.setErrorHandler(sendOAuthError)
   app.addHook('onRequest', (_request, _reply, done) => {
     app.oauth.mustBeOn()
     done()

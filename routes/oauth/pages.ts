@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
-import { oauthPageError } from '../../plugins/base/errors/index.ts'
-import { boundForm, growthOf, readText } from '../../plugins/base/body/index.ts'
+import { oauthPageErrorHandler } from '../../plugins/base/errors/index.ts'
+import { limitFormFields, unmeasuredReservationOf, readBodyText } from '../../plugins/base/body/index.ts'
 import {
   addressTo, type BrowserAnswer, type BrowserRequest, type Fields, issuerPath, newCsrfKey
 } from '../../plugins/identity/index.ts'
@@ -14,13 +14,13 @@ const maxForm = 8 * 1024
 
 /** The pages of login and consent. */
 const routes: FastifyPluginAsync = async (app) => {
-  app.setErrorHandler(oauthPageError(app.pages))
+  app.setErrorHandler(oauthPageErrorHandler(app.pages))
   app.removeAllContentTypeParsers()
   countForms(app, maxForm)
   app.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
   ) =>
-    fieldsOf(boundForm(await readText(payload, maxForm, growthOf(request)))))
+    fieldsOf(limitFormFields(await readBodyText(payload, maxForm, unmeasuredReservationOf(request)))))
   app.addHook('onRequest', (request, _reply, done) => {
     app.auth.origin(request)
     done()

@@ -31,8 +31,7 @@ const routes: FastifyPluginAsync = async (app) => {
       app.auth.origin(request)
       const { enabled, requiresAuthentication } = app.oauth.settings.dynamicRegistration
       if (!enabled) {
-        throw new OAuthError('access_denied', 'Clients cannot register themselves here; ask an admin for ' +
-        'a client', 403)
+        throw new OAuthError('access_denied', 'Clients cannot register themselves here; ask an admin for a client', 403)
       }
       if (requiresAuthentication) await mustBeAdmin(app, request)
     }
@@ -65,8 +64,7 @@ export default routes
 async function mustBeAdmin (app: FastifyInstance, request: FastifyRequest): Promise<void> {
   const principal = await app.auth.management(request, { query: false })
   if (principal.kind === 'guest') {
-    throw new errors.Unauthorized('An admin\'s credential is required to register a ' +
-    'client')
+    throw new errors.Unauthorized('An admin\'s credential is required to register a client')
   }
   if (!principal.isAdmin) throw new errors.Forbidden('Only admins may register clients')
   checkScopes(principal)

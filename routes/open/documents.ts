@@ -3,7 +3,7 @@ import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
 import { ownerOf } from '../../plugins/settings/index.ts'
-import { chunkedReply, lengthOf, memory, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
+import { chunkedReply, totalLength, memory, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
 import {
   DocumentQuery, OpenApiDocument, OpenFailure, PartName, PartQuery, ServerNames, ToolStats
 } from '../../schemas/openapi-routes.ts'
@@ -49,7 +49,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       // A document that the caller has already is not sent.
       if (!isKnown(request, etag)) {
         const parts = chunks()
-        const length = lengthOf(parts)
+        const length = totalLength(parts)
         if (length <= baseLimits.smallText) body = Buffer.concat(parts)
         else {
           reply.headers({ 'content-length': length, 'cache-control': cacheControl })
@@ -103,8 +103,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     schema: {
       tags,
       security,
-      summary: 'The connected servers that you ' +
-      'may use',
+      summary: 'The connected servers that you may use',
       response: { 200: ServerNames, ...failures }
     },
     config

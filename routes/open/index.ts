@@ -1,4 +1,4 @@
-import { toolError } from '../../plugins/base/errors/index.ts'
+import { sendToolError } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 import { textBodies } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -8,7 +8,7 @@ import tools from './tools.ts'
 /** Scope `open`: credentials are optional, errors are `{success: false, error, message}`, bodies are text. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'open')
-  app.setErrorHandler(toolError)
+  app.setErrorHandler(sendToolError)
   textBodies(app, true)
   await app.register(documents)
   await app.register(tools)

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import type { ToolWord } from '../../plugins/downstream/index.ts'
+import type { RouteTool } from '../../plugins/downstream/index.ts'
 import { OpenFailure, PartToolPath, ToolPath, ToolResult } from '../../schemas/openapi-routes.ts'
 import { principalOf } from '../api/principal.ts'
 import { callerOf } from '../caller.ts'
@@ -49,7 +49,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     request.principal = await app.auth.optional(request)
   })
 
-  const run = async (request: FastifyRequest, reply: FastifyReply, word: ToolWord): Promise<string> => {
+  const run = async (request: FastifyRequest, reply: FastifyReply, word: RouteTool): Promise<string> => {
     const caller = callerOf(request, reply, principalOf(request))
     const search = request.raw.url?.split('?').slice(1).join('?') ?? ''
     const given = { search, ...(request.method === 'POST' ? { body: String(request.body ?? '') } : {}) }
@@ -68,12 +68,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       config,
       // HEAD must not run a tool.
       exposeHeadRoute: false
-    }, async (request, reply) => await run(request, reply, request.params as ToolWord))
+    }, async (request, reply) => await run(request, reply, request.params as RouteTool))
     app.post(path, {
       schema: { ...common, summary: `Run ${noun}; arguments as a JSON body`, ...posted },
       config,
       ...unchecked
-    }, async (request, reply) => await run(request, reply, request.params as ToolWord))
+    }, async (request, reply) => await run(request, reply, request.params as RouteTool))
   }
 }
 export default routes

@@ -1,5 +1,5 @@
 import { errors } from '../../plugins/base/errors/index.ts'
-import { Failure } from '../../schemas/api.ts'
+import { Failure } from '../../schemas/answers.ts'
 import { Health, Liveness } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 

@@ -2,9 +2,9 @@ import { timingSafeEqual } from 'node:crypto'
 import { readAsset } from '../../plugins/base/config/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
-import { goodSecret, sha256 } from '../../plugins/base/secrets/index.ts'
+import { secretAdvice, sha256 } from '../../plugins/base/secrets/index.ts'
 import { configuredBase } from '../../plugins/settings/index.ts'
-import { Failure } from '../../schemas/api.ts'
+import { Failure } from '../../schemas/answers.ts'
 import { Config, Metrics, PublicConfig } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import health from './health.ts'
@@ -30,7 +30,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     problem: () => app.phase.name === 'ready' ? app.settings.outage : app.phase.name
   })
 
-  app.get('/', { schema: { hide: true }, config: { effect: 'read' } }, async (_request, reply) => {
+  app.get('/', { schema: { hide: true }, config: { effect: 'read' } }, async (request, reply) => {
+    const isBrowser = /(?:^|[,\s])text\/html(?:[,;\s]|$)/.test(request.headers.accept ?? '')
+    reply.header('vary', 'accept')
+    if (isBrowser && app.console.isOn) return await reply.redirect(`${basePath}/console`, 303)
     const { connected, ...others } = app.upstreams.counts()
     return await sendPage(reply, app.pages.home({
       state: app.phase.name !== 'ready'
@@ -50,7 +53,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   if (app.config.env.METRICS !== 'off') {
     const isPublic = app.config.env.METRICS === 'public'
     const token = app.config.env.METRICS_TOKEN
-    if (token !== undefined && Buffer.byteLength(token) < 32) app.log.warn(`METRICS_TOKEN is weak: use ${goodSecret}`)
+    if (token !== undefined && Buffer.byteLength(token) < 32) app.log.warn(`METRICS_TOKEN is weak: use ${secretAdvice}`)
     const holdsToken = bearerCheck(token)
     app.get(
       '/metrics',
@@ -60,8 +63,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
           summary: 'Metrics, for Prometheus',
           description:
             'For admins, and for the bearer of METRICS_TOKEN. With METRICS=public for everybody; then servers are ' +
-            'named to those who may ' +
-            'see them.',
+            'named to those who may see them.',
           ...(isPublic ? { security: [] } : {}),
           response: { 200: Metrics, 401: Failure, 403: Failure }
         },
@@ -72,8 +74,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         if (holdsToken(request.headers.authorization)) return await app.metrics.read()
         const principal = isPublic ? await app.auth.optional(request) : await app.auth.operator(request)
         if (!isPublic && !principal.isAdmin) {
-          throw new errors.Forbidden('Only an admin may read the metrics ' +
-          '(METRICS=public opens them)')
+          throw new errors.Forbidden('Only an admin may read the metrics (METRICS=public opens them)')
         }
         return await app.metrics.read(principal)
       }
@@ -85,8 +86,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         tags,
-        summary: 'Name, version and base path of this ' +
-        'gateway',
+        summary: 'Name, version and base path of this gateway',
         security: [],
         response: { 200: Config, 403: Failure }
       },

@@ -1,9 +1,9 @@
 import cookie from '@fastify/cookie'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { errors, pageError } from '../../plugins/base/errors/index.ts'
+import { errors, pageErrorHandler } from '../../plugins/base/errors/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
-import { isLinkToken, linkToken, newBrowserKey, taggedUrl } from '../../plugins/upstream/index.ts'
+import { isLinkToken, linkToken, newBrowserKey, withBrowserTag } from '../../plugins/upstream/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 /** Longer parameters are of no authorization server. */
@@ -18,7 +18,7 @@ const keyOf = ({ cookies }: FastifyRequest): string | undefined => cookies[secur
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(async (pages: typeof app) => {
     await pages.register(cookie)
-    pages.setErrorHandler(pageError(app.pages, 'This login cannot go on'))
+    pages.setErrorHandler(pageErrorHandler(app.pages, 'This login cannot go on'))
     pages.addHook('onRequest', async (request) => { await app.attempts.countAuthorization(request) })
     await pages.register(browserRoutes)
   })
@@ -85,7 +85,7 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
       )
     }
     return await reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')
-      .redirect(taggedUrl(start, key), 303)
+      .redirect(withBrowserTag(start, key), 303)
   })
 
   app.get('/oauth/callback', {

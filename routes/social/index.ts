@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { securityHeaders } from '../../plugins/base/browsers/index.ts'
-import { errors, pageError } from '../../plugins/base/errors/index.ts'
+import { errors, pageErrorHandler } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 import { type Redirect, toAccount } from '../../plugins/identity/index.ts'
 import {
@@ -115,7 +115,7 @@ const redirect = (reply: FastifyReply, { location, cookies }: Redirect): Fastify
 const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { social } = app
   const config = { effect: 'run' } as const
-  app.setErrorHandler(pageError(app.pages, 'You are not logged in'))
+  app.setErrorHandler(pageErrorHandler(app.pages, 'You are not logged in'))
   app.addHook('onRequest', async (request) => { await app.attempts.countSocial(request) })
   app.get(
     `${social.path}/signIn/social`,

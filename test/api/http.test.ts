@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
-import { methodsOf } from '../../plugins/base/scopes/index.ts'
+import { methodLookup } from '../../plugins/base/scopes/index.ts'
 import { appFor } from '../helpers/app.ts'
 import { admin, alice, key } from '../helpers/doors.ts'
 import { bearerKey } from '../helpers/hub.ts'
@@ -29,7 +29,7 @@ const asking = (app: FastifyInstance): Ask => async (method, url, more = {}) => 
 })
 
 test('the methods of a path, from the table of routes', async () => {
-  const at = methodsOf([
+  const at = methodLookup([
     { method: 'GET', url: '/api/servers/:name', scope: 'api' },
     { method: 'PUT', url: '/api/servers/:name', scope: 'api' },
     { method: 'POST', url: '/api/servers/batch', scope: 'api' },
@@ -57,6 +57,7 @@ test('the methods of a path, from the table of routes', async () => {
     ['/', ['GET']],
     ['', []]
   ] as const) assert.deepEqual(at(path), methods, path)
+  assert.deepEqual([at('/api/servers/batch', true), at('/api/servers/x', true)], [['POST'], []])
 })
 
 test('a known path with another method is 405 with Allow, whether or not the thing is there, and whoever asks', async (t) => {
@@ -80,6 +81,11 @@ test('a known path with another method is 405 with Allow, whether or not the thi
       assert.deepEqual([statusCode, headers.allow], [405, allow], `${method} ${path}: ${body}`)
       assert.equal((JSON.parse(body) as { code: string }).code, 'TH_METHOD_NOT_ALLOWED')
     }
+  }
+  // The name of a server, were there one.
+  for (const [method, path] of [['GET', 'batch'], ['DELETE', 'batch'], ['GET', 'test']] as const) {
+    const { statusCode, headers } = await ask(method, `/hub/api/servers/${path}`)
+    assert.deepEqual([statusCode, headers.allow], [405, 'POST'], `${method} ${path}`)
   }
   const tool = await ask('DELETE', '/hub/api/tools/up/echo')
   assert.deepEqual([tool.statusCode, tool.headers.allow, tool.json<{ error: string }>().error], [405, 'GET, POST', 'TH_METHOD_NOT_ALLOWED'])
@@ -190,9 +196,11 @@ test('what was not found is named as it was asked for', async (t) => {
     ['/api/oauth/clients/none', 'There is no such client: "none"'],
     ['/api/market/servers/none', 'There is no such server in this catalogue: "none"'],
     ['/api/none/openapi.json', 'There is no such group or server: "none"'],
-    ['/api/tools/none/echo', 'There is no such tool: "echo"'],
-    ['/api/tools/up/echo', 'There is no such tool: "echo"'],
-    ['/api/team/tools/up/echo', 'There is no such tool: "echo"']
+    ['/api/tools/none/echo', 'There is no such server: "none"'],
+    ['/api/none/tools/up/echo', 'There is no such group or server: "none"'],
+    ['/api/tools/up/echo?group=none', 'There is no such group: "none"'],
+    ['/api/tools/up/echo', 'There is no such server: "up"'],
+    ['/api/team/tools/up/echo', 'There is no such group or server: "team"']
   ] as const) {
     const answer = await ask('GET', path)
     assert.equal(answer.json<{ message: string }>().message, message, path)

@@ -6,7 +6,7 @@ import { ManagementApi } from '../../cli/api.ts'
 import { parseExpiry } from '../../cli/commands/keys.ts'
 import { connect } from '../../cli/connect.ts'
 import { exits, CommandError } from '../../cli/errors.ts'
-import { readEnv } from '../../schemas/env.ts'
+import { readEnv } from '../../schemas/read-env.ts'
 import { listen } from '../helpers/listen.ts'
 
 const fails = (exit: number, pattern: RegExp) => (error: unknown): boolean => {

@@ -100,7 +100,8 @@ test('a wrong option is a wrong usage, under the name that was given', async (t)
     [['serve', '--port', 'x'], '--port cannot be "x": expected a whole number from 0 to 65535'],
     [['--port=99999'], '--port cannot be "99999": expected a whole number from 0 to 65535'],
     [['logs', '-n', 'x'], '-n: expected a number'],
-    [['logs', '--lines=x'], '--lines: expected a number']
+    [['logs', '--lines=x'], '--lines: expected a number'],
+    [['import', 'none.json', '--input', '=k'], '--input: expected id=value']
   ] as const) {
     assert.deepEqual(await cli(env)(...args), { code: 2, out: '', err: `tool-hub: ${sentence}\n` }, args.join(' '))
   }

@@ -10,8 +10,8 @@ import { CommandError, exits } from '../../cli/errors.ts'
 import { offlineApi } from '../../cli/offline.ts'
 import { placesOf } from '../../cli/places.ts'
 import { FileLock } from '../../db/file-lock.ts'
-import { storedAt, writeLocalAccess } from '../../plugins/base/config/local-file.ts'
-import { readEnv } from '../../schemas/env.ts'
+import { storageLocation, writeLocalAccess } from '../../plugins/base/config/local-file.ts'
+import { readEnv } from '../../schemas/read-env.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { emptyFolder } from '../helpers/database.ts'
 import { listen } from '../helpers/listen.ts'
@@ -49,7 +49,7 @@ test('the credential of a gateway over other settings is not used', async (t) =>
     return (await connect({ needsGateway: true })).url
   }
   const write = (dbUrl?: string): void => {
-    writeLocalAccess(join(folder, '.tool-hub'), { url, token: 't', pid: process.pid, ...storedAt(ours, dbUrl) })
+    writeLocalAccess(join(folder, '.tool-hub'), { url, token: 't', pid: process.pid, ...storageLocation(ours, dbUrl) })
   }
   await mkdir(join(folder, '.tool-hub'))
   write()

@@ -1,6 +1,9 @@
 // What the tests of the ports keep: grants, tokens, clients, consents and activities.
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import type { Activity, TokenFamily, OAuthClient, Consent, IssuedToken, TokenKind } from '../../db/ports.ts'
+import type { Activity } from '../../db/ports/activities.ts'
+import type { TokenFamily, IssuedToken, TokenKind } from '../../db/ports/tokens.ts'
+import type { OAuthClient } from '../../db/ports/clients.ts'
+import type { Consent } from '../../db/ports/consents.ts'
 
 export const minute = 60_000
 export const hour = 60 * minute

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test, type Test } from 'tap'
 import type { AuditEntry } from '../../db/audit-trail.ts'
-import { maxClientIdle, touchInterval, type Activities, type Activity, type OAuthClient, type LoginState } from '../../db/ports.ts'
+import { maxClientIdle, touchInterval, type OAuthClient } from '../../db/ports/clients.ts'
+import type { Activities, Activity } from '../../db/ports/activities.ts'
+import type { LoginState } from '../../db/ports/login-states.ts'
 import { collections } from '../../db/records.ts'
 import type { Storage } from '../../db/store.ts'
 import type { Cleanup } from '../helpers/hub.ts'
@@ -506,6 +508,29 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     await loginStates.removeAll(session.username ?? '')
     assert.deepEqual([await loginStates.find(two), await loginStates.findByUid(session.uid ?? '')], [undefined, undefined])
     assert.deepEqual(await loginStates.find(other), interaction)
+  })
+
+  it('a session of the console ends when it is not used, is ended, or its user is', async ({ consoleSessions }) => {
+    const session = { username: `ann-${odd}`, mark: 'password and rights' }
+    const [one, two, three] = [fresh(), fresh(), fresh()]
+    for (const hash of [one, two]) await consoleSessions.begin(hash, session, 10 * minute)
+    await consoleSessions.begin(three, { ...session, username: 'other' }, 60 * minute)
+    const { age, ...found } = await consoleSessions.find(one) ?? {}
+    assert.deepEqual(found, session)
+    assert.ok(age !== undefined && age < minute, String(age))
+    assert.equal(await consoleSessions.find(fresh()), undefined)
+    await opened.pass(6 * minute)
+    const later = (await consoleSessions.find(one))?.age ?? 0
+    assert.ok(later >= 6 * minute && later < 8 * minute, String(later))
+    await consoleSessions.renew(one, 10 * minute)
+    await opened.pass(6 * minute)
+    assert.deepEqual([(await consoleSessions.find(one))?.mark, await consoleSessions.find(two)], [session.mark, undefined])
+    await consoleSessions.end(one)
+    await consoleSessions.renew(one, 10 * minute)
+    assert.equal(await consoleSessions.find(one), undefined, 'what has ended is not renewed')
+    await consoleSessions.begin(two, session, 10 * minute)
+    await consoleSessions.endAll(session.username)
+    assert.deepEqual([await consoleSessions.find(two), (await consoleSessions.find(three))?.username], [undefined, 'other'])
   })
 
   it('of too many login sessions of a user, the oldest ends', async ({ loginStates }) => {

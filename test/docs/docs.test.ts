@@ -5,10 +5,11 @@ import { test } from 'tap'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { envTable, tableIn } from '../../docs/env-table.ts'
 import { limitsPage } from '../../docs/limits-page.ts'
-import { jsonRpc } from '../../plugins/base/errors/handlers.ts'
+import { sendRpcError } from '../../plugins/base/errors/handlers.ts'
 import { errors } from '../../plugins/base/errors/list.ts'
 import { code } from '../../protocol/errors.ts'
-import { Env, milliseconds } from '../../schemas/env.ts'
+import { Env } from '../../schemas/env.ts'
+import { milliseconds } from '../../schemas/durations.ts'
 import { path } from '../helpers/hub.ts'
 
 const read = (name: string): string => readFileSync(path(name), 'utf8')
@@ -54,7 +55,7 @@ test('docs/errors.md', async (t) => {
         header: () => reply,
         send: (sent: string) => { body = sent; return reply }
       }
-      jsonRpc(error, { log: { error: () => {} } } as unknown as FastifyRequest, reply as unknown as FastifyReply)
+      sendRpcError(error, { log: { error: () => {} } } as unknown as FastifyRequest, reply as unknown as FastifyReply)
       const stated = rows.find(([name]) => name === error.code)?.[2]
       const { error: answered } = JSON.parse(body) as { error: string | { code: number } }
       assert.ok(stated === '–' || (typeof answered === 'object' && stated === String(answered.code)),

@@ -7,6 +7,7 @@ import { startBareModern } from '../fakes/bare-modern.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
 import { agent, at, KEY, Session, type Json } from '../helpers/client.ts'
 import { modernAgent } from '../helpers/modern-client.ts'
+import { envelope, modernRequest, prefix } from '../helpers/modern-request.ts'
 import { served } from '../helpers/served.ts'
 
 const odd = { sizes: '48x48', src: 'https://x.example/i.png' }
@@ -21,6 +22,9 @@ const results: Record<string, readonly [result: unknown, content: Json[]]> = {
   words: [{ content: 'a' }, [text('a')]],
   number: [{ content: [{ type: 'text', text: 5 }] }, [text('5')]],
   php: [{ content: { 1: text('a') }, isError: 0 }, [text('a')]],
+  'bare-words': ['a', [text('a')]],
+  'bare-number': [5, [text('5')]],
+  'bare-blocks': [[text('a'), 'b'], [text('a'), text('b')]],
   block: [{ content: [[], text('a')] }, [text(''), text('a')]]
 }
 const answers: Record<string, Json> = {
@@ -65,7 +69,10 @@ test('what clients need is there, whatever a server of either era leaves out', a
     const url = `${hub.url}/mcp/${name}`
     await readAll(await agent(t, url))
     await readAll((await modernAgent(t, url)).client)
-    assert.deepEqual(await (await fetch(`${hub.url}/api/tools/${name}/void`, { headers })).json(), { content: [] })
+    for (const tool of ['void', 'bare-words', 'bare-number', 'bare-blocks']) {
+      const { content } = await (await fetch(`${hub.url}/api/tools/${name}/${tool}`, { headers })).json() as Json
+      assert.deepEqual(content, results[tool]?.[1], tool)
+    }
     const record = await (await fetch(`${hub.url}/api/servers/${name}`, { headers })).json()
     const sentences = at(record, 'data', 'warnings') as string[]
     for (const expected of [
@@ -103,33 +110,32 @@ test('an error that is a text, or has no message, is told with what it had', asy
   assert.ok((at(record, 'data', 'warnings') as string[]).includes('prompts/list failed: The server gave no message with this error (-32000)'))
 })
 
-test('null for a cursor or a progress token is none, in both eras', async (t) => {
+test('null for a cursor, a progress token or a log level is none, in both eras', async (t) => {
   const upstream = await startUpstream(t, { tools: [tool('echo')] })
-  const hub = await served(t, { up: { url: upstream.url } })
+  const metas: unknown[] = []
+  const modern = await startBareModern(t, [tool('echo')], ({ method, params }) => {
+    if (method === 'tools/call') metas.push(params._meta)
+    return undefined
+  })
+  const hub = await served(t, { up: { url: upstream.url }, modern: { url: modern.url } })
   const session = await Session.open(`${hub.url}/mcp`)
-  const prefix = 'io.modelcontextprotocol/'
   for (const isModern of [false, true]) {
     const ask = async (method: string, params: Json, meta: Json = {}): Promise<unknown> => {
       if (!isModern) return (await session.post({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta } })).messages[0]
-      const envelope = { [`${prefix}protocolVersion`]: '2026-07-28', [`${prefix}clientCapabilities`]: {}, [`${prefix}clientInfo`]: null, ...meta }
-      const response = await fetch(`${hub.url}/mcp`, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          authorization: `Bearer ${KEY}`,
-          'mcp-protocol-version': '2026-07-28',
-          'mcp-method': method,
-          ...(params.name === undefined ? {} : { 'mcp-name': String(params.name) })
-        },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: envelope } })
-      })
+      const request = modernRequest(method, { params, meta: envelope({}, { [`${prefix}clientInfo`]: null, ...meta }) })
+      const response = await fetch(`${hub.url}/mcp`, { method: 'POST', ...request })
       return await response.json()
     }
     for (const cursor of [null, '']) assert.equal((at(await ask('tools/list', { cursor }), 'result', 'tools') as Json[])[0]?.name, 'up-echo')
     assert.equal(at(await ask('tools/list', { cursor: 'x' }), 'error', 'code'), -32602)
-    assert.notEqual(at(await ask('tools/call', { name: 'up-echo', arguments: { message: 'hi' } }, { progressToken: null }), 'result'), undefined)
+    for (const name of ['up-echo', 'modern-echo']) {
+      const called = await ask('tools/call', { name, arguments: { message: 'hi' } }, { progressToken: null, [`${prefix}logLevel`]: null })
+      assert.notEqual(at(called, 'result'), undefined, JSON.stringify(called))
+    }
     const call = upstream.received.findLast(({ message }) => message.method === 'tools/call')
-    assert.equal(at(call?.message, 'params', '_meta', 'progressToken'), undefined)
+    for (const meta of [at(call?.message, 'params', '_meta'), metas.at(-1)]) {
+      assert.equal(at(meta, 'progressToken'), undefined)
+      assert.notEqual(at(meta, `${prefix}logLevel`), null)
+    }
   }
 })

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { lookalikeMethod } from '../../protocol/lookalikes.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { at, KEY, Session, type Json, type Message } from '../helpers/client.ts'
+import { at, Session, type Json, type Message } from '../helpers/client.ts'
 import { until } from '../helpers/hub.ts'
+import { modernRequest } from '../helpers/modern-request.ts'
 import { served } from '../helpers/served.ts'
 
 const lookalikes: ReadonlyArray<readonly [written: string, meant: string]> = [
@@ -80,19 +81,6 @@ test('a server that asks or tells in such a method is refused, and nobody is ask
 })
 
 async function askModern (url: string, method: string, params: Json): Promise<Message> {
-  const prefix = 'io.modelcontextprotocol/'
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json',
-      authorization: `Bearer ${KEY}`,
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': method
-    },
-    body: JSON.stringify({
-      jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: { [`${prefix}protocolVersion`]: '2026-07-28', [`${prefix}clientCapabilities`]: {} } }
-    })
-  })
+  const response = await fetch(url, { method: 'POST', ...modernRequest(method, { params, headers: { accept: 'application/json' } }) })
   return await response.json() as Message
 }

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { served } from '../helpers/served.ts'
 import { test } from 'tap'
-import { withoutHop } from '../../plugins/downstream/tools/hop.ts'
-import { Outgoing } from '../../protocol/modern/outgoing.ts'
+import { withoutEnvelope } from '../../plugins/downstream/tools/hop.ts'
+import { OutgoingEnvelope } from '../../protocol/modern/outgoing.ts'
 import { paramHeadersOf, ToolHeaders } from '../../protocol/modern/param-headers.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
@@ -163,7 +163,7 @@ test('headers of arguments that are not known here go on to the server, beside t
   const shown = ['mcp-name', 'mcp-param-region', 'mcp-param-other', 'mcp-param-long', 'x-other'].map((name) => sent[name])
   assert.deepEqual(shown, ['where', 'eu', '=?base64?w7w=?=', undefined, undefined])
   // What is made here counts.
-  const outgoing = new Outgoing(version, {
+  const outgoing = new OutgoingEnvelope(version, {
     clientInfo: { name: 'x', version: '1' }, capabilities: {}, initTimeout: 1, exclusive: false
   }, Object.assign(new ToolHeaders(), { of: () => paramHeadersOf(JSON.stringify(where)) }))
   const exchange = Object.assign(new FakeExchange('{"name":"where"}'), { paramHeaders: { 'mcp-param-region': 'us', 'mcp-param-b': 'b' } })
@@ -215,7 +215,7 @@ test('plain HTTP callers get the result without what it says of its way here', a
     _meta = { ..._meta, x: 1 }
   }
   // Of servers of earlier revisions they are the server's own.
-  assert.equal(withoutHop('{"ttlMs":1, "_meta":{}}'), '{"ttlMs":1, "_meta":{}}')
+  assert.equal(withoutEnvelope('{"ttlMs":1, "_meta":{}}'), '{"ttlMs":1, "_meta":{}}')
 })
 
 test('tools that clients of earlier revisions cannot read', async (t) => {

@@ -6,17 +6,17 @@ import { mock } from 'node:test'
 import { test } from 'tap'
 import { MemoryRecords } from '../../db/memory/records.ts'
 import { RecordedUsedStates } from '../../db/records/logins.ts'
-import type { UsedStates } from '../../db/ports.ts'
+import type { UsedStates } from '../../db/ports/login-states.ts'
 import { StorageError } from '../../db/store.ts'
 import { makeView, type Principal, type View } from '../../plugins/settings/access/view.ts'
-import { answerer, checkAccepted, identityOf } from '../../plugins/downstream/modern/answers.ts'
+import { createResultTranslator, requireAccepted, serverIdentityOf } from '../../plugins/downstream/modern/answers.ts'
 import type { ModernExchange } from '../../plugins/downstream/modern/exchange.ts'
-import type { Outcome } from '../../plugins/downstream/modern/errors.ts'
+import type { RequestOutcome } from '../../plugins/downstream/modern/errors.ts'
 import { ParkedCalls } from '../../plugins/downstream/modern/parked.ts'
-import { answersIn, type Parkable, type ParkedCall } from '../../plugins/downstream/modern/parked-call.ts'
-import { checkAsked, isAsked } from '../../plugins/downstream/modern/input-request.ts'
+import { inputResponsesOf, type Parkable, type ParkedCall } from '../../plugins/downstream/modern/parked-call.ts'
+import { checkInputRequests, isInputRequest } from '../../plugins/downstream/modern/input-request.ts'
 import type { ModernRequest } from '../../plugins/downstream/modern/request.ts'
-import { States, type Binding, type State } from '../../plugins/downstream/modern/state.ts'
+import { RequestStates, type StateBinding, type RequestState } from '../../plugins/downstream/modern/state.ts'
 import type { Gateway } from '../../plugins/gateway/gateway.ts'
 import { type KeyRing, openKeyRing } from '../../plugins/base/secrets/ring.ts'
 import { seal, unseal } from '../../plugins/base/secrets/seal.ts'
@@ -32,7 +32,7 @@ const usedStates = (): RecordedUsedStates => new RecordedUsedStates(new MemoryRe
 
 const principal = (key: string): Principal => ({ key, kind: 'user', user: key, username: key, isAdmin: false })
 const view = (key: string, server = 's'): View => makeView(principal(key), { kind: 'server', name: server })
-const binding: Binding = { view: view('ann'), method: 'tools/call', params: { name: 'pay', arguments: { to: 'bob b.', sum: 1 } } }
+const binding: StateBinding = { view: view('ann'), method: 'tools/call', params: { name: 'pay', arguments: { to: 'bob b.', sum: 1 } } }
 const minute = 60_000
 const ring = async (): Promise<KeyRing> => await openKeyRing({ dataDir: '/nowhere', encryptionKey: randomBytes(32).toString('base64') })
 
@@ -42,19 +42,19 @@ const used = (): UsedStates => {
   return { outlivesProcess: true, use: async (hash, answers, expiresAt) => await memory.use(hash, answers, expiresAt) }
 }
 
-const sealer = (keys: KeyRing): ConstructorParameters<typeof States>[1] => ({
+const sealer = (keys: KeyRing): ConstructorParameters<typeof RequestStates>[1] => ({
   seal: (text, place) => seal(keys, text, place),
   unseal: (sealed, place) => unseal(keys, sealed, place)
 })
 
 test('a state opens for whom and what it is, and for nothing else', async (t) => {
   const keys = await ring()
-  const states = new States(used(), sealer(keys))
-  const kinds: State[] = [{ kind: 'call', id: 'x', round: 1 }, { kind: 'server', server: 's', state: 'its own' }, { kind: 'again' }]
+  const states = new RequestStates(used(), sealer(keys))
+  const kinds: RequestState[] = [{ kind: 'call', id: 'x', round: 1 }, { kind: 'server', server: 's', state: 'its own' }, { kind: 'again' }]
   for (const state of kinds) {
     const sealed = states.seal(state, binding, Date.now() + minute)
     const { params } = binding
-    const table: ReadonlyArray<readonly [string, string, Binding, RegExp | undefined]> = [
+    const table: ReadonlyArray<readonly [string, string, StateBinding, RegExp | undefined]> = [
       ['as it was', sealed, binding, undefined],
       ['members in another order', sealed, { ...binding, params: { arguments: { sum: 1, to: 'bob b.' }, name: 'pay' } }, undefined],
       ['with answers', sealed, { ...binding, params: { ...params, inputResponses: {}, requestState: sealed, _meta: {} } }, undefined],
@@ -107,7 +107,7 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     states.open(second, binding)
   })
   await t.test('a state is refused while the database that knows whether it was used is away', async () => {
-    const away = new States({
+    const away = new RequestStates({
       outlivesProcess: true,
       use: async () => { throw new StorageError('the database is not available', false) }
     }, sealer(keys))
@@ -115,16 +115,16 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
   })
   await t.test('another process opens states of servers, and says so of parked calls', async () => {
     const [call, server] = kinds.map((state) => states.seal(state, binding, Date.now() + minute))
-    const other = new States(used(), sealer(keys))
+    const other = new RequestStates(used(), sealer(keys))
     assert.deepEqual(other.open(server ?? '', binding), kinds[1])
     assert.throws(() => other.open(call ?? '', binding), /another gateway process holds it/)
     // Whether it is another's or was changed is not told apart.
-    assert.throws(() => new States(used(), sealer(awaited)).open(server ?? '', binding), /not valid/)
+    assert.throws(() => new RequestStates(used(), sealer(awaited)).open(server ?? '', binding), /not valid/)
   })
   await t.test('where a restart forgets what was used, it ends all states', async () => {
     for (const state of kinds) {
-      const sealed = new States(usedStates(), sealer(keys)).seal(state, binding, Date.now() + minute)
-      const again = new States(usedStates(), sealer(keys))
+      const sealed = new RequestStates(usedStates(), sealer(keys)).seal(state, binding, Date.now() + minute)
+      const again = new RequestStates(usedStates(), sealer(keys))
       assert.throws(() => again.open(sealed, binding), { code: -32602, message: /before a restart; send the request again without/ })
       // Nor one that was sealed while there was a database.
       assert.throws(() => again.open(states.seal(kinds[1] ?? state, binding, Date.now() + minute), binding), /not valid/)
@@ -144,7 +144,7 @@ class FakeExchange implements Parkable {
   readonly serverInfo = '{"name":"s","version":"1"}'
   memory = 0
   isAwaited = true
-  over = false
+  isOver = false
   readonly answers: string[] = []
   cancelled: string | undefined
   call: ParkedCall<FakeExchange> | undefined
@@ -155,15 +155,15 @@ class FakeExchange implements Parkable {
   }
 
   suspend (text: string): void { this.isAwaited = false; this.answers.push(text) }
-  deliver ({ parts }: Outcome): void { this.isAwaited = false; this.answers.push(parts.join('')) }
+  deliver ({ text }: RequestOutcome): void { this.isAwaited = false; this.answers.push(String(text)) }
   finish (text: string): void {
-    this.over = true
-    const outcome: Outcome = { kind: 'result', parts: [text], status: 200 }
-    this.call?.finished(outcome)
+    this.isOver = true
+    const outcome: RequestOutcome = { kind: 'result', text, status: 200 }
+    this.call?.onFinished(outcome)
     if (this.isAwaited) this.deliver(outcome)
   }
 
-  cancel (reason: string): void { this.over = true; this.cancelled = reason; this.call?.finished(undefined) }
+  cancel (reason: string): void { this.isOver = true; this.cancelled = reason; this.call?.onFinished(undefined) }
   end (error: RpcError): void { this.cancel(error.message) }
   readonly attach = (): void => { this.isAwaited = true }
 }
@@ -180,7 +180,7 @@ interface Parked {
   round: () => number
 }
 
-function park (table = new ParkedCalls<FakeExchange>(new States(usedStates())), exchange = new FakeExchange()): Parked {
+function park (table = new ParkedCalls<FakeExchange>(new RequestStates(usedStates())), exchange = new FakeExchange()): Parked {
   const call = exchange.call = table.open(exchange)
   const round = (): number => {
     const { requestState } = JSON.parse(exchange.answers.at(-1) ?? '{}') as { requestState: string }
@@ -385,21 +385,22 @@ test('a server of this era that asks what a client did not declare: -32021 says 
     [{ sampling: {} }, { method: 'vendor/ask' }, undefined]
   ]
   for (const [capabilities, asked, requiredCapabilities] of table) {
-    assert.throws(() => { checkAsked({ ...capabilities }, JSON.stringify({ inputRequests: { one: asked } })) }, (error: RpcError) => {
+    const check = (): void => { checkInputRequests({ ...capabilities }, JSON.stringify({ inputRequests: { one: asked } })) }
+    assert.throws(check, (error: RpcError) => {
       const { code: number, data } = JSON.parse(error.toText()) as { code: number, data?: object }
       assert.deepEqual([number, data], requiredCapabilities ? [-32021, { requiredCapabilities }] : [code.internal, undefined])
       return true
     })
   }
-  checkAsked({ roots: {} }, '{"inputRequests":{"one":{"method":"roots/list"}}}')
+  checkInputRequests({ roots: {} }, '{"inputRequests":{"one":{"method":"roots/list"}}}')
 })
 
 test('a server of this era that needs input and does not say which, not even by a state: -32603', async () => {
   for (const asked of ['{}', '{"inputRequests":{}}', '{"inputRequests":{},"requestState":null}', '{"requestState":1}']) {
-    assert.throws(() => { checkAsked({ roots: {} }, asked) }, { code: code.internal, message: /asks for input, and says not for what/ }, asked)
+    assert.throws(() => { checkInputRequests({ roots: {} }, asked) }, { code: code.internal, message: /asks for input, and says not for what/ }, asked)
   }
   // By a state alone, a server defers its work.
-  for (const asked of ['{"requestState":""}', '{"inputRequests":{},"requestState":"s"}']) checkAsked({ roots: {} }, asked)
+  for (const asked of ['{"requestState":""}', '{"inputRequests":{},"requestState":"s"}']) checkInputRequests({ roots: {} }, asked)
 })
 
 test('docs/errors.md says of every error of this era what to do', async () => {
@@ -407,17 +408,17 @@ test('docs/errors.md says of every error of this era what to do', async () => {
   const rows = text.split('\n').filter((line) => line.startsWith('| ')).map((line) => line.split('|').map((cell) => cell.trim()).slice(1, -1))
   for (const number of Object.values(modernCode)) assert.ok(rows.some(([first]) => first === String(number)), String(number))
 
-  const states = new States(usedStates())
-  const state: State = { kind: 'call', id: 'x', round: 1 }
+  const states = new RequestStates(usedStates())
+  const state: RequestState = { kind: 'call', id: 'x', round: 1 }
   const sealed = states.seal(state, binding, Date.now() + minute)
   const { exchange, call } = park()
   const refusals: Array<() => unknown> = [
     () => states.open(states.seal(state, binding, Date.now() - 1), binding),
     () => states.open(sealed, { ...binding, view: view('bob') }),
-    () => new States(usedStates()).open(sealed, binding),
+    () => new RequestStates(usedStates()).open(sealed, binding),
     () => { call.resume(7, '{}', exchange.attach) },
-    () => answersIn('{"inputResponses":1}'),
-    () => { checkAccepted('{"a":{"action":"decline"}}') }
+    () => inputResponsesOf('{"inputResponses":1}'),
+    () => { requireAccepted('{"a":{"action":"decline"}}') }
   ]
   for (const refusal of refusals) {
     assert.throws(refusal, ({ code: number, message }: RpcError) => {
@@ -428,7 +429,7 @@ test('docs/errors.md says of every error of this era what to do', async () => {
 })
 
 test('parked calls are bounded in number, by one owner, and in size', async (t) => {
-  const table = new ParkedCalls<FakeExchange>(new States(usedStates()))
+  const table = new ParkedCalls<FakeExchange>(new RequestStates(usedStates()))
   const calls = Array.from({ length: downstreamLimits.parked.calls * 3 / 4 }, () => park(table))
   assert.throws(() => { park(table) }, { reason: 'limit' })
   // Others still have room.
@@ -447,7 +448,7 @@ test('parked calls are bounded in number, by one owner, and in size', async (t) 
 })
 
 test('the request of a parked call counts as long as it is kept, and so do answers, as the memory that they take', (t) => {
-  const table = new ParkedCalls<FakeExchange>(new States(usedStates()))
+  const table = new ParkedCalls<FakeExchange>(new RequestStates(usedStates()))
   const large = new FakeExchange()
   large.memory = downstreamLimits.parked.size
   const { call: refused } = park(table, large)
@@ -467,30 +468,30 @@ test('the request of a parked call counts as long as it is kept, and so do answe
 })
 
 test('a server\'s own state goes out sealed, with its server, and comes back as it was', async () => {
-  const states = new States(used(), sealer(await ring()))
+  const states = new RequestStates(used(), sealer(await ring()))
   const config: Record<string, unknown> = { url: 'https://one.example/mcp', createdAt: '2026-01-01' }
   const gateway = { providerOf: async () => 's', sections: () => [{ server: { name: 's', config } }] } as unknown as Gateway
-  const { outcome, withState, bare } = answerer(gateway, states)
+  const { toOutcome: outcome, withState, withoutState: bare } = createResultTranslator(gateway, states)
   const { view, method, params } = binding
   const client = { capabilities: { elicitation: {} } }
   const exchange = { view, method, params, client, isAsked: true, serverInfo: '{"name":"s"}' } as unknown as ModernExchange
   const requests = '{"a":{"method":"elicitation/create","params":{"n":1.0}}}'
   const asked = await outcome(exchange, `{"resultType":"input_required","inputRequests":${requests},"requestState":"its own"}`)
-  const text = asked.parts.join('')
+  const text = String(asked.text)
   assert.ok(text.includes(`"inputRequests":${requests}`) && !text.includes('its own'))
   const { requestState } = JSON.parse(text) as { requestState: string }
-  const server = await identityOf(gateway, exchange)
+  const server = await serverIdentityOf(gateway, exchange)
   assert.deepEqual(states.open(requestState, binding), { kind: 'server', server, state: 'its own' })
   // Another server that has its name by now is not the one that gave it.
   for (const [member, other] of [['url', 'https://two.example/mcp'], ['createdAt', '2026-01-02'], ['owner', 'eve']] as const) {
     const { [member]: former } = config
     config[member] = other
-    assert.notEqual(await identityOf(gateway, exchange), server, member)
+    assert.notEqual(await serverIdentityOf(gateway, exchange), server, member)
     config[member] = former
   }
-  assert.equal(await identityOf(gateway, exchange), server)
+  assert.equal(await serverIdentityOf(gateway, exchange), server)
   // A state is only there where the server gave one.
-  assert.ok(!(await outcome(exchange, '{"resultType":"input_required","inputRequests":{}}')).parts.join('').includes('requestState'))
+  assert.ok(!String((await outcome(exchange, '{"resultType":"input_required","inputRequests":{}}')).text).includes('requestState'))
   // Nor is a client asked what it has not declared, or in the middle of something else.
   const refusals: ReadonlyArray<readonly [string, string, RegExp]> = [
     [method, '', /says not for what/],
@@ -502,16 +503,16 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
     ['completion/complete', `,"inputRequests":${requests}`, /during completion\/complete/]
   ]
   for (const [during, more, error] of refusals) {
-    assert.throws(() => isAsked(client.capabilities, during, `{"resultType":"input_required"${more}}`), error)
+    assert.throws(() => isInputRequest(client.capabilities, during, `{"resultType":"input_required"${more}}`), error)
   }
-  assert.ok(isAsked(client.capabilities, method, `{"resultType":"input_required","inputRequests":${requests}}`))
-  assert.ok(!isAsked(client.capabilities, method, '{"resultType":"complete","content":[],"of":"input_required"}'))
+  assert.ok(isInputRequest(client.capabilities, method, `{"resultType":"input_required","inputRequests":${requests}}`))
+  assert.ok(!isInputRequest(client.capabilities, method, '{"resultType":"complete","content":[],"of":"input_required"}'))
   const paramsText = '{"name":"pay","requestState":"x","inputResponses":{"a":{"action":"accept"}}}'
   const request = { paramsText } as ModernRequest
   assert.equal(withState(request, 'its own').paramsText, paramsText.replace('"x"', '"its own"'))
   assert.equal(bare(request).paramsText, '{"name":"pay"}')
-  checkAccepted('{"a":{"action":"accept"}}')
+  requireAccepted('{"a":{"action":"accept"}}')
   for (const declined of ['{}', '{"a":{"action":"decline"}}', '{"a":{"action":"accept"},"b":1}']) {
-    assert.throws(() => { checkAccepted(declined) }, /declined/)
+    assert.throws(() => { requireAccepted(declined) }, /declined/)
   }
 })

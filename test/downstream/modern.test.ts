@@ -11,12 +11,12 @@ import { bearerKey, path, until, type Cleanup, type Hub } from '../helpers/hub.t
 import { envelope, modernRequest, prefix, version, type ModernCall } from '../helpers/modern-request.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
-import { checkRequest, isModern } from '../../plugins/downstream/modern/request.ts'
-import { completeResult } from '../../plugins/downstream/modern/result.ts'
+import { checkRequest, isModernPost } from '../../plugins/downstream/modern/request.ts'
+import { toModernResult } from '../../plugins/downstream/modern/result.ts'
 import { RpcError } from '../../protocol/errors.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
 import { decodeHeader, encodeHeader } from '../../protocol/modern/envelope.ts'
-import { paramHeadersOf, paramValue } from '../../protocol/modern/param-headers.ts'
+import { paramHeadersOf, argumentText } from '../../protocol/modern/param-headers.ts'
 import { gatewayLimits } from '../../plugins/gateway/limits.ts'
 
 const asking = { elicitation: {}, sampling: {}, roots: {} }
@@ -75,9 +75,9 @@ test('the headers of a tool\'s arguments', async () => {
     { properties: { a: annotated('A'), b: annotated('a') } }, { properties: { a: { items: annotated('A') } } },
     { anyOf: [{ properties: { a: annotated('A') } }] }, { $defs: { a: annotated('A') } }, { ...annotated('A') }
   ]) assert.equal(of(bad), undefined, JSON.stringify(bad))
-  assert.equal(paramValue({ a: { b: 42 } }, ['a', 'b']), '42')
-  assert.equal(paramValue({ a: true }, ['a']), 'true')
-  for (const none of [{}, { a: null }, { a: 1.5 }, { a: {} }, null]) assert.equal(paramValue(none, ['a']), undefined)
+  assert.equal(argumentText({ a: { b: 42 } }, ['a', 'b']), '42')
+  assert.equal(argumentText({ a: true }, ['a']), 'true')
+  for (const none of [{}, { a: null }, { a: 1.5 }, { a: {} }, null]) assert.equal(argumentText(none, ['a']), undefined)
 })
 
 test('the era of a request', async () => {
@@ -96,7 +96,9 @@ test('the era of a request', async () => {
     [{ 'mcp-protocol-version': '2099-01-01' }, {}, true],
     [{ 'mcp-protocol-version': '2099-01-01', 'mcp-session-id': 'x' }, {}, false]
   ]
-  for (const [headers, params, modern] of table) assert.equal(isModern(headers, message(params)), modern, JSON.stringify([headers, params]))
+  for (const [headers, params, modern] of table) {
+    assert.equal(isModernPost(headers, message(params)), modern, JSON.stringify([headers, params]))
+  }
 })
 
 test('the envelope is taken off, and everything else keeps its bytes', async () => {
@@ -558,7 +560,7 @@ test('a bound that is reached is told by the status: 503 for all, 429 for one\'s
 })
 
 test('errors of servers, as a modern client may see them', async () => {
-  for (const odd of ['[{}]', 'null', '"{"']) assert.throws(() => completeResult(odd, '{}'), { code: -32603 }, odd)
+  for (const odd of ['[{}]', 'null', '"{"']) assert.throws(() => toModernResult(odd, '{}'), { code: -32603 }, odd)
   const upstream = (code: number, data?: Json): RpcError =>
     new RpcError(code, 'no', 'upstream', JSON.stringify({ code, message: 'no', data }))
   const needs = { requiredCapabilities: { sampling: {} } }
@@ -581,7 +583,7 @@ test('errors of servers, as a modern client may see them', async () => {
   ]
   for (const [error, capabilities, code, status, data] of table) {
     const outcome = errorOutcome(error, capabilities)
-    const shown = JSON.parse(outcome.parts.join('')) as { code: number, data?: unknown }
+    const shown = JSON.parse(String(outcome.text)) as { code: number, data?: unknown }
     assert.deepEqual([shown.code, outcome.status, shown.data], [code, status, data], error.toText())
   }
 })

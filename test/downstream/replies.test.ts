@@ -9,8 +9,8 @@ import fc from 'fast-check'
 import Fastify from 'fastify'
 import { servesHost, checkOrigin, originRules } from '../../plugins/identity/auth/origin.ts'
 import { isLoopback } from '../../plugins/base/config/listening.ts'
-import { bytesOf } from '../../plugins/base/body/body.ts'
-import { acceptedBy, type Accepted } from '../../plugins/downstream/accept.ts'
+import { parseSize } from '../../plugins/base/body/body.ts'
+import { parseAccept, type AcceptedTypes } from '../../plugins/downstream/accept.ts'
 import { HttpReply, writeJson } from '../../plugins/downstream/http-reply.ts'
 import { LegacyRequests } from '../../plugins/downstream/legacy/requests.ts'
 import config, { type SharedEnv } from '../../plugins/base/config/config.ts'
@@ -26,14 +26,14 @@ const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
 
 test('acceptedBy: which forms of answer a client takes', async (t) => {
-  const [both, eventsFirst, json, events, none]: Accepted[] = [
+  const [both, eventsFirst, json, events, none]: AcceptedTypes[] = [
     { json: true, events: true, eventsFirst: false },
     { json: true, events: true, eventsFirst: true },
     { json: true, events: false, eventsFirst: false },
     { json: false, events: true, eventsFirst: true },
     { json: false, events: false, eventsFirst: false }
   ]
-  const table: Array<[string | undefined, Accepted | undefined]> = [
+  const table: Array<[string | undefined, AcceptedTypes | undefined]> = [
     [undefined, both],
     ['', both],
     ['  ', both],
@@ -65,19 +65,19 @@ test('acceptedBy: which forms of answer a client takes', async (t) => {
     ['application/json;q=0.001', json],
     ['application/json;q=1;x=0', json]
   ]
-  for (const [header, expected] of table) assert.deepEqual(acceptedBy(header), expected, header)
+  for (const [header, expected] of table) assert.deepEqual(parseAccept(header), expected, header)
 
   await t.test('what is refused by name is not taken by a wildcard (RFC 9110, 12.5.1)', async () => {
-    assert.deepEqual([acceptedBy('application/json;q=0, */*').json, acceptedBy('*/*, text/event-stream;q=0').events], [false, false])
-    assert.deepEqual(acceptedBy('*/*;q=0, application/json'), json, 'what is named is taken, though a wildcard refuses')
-    assert.deepEqual(acceptedBy('text/*;q=0, */*, application/json'), json, 'a narrower wildcard before a wider one')
-    assert.deepEqual(acceptedBy('*/*, text/event-stream, application/json'), eventsFirst, 'the order is that of the ranges that decide')
+    assert.deepEqual([parseAccept('application/json;q=0, */*').json, parseAccept('*/*, text/event-stream;q=0').events], [false, false])
+    assert.deepEqual(parseAccept('*/*;q=0, application/json'), json, 'what is named is taken, though a wildcard refuses')
+    assert.deepEqual(parseAccept('text/*;q=0, */*, application/json'), json, 'a narrower wildcard before a wider one')
+    assert.deepEqual(parseAccept('*/*, text/event-stream, application/json'), eventsFirst, 'the order is that of the ranges that decide')
   })
   await t.test('whatever header: an answer, always the same', async () => {
     const piece = fc.constantFrom('application/json', 'text/event-stream', '*/*', ';', ',', 'q=0', 'q=', ' ')
     const header = fc.oneof(fc.string(), fc.array(piece, { maxLength: 12 }).map((parts) => parts.join('')))
-    fc.assert(fc.property(header, (each) => { assert.deepEqual(acceptedBy(each), acceptedBy(each)) }), { seed, numRuns: 500 })
-    for (const piece of [',', ';', ' ', 'q=0', ';q=', 'application/json;']) acceptedBy(piece.repeat(16 * 1024 / piece.length))
+    fc.assert(fc.property(header, (each) => { assert.deepEqual(parseAccept(each), parseAccept(each)) }), { seed, numRuns: 500 })
+    for (const piece of [',', ';', ' ', 'q=0', ';q=', 'application/json;']) parseAccept(piece.repeat(16 * 1024 / piece.length))
   })
 })
 
@@ -86,7 +86,7 @@ test('bytesOf: sizes of the settings', async () => {
     ['2048', 2048], ['0', 0], ['1b', 1], ['1kb', 1024], ['512 kb', 524_288], ['1mb', 1_048_576], ['10  mb', 10_485_760],
     ['1gb', 1_073_741_824]
   ]
-  for (const [size, bytes] of [...table, ...table]) assert.equal(bytesOf(size), bytes, size)
+  for (const [size, bytes] of [...table, ...table]) assert.equal(parseSize(size), bytes, size)
 })
 
 test('a long batch is handled in steps: others have the event loop between them', async (t) => {
@@ -191,7 +191,7 @@ test('a large answer is written piece by piece, byte for byte', async (t) => {
 })
 
 test('the answer to one POST', async (t) => {
-  const both: Accepted = { json: true, events: true, eventsFirst: false }
+  const both: AcceptedTypes = { json: true, events: true, eventsFirst: false }
   const parts = (id: number): Array<string | Buffer> => [`{"jsonrpc":"2.0","id":${id},"result":`, Buffer.from('{"text":"é, 1"}'), '}']
   const whole = (id: number): string => `{"jsonrpc":"2.0","id":${id},"result":{"text":"é, 1"}}`
   const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
@@ -200,8 +200,9 @@ test('the answer to one POST', async (t) => {
     const { sessions, tick } = startSessions(t)
     const held = response()
     let gone = 0
-    const { polls, streams } = beginSession(sessions, view('ann'), version, {})
-    const reply = new HttpReply(held.raw, { accepted, expected, batch, polls, newStream: () => streams.open(), onGone: () => { gone++ } })
+    const { canPoll: polls, streams } = beginSession(sessions, view('ann'), version, {})
+    const options = { accepted, expected, isBatch: batch, canPoll: polls, newStream: () => streams.open() }
+    const reply = new HttpReply(held.raw, { ...options, onGone: () => { gone++ } })
     return { ...held, reply, tick, gone: () => gone }
   }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import { address, beginSession, begun, connection, listening, messagesIn, minute, startSessions, view } from '../helpers/held.ts'
 import fc from 'fast-check'
-import { eventId, parseEventId, Replay } from '../../plugins/downstream/legacy/message-buffer.ts'
+import { eventId, parseEventId, ReplayBuffer } from '../../plugins/downstream/legacy/message-buffer.ts'
 import type { Session } from '../../plugins/downstream/legacy/session.ts'
 import { memory } from '../../plugins/base/limits/memory.ts'
 import type { Question } from '../../protocol/exchange.ts'
@@ -15,11 +15,11 @@ const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
 
 test('replay: the last events of one session', async (t) => {
-  const at = (replay: Replay, stream: number, after: number): Array<[number, string]> =>
+  const at = (replay: ReplayBuffer, stream: number, after: number): Array<[number, string]> =>
     replay.after(stream, after).map((entry) => [entry.at, entry.data])
 
   await t.test('what came on one stream after one event, oldest first', async () => {
-    const replay = new Replay('ann')
+    const replay = new ReplayBuffer('ann')
     replay.add(1, 1, 'a')
     replay.add(2, 1, 'other')
     replay.add(1, 2, 'b')
@@ -32,14 +32,14 @@ test('replay: the last events of one session', async (t) => {
     assert.deepEqual(at(replay, 3, 0), [])
   })
   await t.test('bounded in number', async () => {
-    const replay = new Replay('ann')
+    const replay = new ReplayBuffer('ann')
     for (let n = 1; n <= downstreamLimits.replayEvents + 10; n++) replay.add(1, n, 'x')
     const kept = at(replay, 1, 0)
     assert.equal(kept.length, downstreamLimits.replayEvents)
     assert.deepEqual([kept[0]?.[0], kept.at(-1)?.[0]], [11, downstreamLimits.replayEvents + 10])
   })
   await t.test('bounded in size, over all streams', async () => {
-    const replay = new Replay('ann')
+    const replay = new ReplayBuffer('ann')
     const third = 'x'.repeat(Math.floor(downstreamLimits.replaySize / 3))
     for (let n = 1; n <= 4; n++) replay.add(n % 2, n, third)
     assert.deepEqual([at(replay, 1, 0).length, at(replay, 0, 0).length], [1, 2])
@@ -50,20 +50,20 @@ test('replay: the last events of one session', async (t) => {
     assert.deepEqual(at(replay, 1, 0), [[6, 'small']], 'until another comes')
   })
   await t.test('texts beyond Latin-1 count as the two bytes a character that they take', async () => {
-    const replay = new Replay('ann')
+    const replay = new ReplayBuffer('ann')
     const third = 'ж'.repeat(Math.floor(downstreamLimits.replaySize / 6))
     for (let n = 1; n <= 4; n++) replay.add(1, n, third)
     assert.deepEqual(at(replay, 1, 0).map(([number]) => number), [2, 3, 4])
     replay.clear()
     const large = 'ж'.repeat(downstreamLimits.replaySize / 2 - 1_000)
-    const replays = Array.from({ length: downstreamLimits.keptSize / downstreamLimits.replaySize + 10 }, () => new Replay('bob'))
+    const replays = Array.from({ length: downstreamLimits.keptSize / downstreamLimits.replaySize + 10 }, () => new ReplayBuffer('bob'))
     for (const each of replays) each.add(1, 1, large)
     assert.equal(replays.filter((each) => each.after(1, 0).length > 0).length, downstreamLimits.keptSize / downstreamLimits.replaySize)
     for (const each of replays) each.clear()
   })
   await t.test('all sessions together are bounded, too: the oldest of all go, and those of one that ended are gone', async () => {
     const large = 'x'.repeat(downstreamLimits.replaySize - 1_000)
-    const replays = Array.from({ length: downstreamLimits.keptSize / downstreamLimits.replaySize + 10 }, () => new Replay('ann'))
+    const replays = Array.from({ length: downstreamLimits.keptSize / downstreamLimits.replaySize + 10 }, () => new ReplayBuffer('ann'))
     for (const replay of replays) replay.add(1, 1, large)
     const kept = (): number[] => replays.flatMap((replay, n) => replay.after(1, 0).length > 0 ? [n] : [])
     assert.deepEqual(kept(), replays.map((_, n) => n).slice(10))
@@ -100,7 +100,7 @@ test('replay: the last events of one session', async (t) => {
   })
   await t.test('whatever comes, the bounds hold and the newest stay', async () => {
     fc.assert(fc.property(fc.array(fc.tuple(fc.nat(2), fc.nat(downstreamLimits.replaySize * 2)), { maxLength: 12 }), (list) => {
-      const replay = new Replay('ann')
+      const replay = new ReplayBuffer('ann')
       list.forEach(([stream, size], n) => { replay.add(stream, n, 'x'.repeat(size)) })
       const kept = [0, 1, 2].flatMap((stream) => replay.after(stream, -1)).sort((a, b) => a.at - b.at)
       const size = kept.reduce((sum, { data }) => sum + data.length, 0)
@@ -160,7 +160,7 @@ test('sessions: under (principal, route, id)', async (t) => {
       [sessions.find(view('ann'), 'chosen'), sessions.find(view('bob'), 'chosen'), sessions.find(view('ann', 'server'), 'chosen')],
       [ann, undefined, annElsewhere]
     )
-    assert.equal(ann.ended, false)
+    assert.equal(ann.hasEnded, false)
     assert.deepEqual(ended, ['chosen'])
   })
   await t.test('an end is told once, and leaves nothing', async (t) => {
@@ -168,7 +168,7 @@ test('sessions: under (principal, route, id)', async (t) => {
     sessions.end(session, 'over')
     sessions.end(session, 'over again')
     assert.deepEqual(
-      [ended, session.ended, sessions.size, sessions.find(view('ann'), session.sessionId), [...sessions]],
+      [ended, session.hasEnded, sessions.size, sessions.find(view('ann'), session.sessionId), [...sessions]],
       [[session.sessionId], true, 0, undefined, []]
     )
   })
@@ -244,9 +244,9 @@ test('sessions: idle ones end', async (t) => {
     const { session, ended, tick } = begun(t)
     const held = listening(session)
     tick(3 * identityLimits.sessionIdle)
-    assert.deepEqual([ended, session.busy], [[], true])
+    assert.deepEqual([ended, session.isBusy], [[], true])
     held.break()
-    assert.equal(session.busy, false)
+    assert.equal(session.isBusy, false)
     tick(identityLimits.sessionIdle - minute)
     assert.deepEqual(ended, [])
     tick(2 * minute)
@@ -292,16 +292,16 @@ test('a session and its streams', async (t) => {
   await t.test('each message goes to one stream; so many streams at once', async (t) => {
     const session = begin(t)
     const held = Array.from({ length: downstreamLimits.streamsPerSession }, () => {
-      assert.equal(session.takesStream(undefined), true)
+      assert.equal(session.canOpenStream(undefined), true)
       const each = listening(session, undefined)
       return each
     })
-    assert.deepEqual([undefined, 'nonsense', '99-0', '3-0'].map((eventId) => session.takesStream(eventId)),
+    assert.deepEqual([undefined, 'nonsense', '99-0', '3-0'].map((eventId) => session.canOpenStream(eventId)),
       [false, false, false, true], 'one that is taken up is no further one')
     session.deliver('x')
     assert.equal(held.filter((each) => each.text().includes('"method":"x"')).length, 1)
     held[0]?.break()
-    assert.equal(session.takesStream(undefined), true)
+    assert.equal(session.canOpenStream(undefined), true)
     session.deliver('y')
     assert.equal(held.filter((each) => each.text().includes('"method":"y"')).length, 1)
     assert.equal(held[0]?.text().includes('"method":"y"'), false)
@@ -514,7 +514,7 @@ test('a session and its streams', async (t) => {
     const { session, sessions } = begun(t)
     const held = listening(session)
     sessions.end(session, 'over')
-    assert.equal(held.stream.open, false)
+    assert.equal(held.stream.isOpen, false)
     const before = held.text()
     session.deliver('late')
     assert.equal(held.text(), before)

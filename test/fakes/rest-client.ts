@@ -57,7 +57,7 @@ export async function restClient (
   const warnings: string[] = []
   const news: string[] = []
   const warn = (sentence: string): void => { warnings.push(sentence) }
-  const transport = new OpenApiTransport({ config: { type: 'openapi', ...config }, outbound, sharedApi, passed, warn, owner: 'tests' })
+  const transport = new OpenApiTransport({ config: { type: 'openapi', ...config }, outbound, sharedApi, clientHeaders: passed, warn, owner: 'tests' })
   const made: UpstreamSession[] = []
   const link = new Link(
     (identity, handlers) => {

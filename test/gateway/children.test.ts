@@ -67,9 +67,10 @@ test('a process that dies of its subscription is not started again and again', a
   await session.ask('resources/subscribe', { uri: 'r://1' })
   const before = mortal.starts()
   await until(() => mortal.starts() > before, 'it is not started again')
-  // From here on each start comes later than the one before it: without that, there were ten a second.
+  // From here on each start comes later than the one before it: without that, there were ten a second. In the minute that the first one may
+  // take, there are eight.
   await silence(1_500)
-  assert.ok(mortal.starts() - before <= 6, `${mortal.starts() - before} starts`)
+  assert.ok(mortal.starts() - before <= 9, `${mortal.starts() - before} starts`)
   await session.end()
 })
 

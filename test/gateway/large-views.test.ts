@@ -7,8 +7,8 @@ import { test } from 'tap'
 import type { Snapshot } from '../../db/store.ts'
 import { makeView, type Principal, type View } from '../../plugins/settings/access/view.ts'
 import { Claims } from '../../plugins/gateway/claims.ts'
-import { News } from '../../plugins/gateway/news.ts'
-import type { Presented } from '../../plugins/gateway/surfaces.ts'
+import { Notifier } from '../../plugins/gateway/news.ts'
+import type { PresentationInput } from '../../plugins/gateway/surfaces.ts'
 import type { ProviderTable } from '../../plugins/gateway/providers.ts'
 import { ResourceLinks } from '../../plugins/gateway/result-notes.ts'
 import { ItemResolver } from '../../plugins/gateway/resolve.ts'
@@ -17,7 +17,7 @@ import { foldSurface, readerOf, type Surface } from '../../plugins/gateway/surfa
 import { Surfaces } from '../../plugins/gateway/surfaces.ts'
 import { Search, type Embeddings } from '../../plugins/extensions/smart-routing/search.ts'
 import { PlainClient, type Client } from '../../protocol/exchange.ts'
-import { kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
+import { allListKinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
 import { exposedName } from '../../plugins/settings/access/item-names.ts'
 import { holdClock, turnsOfLoop } from '../helpers/clock.ts'
@@ -39,7 +39,7 @@ const itemsOf = (count: number, key: (n: number) => string): Item[] => Array.fro
 
 function catalogueOf (lists: Partial<Record<ListKind, Item[]>>): Catalogue {
   const all = { tools: [], prompts: [], resources: [], resourceTemplates: [], ...lists }
-  const extras = Object.fromEntries(kinds.map((kind) => [kind, '{}']))
+  const extras = Object.fromEntries(allListKinds.map((kind) => [kind, '{}']))
   return { capabilities: { tools: {}, resources: {} }, serverInfo: '{"name":"s","version":"1"}', lists: all, extras } as unknown as Catalogue
 }
 
@@ -48,8 +48,8 @@ const sectionOf = (catalogue: Catalogue): Section =>
 
 function fold (catalogue: Catalogue, raw: boolean, before?: Surface): Surface {
   const claims = new Claims()
-  claims.note([catalogue])
-  return foldSurface({ raw, separator: '-', sections: [sectionOf(catalogue)], claimsOf: () => claims, apps: false }, before)
+  claims.record([catalogue])
+  return foldSurface({ isRaw: raw, separator: '-', sections: [sectionOf(catalogue)], claimsOf: () => claims, supportsApps: false }, before)
 }
 
 type SearchGateway = ConstructorParameters<typeof Search>[0]
@@ -70,7 +70,7 @@ for (const raw of [true, false]) {
 test('a surface of $smart does not keep the one before it', async () => {
   const search = new Search({} as unknown as SearchGateway, off, () => {})
   const merged = fold(catalogueOf({ tools: itemsOf(3, (n) => `t${n}`) }), false)
-  const present = (before?: Surface): Surface => search.present({ merged, before, key: 'k' } satisfies Presented, false)
+  const present = (before?: Surface): Surface => search.present({ merged, before, key: 'k' } satisfies PresentationInput, false)
   let first: Surface | undefined = present()
   const gone = new WeakRef(first)
   const second = present(first)
@@ -139,18 +139,18 @@ test('a name that looks cut is compared with the hashes of a bounded number of t
   const resolver = new ItemResolver(surfaces, providers, new ResourceLinks())
   const view = makeView(admin, { kind: 'server', name: 's' })
   const surface = fold(catalogue, true)
-  for (const name of ['_deadbeef', `s-${'n'.repeat(53)}_deadbeef`]) assert.equal(resolver.byName(view, surface, 'tools', name), undefined)
+  for (const name of ['_deadbeef', `s-${'n'.repeat(53)}_deadbeef`]) assert.equal(resolver.lookUpName(view, surface, 'tools', name), undefined)
   // Those behind the bound are not found by such a name.
   const found = [100, 30_000].map((n) => {
     const key = `${'n'.repeat(70)}${n}`
-    return resolver.byName(view, surface, 'tools', exposedName('s', '-', key))?.key === key
+    return resolver.lookUpName(view, surface, 'tools', exposedName('s', '-', key))?.key === key
   })
   assert.deepEqual(found, [true, false])
   // Those that there are stay known.
   const few = catalogueOf({ tools: itemsOf(3, (n) => `${'n'.repeat(70)}${n}`) })
   const merged = fold(few, false)
   for (const [name, { key }] of merged.parts.tools.targets) {
-    assert.equal(resolver.byName(view, fold(few, true), 'tools', name)?.key, key)
+    assert.equal(resolver.lookUpName(view, fold(few, true), 'tools', name)?.key, key)
   }
 })
 
@@ -181,13 +181,13 @@ test('sessions are notified one by one, each by what it saw', async (t) => {
       return current
     }
   } as unknown as Surfaces
-  const news = new News({} as unknown as ProviderTable, surfaces, {} as unknown as ItemResolver)
+  const news = new Notifier({} as unknown as ProviderTable, surfaces, {} as unknown as ItemResolver)
   const told: string[] = []
   const clients = Array.from({ length: 5 }, (_, n) => {
     const deliver = (method: string): void => { told.push(`${n} ${method}`) }
     const listener = { view: makeView(admin, { kind: 'global' }), deliver } as unknown as Listener<View>
     const client = new PlainClient(`c${n}`, 'u')
-    news.join(listener, client)
+    news.addListener(listener, client)
     return { listener, client }
   })
   let isTicking = true

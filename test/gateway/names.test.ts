@@ -203,12 +203,12 @@ test('a tool whose name could be that of very many servers has a hash in it; an 
     })
     return new Precedence(sections, '-', ({ catalogue }) => {
       const claims = new Claims()
-      claims.note(catalogue ? [catalogue] : [])
+      claims.record(catalogue ? [catalogue] : [])
       return claims
     })
   }
   const most = gatewayLimits.nameRivals + 1
-  assert.equal(precedence(most, false).plainName(0, 'tools', `${deep(most)}-x`), 'won')
-  assert.equal(precedence(most + 1, false).plainName(0, 'tools', `${deep(most + 1)}-x`), 'lost')
-  assert.equal(precedence(most + 40, true).plainName(0, 'tools', `${deep(most + 40)}-x`), 'won')
+  assert.equal(precedence(most, false).plainNameStanding(0, 'tools', `${deep(most)}-x`), 'won')
+  assert.equal(precedence(most + 1, false).plainNameStanding(0, 'tools', `${deep(most + 1)}-x`), 'lost')
+  assert.equal(precedence(most + 40, true).plainNameStanding(0, 'tools', `${deep(most + 40)}-x`), 'won')
 })

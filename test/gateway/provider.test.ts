@@ -162,7 +162,7 @@ test('a provider that comes late is seen through groups that name it, and listen
   const heard: string[] = []
   const view = app.access.view({ key: 'listener', kind: 'system-key', user: 'listener', isAdmin: true }, {})
   const client = new PlainClient('listener', 'listener')
-  app.gateway.join({ view, level: undefined, deliver: (method) => { heard.push(method) } }, client)
+  app.gateway.addListener({ view, level: undefined, deliver: (method) => { heard.push(method) } }, client)
   app.gateway.addProvider(toy)
   assert.deepEqual(names(at((await session.request('tools/list')).result, 'tools')), ['toy-add', 'toy-fail'])
   const group = await openSession(app, '/mcp/team', system.token)

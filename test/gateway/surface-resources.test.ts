@@ -94,7 +94,7 @@ test('what is hidden is read through no template of its server; through another 
   ]
   for (const [says, list, readers] of table) {
     for (const raw of list.length === 1 ? [false, true] : [false]) {
-      const surface = fold(list, { raw })
+      const surface = fold(list, { isRaw: raw })
       for (const [uri, server] of Object.entries(readers)) {
         assert.equal(readerOf(surface, uri)?.provider, server, `${says}${raw ? ', alone' : ''}: ${uri}`)
       }
@@ -118,7 +118,7 @@ test('what an admin disabled on his server is not a user\'s, listed there or mat
     assert.equal(readerOf(surface, 'x:3')?.provider, 'u')
   }
   // On the user's own route it is his.
-  assert.equal(readerOf(fold([ofUser], { raw: true }), 'x:1')?.provider, 'u')
+  assert.equal(readerOf(fold([ofUser], { isRaw: true }), 'x:1')?.provider, 'u')
 })
 
 test('a file that is hidden is read under no spelling with more slashes; what is listed under one is another resource', async () => {
@@ -134,7 +134,7 @@ test('a file that is hidden is read under no spelling with more slashes; what is
     'file:///usr//../etc//x', 'file:///usr/..//etc/x', 'file:///etc/y%2f..%2fx', 'file:////etc//x?', 'notes://a//b/c', 'notes://a/b/c'
   ]
   for (const [raw, sections] of [[true, [ofAdmin]], [false, [ofAdmin]], [false, [ofAdmin, ofUser]]] as const) {
-    const surface = fold([...sections], { raw })
+    const surface = fold([...sections], { isRaw: raw })
     for (const uri of spellings) {
       assert.equal(readerOf(surface, uri), undefined, uri)
       for (const { server } of sections) assert.ok(isHidden(surface, server.name, uri), uri)
@@ -154,7 +154,7 @@ test('the case of a scheme and a host, and a slash behind it, make no other reso
   const off: ServerConfig = { resources: { 'x://off': { enabled: false }, 'x://Mixed/a': { enabled: false } } }
   const lists: Lists = { resources: [{ uri: 'x://off' }, { uri: 'x://LISTED' }], resourceTemplates: [{ uriTemplate: 'x://{+id}' }] }
   for (const raw of [true, false]) {
-    const surface = fold([section('s', lists, { config: off })], { raw })
+    const surface = fold([section('s', lists, { config: off })], { isRaw: raw })
     for (const uri of ['x://off', 'x://OFF', 'X://Off', 'x://off/', 'x://o%46f', 'x://u@off', 'x://u:p@OFF/', 'x://mixed/a', 'x://MIXED/a/']) {
       assert.equal(readerOf(surface, uri), undefined, uri)
       assert.ok(isHidden(surface, 's', uri), uri)
@@ -205,7 +205,7 @@ test('of templates that fit the most telling reads; among several servers, one w
   }
   const greedy = section('s', { resourceTemplates: [{ uriTemplate: '{+uri}' }, { uriTemplate: 'x://{id}' }] })
   assert.deepEqual(
-    ['x://1', 'anything'].map((uri) => readerOf(fold([greedy], { raw: true }), uri)?.key), ['x://{id}', '{+uri}'],
+    ['x://1', 'anything'].map((uri) => readerOf(fold([greedy], { isRaw: true }), uri)?.key), ['x://{id}', '{+uri}'],
     'alone it reads whatever it likes'
   )
   assert.deepEqual(

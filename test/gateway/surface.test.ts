@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import fc from 'fast-check'
-import { kinds } from '../../protocol/lists.ts'
+import { allListKinds } from '../../protocol/lists.ts'
 import { showsApps, withoutApps } from '../../plugins/gateway/section.ts'
 import { ClaimsByServer } from '../../plugins/gateway/claims.ts'
 import { exposedName, itemOtherName, otherName } from '../../plugins/settings/access/item-names.ts'
@@ -79,7 +79,7 @@ test('only the name of an item is changed; the rest is passed on to the byte', a
     await bodyOf(merged),
     '{"tools":[{"name" : "s-n","x":1e400,"inputSchema":{"maximum":12345678901234567890},"_meta":{"a":1.50},"__proto__" : {"y":1}}]}'
   )
-  assert.equal(await bodyOf(fold([section('s', { tools: [text] })], { raw: true })), `{"tools":[${text}]}`)
+  assert.equal(await bodyOf(fold([section('s', { tools: [text] })], { isRaw: true })), `{"tools":[${text}]}`)
 })
 
 test('a single-server route has raw names, the server\'s own identity, and what else stood in its lists', async () => {
@@ -90,15 +90,15 @@ test('a single-server route has raw names, the server\'s own identity, and what 
       { extras, serverInfo: '{"name":"own","version":"9","x":1}', instructions: 'do', capabilities: { tools: {}, tasks: { list: {} } } }
     )
   ]
-  const single = fold(one, { raw: true })
+  const single = fold(one, { isRaw: true })
   assert.equal(await bodyOf(single), '{"_meta":{"ttl":1e400},"x":1,"tools":[{"name":"a"}]}')
   assert.deepEqual(
-    [single.serverInfo, single.instructions, single.shown],
+    [single.serverInfo, single.instructions, single.announced],
     ['{"name":"own","version":"9","x":1}', 'do', { tools: { listChanged: true }, tasks: { list: {} } }]
   )
   const merged = fold(one)
   assert.equal(await bodyOf(merged), '{"tools":[{"name":"s-a"}]}')
-  assert.deepEqual([merged.serverInfo, merged.instructions, merged.shown], [undefined, '# s\n\ndo', { tools: { listChanged: true } }])
+  assert.deepEqual([merged.serverInfo, merged.instructions, merged.announced], [undefined, '# s\n\ndo', { tools: { listChanged: true } }])
 })
 
 test('capabilities and instructions are those of all that is behind it', async () => {
@@ -107,7 +107,7 @@ test('capabilities and instructions are those of all that is behind it', async (
     section('b', {}, { capabilities: { resources: {}, logging: {} } }),
     section('c', {}, { capabilities: {}, instructions: 'third', member: { alias: 'see' } })
   ])
-  assert.deepEqual(surface.shown, { tools: { listChanged: true }, resources: { subscribe: true, listChanged: true }, logging: {} })
+  assert.deepEqual(surface.announced, { tools: { listChanged: true }, resources: { subscribe: true, listChanged: true }, logging: {} })
   assert.equal(surface.instructions, '# a\n\nfirst\n\n# see\n\nthird')
 })
 
@@ -116,9 +116,9 @@ test('a server of which nothing is known yet is behind it, but lists nothing', a
   assert.deepEqual(surface.providers, ['a', 'b'])
   assert.deepEqual([...surface.capabilities.keys()], ['b'])
   assert.deepEqual(await keys(surface, 'tools'), ['b-t'])
-  const nothing = fold([section('a', undefined)], { raw: true })
+  const nothing = fold([section('a', undefined)], { isRaw: true })
   assert.deepEqual([nothing.serverInfo, await keys(nothing, 'tools')], [undefined, []])
-  for (const kind of kinds) assert.equal(await bodyOf(fold([]), kind), `{"${kind}":[]}`)
+  for (const kind of allListKinds) assert.equal(await bodyOf(fold([]), kind), `{"${kind}":[]}`)
 })
 
 test('a group\'s selectors hold bare names, its aliases take the server\'s place', async () => {
@@ -130,7 +130,7 @@ test('a group\'s selectors hold bare names, its aliases take the server\'s place
   }
   const seen = async (member: Partial<GroupMember>): Promise<unknown[][]> => {
     const surface = fold([section('s', lists, { member })])
-    return await Promise.all(kinds.map(async (kind) => await keys(surface, kind)))
+    return await Promise.all(allListKinds.map(async (kind) => await keys(surface, kind)))
   }
   assert.deepEqual(await seen({}), [['s-a', 's-b'], ['s-p', 's-q'], ['r:1', 'r:2'], ['r:{n}', 's:{n}']])
   assert.deepEqual(await seen({ tools: 'all', prompts: 'all', resources: 'all' }), await seen({}))
@@ -152,7 +152,7 @@ test('what an admin disabled is not there, what an admin described is', async ()
     resourceTemplates: [{ uriTemplate: 'r:{n}' }]
   }
   for (const raw of [false, true]) {
-    const surface = fold([section('s', lists, { config })], { raw })
+    const surface = fold([section('s', lists, { config })], { isRaw: raw })
     assert.equal(
       await bodyOf(surface),
       raw
@@ -302,10 +302,10 @@ test('a part that came out equal keeps its identity, others do not', async () =>
   const input = (tool: string): Section[] => [section('s', { tools: [{ name: tool }], prompts: [{ name: 'p' }] })]
   const before = fold(input('a'))
   const same = fold(input('a'), {}, before)
-  for (const kind of kinds) assert.equal(same.parts[kind].list, before.parts[kind].list, kind)
+  for (const kind of allListKinds) assert.equal(same.parts[kind].list, before.parts[kind].list, kind)
   const other = fold(input('b'), {}, before)
   assert.notEqual(other.parts.tools.list, before.parts.tools.list)
-  for (const kind of kinds.filter((each) => each !== 'tools')) assert.equal(other.parts[kind].list, before.parts[kind].list, kind)
+  for (const kind of allListKinds.filter((each) => each !== 'tools')) assert.equal(other.parts[kind].list, before.parts[kind].list, kind)
   // The same bytes from another server lead there.
   const moved = fold([section('t', { tools: [{ name: 'a' }] }, { member: { alias: 's' } })], {}, before)
   assert.equal(moved.parts.tools.list, before.parts.tools.list)
@@ -342,11 +342,11 @@ test('MCP Apps', async (t) => {
       async () => {
         assert.equal(withoutApps(text), without)
         assert.deepEqual(
-          await listed(fold([section('s', { tools: [text] })], { raw: true }), 'tools'),
+          await listed(fold([section('s', { tools: [text] })], { isRaw: true }), 'tools'),
           without === undefined ? [] : [JSON.parse(without)]
         )
         assert.equal(
-          await bodyOf(fold([section('s', { tools: [text] })], { raw: true, apps: true })), `{"tools":[${text}]}`,
+          await bodyOf(fold([section('s', { tools: [text] })], { isRaw: true, supportsApps: true })), `{"tools":[${text}]}`,
           'a client with Apps gets all of it'
         )
       }

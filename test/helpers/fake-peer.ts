@@ -18,7 +18,7 @@ export class FakeTransport implements Transport {
   }
 
   drop (id: number): void { this.dropped.push(id) }
-  async agreed (): Promise<void> {}
+  async onNegotiated (): Promise<void> {}
   async close (): Promise<void> {}
   notifications (): Notification[] { return this.sent.flatMap(({ message }) => message.kind === 'notification' ? [message] : []) }
 }

@@ -11,30 +11,10 @@ import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { manage, type Answer } from '../fakes/replica.ts'
 import { at, initialize, open, send, Session, settings, within, type Json, type Message, type Stream } from './client.ts'
 import { path, until, type Hub } from './hub.ts'
+import { modernRequest } from './modern-request.ts'
 import { Connection } from './sse.ts'
 
-const version = '2026-07-28'
 const password = 'Same-1234'
-
-/** One request of a modern client. */
-const modern = (key: string, method: string, params: Json = {}): { headers: Record<string, string>, body: string } => ({
-  headers: {
-    'content-type': 'application/json',
-    accept: 'application/json, text/event-stream',
-    authorization: `Bearer ${key}`,
-    'mcp-protocol-version': version,
-    'mcp-method': method
-  },
-  body: JSON.stringify({
-    jsonrpc: '2.0',
-    id: 1,
-    method,
-    params: {
-      ...params,
-      _meta: { 'io.modelcontextprotocol/protocolVersion': version, 'io.modelcontextprotocol/clientCapabilities': {} }
-    }
-  })
-})
 
 /** `lent`: servers that she stores for another admin. */
 export interface Files {
@@ -119,7 +99,7 @@ export class HeldRights {
   }
 
   async #discover (token: string): Promise<number> {
-    return (await send(`${this.hold.url}/mcp`, modern(token, 'server/discover'))).status
+    return (await send(`${this.hold.url}/mcp`, modernRequest('server/discover', { key: token }))).status
   }
 
   async #run (token: string, server: string): Promise<Answer> {
@@ -145,7 +125,8 @@ export class HeldRights {
     const call = session.request('tools/call', { name: 'plain-wait', arguments: {} })
     call.catch(() => {})
     await until(() => upstream.count('tools/call') > before, 'the call never came')
-    const listening = await open(`${this.hold.url}/mcp`, modern(token, 'subscriptions/listen', { notifications: { toolsListChanged: true } }))
+    const params = { notifications: { toolsListChanged: true } }
+    const listening = await open(`${this.hold.url}/mcp`, modernRequest('subscriptions/listen', { key: token, params }))
     await listening.wait(() => true)
     const sse = await Connection.open(t, `${this.hold.url}/sse`, { key: token })
     const streams: Array<[string, Stream]> = [['a legacy stream', news], ['a subscription', listening], ['an SSE stream', sse.stream]]

@@ -46,6 +46,9 @@ export function response (): Held {
     writableEnded: false,
     writableFinished: false,
     writableLength: 0,
+    cork () {},
+    uncork () {},
+    flushHeaders () {},
     writeHead (status: number, headers: Record<string, unknown>) {
       assert.equal(head, undefined, 'there is one head')
       head = [status, headers]

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { at, type Json } from './client.ts'
 import type { Hub } from './hub.ts'
-import { Api as Client, onDisk, refused, WORDS, type Answer } from './management.ts'
+import { Api as Client, refused, WORDS, type Answer } from './management.ts'
 
 export { ask, fine, list as records, MASK, onDisk, refused, STDIO, transcript, type Answer } from './management.ts'
 
@@ -35,8 +35,6 @@ export function invalid (answer: Answer, what = ''): void {
   assert.ok(Array.isArray(errors) && errors.length > 0, `${what} ${answer.text}`)
   for (const error of errors) assert.ok(typeof at(error, 'path') === 'string' && typeof at(error, 'message') === 'string', answer.text)
 }
-
-export const configOnDisk = async (hub: Hub, name: string): Promise<unknown> => at(await onDisk(hub), 'mcpServers', name)
 
 /** A signed token, made here. */
 export function sign (claims: unknown, { alg = 'HS256', secret = SECRET }: { alg?: string, secret?: string } = {}): string {

@@ -12,11 +12,15 @@ export const example = async (): Promise<string> => await readFile(path('example
 /** What replicas behind it have in their environment. */
 export const behindNginx = { ALLOWED_HOSTS: 'hub.example.com', TRUST_PROXY: '127.0.0.1' }
 
-/** Starts nginx with the example as it stands, but for what a test cannot have: ports, certificates, and a folder of its own. */
-export async function startNginx (t: Cleanup, ports: readonly [number, number]): Promise<string> {
+/**
+ * Starts nginx with the example as it stands, but for what a test cannot have: ports, certificates, and a folder of its own.
+ * @returns its URL, the file with the site, and the process that reloads it at SIGHUP
+ */
+export async function startNginx (t: Cleanup, ports: readonly [number, number]): Promise<{ url: string, site: string, pid: number }> {
   assert.equal(spawnSync('nginx', ['-v']).status, 0, 'these tests need nginx: apt-get install nginx')
   const folder = await temporaryFolder(t)
   const port = await freePort()
+  const file = join(folder, 'nginx.conf')
   let site = await example()
   for (const [from, to] of [
     ['server 127.0.0.1:3001', `server 127.0.0.1:${ports[0]}`],
@@ -29,10 +33,10 @@ export async function startNginx (t: Cleanup, ports: readonly [number, number]):
   const own = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')
   const user = process.geteuid?.() === 0 ? 'user root;' : ''
   await writeFile(
-    join(folder, 'nginx.conf'),
+    file,
     `${user} worker_processes 2; pid ${folder}/pid; error_log ${folder}/error.log;\nevents {}\nhttp { access_log ${folder}/access.log; ${own}\n${site}\n}\n`
   )
-  const args = ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log'), '-g', 'daemon off;']
+  const args = ['-p', folder, '-c', file, '-e', join(folder, 'error.log'), '-g', 'daemon off;']
   const child = spawn('nginx', args, { stdio: ['ignore', 'ignore', 'pipe'] })
   let said = ''
   child.stderr.on('data', (chunk) => { said += String(chunk) })
@@ -42,5 +46,5 @@ export async function startNginx (t: Cleanup, ports: readonly [number, number]):
   })
   const url = `http://127.0.0.1:${port}`
   await until(async () => (await fetch(`${url}/health`)).ok, () => `nginx does not serve: ${said}`)
-  return url
+  return { url, site: file, pid: Number(child.pid) }
 }

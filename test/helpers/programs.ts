@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { path } from './hub.ts'
+import { path, type Cleanup } from './hub.ts'
 
 /** How a program ended, and what it printed: by stream, and as it came. */
 export interface Run { code: number | null, out: string, err: string, said: string }
@@ -19,4 +19,22 @@ export async function runToEnd (
   child.stdin.on('error', () => {}).end(input)
   const [code] = await once(child, 'close') as [number | null]
   return { code, out, err, said }
+}
+
+/** A program that is running, and what it has printed. */
+export interface Running { child: ChildProcess, said: () => string, closed: Promise<number | null> }
+
+/** Starts a program that runs until the test ends, which ends its group as Ctrl-C does. @param env beside PATH */
+export function startProgram (
+  t: Cleanup, command: string, args: readonly string[], { env = {}, cwd = path('') }: { env?: Record<string, string>, cwd?: string } = {}
+): Running {
+  const child = spawn(command, args, { cwd, env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => { said += String(chunk) })
+  const closed = new Promise<number | null>((resolve) => { child.once('close', resolve) })
+  t.after(async () => {
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) process.kill(-child.pid, 'SIGINT')
+    await closed
+  })
+  return { child, said: () => said, closed }
 }

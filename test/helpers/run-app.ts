@@ -10,9 +10,9 @@ import { readEnvironment } from '../../plugins/base/config/environment.ts'
 import { Passwords } from '../../plugins/base/secrets/hash.ts'
 import { loginSecret } from '../../plugins/base/secrets/secret-file.ts'
 import { openKeyRing } from '../../plugins/base/secrets/ring.ts'
-import { sealerOf } from '../../plugins/base/secrets/seal.ts'
+import { createSealer } from '../../plugins/base/secrets/seal.ts'
 import { SealedVault } from '../../plugins/base/secrets/vault.ts'
-import { milliseconds } from '../../schemas/env.ts'
+import { milliseconds } from '../../schemas/durations.ts'
 import type { HubOptions } from './hub.ts'
 import './patient.ts'
 
@@ -62,7 +62,7 @@ export async function runApp (environment: Readonly<Record<string, string>>): Pr
   const app = await buildApp({
     logger: { level: env.LOG_LEVEL, stream: { write: print } },
     storage,
-    sealer: sealerOf(keys),
+    sealer: createSealer(keys),
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,

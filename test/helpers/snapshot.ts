@@ -1,4 +1,4 @@
-import type { Server, Snapshot, StoredGroup } from '../../db/store.ts'
+import type { Server, Snapshot, Store, StoredGroup } from '../../db/store.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { GroupMember, SystemConfig } from '../../schemas/settings.ts'
 
@@ -14,6 +14,16 @@ export const emptySnapshot: Snapshot = {
   system: {},
   problems: []
 }
+
+/** A store with settings that stay as they are. @param own what a test has otherwise */
+export const fixedStore = (snapshot: Snapshot, own: Partial<Store> = {}): Store => ({
+  load: async () => snapshot,
+  commit: async () => snapshot,
+  onChange: () => () => {},
+  health: () => undefined,
+  close: async () => {},
+  ...own
+})
 
 export interface Given {
   servers?: Record<string, ServerConfig & { problem?: string }>

@@ -1,6 +1,6 @@
 // Surfaces of servers that a test makes up: catalogues, sections of a view, and what a fold of them lists.
-import { plainClass } from '../../protocol/capabilities.ts'
-import { kinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
+import { emptyCapabilityClass } from '../../protocol/capabilities.ts'
+import { allListKinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
 import { ClaimsByServer, type Claims } from '../../plugins/gateway/claims.ts'
 import type { Section, Target } from '../../plugins/gateway/section.ts'
 import { foldSurface, type Surface, type SurfaceInput } from '../../plugins/gateway/surface.ts'
@@ -17,12 +17,12 @@ export function catalogueOf (given: Lists, more: Partial<Catalogue> = {}): Catal
   })
   return {
     id: nextCatalogueId(),
-    capabilityClass: plainClass,
+    capabilityClass: emptyCapabilityClass,
     version: '2025-11-25',
     serverInfo: '{"name":"up","version":"1"}',
     instructions: undefined,
     capabilities: { tools: {}, resources: {} },
-    lists: Object.fromEntries(kinds.map((kind) => [kind, items(kind)])) as Record<ListKind, Item[]>,
+    lists: Object.fromEntries(allListKinds.map((kind) => [kind, items(kind)])) as Record<ListKind, Item[]>,
     extras: { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}' },
     ...more
   }
@@ -44,11 +44,11 @@ export const section = (
 /** Claims of what servers list now, and, where it is given, of what they listed before. */
 export const claimsWith = (book: ClaimsByServer) => ({ server, catalogue }: Section): Claims => {
   const claims = book.of(server)
-  claims.note(catalogue ? [catalogue] : [])
+  claims.record(catalogue ? [catalogue] : [])
   return claims
 }
 export const fold = (sections: Section[], more: Partial<SurfaceInput> = {}, before?: Surface): Surface =>
-  foldSurface({ raw: false, separator: '-', apps: false, sections, claimsOf: claimsWith(new ClaimsByServer()), ...more }, before)
+  foldSurface({ isRaw: false, separator: '-', supportsApps: false, sections, claimsOf: claimsWith(new ClaimsByServer()), ...more }, before)
 /** Where a name leads, without the item itself. */
 export const leadsTo = (target: Target | undefined): Omit<Target, 'item'> | undefined =>
   target && { provider: target.provider, key: target.key }

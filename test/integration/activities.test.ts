@@ -1,9 +1,10 @@
 // The record of calls: what is recorded of a call, who sees it, and what happens while the database is slow. On PostgreSQL; PGlite has the
 // same port (test/integration/ports.test.ts).
 import assert from 'node:assert/strict'
+import { mock } from 'node:test'
 import { test } from 'tap'
 import { sql } from 'drizzle-orm'
-import type { Activity } from '../../db/ports.ts'
+import type { Activity } from '../../db/ports/activities.ts'
 import { countSome, selectPage, sumUp } from '../../db/postgres/ports/activities.ts'
 import { truncateBytes } from '../../plugins/extensions/activities/describe.ts'
 import { ActivityRecorder, type RecorderDeps } from '../../plugins/extensions/activities/recorder.ts'
@@ -12,6 +13,7 @@ import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { loggedIn, manage, managed, startReplica } from '../fakes/replica.ts'
 import { driverOf } from '../fakes/store-ports.ts'
 import { at, connected, KEY, Session, settings, type Json } from '../helpers/client.ts'
+import { mockTimers } from '../helpers/clock.ts'
 import { database } from '../helpers/database.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
 
@@ -110,6 +112,19 @@ test('the recorder', async (t) => {
     assert.deepEqual([seen.size, it.waiting], [10, 0])
     assert.deepEqual(logged, ['warn: calls cannot be recorded now: away', 'info: calls are recorded again; 0 were not recorded since the start'])
     await it.close(1_000)
+  })
+
+  await t.test('what the database refuses is tried five times, then shed, and says so', async (t) => {
+    mockTimers(t, 'setTimeout')
+    let tries = 0
+    const { recorder: it, logged } = recorder({ store: { append: async () => { tries++; throw new Error('refused') } } })
+    it.note(call())
+    while (it.shed === 0) {
+      await turns()
+      mock.timers.tick(5_000)
+    }
+    assert.deepEqual([tries, it.shed, it.waiting], [5, 1, 0])
+    assert.deepEqual(logged.at(-1), 'warn: 1 calls were not recorded: the database refuses them')
   })
 
   await t.test('a description that fails is shed, and harms no other', async () => {

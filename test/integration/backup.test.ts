@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { test, type Test } from 'tap'
 import { openBackup } from '../../cli/backup/archive.ts'
 import { Passwords } from '../../plugins/base/secrets/hash.ts'
-import { markOf } from '../../plugins/identity/users/account.ts'
+import { markOf, rightsMarkOf } from '../../plugins/identity/users/account.ts'
 import type { User } from '../../schemas/settings.ts'
 import { filesBelow, multipartOf, multipartType } from '../helpers/bundles.ts'
 import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
@@ -151,7 +151,7 @@ test('an old backup revives no tokens of former passwords', async (t) => {
   const folder = await temporaryFolder(t)
   const passwords = new Passwords()
   const user = { username: 'ada', password: await passwords.hash('Former-123'), createdAt: '2026-01-01T00:00:00.000Z' } satisfies User
-  const other = { username: 'bob', password: await passwords.hash('Same-1234'), createdAt: '2026-01-01T00:00:00.000Z' } satisfies User
+  const other = { username: 'bob', password: await passwords.hash('Same-1234'), createdAt: '2026-01-01T00:00:00.000Z', isAdmin: true } satisfies User
   const token = (hash: string, of: User): Json => {
     const [key, expiresAt] = [hash.repeat(64), Date.now() + 3_600_000]
     const value = { hash: key, kind: 'refresh', family: hash, clientId: 'c', username: of.username, mark: markOf(of), scope: 'mcp', expiresAt }
@@ -168,7 +168,7 @@ test('an old backup revives no tokens of former passwords', async (t) => {
     // The token of the former password was not removed, only of no use.
     await write({
       mcpServers: {},
-      users: [{ ...user, password: await passwords.hash('Newer-123') }, other],
+      users: [{ ...user, password: await passwords.hash('Newer-123') }, { ...other, isAdmin: false, demotedAt: '2026-02-01T00:00:00.000Z' }],
       oauthTokens: [token('a', user), token('b', other)]
     })
     await done('restore', folder, [archive, '--replace'])
@@ -177,6 +177,7 @@ test('an old backup revives no tokens of former passwords', async (t) => {
     assert.equal(ada.password, user.password)
     assert.notEqual(markOf(ada), markOf(user), 'tokens and logins of that time do not fit the account')
     assert.equal(markOf(bob), markOf(other), 'who kept the password stays logged in')
+    assert.deepEqual([bob.isAdmin, rightsMarkOf(bob) === rightsMarkOf(other)], [true, false], 'what an admin allowed before a demotion')
     assert.deepEqual(oauthTokens?.map(({ owner }) => owner), ['a', 'b'], 'what was revoked stays revoked')
   })
 

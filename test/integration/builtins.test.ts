@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { test } from 'tap'
-import { fill } from '../../plugins/gateway/builtins/provider.ts'
+import { fillPrompt } from '../../plugins/gateway/builtins/provider.ts'
 import { startUpstream, tool, type Answer, type Call } from '../fakes/fault-http.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { appFor } from '../helpers/app.ts'
@@ -50,7 +50,7 @@ const rules = { uri: 'note://rules', name: 'Rules', content: 'Be kind', mimeType
 const on = ({ method, params }: Call): Answer => method === 'resources/read' ? { contents: [{ uri: params.uri, text: 'of a server' }] } : undefined
 
 test('placeholders are filled once, as text', async () => {
-  const filled = (template: string, given?: unknown, ...declared: string[]): string => fill({
+  const filled = (template: string, given?: unknown, ...declared: string[]): string => fillPrompt({
     id: '1', name: 'p', template, arguments: declared.map((name) => ({ name: name.replace('!', ''), required: name.startsWith('!') }))
   }, given)
   for (const [wanted, ...given] of [

@@ -5,7 +5,7 @@ import { test, type Test } from 'tap'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { Source } from '../../plugins/management/market/source.ts'
 import { packageOf } from '../../plugins/management/market/market.ts'
-import type { Fetched } from '../../plugins/base/outbound/fetch.ts'
+import type { FetchedResponse } from '../../plugins/base/outbound/fetch.ts'
 import type { MarketFile, MarketServer } from '../../schemas/catalogues.ts'
 import { newNameProblem } from '../../schemas/names.ts'
 import { entry, mcpRegistry, type FakeRegistry } from '../fakes/mcp-registry.ts'
@@ -218,7 +218,7 @@ test('what a registry must not answer', async (t) => {
 test('a source', async (t) => {
   let now = 1_000_000
   let asked = 0
-  let answer: () => Promise<Partial<Fetched>> | Partial<Fetched> = () => ({})
+  let answer: () => Promise<Partial<FetchedResponse>> | Partial<FetchedResponse> = () => ({})
   const headers: Array<Record<string, string> | undefined> = []
   const told: string[] = []
   const source = new Source({

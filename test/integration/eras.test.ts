@@ -8,13 +8,13 @@ import {
 import { test, type Test } from 'tap'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
 import { startModern } from '../fakes/modern-server.ts'
-import { agent, connected, names, KEY, Session, settings, text, type Json, type Message } from '../helpers/client.ts'
+import { agent, connected, names, Session, settings, text, type Json, type Message } from '../helpers/client.ts'
 import { path, startHub, tsServer, until, type Cleanup } from '../helpers/hub.ts'
 import { everyCapability, modernAgent, type Mode } from '../helpers/modern-client.ts'
+import { modernRequest, prefix } from '../helpers/modern-request.ts'
 
 type Era = 'legacy' | 'modern'
 const eras: readonly Era[] = ['legacy', 'modern']
-const prefix = 'io.modelcontextprotocol/'
 
 interface CallOptions { readonly onprogress?: (value: number) => void, readonly signal?: AbortSignal, readonly level?: 'info' }
 
@@ -146,21 +146,9 @@ const operations: Readonly<Record<string, (seat: Seat, fixture: Fixture) => Prom
 }
 
 /** The first answer to a request of a modern client, written by hand. */
-async function modernRequest (url: string, method: string, params: Json): Promise<{ status: number, message: Message }> {
-  const _meta = { [`${prefix}protocolVersion`]: '2026-07-28', [`${prefix}clientCapabilities`]: {} }
+async function askModern (url: string, method: string, params: Json): Promise<{ status: number, message: Message }> {
   const gone = new AbortController()
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      authorization: `Bearer ${KEY}`,
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': method
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }),
-    signal: gone.signal
-  })
+  const response = await fetch(url, { method: 'POST', ...modernRequest(method, { params }), signal: gone.signal })
   let read = ''
   for await (const chunk of response.body ?? []) {
     read += Buffer.from(chunk as Uint8Array).toString()
@@ -228,7 +216,7 @@ async function oneServer (t: Test, era: Era, url: string, methods: readonly Row[
       }
       const answers = {
         legacy: { status: 200, message: await session.request(method, params) },
-        modern: await modernRequest(url, method, params)
+        modern: await askModern(url, method, params)
       }
       for (const client of eras) {
         const { status, message: { error } } = answers[client]

@@ -54,7 +54,7 @@ test('two replicas behind nginx', async (t) => {
   const second = await startReplica(t, dbUrl, options(ports[1]))
   const replicas = (): readonly [Hub, Hub] => [first, second]
   for (const replica of replicas()) await connected(replica, 1)
-  const url = await startNginx(t, ports)
+  const { url } = await startNginx(t, ports)
 
   /** The replica that has a session: asked directly, only that one knows it. */
   const home = async (session: Session, key: string): Promise<number> => {

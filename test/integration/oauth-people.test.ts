@@ -241,7 +241,9 @@ test('READONLY leaves logins open, and closes what changes settings', async (t) 
   const world = await startWorld(t, {
     env: { READONLY: 'true' }, clients: [{ clientId, name: 'A client', redirectUris: [callback], grants: ['authorization_code'], scopes: ['mcp'] }]
   })
-  assert.equal((await world.ask('POST', '/oauth/register', { redirect_uris: [callback] })).status, 403)
+  for (const [method, path] of [['POST', ''], ['PUT', '/known'], ['DELETE', '/known']] as const) {
+    assert.equal((await world.ask(method, `/oauth/register${path}`, { redirect_uris: [callback] })).status, 403, method)
+  }
   assert.equal((await world.as(admin, 'POST', '/api/oauth/clients', { name: 'x', redirectUris: [callback] })).status, 403)
   assert.equal((await world.as(admin, 'DELETE', '/api/oauth/consents/x')).status, 403)
   const { access } = await world.tokens(alice, {}, clientId)

@@ -1,7 +1,7 @@
 // What an access token is good for, and what ends it.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import type { Tokens } from '../../db/ports.ts'
+import type { Tokens } from '../../db/ports/tokens.ts'
 import { Session } from '../helpers/client.ts'
 import { register, request } from '../helpers/oauth.ts'
 import {

@@ -1,13 +1,13 @@
 // The commands of docs/operating.md run as printed, one after another in one shell, in a folder that holds a clone and nothing else,
 // beside a gateway that runs there. Needs a build.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { firstWordsIn, freePort, path, until } from '../helpers/hub.ts'
+import { runToEnd, startProgram } from '../helpers/programs.ts'
 
 const guide = readFileSync(path('docs/operating.md'), 'utf8')
 const scripts = [...guide.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, script = '']) => script)
@@ -23,12 +23,7 @@ test('the commands of docs/operating.md run as printed', async (t) => {
   await symlink(path('dist/cli/main.js'), join(folder, 'bin/tool-hub'))
   const port = await freePort()
   const env = { PATH: `${join(folder, 'bin')}:${process.env.PATH ?? ''}`, HOME: folder, PORT: String(port) }
-  const hub = spawn('npm', ['start'], { cwd: clone, env, stdio: 'ignore', detached: true })
-  const closed = new Promise((resolve) => { hub.once('close', resolve) })
-  t.after(async () => {
-    if (hub.pid !== undefined && hub.exitCode === null && hub.signalCode === null) process.kill(-hub.pid, 'SIGINT')
-    await closed
-  })
+  startProgram(t, 'npm', ['start'], { cwd: clone, env })
   const firstWords = (): string => firstWordsIn(join(clone, '.tool-hub'))
   await until(() => firstWords().includes(' call everything '), firstWords)
 
@@ -38,11 +33,7 @@ test('the commands of docs/operating.md run as printed', async (t) => {
     ['ENCRYPTION_KEY=…', `ENCRYPTION_KEY=${'5a'.repeat(32)}`]
   ]
   const script = places.reduce((text, [printed, here]) => text.replace(printed, here), scripts.map((each, at) => `echo '== ${at}'\n${each}`).join('\n'))
-  const child = spawn('sh', ['-eu', '-s'], { cwd: clone, env, stdio: ['pipe', 'pipe', 'pipe'] })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => { output += String(chunk) })
-  child.stdin.end(script)
-  const code = await new Promise<number | null>((resolve, reject) => { child.once('error', reject).once('close', resolve) })
+  const { code, said: output } = await runToEnd('sh', ['-eu', '-s'], { cwd: clone, env, input: script })
   assert.equal(code, 0, output)
 
   const [, reset = ''] = output.split(/^== \d$/m)

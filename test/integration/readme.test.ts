@@ -2,15 +2,14 @@
 // JSON parses, and their settings files are valid. docs.test.ts tests links and the table of environment variables. Needs a build,
 // script(1) of util-linux and, for one test, PostgreSQL.
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { database } from '../helpers/database.ts'
 import { freePort, path, startHub, until } from '../helpers/hub.ts'
+import { runToEnd, startProgram, type Run } from '../helpers/programs.ts'
 import { onTerminal, skipWithoutTerminal, type Terminal } from '../helpers/terminal.ts'
 
 const pages = ['README.md', 'docs/getting-started.md', 'docs/clients.md', 'docs/configuration.md']
@@ -40,15 +39,8 @@ const printedPassword = 'the password that the first start printed'
 const printedKey = 'the key that the first start printed'
 
 /** Runs lines in a shell, and stops at the first failure. */
-async function run (input: string, cwd: string, env: Record<string, string>): Promise<{ code: number | null; output: string }> {
-  const child = spawn('sh', ['-eu', '-s'], { cwd, env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
-  let output = ''
-  child.stdout.on('data', (chunk) => { output += String(chunk) })
-  child.stderr.on('data', (chunk) => { output += String(chunk) })
-  child.stdin.end(input)
-  const code = await new Promise<number | null>((resolve, reject) => { child.once('error', reject).once('close', resolve) })
-  return { code, output }
-}
+const run = async (input: string, cwd: string, env: Record<string, string>): Promise<Run> =>
+  await runToEnd('sh', ['-eu', '-s'], { cwd, env, input })
 
 /** A folder as `git clone && npm ci` leaves it. */
 async function clone (t: Test): Promise<string> {
@@ -116,7 +108,7 @@ test('the commands of the pages run as printed, from the first start on', { skip
   const paste = async (pasted: readonly Block[], cwd: string): Promise<string[]> => {
     const script = pasted.map(({ text, place }) => `echo '== ${place}'\n${text}`).join('\necho\n')
       .replaceAll(printedAddress, url).replaceAll(printedPassword, password).replaceAll(printedKey, key)
-    const { code, output } = await run(script, cwd, { HOME: folder })
+    const { code, said: output } = await run(script, cwd, { HOME: folder })
     assert.equal(code, 0, `a command of the pages failed, after:\n${output}\nThe gateway said:\n${terminal.output()}`)
     return output.split(/^== \S+:\d+$/m).slice(1).map((text) => text.trim())
   }
@@ -143,15 +135,9 @@ test('the commands over a database run as printed', async (t) => {
   const [start = '', dump = ''] = (block?.text ?? '').replaceAll('postgres://hub:secret@127.0.0.1:5432/hub', url).split('\n')
   const folder = await clone(t)
   const port = await freePort()
-  const env = { PATH: process.env.PATH ?? '', HOME: folder, PORT: String(port) }
-  const hub = spawn('sh', ['-c', start], { cwd: folder, env, stdio: 'ignore', detached: true })
-  const closed = new Promise((resolve) => { hub.once('close', resolve) })
-  t.after(async () => {
-    if (hub.pid !== undefined && hub.exitCode === null && hub.signalCode === null) process.kill(-hub.pid, 'SIGINT')
-    await closed
-  })
+  startProgram(t, 'sh', ['-c', start], { cwd: folder, env: { HOME: folder, PORT: String(port) } })
   await until(async () => (await fetch(`http://127.0.0.1:${port}/health/ready`)).ok, 'the gateway is not ready')
-  const { code, output } = await run(dump, folder, { HOME: folder })
+  const { code, said: output } = await run(dump, folder, { HOME: folder })
   assert.equal(code, 0, output)
   const { users } = JSON.parse(readFileSync(join(folder, 'backup.json'), 'utf8')) as { users: Array<{ username: string }> }
   assert.deepEqual(users.map(({ username }) => username), ['admin'])
@@ -203,28 +189,13 @@ test('the settings files of docs/configuration.md are valid, and the first one w
 
 test('npm run demo prints a client configuration and a curl line that calls a tool', async (t) => {
   assert.ok(existsSync(path('dist/server.js')), 'the demo runs what npm ci builds: npm run build')
-  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-readme-'))
+  const folder = await temporaryFolder(t)
   const port = await freePort()
-  const demo: ChildProcess = spawn('npm', ['run', 'demo'], {
-    cwd: path(''),
-    env: { PATH: process.env.PATH ?? '', HOME: folder, TMPDIR: folder, PORT: String(port) },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true
-  })
-  let output = ''
-  demo.stdout?.on('data', (chunk) => { output += String(chunk) })
-  demo.stderr?.on('data', (chunk) => { output += String(chunk) })
-  const closed = new Promise((resolve) => { demo.once('close', resolve) })
-  t.after(async () => {
-    // As Ctrl-C does it: to the whole group.
-    if (demo.pid !== undefined && demo.exitCode === null && demo.signalCode === null) process.kill(-demo.pid, 'SIGINT')
-    await closed
-    await rm(folder, { recursive: true, force: true })
-  })
-  await until(() => /^curl .+$/m.test(output), () => `the demo printed no curl line: ${output}`)
-  const configuration: unknown = JSON.parse(/^\{\n.*?^\}$/ms.exec(output)?.[0] ?? '')
+  const { said } = startProgram(t, 'npm', ['run', 'demo'], { env: { HOME: folder, TMPDIR: folder, PORT: String(port) } })
+  await until(() => /^curl .+$/m.test(said()), () => `the demo printed no curl line: ${said()}`)
+  const configuration: unknown = JSON.parse(/^\{\n.*?^\}$/ms.exec(said())?.[0] ?? '')
   assert.ok(JSON.stringify(configuration).includes(`http://127.0.0.1:${port}/mcp`))
-  const { code, output: answer } = await run(/^curl .+$/m.exec(output)?.[0] ?? '', folder, {})
+  const { code, out: answer } = await run(/^curl .+$/m.exec(said())?.[0] ?? '', folder, {})
   assert.equal(code, 0, answer)
   const promised = blocks.find(({ language, text }) => language === 'json' && text.includes('Echo: Hello'))
   assert.deepEqual(JSON.parse(answer), JSON.parse(promised?.text ?? ''))

@@ -28,7 +28,6 @@ async function searched (hub: Hub): Promise<void> {
   await until(async () => {
     answer = (await session.call('search_tools', { query: 'umbrella' })).structuredContent
     return at(answer, 'metadata', 'mode') === 'fused'
-    // A database of its own in PGlite is made first: ten seconds, and three times that beside other tests.
   }, () => JSON.stringify(answer))
   assert.equal(names(at(answer, 'tools'))[0], 'up-forecast')
 }
@@ -50,12 +49,11 @@ void test('PostgreSQL: two replicas embed each tool once, and a restart none', a
 
 void test('smartRouting.dbUrl: vectors in a database of their own, beside a settings file', async (t) => {
   const postgres = await database(t, undefined, { tables: false })
-  const { folder } = await pglite(t)
-  for (const dbUrl of [postgres.url, `pglite://${folder}-vectors`]) {
+  const embedded = await pglite(t)
+  for (const dbUrl of [postgres.url, embedded.url]) {
     const { api, given } = await world(t, { dbUrl })
     const hub = await startHub(t, { settings: given, env: { LOG_LEVEL: 'warn' } })
-    // PGlite makes a database first, which alone may take as long as a test waits for anything.
-    await searched(hub).catch(async () => { await searched(hub) })
+    await searched(hub)
     await until(() => ofTools(api) === 81)
     await hub.stop()
     const again = await startHub(t, { settings: given, env: { LOG_LEVEL: 'warn' } })

@@ -40,8 +40,13 @@ test('the document', async (t) => {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   ajv.addSchema({ ...document, $id: 'document' })
 
-  /** The names of the operations of which something is missing. */
-  const lacking = (has: (one: Operation) => boolean): string[] => operations.filter((one) => !has(one)).map(({ name }) => name)
+  /** Every operation has something. */
+  const every = (what: string, has: (one: Operation) => boolean): void => {
+    assert.deepEqual(operations.filter((one) => !has(one)).map(({ name }) => name), [], what)
+  }
+  /** A schema in the document, in which references are followed. */
+  const inDocument = (schema: unknown): Json =>
+    JSON.parse(JSON.stringify(schema).replaceAll('"#/components/', '"document#/components/')) as Json
   const responses = ({ operation }: Operation): [string, unknown][] =>
     Object.entries(operation.responses as Json).map(([status, one]) => [status, resolve(document, one)])
   const managed = ({ path }: Operation): boolean => path.startsWith('/api/') && !/openapi|\/stream$|^\/api\/(\{name\}\/)?tools\/\{/.test(path)
@@ -59,10 +64,7 @@ test('the document', async (t) => {
       if (typeof value !== 'object' || value === null) return
       for (const [key, inner] of Object.entries(value)) {
         if (key === 'schema' && typeof inner === 'object') {
-          assert.doesNotThrow(
-            () => ajv.compile(JSON.parse(JSON.stringify(inner).replaceAll('"#/components/', '"document#/components/')) as Json),
-            where
-          )
+          assert.doesNotThrow(() => ajv.compile(inDocument(inner)), where)
         } else look(inner, `${where}/${key}`)
       }
     }
@@ -71,83 +73,40 @@ test('the document', async (t) => {
 
   await t.test('every operation has a summary, a name of its own, a tag, and its parameters', async () => {
     assert.ok(operations.length > 50, String(operations.length))
-    assert.deepEqual(lacking(({ operation }) => typeof operation.summary === 'string' && operation.summary !== ''), [])
-    assert.deepEqual(lacking(({ operation }) => typeof operation.operationId === 'string'), [])
+    every('summary', ({ operation }) => typeof operation.summary === 'string' && operation.summary !== '')
+    every('name', ({ operation }) => typeof operation.operationId === 'string')
     assert.equal(new Set(operations.map(({ operation }) => operation.operationId)).size, operations.length)
-    assert.deepEqual(lacking(({ operation }) => (operation.tags as unknown[] | undefined)?.length === 1), [])
-    assert.deepEqual(
-      lacking(({ path, operation }) =>
-        [...path.matchAll(/\{(\w+)\}/g)].every(([, name]) =>
-          (operation.parameters as Json[]).some((parameter) => parameter.name === name && parameter.in === 'path')
-        )
-      ),
-      []
-    )
+    every('tag', ({ operation }) => (operation.tags as unknown[] | undefined)?.length === 1)
+    every('parameters', ({ path, operation }) => [...path.matchAll(/\{(\w+)\}/g)].every(([, name]) =>
+      (operation.parameters as Json[]).some((parameter) => parameter.name === name && parameter.in === 'path')))
   })
 
+  const successes = (one: Operation): unknown[] =>
+    responses(one).filter(([status]) => status.startsWith('2')).map(([, response]) => response)
   await t.test('every operation says what it answers', async () => {
-    assert.deepEqual(
-      lacking((one) =>
-        responses(one).some(
-          ([status, response]) => status.startsWith('2') && Object.keys((at(response, 'content') as Json | undefined) ?? {}).length > 0
-        )
-      ),
-      []
-    )
-    assert.deepEqual(
-      lacking(
-        (one) =>
-          !managed(one) ||
-          responses(one).filter(([status]) => status.startsWith('2')).every(
-            ([, response]) =>
-              at(resolve(document, at(response, 'content', 'application/json', 'schema')), 'properties', 'success') !== undefined ||
-                at(response, 'content', 'application/json', 'schema', 'anyOf') !== undefined
-          )
-      ),
-      []
-    )
+    every('content', (one) => successes(one).some((response) => Object.keys((at(response, 'content') as Json | undefined) ?? {}).length > 0))
+    every('the envelope', (one) => !managed(one) || successes(one).every((response) => {
+      const schema = at(response, 'content', 'application/json', 'schema')
+      return at(resolve(document, schema), 'properties', 'success') !== undefined || at(schema, 'anyOf') !== undefined
+    }))
   })
 
   await t.test('and how it fails, in the envelope', async () => {
-    const has = (one: Operation, status: number): boolean => responses(one).some(([code]) => code === String(status))
+    const has = (one: Operation, ...statuses: number[]): boolean =>
+      statuses.every((status) => responses(one).some(([code]) => code === String(status)))
     const locked = (one: Operation): boolean => managed(one) && (one.operation.security as unknown[] | undefined)?.length !== 0
     assert.ok(operations.filter(locked).length >= 40)
-    for (const status of [401, 403]) assert.deepEqual(lacking((one) => !locked(one) || has(one, status)), [], String(status))
-    assert.deepEqual(lacking((one) => !managed(one) || !one.path.includes('{') || has(one, 404)), [], '404')
-    assert.deepEqual(
-      lacking((one) => !managed(one) || one.operation.requestBody === undefined || [400, 413, 415].every((status) => has(one, status))),
-      [],
-      '400, 413, 415'
-    )
-    assert.deepEqual(
-      lacking((one) => !managed(one) || one.method === 'get' || [413, 415].every((status) => has(one, status))),
-      [],
-      'a body that is not asked for is read, too'
-    )
-    assert.deepEqual(
-      lacking(
-        (one) =>
-          !one.path.includes('tools/{server}/{tool}') ||
-          [400, 403, 404, 502, 503, 504, ...(one.method === 'post' ? [413, 415] : [])].every((status) => has(one, status))
-      ),
-      [],
-      'open tools'
-    )
-    assert.deepEqual(lacking((one) => one.path !== '/health/ready' || has(one, 503)), [])
-    assert.deepEqual(lacking((one) => one.path.startsWith('/health') || has(one, 403)), [], 'a foreign Host')
-    assert.deepEqual(
-      lacking(
-        (one) =>
-          !one.path.endsWith('.yaml') ||
-          Object.keys(at(responses(one).find(([status]) => status === '200')?.[1], 'content') as Json).join() === 'application/yaml'
-      ),
-      []
-    )
-    assert.deepEqual(
-      lacking((one) => !/\/tools\/call\/|\/mcp\/\{/.test(one.path) || [502, 504].every((status) => has(one, status))),
-      [],
-      '502, 504'
-    )
+    every('401, 403', (one) => !locked(one) || has(one, 401, 403))
+    every('404', (one) => !managed(one) || !one.path.includes('{') || has(one, 404))
+    every('400, 413, 415', (one) => !managed(one) || one.operation.requestBody === undefined || has(one, 400, 413, 415))
+    every('a body that is not asked for is read, too', (one) => !managed(one) || one.method === 'get' || has(one, 413, 415))
+    every('open tools', (one) => !one.path.includes('tools/{server}/{tool}') ||
+      has(one, 400, 403, 404, 502, 503, 504, ...(one.method === 'post' ? [413, 415] : [])))
+    every('readiness', (one) => one.path !== '/health/ready' || has(one, 503))
+    every('a foreign Host', (one) => one.path.startsWith('/health') || has(one, 403))
+    every('YAML', (one) => !one.path.endsWith('.yaml') ||
+      Object.keys(at(responses(one).find(([status]) => status === '200')?.[1], 'content') as Json).join() === 'application/yaml')
+    every('502, 504', (one) => !/\/tools\/call\/|\/mcp\/\{/.test(one.path) || has(one, 502, 504))
     const failure = { success: false, message: 'Why', code: 'TH_X', errors: [{ path: 'a', message: 'b' }] }
     for (const one of operations.filter(managed)) {
       for (const [status, response] of responses(one).filter(([code]) => /^[45]/.test(code))) {
@@ -167,43 +126,22 @@ test('the document', async (t) => {
         ...((at(schema, 'examples') as unknown[] | undefined) ?? [])
       ].filter((one) => one !== undefined)
     }
-    const examples = ({ operation }: Operation): unknown[] => examplesOf(at(operation, 'requestBody', 'content', 'application/json'))
     // An uploaded file has no example.
-    const isJson = ({ operation }: Operation): boolean => at(operation, 'requestBody', 'content', 'application/json') !== undefined
-    assert.deepEqual(lacking((one) => !isJson(one) || examples(one).length > 0), [])
-    const answered = (one: Operation): unknown[] =>
-      responses(one).filter(([status]) => status.startsWith('2'))
-        .flatMap(([, response]) => Object.values(at(response, 'content') as Json))
-    assert.deepEqual(
-      lacking((one) => one.operation.requestBody !== undefined || answered(one).every((content) => examplesOf(content).length > 0)),
-      []
-    )
-    for (const one of operations) {
-      for (const content of answered(one)) {
-        const schema = JSON.parse(JSON.stringify(at(content, 'schema')).replaceAll('"#/components/', '"document#/components/')) as Json
-        for (const example of examplesOf(content)) {
-          assert.ok(ajv.validate(schema, example), `${one.name}: ${JSON.stringify(example)} ${ajv.errorsText()}`)
-        }
-      }
+    const bodies = ({ operation }: Operation): unknown[] => {
+      const content = at(operation, 'requestBody', 'content', 'application/json')
+      return content === undefined ? [] : [content]
     }
-    assert.deepEqual(
-      operations.filter(
-        ({ method, operation, path }) =>
-          ['post', 'put'].includes(method) && operation.requestBody === undefined && !/\/(reload|regenerate-secret)$/.test(path)
-      )
-        .map(({ name }) => name),
-      [],
-      'bodies'
-    )
-    for (const one of operations.filter(isJson)) {
-      const schema = JSON.parse(
-        JSON.stringify(at(one.operation, 'requestBody', 'content', 'application/json', 'schema')).replaceAll(
-          '"#/components/',
-          '"document#/components/'
-        )
-      ) as Json
-      for (const example of examples(one)) {
-        assert.ok(ajv.validate(schema, example), `${one.name}: ${JSON.stringify(example)} ${ajv.errorsText()}`)
+    const answers = (one: Operation): unknown[] => successes(one).flatMap((response) => Object.values(at(response, 'content') as Json))
+    every('an example of its body', (one) => bodies(one).every((content) => examplesOf(content).length > 0))
+    every('an example of its answer', (one) =>
+      one.operation.requestBody !== undefined || answers(one).every((content) => examplesOf(content).length > 0))
+    every('a body', ({ method, operation, path }) =>
+      !['post', 'put'].includes(method) || operation.requestBody !== undefined || /\/(reload|regenerate-secret)$/.test(path))
+    for (const one of operations) {
+      for (const content of [...answers(one), ...bodies(one)]) {
+        for (const example of examplesOf(content)) {
+          assert.ok(ajv.validate(inDocument(at(content, 'schema')), example), `${one.name}: ${JSON.stringify(example)} ${ajv.errorsText()}`)
+        }
       }
     }
   })

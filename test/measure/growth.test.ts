@@ -12,7 +12,7 @@ import { makeView, type Principal, type Scope } from '../../plugins/settings/acc
 import { admits, visibleServers } from '../../plugins/settings/access/visibility.ts'
 import { Audit } from '../../plugins/settings/audit/audit.ts'
 import { MemoryTrail } from '../../plugins/settings/audit/memory-trail.ts'
-import { List } from '../../plugins/gateway/list.ts'
+import { ListResult } from '../../plugins/gateway/list.ts'
 import { Claims } from '../../plugins/gateway/claims.ts'
 import { foldSurface, readerOf } from '../../plugins/gateway/surface.ts'
 import { withoutMember } from '../../plugins/management/groups/groups.ts'
@@ -23,14 +23,15 @@ import { loadTokenCounter } from '../../plugins/extensions/compression/tokens.ts
 import { convertArguments } from '../../plugins/base/json-schema/arguments.ts'
 import { resolvePointer } from '../../plugins/base/json-schema/json-pointer.ts'
 import { OwnedMap } from '../../plugins/base/limits/bounded-map.ts'
-import { maskConfig, unmask } from '../../plugins/base/secrets/mask.ts'
-import { redactor } from '../../plugins/base/secrets/redact.ts'
+import { maskConfig } from '../../plugins/base/secrets/mask-config.ts'
+import { unmask } from '../../plugins/base/secrets/unmask.ts'
+import { configScrubber } from '../../plugins/base/secrets/redact.ts'
 import { openKeyRing } from '../../plugins/base/secrets/ring.ts'
 import { SealedVault } from '../../plugins/base/secrets/vault.ts'
 import { targetOf } from '../../plugins/management/servers/authorship.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import { childEnvironment, expandVariables } from '../../plugins/upstream/links/environment.ts'
-import { passedOn, passthroughOf } from '../../plugins/upstream/links/passthrough.ts'
+import { selectPassedHeaders, passthroughOf } from '../../plugins/upstream/links/passthrough.ts'
 import { ArgumentNames, ToolNames } from '../../plugins/upstream/openapi/describe/names.ts'
 import { EventStreamParser } from '../../protocol/event-stream.ts'
 import { withMembers } from '../../protocol/json.ts'
@@ -71,9 +72,9 @@ const catalogueOf = (count: number, kind: 'tools' | 'resourceTemplates') => make
     : { resourceTemplates: indices(count).map((at) => ({ name: 't', uriTemplate: `files://host-${at}/{path}` })) })
 })
 const surfaceOf = (count: number, kind: 'tools' | 'resourceTemplates') => foldSurface({
-  raw: false,
+  isRaw: false,
   separator: '-',
-  apps: false,
+  supportsApps: false,
   claimsOf: () => new Claims(),
   sections: [{
     server: { name: 'many', config: { url: 'http://h.example/', tools: mapOf(count, () => ({ enabled: true })) } },
@@ -144,9 +145,9 @@ const compressed = (make: (length: number) => string, strategy: StrategyName) =>
 type Input = [size: number, prepare: (size: number) => () => unknown]
 
 const inputs: Record<string, Input> = {
-  'headers of a config: what is redacted': [4_000, (size) => () => { redactor(headersOf(size)) }],
+  'headers of a config: what is redacted': [4_000, (size) => () => { configScrubber(headersOf(size)) }],
   'headers of a config: a line that is searched': [10_000, (size) => {
-    const redact = redactor(headersOf(size))
+    const redact = configScrubber(headersOf(size))
     const line = indices(2_000).map(secret).join(' and ')
     return () => { redact(line) }
   }],
@@ -161,10 +162,10 @@ const inputs: Record<string, Input> = {
     return () => { expandVariables(config, environment) }
   }],
   'one header of many words': [8_000, (size) => () => {
-    redactor({ headers: { authorization: indices(size).map((at) => `secret-${at}`).join(' ') } })
+    configScrubber({ headers: { authorization: indices(size).map((at) => `secret-${at}`).join(' ') } })
   }],
   'one long secret': [4_000, (size) => {
-    const redact = redactor({ env: { LONG: 'a'.repeat(size) } })
+    const redact = configScrubber({ env: { LONG: 'a'.repeat(size) } })
     return () => { redact('a'.repeat(size)) }
   }],
   'arguments of a command: sent back with their masks': [10_000, (size) => {
@@ -179,7 +180,7 @@ const inputs: Record<string, Input> = {
   'passed-on headers': [5_000, (size) => {
     const names = indices(size).map((at) => `x-name-${at}`)
     const headers = { ...mapOf(size, () => 'v'), connection: indices(size).map((at) => `x-other-${at}`).join(', ') }
-    return () => { passedOn('s', passthroughOf({ url: 'http://h/', passthroughHeaders: names }, true).names, headers) }
+    return () => { selectPassedHeaders('s', passthroughOf({ url: 'http://h/', passthroughHeaders: names }, true).names, headers) }
   }],
   'the target of a description': [1_000, manyTimes((size) => {
     const config = { openapi: { schema: { paths: mapOf(size, () => ({ servers: [{ url: 'http://a/' }] })) } } }
@@ -203,7 +204,7 @@ const inputs: Record<string, Input> = {
   }],
   'a list of tools: shown': [5_000, (size) => () => { surfaceOf(size, 'tools') }],
   'a list of tools: compared': [20_000, (size) => {
-    const [one, other] = [0, 1].map(() => new List('tools', indices(size).map((at) => ({ text: `{"name":"tool-${at}"}` })), '{}'))
+    const [one, other] = [0, 1].map(() => new ListResult('tools', indices(size).map((at) => ({ text: `{"name":"tool-${at}"}` })), '{}'))
     return () => { assert.ok(one !== undefined && other !== undefined && one.equals(other)) }
   }],
   'resource templates': [5_000, (size) => {

@@ -2,7 +2,7 @@
 // The CPU time that the main thread takes for the largest message of a server, whatever is in it.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { transportLimits, messagesIn } from '../../protocol/transports/transport.ts'
+import { transportLimits, parseMessages } from '../../protocol/transports/transport.ts'
 import { cpuTime } from '../helpers/measured.ts'
 
 const filled = (part: string): string => part.repeat((transportLimits.message - 200) / part.length)
@@ -24,7 +24,7 @@ for (const [name, make] of Object.entries(results)) {
     const bytes = Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"x":${make()}}}`)
     const times: number[] = []
     for (let round = 0; round < 5; round++) {
-      times.push(await cpuTime(() => { assert.equal(messagesIn(bytes.toString()).length, 1) }))
+      times.push(await cpuTime(() => { assert.equal(parseMessages(bytes.toString()).length, 1) }))
     }
     const median = times.sort((a, b) => a - b)[2] ?? Infinity
     t.comment(`${name}: ${median.toFixed(0)} ms`)

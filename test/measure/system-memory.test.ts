@@ -6,9 +6,10 @@ import { createConnection } from 'node:net'
 import { test } from 'tap'
 import { Raw, startUpstream, tool, type Call } from '../fakes/fault-http.ts'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
-import { connected, KEY, Session, settings } from '../helpers/client.ts'
+import { connected, Session, settings } from '../helpers/client.ts'
 import { path, spawnHub, type Hub, type ProcessHub } from '../helpers/hub.ts'
 import { median } from '../helpers/measured.ts'
+import { modernRequest } from '../helpers/modern-request.ts'
 
 const MiB = 1024 * 1024
 
@@ -139,20 +140,10 @@ test('1,000 calls of modern clients that wait for answers take less than 150 MiB
   const { url } = await startLegacyBridge(t)
   const hub = await spawnHub(t, { settings: settings({ s: { url, isolation: 'shared' } }) })
   await connected(hub, 1)
-  const prefix = 'io.modelcontextprotocol/'
-  const _meta = { [`${prefix}protocolVersion`]: '2026-07-28', [`${prefix}clientCapabilities`]: { elicitation: {} } }
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'form', _meta } })
-  const headers = {
-    authorization: `Bearer ${KEY}`,
-    'content-type': 'application/json',
-    accept: 'application/json, text/event-stream',
-    'mcp-protocol-version': '2026-07-28',
-    'mcp-method': 'tools/call',
-    'mcp-name': 'form'
-  }
+  const asked = modernRequest('tools/call', { params: { name: 'form' }, capabilities: { elicitation: {} } })
   let begun = 0
   const grown = await growth(hub, async () => await Promise.all(Array.from({ length: 20 }, async () => {
-    while (begun++ < 1_000) assert.match(await (await fetch(`${hub.url}/mcp/s`, { method: 'POST', headers, body })).text(), /input_required/)
+    while (begun++ < 1_000) assert.match(await (await fetch(`${hub.url}/mcp/s`, { method: 'POST', ...asked })).text(), /input_required/)
   })))
   t.comment(`${Math.round(grown)} MiB`)
   assert.ok(grown < 150, `${Math.round(grown)} MiB`)

@@ -20,7 +20,7 @@ test('a process that does not stop when told costs neither memory nor files', { 
       try { files = Math.max(files, readdirSync('/proc/self/fd').length) } catch { files = 1e9 }
     }
     const args = ['-e', ${JSON.stringify(babbler)}]
-    const transport = new StdioTransport({ command: process.execPath, args, env: {}, onLine: () => {}, grace: 1500 })
+    const transport = new StdioTransport({ child: { command: process.execPath, args, env: {} }, onLine: () => {}, grace: 1500 })
     const closed = new Promise((resolve) => {
       transport.start({ message: () => {}, failed: () => {}, paused: () => {}, closed: resolve })
     })

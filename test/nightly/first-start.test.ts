@@ -1,7 +1,7 @@
 // From the packed tarball in an empty folder to a tool call, and each printed snippet run by its client. Needs npm's registry or cache.
 // integration/first-start does the same with the local build.
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,6 +12,7 @@ import { test } from 'tap'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { firstWordsIn, freePort, path, until } from '../helpers/hub.ts'
 import { cachedPackages } from '../helpers/packages.ts'
+import { startProgram } from '../helpers/programs.ts'
 
 const execute = promisify(execFile)
 const manifest = JSON.parse(readFileSync(path('package.json'), 'utf8')) as { devDependencies: Record<string, string> }
@@ -49,18 +50,8 @@ test('from an empty folder to a tool call', async (t) => {
   await execute('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', ...packages], { cwd: app, maxBuffer: 64 * 1024 * 1024 })
 
   const began = Date.now()
-  const hub = spawn('sh', ['-c', `exec ${starting}`], {
-    cwd: app, env: { PATH: process.env.PATH ?? '', HOME: home, PORT: String(port) }, stdio: ['ignore', 'pipe', 'pipe'], detached: true
-  })
-  let log = ''
-  hub.stdout.on('data', (chunk) => { log += String(chunk) })
-  hub.stderr.on('data', (chunk) => { log += String(chunk) })
-  const closed = new Promise((resolve) => { hub.once('close', resolve) })
-  t.after(async () => {
-    if (hub.pid !== undefined && hub.exitCode === null) process.kill(-hub.pid, 'SIGTERM')
-    await closed
-  })
-  await until(() => / add everything .*\n/.test(firstWordsIn(join(app, '.tool-hub'))), () => log)
+  const { said } = startProgram(t, 'sh', ['-c', `exec ${starting}`], { cwd: app, env: { HOME: home, PORT: String(port) } })
+  await until(() => / add everything .*\n/.test(firstWordsIn(join(app, '.tool-hub'))), said)
   const output = firstWordsIn(join(app, '.tool-hub'))
   const line = (pattern: RegExp): string => pattern.exec(output)?.[0] ?? ''
   const KEY = line(/^thk_[0-9a-f]{64}$/m)

@@ -8,7 +8,7 @@ import { behindNginx, startNginx } from '../helpers/nginx.ts'
 test('a stream that carries nothing but comments is open for longer than a minute', async (t) => {
   const port = await freePort()
   await startHub(t, { settings: settings({}), env: { ...behindNginx, PORT: String(port) } })
-  const url = await startNginx(t, [port, await freePort()])
+  const { url } = await startNginx(t, [port, await freePort()])
   const stream = await (await Session.open(`${url}/mcp`)).listen()
   await silence(66_000)
   assert.ok(!stream.ended)

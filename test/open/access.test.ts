@@ -96,7 +96,7 @@ test('credentials are optional: each caller reaches what it may, and the rest is
             `${name} ${JSON.stringify(headers)}`
           )
           if (!names.includes(name)) {
-            assert.deepEqual([called.text, described.text.replace(name, 'nowhere')], [noTool, noDocument])
+            assert.deepEqual([called, described].map(({ text }) => text.replace(name, 'nowhere')), [noTool, noDocument])
           }
         }
       }

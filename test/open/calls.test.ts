@@ -299,8 +299,8 @@ test('... on the management API, too, and so do the arguments', async () => {
     (await raw('{ "toolName": "mine", "content": [] }')).text,
     '{"success":true,"data":{"toolName": "odd","content": [],"arguments":{}}}'
   )
-  for (const text of ['5', '"text"']) {
-    assert.deepEqual([(await raw(text)).status, at(JSON.parse((await raw(text)).text), 'code')], [502, 'TH_UPSTREAM_FAILED'], text)
+  for (const [text, read] of [['5', '5'], ['"text"', 'text']] as const) {
+    assert.equal((await raw(text)).text, said(`"content":[${block(read)}]`), text)
   }
   seen.length = 0
   for (const [body, status, says] of [
@@ -492,7 +492,7 @@ test('a foreign page, a prefetch and another method never reach the upstream', a
 
 test('what is not there, hidden or disabled is all the same', async () => {
   seen.length = 0
-  const answers = new Set<string>()
+  const what = '"success":false,"error":"TH_NO_SUCH","message":"There is no such'
   for (const path of [
     'fake/nope', 'fake/off', 'fake/fake-typed', 'nope/typed', 'disabled/typed', 'call/typed', '__proto__/typed',
     'fake/..%2Ffake'
@@ -502,7 +502,8 @@ test('what is not there, hidden or disabled is all the same', async () => {
       await post(hub, `/api/tools/${path.replace('call/', 'calls/')}`, '{"n":"x"')
     ]) {
       refused(answer, 404)
-      answers.add(answer.text.replaceAll(decodeURIComponent(path.split('/').at(-1) ?? ''), '…'))
+      const [server = '', name = ''] = path.split('/').map(decodeURIComponent)
+      assert.equal(answer.text.replace('calls', 'call'), `{${what} ${server === 'fake' ? `tool: \\"${name}` : `server: \\"${server}`}\\""}`)
     }
   }
   // Another method than those that there are, in the words of these routes.
@@ -515,7 +516,6 @@ test('what is not there, hidden or disabled is all the same', async () => {
     const { status, body } = await plain(`${hub.url}/api/tools/call/fake`, { method })
     assert.deepEqual([status, at(JSON.parse(body), 'code'), at(JSON.parse(body), 'error')], [405, 'TH_METHOD_NOT_ALLOWED', undefined])
   }
-  assert.equal(answers.size, 1, [...answers].join('\n'))
   assert.equal(seen.length, 0)
 })
 

@@ -6,8 +6,8 @@ import { makeView } from '../../plugins/settings/access/view.ts'
 import { Claims } from '../../plugins/gateway/claims.ts'
 import { Precedence } from '../../plugins/gateway/precedence.ts'
 import type { Section } from '../../plugins/gateway/section.ts'
-import { TextCache } from '../../plugins/downstream/openapi/cache.ts'
-import { frameOf, headOf, responses, uniqueOperationId, type BodyInput } from '../../plugins/downstream/openapi/document.ts'
+import { DocumentCache } from '../../plugins/downstream/openapi/cache.ts'
+import { documentFrame, documentHead, operationResponses, uniqueOperationId, type BodyInput } from '../../plugins/downstream/openapi/document.ts'
 import { notations } from '../../plugins/downstream/openapi/notation.ts'
 import { OpenApi } from '../../plugins/downstream/openapi/openapi.ts'
 import { toOperation } from '../../plugins/downstream/openapi/operation.ts'
@@ -36,7 +36,7 @@ test('whose operationIds are whose is found out where a document is written, not
         asked++
         return new Precedence(given, separator, ({ catalogue }) => {
           const claims = new Claims()
-          claims.note(catalogue ? [catalogue] : [])
+          claims.record(catalogue ? [catalogue] : [])
           return claims
         })
       }
@@ -80,32 +80,33 @@ test('a document is written piece by piece as it would be in one go', async () =
     listing([{ key: 'b_c', text: odd[3]?.text ?? '' }], 'a')
   ]
   const inputs: BodyInput[] = [servers, [], [listing([])], [listing(odd)]].flatMap((servers) =>
-    [false, true].flatMap((flag) => [false, true].map((inGroup) => ({ servers, disabled: flag, isAuthenticated: flag, inGroup })))
+    [false, true].flatMap((flag) => [false, true].map((isForGroup) =>
+      ({ servers, includesDisabled: flag, isAuthenticated: flag, isForGroup })))
   )
   const url = 'https://hub.example/api/g-1'
-  const head = headOf({ title: 'T "x"', description: 'about', version: '1', serverUrl: '/api' })
+  const head = documentHead({ title: 'T "x"', description: 'about', version: '1', serverUrl: '/api' })
   for (const input of inputs) {
-    const { components, ...frame } = frameOf(input)
+    const { components, ...frame } = documentFrame(input)
     const paths: Json = {}
     const schemas: Json = { ...components.schemas }
     const ids = new Set<string>()
     for (const { name, items, toTool } of input.servers) {
       for (const item of items) {
         const { description: said, enabled } = toTool(item) ?? {}
-        const operation = enabled || input.disabled ? toOperation(name, item) : undefined
+        const operation = enabled || input.includesDisabled ? toOperation(name, item) : undefined
         if (!operation) continue
         const { path, method, summary, description } = operation
         const text = said ?? description
         const operationId = uniqueOperationId(name, item.key, true, ids)
         paths[path] = {
-          ...(input.inGroup ? { servers: [{ url }] } : {}),
+          ...(input.isForGroup ? { servers: [{ url }] } : {}),
           [method]: {
             operationId,
             summary,
             ...(text === undefined ? {} : { description: text }),
             tags: [name],
             ...operation.input,
-            responses
+            responses: operationResponses
           }
         }
         Object.assign(schemas, Object.fromEntries(operation.components))
@@ -182,7 +183,7 @@ test('memory is taken for a document before it is written, and one that would be
 })
 
 test('documents are written one after the other, and not more may wait than the bound says', async () => {
-  const cache = new TextCache({ maxTexts: 2, maxSize: 1_000, maxPending: 4 })
+  const cache = new DocumentCache({ maxTexts: 2, maxSize: 1_000, maxPending: 4 })
   const made: string[] = []
   let running = 0
   const make = (key: string) => async (): Promise<{ chunks: Buffer[], hash: string }> => {

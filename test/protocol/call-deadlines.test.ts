@@ -61,14 +61,14 @@ test('call: the request goes out at once, under its own progress token; its answ
     [[1, 'tools/call', '{"name":"x","_meta":{"progressToken":1}}']]
   )
   assert.equal(call.id, 1)
-  assert.equal(call.over, false)
+  assert.equal(call.isOver, false)
   peer.message(answerTo(1), undefined)
   await turnsOfLoop(1)
   assert.equal(answer()?.id, 1)
   mock.timers.tick(100_000)
   call.cancel(new UpstreamError('closed', 'too late'))
   await turnsOfLoop(1)
-  assert.deepEqual([call.over, overs(), cancelled(transport)], [true, 1, []])
+  assert.deepEqual([call.isOver, overs(), cancelled(transport)], [true, 1, []])
 })
 
 test('call: silence ends it at the idle deadline, not before; the upstream is told once', async (t) => {
@@ -83,7 +83,7 @@ test('call: silence ends it at the idle deadline, not before; the upstream is to
   call.cancel(new UpstreamError('closed', 'again'))
   mock.timers.tick(100_000)
   peer.message(answerTo(1), undefined)
-  assert.deepEqual([call.over, overs(), cancelled(transport), transport.dropped], [true, 1, [1], [1]])
+  assert.deepEqual([call.isOver, overs(), cancelled(transport), transport.dropped], [true, 1, [1], [1]])
 })
 
 const times: Array<[says: string, deadlines: Partial<Deadlines>, progressAt: number[], isAsked: boolean, end: number]> = [
@@ -172,7 +172,7 @@ test('call: a client that was gone before the call began', async (t) => {
   await turnsOfLoop(1)
   mock.timers.tick(100_000)
   call.cancel(new UpstreamError('closed', 'again'))
-  assert.deepEqual([call.over, failure()?.fault, failure()?.message], [true, 'closed', 'gone before'])
+  assert.deepEqual([call.isOver, failure()?.fault, failure()?.message], [true, 'closed', 'gone before'])
   assert.deepEqual([transport.sent, overs()], [[], 0], 'nothing is sent, and nothing was begun that could end')
 })
 
@@ -189,7 +189,7 @@ test('call: a link that is gone already, or goes: an error, and nothing to cance
   })
   await assert.rejects(late.answer, { fault: 'unreachable' })
   mock.timers.tick(100_000)
-  assert.deepEqual([late.over, over, cancelled(transport)], [true, 1, []])
+  assert.deepEqual([late.isOver, over, cancelled(transport)], [true, 1, []])
 })
 
 test('call: an upstream that wants to be polled: the client is told', async (t) => {

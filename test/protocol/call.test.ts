@@ -28,7 +28,7 @@ async function begin (exchange: FakeExchange): Promise<World> {
       if (!Array.isArray(message) && message.kind === 'notification') sent.push(message)
     },
     drop: () => {},
-    agreed: async () => {},
+    onNegotiated: async () => {},
     close: async () => {}
   }
   const peer = new Peer(transport, { request: () => {}, notification: () => {}, closed: () => {} })
@@ -92,7 +92,7 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
     call.attach(b)
     a.cancel('the first one is over')
     await turnsOfLoop(1)
-    assert.deepEqual([call.over, notifications()], [false, []])
+    assert.deepEqual([call.isOver, notifications()], [false, []])
     b.cancel('the person changed their mind')
     assert.equal(((await outcome) as UpstreamError).fault, 'closed')
     assert.deepEqual(
@@ -132,7 +132,7 @@ test('a call that is detached goes on, and is taken up by another exchange', asy
     const a = under('1')
     const sent: string[] = []
     const peer = new Peer(
-      { start: async () => {}, send: (text) => { sent.push(text) }, drop: () => {}, agreed: async () => {}, close: async () => {} },
+      { start: async () => {}, send: (text) => { sent.push(text) }, drop: () => {}, onNegotiated: async () => {}, close: async () => {} },
       { request: () => {}, notification: () => {}, closed: () => {} }
     )
     const deadlines = { timeout: 20_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined }

@@ -5,12 +5,13 @@ import fc from 'fast-check'
 import type { RpcError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import {
-  bridged, canBeAsked, requireClientCapability, classOf, plainClass, shareable, routeCapabilities, union, validCapabilities
+  ownLinkCapabilities, acceptsQuestions, requireClientCapability, capabilityClassOf, emptyCapabilityClass,
+  sharedLinkCapabilities, routeCapabilities, mergeCapabilities, validCapabilities
 } from '../../protocol/capabilities.ts'
 import {
-  allowsBatch, allowsPolling, isLegacyVersion, latestLegacy, legacyVersions, negotiate
+  allowsBatch, allowsPolling, isLegacyVersion, latestLegacyVersion, legacyVersions, negotiateVersion
 } from '../../protocol/legacy/versions.ts'
-import { isLevel, levels, lower, reaches, type Level } from '../../protocol/listener.ts'
+import { isLogLevel, logLevels, lowerLogLevel, meetsLogLevel, type LogLevel } from '../../protocol/listener.ts'
 import { holds } from '../helpers/json-texts.ts'
 
 const ui = 'io.modelcontextprotocol/ui'
@@ -30,18 +31,18 @@ test('capabilities: classOf: equal for what an upstream cannot tell apart, whate
     : Array.isArray(value) ? value.map(shuffled) : value
   holds(fc.property(capability, capability, (one, other) => {
     const copy = shuffled(one) as Record<string, unknown>
-    assert.equal(classOf(copy), classOf(one))
+    assert.equal(capabilityClassOf(copy), capabilityClassOf(one))
     let same = true
     try {
-      assert.deepEqual(JSON.parse(JSON.stringify(shareable(one))), JSON.parse(JSON.stringify(shareable(other))))
+      assert.deepEqual(JSON.parse(JSON.stringify(sharedLinkCapabilities(one))), JSON.parse(JSON.stringify(sharedLinkCapabilities(other))))
     } catch { same = false }
-    assert.equal(classOf(one) === classOf(other), same)
+    assert.equal(capabilityClassOf(one) === capabilityClassOf(other), same)
   }))
-  assert.equal(classOf({}), plainClass)
-  assert.notEqual(classOf({ sampling: {} }), classOf({ sampling: { tools: {} } }))
-  assert.notEqual(classOf({ extensions: { [ui]: [1, 2] } }), classOf({ extensions: { [ui]: [2, 1] } }))
-  assert.ok(classOf({ extensions: { [ui]: 'x'.repeat(100_000) } }).length < 1_000, 'it is a key in many places')
-  assert.notEqual(classOf({ extensions: { [ui]: 'x'.repeat(100_000) } }), classOf({ extensions: { [ui]: 'y'.repeat(100_000) } }))
+  assert.equal(capabilityClassOf({}), emptyCapabilityClass)
+  assert.notEqual(capabilityClassOf({ sampling: {} }), capabilityClassOf({ sampling: { tools: {} } }))
+  assert.notEqual(capabilityClassOf({ extensions: { [ui]: [1, 2] } }), capabilityClassOf({ extensions: { [ui]: [2, 1] } }))
+  assert.ok(capabilityClassOf({ extensions: { [ui]: 'x'.repeat(100_000) } }).length < 1_000, 'it is a key in many places')
+  assert.notEqual(capabilityClassOf({ extensions: { [ui]: 'x'.repeat(100_000) } }), capabilityClassOf({ extensions: { [ui]: 'y'.repeat(100_000) } }))
 })
 
 test('capabilities: shareable: what an upstream acts upon, and nothing that makes a client one of a kind', async () => {
@@ -67,15 +68,16 @@ test('capabilities: shareable: what an upstream acts upon, and nothing that make
     ]
   ]
   for (const [client, expected] of table) {
-    assert.deepEqual(shareable(client), expected, JSON.stringify(client))
-    assert.equal(classOf(client), classOf(shareable(client)), 'who shares a connection is shown the same on it')
+    assert.deepEqual(sharedLinkCapabilities(client), expected, JSON.stringify(client))
+    assert.equal(capabilityClassOf(client), capabilityClassOf(sharedLinkCapabilities(client)), 'who shares a connection is shown the same on it')
   }
-  assert.equal(classOf({ experimental: { x: 1 }, extensions: { other: {} } }), plainClass)
+  assert.equal(capabilityClassOf({ experimental: { x: 1 }, extensions: { other: {} } }), emptyCapabilityClass)
 })
 
 test('capabilities: tasks towards the client are not carried, and make no class of their own', async () => {
-  assert.deepEqual(bridged({ sampling: {}, tasks: { list: {} }, experimental: { x: 1 } }), { sampling: {}, experimental: { x: 1 } })
-  assert.equal(classOf({ sampling: {}, tasks: { list: {} } }), classOf({ sampling: {} }))
+  const own = ownLinkCapabilities({ sampling: {}, tasks: { list: {} }, experimental: { x: 1 } })
+  assert.deepEqual(own, { sampling: {}, experimental: { x: 1 } })
+  assert.equal(capabilityClassOf({ sampling: {}, tasks: { list: {} } }), capabilityClassOf({ sampling: {} }))
 })
 
 test('capabilities: canBeAsked: sampling, elicitation or roots', async () => {
@@ -90,7 +92,7 @@ test('capabilities: canBeAsked: sampling, elicitation or roots', async () => {
     [{ roots: [] }, false],
     [{ tasks: {} }, false]
   ]
-  for (const [client, expected] of table) assert.equal(canBeAsked(client), expected, JSON.stringify(client))
+  for (const [client, expected] of table) assert.equal(acceptsQuestions(client), expected, JSON.stringify(client))
 })
 
 test('capabilities: checkAskable: what was declared, with its modes and parts, and what nobody knows', async () => {
@@ -147,7 +149,7 @@ test('capabilities: union: what any of them has; subscribe if any has it; what n
     [[{ tasks: { list: {} }, experimental: { x: {} }, tools: {} }], { tools: { listChanged: true } }],
     [[{ extensions: { a: {} } }, { extensions: { b: {} } }], { extensions: { a: {}, b: {} } }]
   ]
-  for (const [servers, expected] of table) assert.deepEqual(union(servers), expected, JSON.stringify(servers))
+  for (const [servers, expected] of table) assert.deepEqual(mergeCapabilities(servers), expected, JSON.stringify(servers))
 })
 
 test('capabilities: those that are not what MCP says are left out, each with a sentence', async () => {
@@ -170,18 +172,18 @@ test('capabilities: those that are not what MCP says are left out, each with a s
 test('versions of the legacy era', async () => {
   const table: Array<[unknown, string, boolean]> = [
     ...legacyVersions.map((version): [unknown, string, boolean] => [version, version, true]),
-    ['2026-07-28', latestLegacy, false],
-    ['1999-01-01', latestLegacy, false],
-    ['', latestLegacy, false],
-    [undefined, latestLegacy, false],
-    [20250618, latestLegacy, false],
-    ['2025-11-25 ', latestLegacy, false]
+    ['2026-07-28', latestLegacyVersion, false],
+    ['1999-01-01', latestLegacyVersion, false],
+    ['', latestLegacyVersion, false],
+    [undefined, latestLegacyVersion, false],
+    [20250618, latestLegacyVersion, false],
+    ['2025-11-25 ', latestLegacyVersion, false]
   ]
   for (const [asked, answered, known] of table) {
-    assert.equal(negotiate(asked), answered)
+    assert.equal(negotiateVersion(asked), answered)
     assert.equal(isLegacyVersion(asked), known)
   }
-  assert.equal(latestLegacy, '2025-11-25')
+  assert.equal(latestLegacyVersion, '2025-11-25')
   assert.deepEqual(legacyVersions.map((version) => [version, allowsBatch(version), allowsPolling(version)]), [
     ['2025-11-25', false, true], ['2025-06-18', false, false], ['2025-03-26', true, false], ['2024-11-05', true, false],
     ['2024-10-07', true, false]
@@ -189,20 +191,20 @@ test('versions of the legacy era', async () => {
 })
 
 test('log levels', async () => {
-  const inOrder = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] satisfies Level[]
-  assert.deepEqual(levels, inOrder)
+  const inOrder = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] satisfies LogLevel[]
+  assert.deepEqual(logLevels, inOrder)
   inOrder.forEach((a, at) => {
-    assert.equal(isLevel(a), true)
+    assert.equal(isLogLevel(a), true)
     inOrder.forEach((b, other) => {
-      assert.equal(reaches(a, b), at >= other, `${a} for who wants ${b}`)
-      assert.equal(lower(a, b), at < other ? a : b)
+      assert.equal(meetsLogLevel(a, b), at >= other, `${a} for who wants ${b}`)
+      assert.equal(lowerLogLevel(a, b), at < other ? a : b)
     })
-    assert.equal(lower(a, undefined), a)
-    assert.equal(lower(undefined, a), a)
+    assert.equal(lowerLogLevel(a, undefined), a)
+    assert.equal(lowerLogLevel(undefined, a), a)
     // A level that nobody knows is passed on: better one too many than one lost.
-    assert.equal(reaches('fatal', a), true)
-    assert.equal(reaches(undefined, a), true)
+    assert.equal(meetsLogLevel('fatal', a), true)
+    assert.equal(meetsLogLevel(undefined, a), true)
   })
-  assert.equal(lower(undefined, undefined), undefined)
-  for (const other of ['DEBUG', 'warn', '', 3, null, undefined, {}]) assert.equal(isLevel(other), false)
+  assert.equal(lowerLogLevel(undefined, undefined), undefined)
+  for (const other of ['DEBUG', 'warn', '', 3, null, undefined, {}]) assert.equal(isLogLevel(other), false)
 })

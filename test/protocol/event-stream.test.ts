@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import fc from 'fast-check'
-import { EventStreamParser, eventText, primingText, type StreamEvent } from '../../protocol/event-stream.ts'
+import { EventStreamParser, eventText, primingEventText, type StreamEvent } from '../../protocol/event-stream.ts'
 import { holds, jsonText, padded } from '../helpers/json-texts.ts'
 
 const parse = (chunks: Iterable<Uint8Array>, limit = 1_000_000): StreamEvent[] => {
@@ -125,5 +125,5 @@ test('event stream: what the writers write is read back, on one line', async () 
       }
     )
   )
-  assert.deepEqual(parseText(primingText('3-0', 1_500)), [event('', { id: '3-0', retry: 1_500 })])
+  assert.deepEqual(parseText(primingEventText('3-0', 1_500)), [event('', { id: '3-0', retry: 1_500 })])
 })

@@ -7,7 +7,7 @@ import type { Dispatcher } from 'undici'
 import { notificationText, requestText, resultText, type Message } from '../../protocol/message.ts'
 import { HttpTransport, type HttpOptions } from '../../protocol/transports/http.ts'
 import { SseTransport } from '../../protocol/transports/sse.ts'
-import { messagesIn, type Receiver, type Transport } from '../../protocol/transports/transport.ts'
+import { parseMessages, type Receiver, type Transport } from '../../protocol/transports/transport.ts'
 
 interface Reply {
   status: number
@@ -182,7 +182,7 @@ const standing = async (
   const made = await httpConnection(t, (asked) =>
     asked.method === 'GET' ? (replies.shift() ?? events('id: e-2\ndata: \n\n')) : call(asked)
   )
-  await made.transport.agreed('2025-11-25')
+  await made.transport.onNegotiated('2025-11-25')
   return made
 }
 
@@ -207,7 +207,7 @@ for (const [id, sent] of [['é-日', Buffer.from('é-日').toString('latin1')], 
     `http, the stream of news: an event id that a header takes ${sent === undefined ? 'not' : 'as UTF-8'} keeps no stream from being resumed`,
     async (t) => {
       const made = await httpConnection(t, (asked) => (asked.method === 'GET' ? events(`id: ${id}\ndata: \n\n`) : json(404, {})))
-      await made.transport.agreed('2025-11-25')
+      await made.transport.onNegotiated('2025-11-25')
       made.gets()[0]?.say('', 'well')
       for (let n = 0; n < 4 && made.gets().length < 2; n++) await made.tick(1_000)
       assert.equal(made.gets()[1]?.headers['last-event-id'], sent)
@@ -234,7 +234,7 @@ for (const [says, refused, end] of [
 
 test('http, the stream of news: an upstream that says `retry: 0` is not polled without a pause', async (t) => {
   const { transport, gets, tick } = await httpConnection(t, ({ method }) => method === 'GET' ? events('retry: 0\n\n', 'well') : json(404, {}))
-  await transport.agreed('2025-11-25')
+  await transport.onNegotiated('2025-11-25')
   for (let n = 0; n < 300; n++) await tick(10)
   assert.ok(gets().length > 1 && gets().length <= 6, `${gets().length} GETs in 3 s`)
 })
@@ -243,7 +243,7 @@ test('http, the stream of news: an upstream that offers none is not asked again'
   for (const status of [400, 404, 405, 200]) {
     await t.test(`${status}`, async (t) => {
       const { transport, gets, tick, told } = await httpConnection(t, () => ({ status, text: 'no session for you', end: 'well' }))
-      await transport.agreed('2025-11-25')
+      await transport.onNegotiated('2025-11-25')
       await tick(120_000)
       assert.deepEqual([gets().length, told], [1, []])
     })
@@ -299,7 +299,7 @@ test('http: a connection that is closed before it is initialized ends the sessio
 })
 
 test('transports: an id that comes back as a string is the number that we gave', async () => {
-  const ids = (text: string): unknown[] => messagesIn(text).map((message) => message.kind === 'notification' ? undefined : message.id)
+  const ids = (text: string): unknown[] => parseMessages(text).map((message) => message.kind === 'notification' ? undefined : message.id)
   assert.deepEqual(ids('{"jsonrpc":"2.0","id":"17","result":{}}'), [17])
   assert.deepEqual(
     ids(

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { elementsOf, membersOf } from '../../protocol/json.ts'
-import { scanJson, TooDeep } from '../../protocol/json-scanner.ts'
+import { scanJson, JsonTooDeep } from '../../protocol/json-scanner.ts'
 
 /** @returns undefined where the text is not JSON */
 function attempt<Result> (run: () => Result): Result | undefined {
@@ -35,8 +35,8 @@ test('a scan accepts what JSON.parse accepts, and finds the same members', async
     else assert.deepEqual(scan.members.map(({ start, end }) => text.slice(start, end)), elementsOf(text), text)
   }
   assert.ok(valid > 500, 'the texts are hardly ever valid')
-  assert.throws(() => scanJson('[[[]]]', { maxDepth: 2 }), TooDeep)
-  const { values, containers, memberCount, mostMembers, size, hasGaps } = scanJson('[{"a":1,"b":[]},{"c":[2,3,4,5]},6]', { maxDepth: 3 })
+  assert.throws(() => scanJson('[[[]]]', { maxDepth: 2 }), JsonTooDeep)
+  const { values, containers, memberCount, largestObject: mostMembers, size, hasGaps } = scanJson('[{"a":1,"b":[]},{"c":[2,3,4,5]},6]', { maxDepth: 3 })
   assert.deepEqual([values, containers, memberCount, mostMembers, size, hasGaps], [11, 5, 3, 2, 3, true])
   assert.deepEqual([scanJson('[]', { maxDepth: 1 }).size, scanJson('{}', { maxDepth: 1 }).size, scanJson(' [1] ', { maxDepth: 1 }).size], [0, 0, 1])
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import fc from 'fast-check'
 import {
-  elementsOf, isDeeperThan, isObject, memberOf, membersOf, oneLine, withLast, withMembers
+  elementsOf, isDeeperThan, isObject, memberOf, membersOf, toOneLine, appendMember, withMembers
 } from '../../protocol/json.ts'
 import { arrayText, holds, jsonText, objectOf, objectText, padded } from '../helpers/json-texts.ts'
 
@@ -91,12 +91,12 @@ test(
 
 test('json: withLast adds a member at the end, and keeps every byte before it', async () => {
   holds(fc.property(padded(objectText), jsonText, ({ text, members = [] }, { text: value }) => {
-    const out = withLast(text, 'the last one', value)
+    const out = appendMember(text, 'the last one', value)
     assert.deepEqual(JSON.parse(out), objectOf([...members.map(({ key, value }): [string, string] => [key, value]), ['the last one', value]]))
     assert.ok(out.startsWith(text.slice(0, text.lastIndexOf('}'))))
   }))
   for (const [text, out] of [['{}', '{"a":1}'], [' { \n} ', ' { \n"a":1}'], ['{"b":{}}', '{"b":{},"a":1}']] as const) {
-    assert.equal(withLast(text, 'a', '1'), out)
+    assert.equal(appendMember(text, 'a', '1'), out)
   }
 })
 
@@ -149,7 +149,7 @@ test('json: isDeeperThan counts what is open at once, and not what stands in str
 
 test('json: oneLine says the same on one line', async () => {
   holds(fc.property(padded(jsonText), ({ text }) => {
-    const line = oneLine(text)
+    const line = toOneLine(text)
     assert.doesNotMatch(line, /[\r\n]/)
     assert.deepEqual(JSON.parse(line), JSON.parse(text))
   }))
@@ -171,7 +171,7 @@ test('json: on text that is no JSON they return all the same', async () => {
         elementsOf(text)
         withMembers(text, { a: '1' })
         isDeeperThan(text, 3)
-        oneLine(text)
+        toOneLine(text)
       }
     ),
     3_000

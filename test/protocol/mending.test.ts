@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import fc from 'fast-check'
-import { errorShape, isToBeChecked, itemShapes, paramsShape, resultShape, serverInfo } from '../../protocol/mended-members.ts'
-import { mend, mendedAt, type Shape } from '../../protocol/mending.ts'
+import { conforms } from '../../protocol/conforming.ts'
+import { errorShape, itemShapes, paramsShape, resultShape, serverInfo } from '../../protocol/mended-members.ts'
+import { mend, describeMended } from '../../protocol/mending.ts'
+import type { Shape } from '../../protocol/shapes/shape.ts'
 import { holds as everyTime, jsonText } from '../helpers/json-texts.ts'
 
 type Row = readonly [written: string, read: string]
@@ -13,6 +15,8 @@ const holds = (shape: Shape, rows: readonly Row[], isChecked = false): void => {
     assert.equal(mended.text, read, written)
     assert.equal(mended.places.length > 0, written !== read, written)
     assert.deepEqual(mend(mended.text, shape, isChecked), { text: read, places: [] }, `again: ${written}`)
+    // What is mended must not pass for what conforms.
+    if (written !== read) assert.ok(!conforms(JSON.parse(written), shape), written)
   }
 }
 const call = resultShape('tools/call', false) as Shape
@@ -136,7 +140,9 @@ test('results: what has to be there is, and a value of another type is told as a
       ['{"content":"a\\u0062"}', '{"content":[{"type":"text","text":"a\\u0062"}]}'],
       ['{"content":{"1":{"type":"text","text":"a"},"3":"b"}}', '{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}'],
       ['{"content":[],"isError":"true"}', '{"content":[],"isError":true}'], ['{"content":[],"isError":0}', '{"content":[]}'],
-      ['5', '5'], ['"done"', '"done"'], ['{"content":{"a":1}}', '{"content":[{"type":"text","text":"{\\"a\\":1}"}]}'],
+      ['5', block('{"type":"text","text":"5"}')], ['"done"', block('{"type":"text","text":"done"}')], ['[]', block('')],
+      ['[{"type":"text","text":"a"},5]', block('{"type":"text","text":"a"},{"type":"text","text":"5"}')],
+      ['{"content":{"a":1}}', '{"content":[{"type":"text","text":"{\\"a\\":1}"}]}'],
       ['{"content":5}', '{"content":[{"type":"text","text":"5"}]}'],
       [
         block('{"type":"text","text":"a","annotations":{"audience":"user","priority":"1"},"_meta":[]}'),
@@ -178,13 +184,20 @@ test('results: what has to be there is, and a value of another type is told as a
   assert.equal(mend('{"text":null,"text":null}', call, true).text, '{"content":[],"text":null,"text":null}')
 })
 
-test('what needs no look is not read', async () => {
-  for (const text of ['{"content":[{"type":"text","text":"\\"type\\": 5"}],"isError":false}', '{"content":[],"structuredContent":{"a":1}}']) {
-    assert.ok(!isToBeChecked('tools/call', text), text)
+test('a result that conforms is not read as text', async () => {
+  const image = '{"type":"image","data":"","mimeType":"image/png"}'
+  for (const text of [
+    '{"content":[{"type":"text","text":"\\"type\\": 5"}],"isError":false}', '{"content":[],"structuredContent":{"a":[null,[]]}}',
+    `{"content":[${image},{"type":"resource","resource":{"uri":"a","blob":"AA=="}},{"type":"resource_link","uri":"a","name":"b"}]}`,
+    '{"task":{"taskId":"1"}}', '{"resultType":"input_required","requestState":"x"}', '{"content":[{"type":"of another revision"}],"more":null}'
+  ]) {
+    assert.ok(conforms(JSON.parse(text), call), text)
+    assert.equal(mend(text, call, true).text, text)
   }
-  for (const text of ['{"structuredContent":{}}', '{"content":"a"}', '{"content":["a"]}', '{"content":[{"type":"image"}]}', '{"content":[{"text":5}]}', '5']) {
-    assert.ok(isToBeChecked('tools/call', text), text)
-  }
+  for (const text of [
+    '{"structuredContent":{}}', '{"content":"a"}', '{"content":["a"]}', '{"content":[{"type":"image"}]}', '{"content":[{"text":5}]}', '5', '{"content":[],"_meta":[]}',
+    '{"content":[{"type":"resource","resource":{"uri":"a"}}]}', '{"content":[{"type":"text","text":"a","annotations":{"audience":[5]}}]}'
+  ]) assert.equal(conforms(JSON.parse(text), call), mend(text, call, true).text === text, text)
 })
 
 test('odd texts: repeated members, names of Object.prototype, escapes, much of everything', async () => {
@@ -218,5 +231,5 @@ test('whatever the text: it stays JSON, is mended once, and keeps what has no nu
 })
 
 test('what is told', async () => {
-  assert.equal(mendedAt(['content[0].annotations', '']), 'null, [] for an object, or a value of another type is read as absent ("content[0].annotations", the whole)')
+  assert.equal(describeMended(['content[0].annotations', '']), 'null, [] for an object, or a value of another type is read as absent ("content[0].annotations", the whole)')
 })

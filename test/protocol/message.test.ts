@@ -8,7 +8,7 @@ import {
   type RequestId, type Response
 } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
-import { messagesIn } from '../../protocol/transports/transport.ts'
+import { parseMessages } from '../../protocol/transports/transport.ts'
 import { holds, jsonText, objectText, space } from '../helpers/json-texts.ts'
 
 const distinct = objectText.filter(({ members = [] }) => new Set(members.map(({ key }) => key)).size === members.length)
@@ -160,7 +160,7 @@ test('message: what is no message in a batch is its own error, under its id wher
     ['null', code.invalidRequest], ['1.0', code.invalidRequest], ['null', code.invalidRequest], 'notification',
     ['null', code.invalidRequest]
   ])
-  assert.deepEqual(messagesIn('[1,{"jsonrpc":"2.0","method":"m"}]').map(({ kind }) => kind), ['notification'])
+  assert.deepEqual(parseMessages('[1,{"jsonrpc":"2.0","method":"m"}]').map(({ kind }) => kind), ['notification'])
 })
 
 test('message: whatever object stands in params or result is kept to the byte', async () => {
@@ -265,9 +265,12 @@ test('message: a large one is read as a small one is', async () => {
 
 test('message: what servers write for what is absent', async () => {
   const read = (text: string): Message | undefined => {
-    const [message, ...others] = messagesIn(text)
+    const [message, ...others] = parseMessages(text)
     assert.equal(others.length, 0)
-    return message && { ...message }
+    if (message?.kind !== 'response') return message && { ...message }
+    const { value, ...response } = message
+    assert.deepEqual(value, response.resultText === undefined ? undefined : JSON.parse(response.resultText))
+    return response
   }
   const answer: Response = { kind: 'response', id: 1, resultText: '{}' }
   const told: Message = { kind: 'notification', method: 'n', params: {}, paramsText: '{}' }
@@ -291,7 +294,31 @@ test('message: what servers write for what is absent', async () => {
   for (const text of [
     '{"result":{}}', '{"error":{"code":1,"message":"no JSON-RPC"}}', '{"jsonrpc":"1.0","id":1,"result":{}}', '{"jsonrpc":2,"method":"n"}',
     '{"jsonrpc":"2.0","method":"n","params":[1]}', '{"jsonrpc":"2.0","method":"n","params":"x"}', '{"jsonrpc":"2.0","method":5}', 'null'
-  ]) assert.throws(() => messagesIn(text), { code: code.invalidRequest }, text)
+  ]) assert.throws(() => parseMessages(text), { code: code.invalidRequest }, text)
+})
+
+test('message: the answers of servers in every order are the same', async () => {
+  const orders = [['jsonrpc', 'id', 'result'], ['result', 'jsonrpc', 'id'], ['id', 'result', 'jsonrpc']]
+  const more = ['', ',"id":2', ',"result":{}', ',"x":{}', ',"error":{"code":1}', '}', ',"id":', '{']
+  await holds(fc.property(
+    jsonText, fc.constantFrom(...orders), fc.constantFrom('', ' '), fc.constantFrom(...more), fc.boolean(), (result, order, gap, end, isFirst) => {
+      const members = Object.entries({ jsonrpc: '"2.0"', id: '7', result })
+        .sort(([a], [b]) => order.indexOf(a) - order.indexOf(b)).map(([key, value]) => `"${key}":${gap}${value}`)
+      const text = isFirst ? `{${members.join(`,${gap}`)}${end}}` : `{${members.join()}}${end}`
+      const read = (written: string): unknown => {
+        try {
+          return parseMessages(written)
+        } catch (error) {
+          return error instanceof RpcError ? error.code : error
+        }
+      }
+      // White space at its beginning takes the other way through the parser.
+      assert.deepEqual(read(text), read(` ${text}`), text)
+    }
+  ))
+  for (const text of ['{"jsonrpc":"2.0","id":01,"result":{}}', '{"jsonrpc":"2.0","id":1,"result":{},"result":{}', '{"result":{}},"jsonrpc":"2.0","id":1}']) {
+    assert.throws(() => parseMessages(text), { code: code.parse }, text)
+  }
 })
 
 test('message: of clients, params that are null are absent, a mark is nothing, and nothing else is different', async () => {

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { type UpstreamError, RpcError } from '../../protocol/errors.ts'
-import { bridged, requireClientCapability, routeCapabilities, union } from '../../protocol/capabilities.ts'
-import { cachingOf, leftOf, staleAt, strictestCaching } from '../../protocol/caching.ts'
-import { DualEraSession, WrongBeginning } from '../../protocol/dual-era-session.ts'
+import { ownLinkCapabilities, requireClientCapability, routeCapabilities, mergeCapabilities } from '../../protocol/capabilities.ts'
+import { cachingOf, remainingFreshness, staleAt, combineCaching } from '../../protocol/caching.ts'
+import { DualEraSession, WrongEraError } from '../../protocol/dual-era-session.ts'
 import type { Era } from '../../protocol/era.ts'
-import { readableTool, withObject } from '../../protocol/modern/for-legacy-clients.ts'
+import { toLegacyTool, toLegacyToolResult } from '../../protocol/modern/for-legacy-clients.ts'
 import { PlainClient } from '../../protocol/exchange.ts'
 import type { Message, Notification, Request } from '../../protocol/message.ts'
 import { parseMessage } from '../../protocol/parse-message.ts'
@@ -42,7 +42,7 @@ class FakeServer implements Transport {
 
   async start (receiver: Receiver): Promise<void> { this.#receiver = receiver }
   drop (id: number): void { this.dropped.push(id) }
-  async agreed (): Promise<void> {}
+  async onNegotiated (): Promise<void> {}
   async close (): Promise<void> {}
 
   send (text: string, options?: SendOptions): void {
@@ -82,10 +82,10 @@ function begin (
     {
       question,
       notification: (notification) => { world.heard.push(notification) },
-      over: () => {},
+      callEnded: () => {},
       closed: (error) => { world.ended.push(error) }
     },
-    { era, found: (...found) => { world.found.push(found) } },
+    { era, onEra: (...found) => { world.found.push(found) } },
     { tools: new ToolHeaders(), warn: () => {}, bounds: { rounds: 4, questions: 3, pause: 1, headerPages: 3 } }
   )
   t.after(async () => { await session.close() })
@@ -264,13 +264,13 @@ test('structured content that is no object is text for clients of earlier revisi
   ]
   for (const [value, content, told] of table) {
     assert.equal(
-      withObject(`{"content":[${content.join()}],"structuredContent":${value},"n":1e400}`),
+      toLegacyToolResult(`{"content":[${content.join()}],"structuredContent":${value},"n":1e400}`),
       `{"content":[${told.join()}],"n":1e400}`, value
     )
   }
-  assert.equal(withObject('{"structuredContent":[1]}'), `{"content":[${block('[1]')}]}`)
+  assert.equal(toLegacyToolResult('{"structuredContent":[1]}'), `{"content":[${block('[1]')}]}`)
   for (const same of ['{"content":[],"structuredContent":{"a":[1]}}', '{"content":[{"type":"text","text":"\\"structuredContent\\""}]}']) {
-    assert.equal(withObject(same), same)
+    assert.equal(toLegacyToolResult(same), same)
   }
 })
 
@@ -309,7 +309,7 @@ test('tools as clients of earlier revisions can read them', async () => {
     ['{"name":"k","inputSchema":{"type":"object","required":true}}', undefined],
     ['{"name":"l"}', undefined]
   ]
-  for (const [text, expected] of table) assert.equal(readableTool(text), expected === 'same' ? text : expected, text)
+  for (const [text, expected] of table) assert.equal(toLegacyTool(text), expected === 'same' ? text : expected, text)
 })
 
 test('errors about the gateway\'s own hop are told in other words', async (t) => {
@@ -333,9 +333,9 @@ test('a task is not taken, which was not offered', async (t) => {
   assert.equal(answer.resultText, undefined)
   assert.match(String(answer.errorText), /-32603.*of the type \\"task\\"/)
   const extensions = { 'io.modelcontextprotocol/tasks': {}, 'example.com/x': {} }
-  assert.deepEqual(bridged({ extensions, tasks: {} }), { extensions: { 'example.com/x': {} } })
+  assert.deepEqual(ownLinkCapabilities({ extensions, tasks: {} }), { extensions: { 'example.com/x': {} } })
   assert.deepEqual(routeCapabilities({ extensions, tools: {} }), { extensions: { 'example.com/x': {} }, tools: { listChanged: true } })
-  assert.deepEqual(union([{ extensions }, { tools: {} }]), { extensions: { 'example.com/x': {} }, tools: { listChanged: true } })
+  assert.deepEqual(mergeCapabilities([{ extensions }, { tools: {} }]), { extensions: { 'example.com/x': {} }, tools: { listChanged: true } })
 })
 
 test('the stream of changes', async (t) => {
@@ -392,7 +392,7 @@ test('a process that starts slowly', async (t) => {
   const both = begin(t, slow(({ method }) => method === 'initialize' ? old : { result: discovered }))
   await Promise.all([
     ...[legacy, silent, strict].map(async ({ session }) => { await session.open(() => {}) }),
-    assert.rejects(both.session.open(() => {}), (error) => error instanceof WrongBeginning && error.era === 'modern')
+    assert.rejects(both.session.open(() => {}), (error) => error instanceof WrongEraError && error.era === 'modern')
   ])
   for (const [{ session, found }, version, beginning] of [
     [legacy, '2025-11-25', ['legacy', false]], [silent, '2025-11-25', ['legacy', true]], [strict, '2026-07-28', ['modern', false]]
@@ -404,8 +404,8 @@ test('how long lists may be kept', async () => {
   assert.equal(cachingOf('{"tools":[{"ttlMs":5}]}'), undefined)
   assert.deepEqual(cachingOf('{"ttlMs":5.9,"cacheScope":"public"}'), { ttlMs: 5, isPublic: true })
   for (const odd of ['-1', '"5"', 'null', '1e400', '{}']) assert.equal(cachingOf(`{"ttlMs":${odd}}`)?.ttlMs, 0, odd)
-  assert.deepEqual(strictestCaching({ ttlMs: 5, isPublic: true }, { ttlMs: 9, isPublic: false }), { ttlMs: 5, isPublic: false })
-  assert.equal(strictestCaching({ ttlMs: 5, isPublic: true }, undefined), undefined)
+  assert.deepEqual(combineCaching({ ttlMs: 5, isPublic: true }, { ttlMs: 9, isPublic: false }), { ttlMs: 5, isPublic: false })
+  assert.equal(combineCaching({ ttlMs: 5, isPublic: true }, undefined), undefined)
 
   const bounds = { least: 5_000, most: 3_600_000 }
   const of = (ttlMs: number): { ttlMs: number, isPublic: boolean } => ({ ttlMs, isPublic: true })
@@ -420,9 +420,11 @@ test('how long lists may be kept', async () => {
     [{ tools: of(0) }, Infinity],
     [{ prompts: of(0) }, 6_000]
   ] as const
-  for (const [lists, expected] of table) assert.equal(staleAt({ at: 1_000, lists }, changing, bounds), expected, JSON.stringify(lists))
+  for (const [lists, expected] of table) {
+    assert.equal(staleAt({ learnedAt: 1_000, lists }, changing, bounds), expected, JSON.stringify(lists))
+  }
 
-  const left = (ttlMs: number, age: number): number => leftOf(ttlMs, 0, age, bounds)
+  const left = (ttlMs: number, age: number): number => remainingFreshness(ttlMs, 0, age, bounds)
   const ages = [0, 1, 30_500, 59_000, 60_000, 99_000]
   assert.deepEqual(ages.map((age) => left(60_000, age)), [60_000, 54_000, 24_000, 0, 0, 0])
   assert.deepEqual([left(1e12, 0), left(0, 0), left(900, 0), left(900, 1)], [3_600_000, 0, 900, 0])
@@ -431,23 +433,23 @@ test('how long lists may be kept', async () => {
 test('what is kept of an era', async () => {
   let now = 0
   const eras = new EraMemory(() => now)
-  assert.equal(eras.beginning(true).era, undefined)
-  eras.beginning(true).found('legacy', false)
+  assert.equal(eras.eraKnowledge(true).era, undefined)
+  eras.eraKnowledge(true).onEra('legacy', false)
   // The gateway's own connection asks whenever it is opened; the others take its verdict, for an hour.
-  assert.deepEqual([eras.beginning(true).era, eras.beginning(false).era], [undefined, 'legacy'])
+  assert.deepEqual([eras.eraKnowledge(true).era, eras.eraKnowledge(false).era], [undefined, 'legacy'])
   now += 3_600_001
-  assert.equal(eras.beginning(false).era, undefined)
-  eras.beginning(true).found('modern', false)
-  assert.deepEqual([eras.beginning(true).era, eras.beginning(false).era], [undefined, 'modern'])
+  assert.equal(eras.eraKnowledge(false).era, undefined)
+  eras.eraKnowledge(true).onEra('modern', false)
+  assert.deepEqual([eras.eraKnowledge(true).era, eras.eraKnowledge(false).era], [undefined, 'modern'])
   eras.forget()
-  assert.equal(eras.beginning(false).era, undefined)
+  assert.equal(eras.eraKnowledge(false).era, undefined)
   // A server that cannot be asked is not asked again for an hour, whatever fails.
-  eras.shun()
+  eras.markLegacy()
   eras.forget()
   now += 1_800_000
-  const known = eras.beginning(true)
+  const known = eras.eraKnowledge(true)
   assert.equal(known.era, 'legacy')
-  known.found('legacy', false)
+  known.onEra('legacy', false)
   now += 1_800_001
-  assert.equal(eras.beginning(true).era, undefined)
+  assert.equal(eras.eraKnowledge(true).era, undefined)
 })

@@ -25,7 +25,7 @@ test('peer: answers in any order, errors too, each to its request', async () => 
 test('peer: answers to nothing, to "1" instead of 1, and to what was answered or given up, are nobody\'s', async () => {
   const { transport, peer, seen } = await startPeer()
   let over = 0
-  const first = peer.request('a', undefined, { paused: () => {}, over: () => { over++; return undefined } })
+  const first = peer.request('a', undefined, { onPoll: () => {}, onSettled: () => { over++; return undefined } })
   for (const id of [0, 2, -1, 1.5, '1', '', null]) peer.message(answerTo(id), undefined)
   assert.equal(over, 0)
   peer.abandon(1, new UpstreamError('timeout', 'too slow'))
@@ -64,8 +64,8 @@ test('peer: when the connection goes, everything pending fails, each once, and t
   const overs: number[] = []
   const pending = [1, 2, 3].map(async (id) =>
     await peer.request('a', undefined, {
-      paused: () => {},
-      over: () => {
+      onPoll: () => {},
+      onSettled: () => {
         overs.push(id)
         seen.push(['over', id, undefined])
         return undefined
@@ -87,7 +87,7 @@ test('peer: when the connection goes, everything pending fails, each once, and t
   const before = transport.sent.length
   let over = 0
   await assert.rejects(
-    peer.request('late', undefined, { paused: () => {}, over: () => { over++; return undefined } }),
+    peer.request('late', undefined, { onPoll: () => {}, onSettled: () => { over++; return undefined } }),
     { fault: 'unreachable', message: 'gone' }
   )
   peer.notify('late')
@@ -99,7 +99,7 @@ test('peer: when the connection goes, everything pending fails, each once, and t
 test('peer: a poll is told to who follows the request, while it is pending', async () => {
   const { peer } = await startPeer()
   const paused: number[] = []
-  void peer.request('a', undefined, { paused: (retry) => { paused.push(retry) }, over: () => undefined })
+  void peer.request('a', undefined, { onPoll: (retry) => { paused.push(retry) }, onSettled: () => undefined })
   peer.paused(1, 500)
   peer.paused(2, 600)
   peer.message(answerTo(1), undefined)

@@ -74,7 +74,7 @@ test('a server that sends a few bytes at a time goes beyond its pace, one that e
   const answerOf = (): InstanceType<typeof HttpAnswer> => {
     const parser = new EventStreamParser(() => {}, 1_000_000)
     const handlers = { onHead: () => parser, onEnd: () => {}, onError: (error: Error) => { throw error } }
-    const answer = new HttpAnswer(handlers, { pace: { count: (what) => { counted.push(what) }, wait: () => 0 } })
+    const answer = new HttpAnswer(handlers, { pace: { count: (what) => { counted.push(what) }, waitTime: () => 0 } })
     const controller = { pause: () => {}, resume: () => {}, abort: () => {} } as never
     answer.onRequestStart(controller)
     answer.onResponseStart(controller, 200, {})

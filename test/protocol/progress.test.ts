@@ -1,7 +1,7 @@
 // Progress tokens belong to one hop: each writes its own, and restores the former one on the way back.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { outgoingParams, progressTokenOf, restoredProgress, withoutProgressToken } from '../../protocol/progress.ts'
+import { outgoingParams, progressTokenOf, restoreProgressToken, withoutProgressToken } from '../../protocol/progress.ts'
 
 const read = (paramsText: string): { params: Record<string, unknown>, paramsText: string } =>
   ({ params: JSON.parse(paramsText) as Record<string, unknown>, paramsText })
@@ -41,9 +41,9 @@ test('progress tokens: what a request says, how it goes on, and how it goes on a
 
   await t.test('on the way back only the token changes', async () => {
     assert.equal(
-      restoredProgress('{ "progress" : 0.50, "progressToken":42,"total":1e400,"message":"é" }', '"mine"'),
+      restoreProgressToken('{ "progress" : 0.50, "progressToken":42,"total":1e400,"message":"é" }', '"mine"'),
       '{"progress" : 0.50,"progressToken":"mine","total":1e400,"message":"é"}'
     )
-    assert.equal(restoredProgress('{"progressToken":42,"progressToken":42,"progress":1}', '0'), '{"progressToken":0,"progress":1}')
+    assert.equal(restoreProgressToken('{"progressToken":42,"progressToken":42,"progress":1}', '0'), '{"progressToken":0,"progress":1}')
   })
 })

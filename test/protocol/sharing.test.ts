@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { sharing } from '../../protocol/sharing.ts'
+import { shareRuns } from '../../protocol/sharing.ts'
 
 test('who asks while a run is under way shares the next one with all others', async () => {
   const ends: Array<() => void> = []
   let runs = 0
-  const ask = sharing(async () => {
+  const ask = shareRuns(async () => {
     const number = ++runs
     await new Promise<void>((resolve) => { ends.push(resolve) })
     return number
@@ -29,7 +29,7 @@ test('who asks while a run is under way shares the next one with all others', as
 
 test('a run that fails fails for those who share it, and not for the next ones', async () => {
   let runs = 0
-  const ask = sharing(async () => {
+  const ask = shareRuns(async () => {
     if (++runs === 1) throw new Error('the first one')
     return runs
   })

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** The variable by which processes are found that have left their group. */
+/** The variable by which processes are found that have left their group. That of a process begins with that of the run around it. */
 const mark = 'TOOL_HUB_TEST_PROCESS'
 const running = new Set()
 
@@ -30,7 +30,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () =>
  * @returns its exit code, how it ended in words where that was not by itself, and the last 64 KiB of stderr
  */
 export async function runProcess (command, args, { cwd, env = {}, silence = 180_000, limit = Infinity, onOutput = () => {} }) {
-  const id = randomUUID()
+  const { [mark]: around } = process.env
+  const id = around === undefined ? randomUUID() : `${around}/${randomUUID()}`
   const child = spawn(command, args, { cwd, env: { ...process.env, ...env, [mark]: id }, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   const group = { pid: child.pid, id }
   running.add(group)

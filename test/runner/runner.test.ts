@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
-import { until } from '../helpers/hub.ts'
+import { path, until } from '../helpers/hub.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { batchesOf, filesOf } from './files.mjs'
 import { inSlots, runProcess } from './process.mjs'
@@ -78,6 +78,17 @@ void test('no process outlives the file that started it', { skip: process.platfo
     assert.ok(pid > 1)
     await until(() => !isRunning(pid), `${pid} runs on`)
   }
+})
+
+void test('a run that is ended takes with it what its own processes have started', { skip: process.platform !== 'linux' }, async (t) => {
+  const cwd = await temporaryFolder(t)
+  const inner = `import { runProcess } from ${JSON.stringify(path('test/runner/process.mjs'))}
+    await runProcess('sh', ['-c', 'echo $$; exec sleep 600'], { cwd: '.', onOutput: (text) => { process.stdout.write(text, () => { process.kill(process.pid, 'SIGKILL') }) } })`
+  let pid = 0
+  const { ended } = await runProcess(process.execPath, ['--input-type=module', '-e', inner], { cwd, onOutput: (text) => { pid = Number(text) } })
+  assert.equal(ended, 'killed by SIGKILL')
+  assert.ok(pid > 1)
+  await until(() => !isRunning(pid), `${pid} runs on`)
 })
 
 void test('a process without a line for long, or that takes too long, is ended with its reason', async (t) => {

@@ -9,7 +9,7 @@ import { describeEdit } from '../../plugins/settings/edited.ts'
 import { FreshLookUps } from '../../plugins/settings/fresh-look-ups.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 import { mockTimers } from '../helpers/clock.ts'
-import { emptySnapshot } from '../helpers/snapshot.ts'
+import { emptySnapshot, fixedStore } from '../helpers/snapshot.ts'
 import { settingsLimits } from '../../plugins/settings/limits.ts'
 import { baseLimits } from '../../plugins/base/limits/limits.ts'
 
@@ -32,14 +32,7 @@ test('a write that the disk does not take: the HTTP status that it is answered w
     [new StorageError('full', true), 507], [new StorageError('EIO', false, true), 507],
     [new StorageError('read-only', false), 503]
   ] as const) {
-    const store: Store = {
-      load: async () => emptySnapshot,
-      commit: async () => { throw error },
-      onChange: () => () => {},
-      health: () => undefined,
-      close: async () => {}
-    }
-    const settings = await Settings.open(store)
+    const settings = await Settings.open(fixedStore(emptySnapshot, { commit: async () => { throw error } }))
     await assert.rejects(settings.change(() => [{ entity: 'systemConfig', value: {} }]), { statusCode: status })
     assert.equal(settings.current, emptySnapshot)
   }
@@ -50,18 +43,13 @@ const principalOf = (username: string, isAdmin = false): Principal => ({ kind: '
 test('who changes the settings without end delays others by one change, and shuts out nobody', async () => {
   const done: string[] = []
   let proceed = (): void => {}
-  const store: Store = {
-    load: async () => emptySnapshot,
+  const settings = await Settings.open(fixedStore(emptySnapshot, {
     commit: async ([change], version) => {
       await new Promise<void>((resolve) => { proceed = resolve })
       done.push(change && 'key' in change ? change.key : '')
       return { ...emptySnapshot, version: version + 1 }
-    },
-    onChange: () => () => {},
-    health: () => undefined,
-    close: async () => {}
-  }
-  const settings = await Settings.open(store)
+    }
+  }))
   const change = async (by: Principal | undefined, key: string): Promise<string> =>
     await settings.change(() => [{ entity: 'groups', key, value: undefined }], by).then(() => key)
   const eve = principalOf('eve', true)
@@ -79,14 +67,8 @@ test('who changes the settings without end delays others by one change, and shut
 })
 
 test('changes of a user have a pace, by number and by size; those of admins have none', async () => {
-  const store: Store = {
-    load: async () => emptySnapshot,
-    commit: async (_changes, version) => ({ ...emptySnapshot, version: version + 1 }),
-    onChange: () => () => {},
-    health: () => undefined,
-    close: async () => {}
-  }
-  const settings = await Settings.open(store)
+  const commit: Store['commit'] = async (_changes, version) => ({ ...emptySnapshot, version: version + 1 })
+  const settings = await Settings.open(fixedStore(emptySnapshot, { commit }))
   const change = async (by: Principal): Promise<unknown> => await settings.change(() => [{ entity: 'groups', key: 'a', value: undefined }], by)
   const [ann, bob, admin] = [principalOf('ann'), principalOf('bob'), principalOf('admin', true)]
   const { burst, each } = settingsLimits.userChanges
@@ -183,4 +165,29 @@ test('a server whose secret is a mask is told where', async () => {
   const sentence = (name: string, path: string): string =>
     `server "${name}": "${path}" holds ••••, as the API shows a secret, not the secret itself: write its value there`
   assert.deepEqual(problems, [sentence('masked', 'headers.authorization'), sentence('local', 'args.1')])
+})
+
+test('an outage of shared storage is told when it has lasted its time, once, though nobody asks', async (t) => {
+  mockTimers(t, 'setInterval', 'Date')
+  let away: string | undefined
+  const told: string[] = []
+  const open = async (shared: Partial<Store>): Promise<void> => {
+    const settings = await Settings.open(fixedStore(emptySnapshot, { health: () => away, ...shared }))
+    t.after(async () => { await settings.close() })
+    settings.on('outdated', (reason) => told.push(reason))
+  }
+  await open({ refresh: async () => {} })
+  // Nobody else changes the settings of this one.
+  await open({})
+  const pass = (ms: number): void => { for (let at = 0; at < ms; at += 1_000) mock.timers.tick(1_000) }
+  for (const outage of ['the first', 'the second']) {
+    away = outage
+    pass(settingsLimits.storageAway - 5_000)
+    assert.ok(!told.includes(outage), outage)
+    pass(2 * settingsLimits.storageAway)
+    assert.equal(told.at(-1), outage)
+    away = undefined
+    pass(10_000)
+  }
+  assert.deepEqual(told, ['the first', 'the second'])
 })

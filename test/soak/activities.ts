@@ -2,7 +2,7 @@
 // `npm run soak -- activities`; ACTIVITY_ROWS=1000000 takes fewer. It needs some 12 GB of disk, and prints what each question took.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import type { ActivityFilter } from '../../db/ports.ts'
+import type { ActivityFilter } from '../../db/ports/activities.ts'
 import { openPorts } from '../fakes/store-ports.ts'
 import { cluster, database } from '../helpers/database.ts'
 

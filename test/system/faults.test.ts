@@ -1,10 +1,11 @@
 // How a gateway process ends, with all that it started: by a signal, and by kill -9, after which the next start ends what is left.
 import assert from 'node:assert/strict'
+import { pathToFileURL } from 'node:url'
 import { test, type Test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { startGates } from '../fakes/gates.ts'
 import { failed, listed, Session, settings, text, within } from '../helpers/client.ts'
-import { npmServer, spawnHub, until, type ProcessHub } from '../helpers/hub.ts'
+import { npmServer, path, spawnHub, until, type ProcessHub } from '../helpers/hub.ts'
 import { alive, commandOf, descendants, processesOf, stdioFake } from '../helpers/stdio-fake.ts'
 
 const areGone = async (pids: readonly number[]): Promise<void> => {
@@ -91,8 +92,7 @@ test('SIGTERM: exit 0, calls in flight are answered, and no process of any child
       asleep: { type: 'stdio', command: 'sleep', args: [long] },
       http: { type: 'streamable-http', url: upstream.url }
     }),
-    // Of the 10 s after which a process ends with code 1, a slow machine needs more for its children.
-    env: { DRAIN_TIMEOUT: '3s' }
+    env: { DRAIN_TIMEOUT: '3s', NODE_OPTIONS: `--import=${pathToFileURL(path('test/helpers/patient-exit.mjs')).href}` }
   })
   t.after(() => { for (const pid of processesOf(`sleep\u0000${long}`)) process.kill(pid, 'SIGKILL') })
   await listed(hub, ['stubborn', 'isolated', 'local', 'http'])

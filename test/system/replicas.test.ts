@@ -83,7 +83,7 @@ test('TLS that is asked for: who offers none, and a certificate that is not righ
   const [plain, secure] = [await startTlsPostgres(t, false), await startTlsPostgres(t, true)]
   const trusted = join(await temporaryFolder(t), 'ca.pem')
   await writeFile(trusted, certificate)
-  const [env, trusting] = [{ DB_STARTUP_TIMEOUT: '5s' }, { DB_STARTUP_TIMEOUT: '60s', NODE_EXTRA_CA_CERTS: trusted }]
+  const [env, trusting] = [{ DB_STARTUP_TIMEOUT: '60s' }, { DB_STARTUP_TIMEOUT: '60s', NODE_EXTRA_CA_CERTS: trusted }]
   const url = (place: string, mode: string): string => `postgres://hub:${encodedCanary}@${place}/x?sslmode=${mode}`
   const refuses = /it refuses the user or the password/
   await fails(t, url(`127.0.0.1:${plain}`, 'require'), /could not be reached .*it seems to offer no TLS, which sslmode in DB_URL asks for/, env)

@@ -2,6 +2,7 @@
 // `npm run test:system`; it needs `unshare` and `mount` (util-linux) and `strace`.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chown, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +10,9 @@ import { createInterface } from 'node:readline'
 import { before, test } from 'tap'
 import type { Change } from '../../db/store.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
-import { tsServer, until, type Cleanup } from '../helpers/hub.ts'
+import { database } from '../helpers/database.ts'
+import { cliProgram, tsServer, until, type Cleanup } from '../helpers/hub.ts'
+import { runToEnd } from '../helpers/programs.ts'
 
 interface Answer {
   error?: string
@@ -107,6 +110,7 @@ test('a full disk: refused as full, memory equals disk, the old file whole, and 
   const answer = await ask(put('c'))
   assert.deepEqual([answer.error, Object.keys(answer.servers)], [undefined, ['a', 'b', 'c']])
   assert.deepEqual(await stored(seen(path)), ['a', 'b', 'c'])
+  assert.deepEqual((await readdir(seen(folder))).sort(), ['filler', 'settings.json', 'settings.json.lock'], 'nothing of the looks for space')
 })
 
 test('a disk that is full at the start: read, not written, and on without a restart', async (t) => {
@@ -259,4 +263,31 @@ test('a file of another user stays that user\'s', async (t) => {
   assert.equal((await ask(put('a'))).error, undefined)
   const { uid, gid, mode } = await stat(path)
   assert.deepEqual([uid, gid, mode & 0o777], [65_534, 65_534, 0o600])
+})
+
+test('a backup and an export onto a full disk: the file is named with the reason and what to do, and none is left', async (t) => {
+  const { folder, path } = await place(t)
+  const disk = await temporaryFolder(t)
+  const noise = randomBytes(300_000).toString('base64')
+  await writeFile(path, JSON.stringify({ mcpServers: { a: { command: 'node', description: noise } } }), { mode: 0o600 })
+  const { url } = await database(t)
+  const env = { HOME: folder, DATA_DIR: folder }
+  const [node, ...program] = cliProgram
+  assert.ok(node)
+  const imported = await runToEnd(node, [...program, 'db', 'import', path], { env: { ...env, DB_URL: url } })
+  assert.equal(imported.code, 0, imported.said)
+  for (const [says, command, source] of [
+    ['a settings file', ['backup', 'it.zip'], { SETTINGS_PATH: path }],
+    ['a database', ['backup', 'it.zip'], { DB_URL: url }],
+    ['an export', ['db', 'export', 'it.json'], { DB_URL: url }]
+  ] as const) {
+    const mounts = `mount -t tmpfs -o size=64k tmpfs ${disk}; cd ${disk}`
+    const listed = '"$@" && code=0 || code=$?; ls -A; exit $code'
+    const { code, out, err } = await runToEnd('unshare', ['-m', 'sh', '-ec', `${mounts}\n${listed}`, 'sh', ...cliProgram, ...command], {
+      env: { ...env, ...source }
+    })
+    const name = join(disk, command.at(-1) ?? '')
+    assert.deepEqual([code, out], [1, ''], `${says}: ${out}${err}`)
+    assert.ok(err.includes(`${name} cannot be written: there is no space left (ENOSPC). `), `${says}: ${err}`)
+  }
 })

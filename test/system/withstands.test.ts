@@ -59,7 +59,7 @@ test('60 names of one user that are not answered delay no server of others', asy
   const hub = await spawnHub(t, { settings: settings(servers, { users }), env: { OUTBOUND_ALLOW: '127.0.0.0/8', ...env } })
   await isConnected(hub, 'bens', 'admins')
   assert.ok(asked.includes('ben.quick.test'))
-  // They are looked up one after another, and given up after 10 s: there is no time for more in that of a test.
+  // They are looked up one after another, and given up after 10 s: in the two minutes that a test waits at most, there are twelve.
   const slow = new Set(asked.filter((name) => name.endsWith('.slow.test')))
-  assert.ok(slow.size > 0 && slow.size < 10, `${[...slow].join()} are looked up at the same time`)
+  assert.ok(slow.size > 0 && slow.size <= 12, `${[...slow].join()} are looked up at the same time`)
 })

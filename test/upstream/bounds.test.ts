@@ -5,10 +5,10 @@ import { test } from 'tap'
 import { holdClock, mockTimers } from '../helpers/clock.ts'
 import { PlainClient } from '../../protocol/exchange.ts'
 import type { Catalogue, Item } from '../../protocol/lists.ts'
-import { CatalogueShares, fitting, catalogueSize } from '../../plugins/upstream/catalogues/shares.ts'
+import { CatalogueShares, fitCatalogue, catalogueSize } from '../../plugins/upstream/catalogues/shares.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey } from '../../plugins/upstream/links/link-key.ts'
-import { Children, Pool } from '../../plugins/upstream/links/pool.ts'
+import { ChildCounts, SlotPool } from '../../plugins/upstream/links/pool.ts'
 import type { Slot } from '../../plugins/upstream/links/slot.ts'
 import { StatusLog } from '../../plugins/upstream/notes.ts'
 import { baseLimits } from '../../plugins/base/limits/limits.ts'
@@ -68,31 +68,31 @@ test('what the log tells of a server: its failure once, a summary now and then, 
 
 test('what the servers of one user list has a bound together', async () => {
   const shares = new CatalogueShares()
-  assert.equal(shares.room('a', undefined), Infinity, 'an admin has none')
-  shares.hold('a', 'ann', upstreamLimits.cataloguesPerUser - 300)
-  assert.equal(shares.room('a', 'ann'), upstreamLimits.cataloguesPerUser, 'its own size does not count against a server')
-  assert.equal(shares.room('b', 'ann'), 300)
-  assert.equal(shares.room('b', 'bob'), upstreamLimits.cataloguesPerUser)
+  assert.equal(shares.remainingSize('a', undefined), Infinity, 'an admin has none')
+  shares.setHeldSize('a', 'ann', upstreamLimits.cataloguesPerUser - 300)
+  assert.equal(shares.remainingSize('a', 'ann'), upstreamLimits.cataloguesPerUser, 'its own size does not count against a server')
+  assert.equal(shares.remainingSize('b', 'ann'), 300)
+  assert.equal(shares.remainingSize('b', 'bob'), upstreamLimits.cataloguesPerUser)
   const item = (key: string): Item => ({ key, text: 'x'.repeat(100) })
   const empty = { prompts: [], resources: [], resourceTemplates: [] }
   const catalogue = { lists: { tools: ['a', 'b', 'c', 'd', 'e'].map(item), ...empty }, instructions: undefined } as unknown as Catalogue
   const warnings: string[] = []
-  const kept = fitting(catalogue, shares.room('b', 'ann'), (sentence) => { warnings.push(sentence) })
+  const kept = fitCatalogue(catalogue, shares.remainingSize('b', 'ann'), (sentence) => { warnings.push(sentence) })
   assert.deepEqual([kept.lists.tools.map(({ key }) => key), warnings.length], [['a', 'b', 'c'], 1])
-  assert.equal(fitting(catalogue, Infinity, assert.fail), catalogue)
+  assert.equal(fitCatalogue(catalogue, Infinity, assert.fail), catalogue)
   const wide = { lists: { tools: [{ key: 'a', text: 'ж'.repeat(100) }, item('b')], ...empty }, instructions: 'ж'.repeat(50) }
-  const narrow = fitting(wide as unknown as Catalogue, 300, () => {})
+  const narrow = fitCatalogue(wide as unknown as Catalogue, 300, () => {})
   assert.deepEqual([catalogueSize(wide as unknown as Catalogue), narrow.lists.tools.length], [400, 1], 'in bytes of memory')
-  shares.hold('a', 'ann', 0)
-  assert.equal(shares.room('b', 'ann'), upstreamLimits.cataloguesPerUser)
+  shares.setHeldSize('a', 'ann', 0)
+  assert.equal(shares.remainingSize('b', 'ann'), upstreamLimits.cataloguesPerUser)
 })
 
 test('how often one owner causes processes to be started has a bound', async (t) => {
   const clock = holdClock(t)
-  const children = new Children()
+  const children = new ChildCounts()
   const options = { isProcess: true, children, idleTimeout: 60_000 }
-  const [one, other] = ['one', 'other'].map((server) => new Pool({ ...options, server, base: baseKey }))
-  const take = (pool: Pool | undefined, n: number, owner: string): Slot | undefined =>
+  const [one, other] = ['one', 'other'].map((server) => new SlotPool({ ...options, server, base: baseKey }))
+  const take = (pool: SlotPool | undefined, n: number, owner: string): Slot | undefined =>
     pool?.take({ key: `session ${n}`, affinity: 'session', capabilityClass: '{}' }, new PlainClient(`${owner} ${n}`, owner, owner, true, owner))
   const { burst, interval } = upstreamLimits.childStarts
   for (let n = 0; n < burst; n++) take(n % 2 === 0 ? one : other, n, 'ann')
@@ -108,7 +108,7 @@ test('how often one owner causes processes to be started has a bound', async (t)
 
 test('an owner who has all of his connections in use is told that it is his share, all others that it is the bound', async () => {
   const { linksPerServer } = upstreamLimits
-  const pool = new Pool({ isProcess: false, children: new Children(), idleTimeout: 60_000, server: 'one', base: baseKey })
+  const pool = new SlotPool({ isProcess: false, children: new ChildCounts(), idleTimeout: 60_000, server: 'one', base: baseKey })
   const take = (owner: string): Slot => {
     const key = `session ${pool.all.length}`
     const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new PlainClient(key, owner, owner, true, owner))
@@ -124,7 +124,7 @@ test('an owner who has all of his connections in use is told that it is his shar
 
 test('where an owner has all of his connections in use, the one whose question was left unanswered for longest gives way', async (t) => {
   mockTimers(t, 'Date')
-  const pool = new Pool({ isProcess: false, children: new Children(), idleTimeout: 60_000, server: 'one', base: baseKey })
+  const pool = new SlotPool({ isProcess: false, children: new ChildCounts(), idleTimeout: 60_000, server: 'one', base: baseKey })
   const ended: string[] = []
   /** With calls that wait for answers to questions, each since a time; undefined: it does not wait. */
   const take = (owner: string, ...asked: Array<number | undefined>): void => {
@@ -158,12 +158,12 @@ test('how often lists are read again has a bound for each user, and for each ser
   const clock = holdClock(t)
   const { burst, perSecond } = upstreamLimits.catalogueReads
   const shares = new CatalogueShares()
-  shares.spend('a', 'ann', burst)
-  assert.equal(shares.wait('a', 'ann'), 0)
-  shares.spend('b', 'ann', 3 * perSecond)
-  assert.deepEqual([shares.wait('a', 'ann'), shares.wait('a', 'bob'), shares.wait('a', undefined)], [3_000, 0, 0])
-  shares.spend('a', undefined, burst + perSecond)
-  assert.deepEqual([shares.wait('a', undefined), shares.wait('b', undefined)], [1_000, 0])
+  shares.recordRead('a', 'ann', burst)
+  assert.equal(shares.waitTime('a', 'ann'), 0)
+  shares.recordRead('b', 'ann', 3 * perSecond)
+  assert.deepEqual([shares.waitTime('a', 'ann'), shares.waitTime('a', 'bob'), shares.waitTime('a', undefined)], [3_000, 0, 0])
+  shares.recordRead('a', undefined, burst + perSecond)
+  assert.deepEqual([shares.waitTime('a', undefined), shares.waitTime('b', undefined)], [1_000, 0])
   clock.at += 2_000
-  assert.deepEqual([shares.wait('a', 'ann'), shares.wait('a', undefined)], [1_000, 0])
+  assert.deepEqual([shares.waitTime('a', 'ann'), shares.waitTime('a', undefined)], [1_000, 0])
 })

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { ChildRecord } from '../../plugins/upstream/links/child-record.ts'
-import { processOf, runs } from '../../protocol/transports/process-table.ts'
+import { findProcess, isRunning } from '../../protocol/transports/process-table.ts'
 import type { StartedProcess } from '../../protocol/transports/started-process.ts'
 import { until } from '../helpers/hub.ts'
 
@@ -33,16 +33,16 @@ async function stray (t: Test, env: Record<string, string> = {}): Promise<{ pid:
   await once(child, 'spawn')
   const { pid = 0 } = child
   t.after(() => { try { process.kill(-pid, 'SIGKILL') } catch {} })
-  return processOf(pid) ?? { pid, started: '' }
+  return findProcess(pid) ?? { pid, started: '' }
 }
 
 test('an entry is there while a process runs, and names it', onLinux, async (t) => {
   const { record, folder } = recordIn(t)
   const mark = randomUUID()
   const child = await start(record, 'cat', mark)
-  const self = processOf(process.pid)
+  const self = findProcess(process.pid)
   assert.deepEqual(readdirSync(folder), [`${self?.pid}_${self?.started}_${mark}`])
-  const known = processOf(child.pid)
+  const known = findProcess(child.pid)
   assert.equal(readFileSync(join(folder, readdirSync(folder)[0] ?? ''), 'utf8'), `${known?.pid} ${known?.started}`)
   child.stdin.end()
   await child.exited
@@ -70,7 +70,7 @@ test('of a gateway that is gone, groups are ended by id and start, and others by
   writeFileSync(join(folder, 'notes.txt'), `${young.pid} ${young.started}`)
   record.endOrphans()
   const child = await start(record, 'true')
-  assert.deepEqual([group, daemon, young].map(runs), [false, false, true], 'a start waits for that')
+  assert.deepEqual([group, daemon, young].map(isRunning), [false, false, true], 'a start waits for that')
   assert.deepEqual(log, ['info ended 2 processes that a former gateway left behind'])
   await child.exited
   await record.close()
@@ -88,7 +88,7 @@ test('the processes of a gateway that runs are left alone, and so is what an ent
   }
   record.endOrphans()
   await (await start(record, 'true')).exited
-  assert.ok([mine, former].every(runs))
+  assert.ok([mine, former].every(isRunning))
   assert.deepEqual(log, [])
   assert.deepEqual(readdirSync(root), [bootId()], 'what another boot has left is removed')
 })

@@ -48,10 +48,10 @@ function begin (...openCalls: FakeCall[]): World {
   const deps: DispatchDeps = {
     name: 's',
     refresh: () => {},
-    contested: () => { contested++ },
+    onContested: () => { contested++ },
     onQuestion: async () => {},
     broadcast: () => {},
-    dropped: () => {}
+    onDropped: () => {}
   }
   const slot = { owner: undefined, tasks: { workersOn: () => [], elicitation: () => {} } } as unknown as Slot
   const ask = async (signal = new AbortController().signal): Promise<Response> => await dispatchQuestion(deps, slot,

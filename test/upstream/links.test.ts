@@ -5,14 +5,14 @@ import { test } from 'tap'
 import { mockTimers } from '../helpers/clock.ts'
 import fc from 'fast-check'
 import { PlainClient, type Client } from '../../protocol/exchange.ts'
-import { plainClass } from '../../protocol/capabilities.ts'
+import { emptyCapabilityClass } from '../../protocol/capabilities.ts'
 import { listKinds } from '../../protocol/lists.ts'
-import type { Level } from '../../protocol/listener.ts'
-import { attribute, type InboundMessage, type Attribution } from '../../plugins/upstream/inbound/attribution.ts'
-import { backoff } from '../../plugins/upstream/links/heartbeat.ts'
+import type { LogLevel } from '../../protocol/listener.ts'
+import { attributeMessage, type InboundMessage, type Attribution } from '../../plugins/upstream/inbound/attribution.ts'
+import { backoffDelay } from '../../plugins/upstream/links/heartbeat.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import {
-  baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer
+  baseKey, linkKey, listingKey, type Isolation, type LinkKey, type LinkClient
 } from '../../plugins/upstream/links/link-key.ts'
 import { ShareError } from '../../plugins/base/limits/shares.ts'
 import { Slot } from '../../plugins/upstream/links/slot.ts'
@@ -67,7 +67,7 @@ const servers = sharing.slice(1).map(([isolation, transport, contested, ...cells
 }))
 
 test('linkKey: who shares with whom', async (t) => {
-  const sharer = (id: string, user: string, kind: ClientKind): Sharer => ({ id, user, capabilities: structuredClone(clients[kind]) })
+  const sharer = (id: string, user: string, kind: ClientKind): LinkClient => ({ id, user, capabilities: structuredClone(clients[kind]) })
 
   for (const { server, says, cells } of servers) {
     await t.test(says, async () => {
@@ -99,7 +99,7 @@ test('linkKey: who shares with whom', async (t) => {
     for (const isolation of ['auto', 'shared'] as const) {
       assert.deepEqual(linkKey({ isolation, remote: true, contested: false }, sharer('s', 'u', 'none')), baseKey)
     }
-    assert.equal(baseKey.capabilityClass, plainClass)
+    assert.equal(baseKey.capabilityClass, emptyCapabilityClass)
   })
 
   // Passed-on headers. Against a client of ann's that sends `x`: what another request finds. same: its link · other: another
@@ -139,7 +139,7 @@ test('linkKey: who shares with whom', async (t) => {
   }
 
   await t.test('lists are read by links of nobody, one for each class', async () => {
-    assert.equal(listingKey(baseKey, plainClass), baseKey)
+    assert.equal(listingKey(baseKey, emptyCapabilityClass), baseKey)
     const listing = listingKey(baseKey, '{"sampling":{}}')
     assert.deepEqual(listing, { key: 'listing {"sampling":{}}', affinity: 'shared', capabilityClass: '{"sampling":{}}' })
     for (const isolation of ['auto', 'shared', 'session', 'user'] as const) {
@@ -149,7 +149,7 @@ test('linkKey: who shares with whom', async (t) => {
   await t.test('who asks for connections of its own has them, whatever the server is set to', async () => {
     for (const isolation of ['auto', 'shared', 'session', 'user'] as const) {
       const alone = (id: string): string =>
-        linkKey({ isolation, remote: false, contested: false }, { ...sharer(id, 'u', 'none'), ownLinks: true }).key
+        linkKey({ isolation, remote: false, contested: false }, { ...sharer(id, 'u', 'none'), hasOwnLinks: true }).key
       assert.equal(alone('a'), alone('a'))
       assert.notEqual(alone('a'), alone('b'))
       assert.notEqual(alone('a'), linkKey({ isolation, remote: false, contested: false }, sharer('b', 'u', 'none')).key)
@@ -213,23 +213,23 @@ test('attribute: whom a question is for', async (t) => {
     ['the session that owns the link, where no call is open', { owner: 'ann' }, owner('ann')],
     ['the session that owns the link, where calls of several are open',
       { open: [ann, bob], owner: 'ann' }, owner('ann')],
-    ['the only call open, though a task of its owner is under way', { open: [bob], workers: ['bob'] }, of(bob)],
-    ['nobody: a task of another may be what it is about', { open: [bob], workers: ['ann'] }, { kind: 'contested' }],
+    ['the only call open, though a task of its owner is under way', { open: [bob], taskOwners: ['bob'] }, of(bob)],
+    ['nobody: a task of another may be what it is about', { open: [bob], taskOwners: ['ann'] }, { kind: 'contested' }],
     ['the session that owns the link, though a task of another is under way',
-      { open: [bob], workers: ['ann'], owner: 'bob' }, owner('bob')],
-    ['nobody: a task is under way, and none is waiting', { workers: ['ann'] }, { kind: 'idle' }],
+      { open: [bob], taskOwners: ['ann'], owner: 'bob' }, owner('bob')],
+    ['nobody: a task is under way, and none is waiting', { taskOwners: ['ann'] }, { kind: 'idle' }],
     ['nobody: none is waiting', {}, { kind: 'idle' }],
     ['nobody: several are', { open: [ann, bob] }, { kind: 'contested' }],
     ['nobody: several are, whoever was first or last', { open: [ann, bob, annToo] }, { kind: 'contested' }]
   ]
   for (const [says, given, target] of table) {
-    const all = { origin: undefined, open: [], workers: [], owner: undefined, ownerOf: ({ by }: FakeCall) => by, ...given }
-    assert.deepEqual(attribute(all), target, says)
+    const all = { origin: undefined, open: [], taskOwners: [], owner: undefined, ownerOf: ({ by }: FakeCall) => by, ...given }
+    assert.deepEqual(attributeMessage(all), target, says)
   }
   await t.test('it never guesses between two', async () => {
     fc.assert(fc.property(fc.array(fc.constantFrom('ann', 'bob', 'eve'), { minLength: 1, maxLength: 6 }), (owners) => {
       const open = owners.map((by, id) => call(id, by))
-      const target = attribute({ origin: undefined, open, workers: [], owner: undefined, ownerOf: ({ by }) => by })
+      const target = attributeMessage({ origin: undefined, open, taskOwners: [], owner: undefined, ownerOf: ({ by }) => by })
       assert.equal(target.kind, new Set(owners).size === 1 ? 'call' : 'contested')
     }), { seed })
   })
@@ -240,60 +240,63 @@ test('backoff: from 1 s doubling to 60 s, with jitter', async () => {
     [0, 1_000], [1, 1_000], [2, 2_000], [3, 4_000], [4, 8_000], [5, 16_000], [6, 32_000], [7, 60_000], [8, 60_000],
     [5_000, 60_000]
   ] as const) {
-    assert.equal(backoff(failures, () => 0), full / 2)
-    assert.equal(backoff(failures, () => 0.5), full * 0.75)
-    assert.ok(backoff(failures, () => 1 - Number.EPSILON) <= full)
-    assert.ok(backoff(failures) >= full / 2 && backoff(failures) <= full)
+    assert.equal(backoffDelay(failures, () => 0), full / 2)
+    assert.equal(backoffDelay(failures, () => 0.5), full * 0.75)
+    assert.ok(backoffDelay(failures, () => 1 - Number.EPSILON) <= full)
+    assert.ok(backoffDelay(failures) >= full / 2 && backoffDelay(failures) <= full)
   }
-  assert.ok(new Set(Array.from({ length: 20 }, () => backoff(3))).size > 1, 'there is no jitter')
+  assert.ok(new Set(Array.from({ length: 20 }, () => backoffDelay(3))).size > 1, 'there is no jitter')
 })
 
 const client = (id: string): Client => new PlainClient(id, id, id, false)
 const slotOf = (more: Partial<LinkKey> = {}, user?: string): Slot => new Slot({ ...baseKey, ...more }, {}, { user })
 
 test('slot: what outlives one connection', async (t) => {
-  const leveled = (id: string, level: Level | undefined): Client => {
+  const leveled = (id: string, level: LogLevel | undefined): Client => {
     return Object.assign(client(id), { listener: { view: undefined, level, deliver: () => {} } })
   }
 
   await t.test('the level upstream is the lowest that anyone wants', async () => {
     const slot = slotOf()
-    const levelWith = (id: string, level: Level | undefined): Level | undefined => { slot.serve(leveled(id, level)); return slot.level }
+    const levelWith = (id: string, level: LogLevel | undefined): LogLevel | undefined => {
+      slot.serve(leveled(id, level))
+      return slot.level
+    }
     assert.equal(levelWith('d', undefined), undefined)
-    slot.forget('d')
+    slot.removeClient('d')
     assert.equal(levelWith('a', 'error'), 'error')
     assert.equal(levelWith('b', 'alert'), 'error')
     assert.equal(levelWith('c', 'debug'), 'debug')
     assert.equal(levelWith('c', 'emergency'), 'error')
-    slot.forget('a')
+    slot.removeClient('a')
     assert.equal(slot.level, 'alert')
     slot.serve(client('a caller that hears nothing'))
     assert.equal(slot.level, 'alert')
-    slot.forget('b')
-    slot.forget('c')
+    slot.removeClient('b')
+    slot.removeClient('c')
     assert.equal(slot.level, undefined)
   })
   await t.test('who said nothing of levels misses nothing because of others, and is told nothing more when they have gone', async () => {
     const slot = slotOf()
-    const told: Level[] = []
+    const told: LogLevel[] = []
     const link = {
       level: undefined,
-      setLevel: async (level: Level) => {
+      setLevel: async (level: LogLevel) => {
         if (link.level !== level) told.push(level)
         link.level = level
       }
     } as unknown as Link
     slot.link = link
-    const serve = (id: string, level?: Level): void => { slot.serve(leveled(id, level)); slot.updateLevel() }
+    const serve = (id: string, level?: LogLevel): void => { slot.serve(leveled(id, level)); slot.updateLevel() }
     serve('a')
     assert.deepEqual(told, [])
     serve('b', 'emergency')
     serve('c', 'debug')
-    slot.forget('c')
+    slot.removeClient('c')
     assert.deepEqual(told, ['info', 'debug', 'info'])
-    slot.forget('a')
+    slot.removeClient('a')
     assert.deepEqual(told.splice(0), ['info', 'debug', 'info', 'emergency'])
-    slot.forget('b')
+    slot.removeClient('b')
     assert.deepEqual(told, [], 'nobody is left')
     serve('d')
     assert.deepEqual(told, ['info'])
@@ -323,11 +326,11 @@ test('slot: what outlives one connection', async (t) => {
     subscribe(slot, 'a', 'ann')
     subscribe(slot, 'b', 'ann', 'bob')
     subscribe(slot, 'c', 'bob')
-    assert.deepEqual(slot.forget('ann'), ['a'])
+    assert.deepEqual(slot.removeClient('ann'), ['a'])
     assert.deepEqual([...slot.subscriptions.uris], ['b', 'c'])
-    assert.deepEqual(slot.forget('ann'), [])
-    assert.deepEqual(slot.forget('nobody'), [])
-    assert.deepEqual(slot.forget('bob').sort(), ['b', 'c'])
+    assert.deepEqual(slot.removeClient('ann'), [])
+    assert.deepEqual(slot.removeClient('nobody'), [])
+    assert.deepEqual(slot.removeClient('bob').sort(), ['b', 'c'])
     assert.equal(slot.subscriptions.size, 0)
   })
   await t.test('subscriptions have a bound for all slots together, with a share for each owner, in size and not in number', async () => {
@@ -337,7 +340,7 @@ test('slot: what outlives one connection', async (t) => {
     const add = (to: Slot, who: Client, from: number): number => {
       for (let n = from; ; n++) {
         try { to.subscriptions.add(uri(n), who) } catch (error) {
-          assert.ok(error instanceof ShareError && error.isOwners)
+          assert.ok(error instanceof ShareError && error.isOwnerLimit)
           return n - from
         }
       }
@@ -349,24 +352,24 @@ test('slot: what outlives one connection', async (t) => {
     assert.ok(add(other, bob, 0) >= 2)
     other.takeOver(slot, first)
     assert.deepEqual([other.subscriptions.countOf('s1'), other.subscriptions.subscribersOf(`${uri(0)}/a`)[Symbol.iterator]().next().value], [most, bob])
-    assert.equal(slot.forget('s1').length, most, 'it was copied')
+    assert.equal(slot.removeClient('s1').length, most, 'it was copied')
     assert.equal(add(slot, second, 0), 0, 'and is counted once')
     other.subscriptions.clear()
     assert.equal(add(slot, second, 0), most)
-    slot.forget('s2')
+    slot.removeClient('s2')
   })
   await t.test('it is idle while nobody would notice its link going', async () => {
     const slot = slotOf()
-    assert.equal(slot.idle, true)
+    assert.equal(slot.isIdle, true)
     slot.opening = new Promise(() => {})
-    assert.equal(slot.idle, false)
+    assert.equal(slot.isIdle, false)
     slot.opening = undefined
     subscribe(slot, 'a', 'ann')
-    assert.equal(slot.idle, false)
-    slot.forget('ann')
+    assert.equal(slot.isIdle, false)
+    slot.removeClient('ann')
     for (const busy of [false, true]) {
       slot.link = { busy } as unknown as Link
-      assert.equal(slot.idle, !busy)
+      assert.equal(slot.isIdle, !busy)
     }
   })
 })
@@ -378,76 +381,76 @@ test('task registry: whose a task is, and for how long', async (t) => {
   assert.ok(link && next)
   const begun = (): TaskRegistry => {
     const pending = new TaskRegistry()
-    pending.task({ taskId: 't', status: 'working', ttl: 60_000 }, link, one, { client: one, link, token: 7, clientToken: '"mine"' })
+    pending.recordTask({ taskId: 't', status: 'working', ttl: 60_000 }, link, one, { client: one, link, token: 7, clientToken: '"mine"' })
     return pending
   }
-  const workers = (pending: TaskRegistry, on = link): string[] => pending.workersOn(on).map(({ id }) => id)
+  const workers = (pending: TaskRegistry, on = link): string[] => pending.taskClientsOn(on).map(({ id }) => id)
 
   await t.test('one that is over needs no connection, and is still found by its principal', async () => {
     const pending = begun()
-    assert.deepEqual([pending.any, workers(pending), workers(pending, next)], [true, ['s1'], []])
-    pending.task({ taskId: 't', status: 'completed' }, link)
-    assert.deepEqual([pending.any, workers(pending)], [false, []])
+    assert.deepEqual([pending.hasAny, workers(pending), workers(pending, next)], [true, ['s1'], []])
+    pending.recordTask({ taskId: 't', status: 'completed' }, link)
+    assert.deepEqual([pending.hasAny, workers(pending)], [false, []])
     assert.deepEqual([one, again, stranger].map((client) => pending.hasTask('t', client)), [true, true, false])
     assert.equal(pending.hasTask('u', one), false)
   })
   await t.test('it is for who asked about it last; who has gone is told nothing and keeps nobody waiting', async () => {
     const pending = begun()
-    pending.leave('s1')
-    assert.deepEqual([pending.any, workers(pending), pending.ownerOfTask('t'), pending.progressOf(link, 7)],
+    pending.removeClient('s1')
+    assert.deepEqual([pending.hasAny, workers(pending), pending.ownerOfTask('t'), pending.progressOf(link, 7)],
       [true, [], undefined, undefined])
-    pending.task({ taskId: 't', status: 'working' }, link, again)
+    pending.recordTask({ taskId: 't', status: 'working' }, link, again)
     assert.deepEqual([workers(pending), pending.ownerOfTask('t')?.id], [['s2'], 's2'])
   })
   await t.test('progress is known by its token on that connection only', async () => {
     const pending = begun()
     assert.equal(pending.progressOf(link, 7)?.clientToken, '"mine"')
     assert.deepEqual([pending.progressOf(next, 7), pending.progressOf(link, 8)], [undefined, undefined])
-    pending.task({ taskId: 't', status: 'working' }, link, again)
+    pending.recordTask({ taskId: 't', status: 'working' }, link, again)
     assert.equal(pending.progressOf(link, 7)?.client.id, 's1', 'the token is that of the session that began it')
   })
   await t.test('beyond the bound those that are over go first; each is forgotten with its time', async (t) => {
     mockTimers(t, 'Date')
     const pending = begun()
-    for (let n = 0; n < upstreamLimits.tasksPerConnection; n++) pending.task({ taskId: String(n), status: 'completed' }, link, one)
+    for (let n = 0; n < upstreamLimits.tasksPerConnection; n++) pending.recordTask({ taskId: String(n), status: 'completed' }, link, one)
     assert.deepEqual([pending.knowsTask('t'), pending.knowsTask('0'), pending.knowsTask('1')], [true, false, true])
-    pending.task({ taskId: 't', status: 'working', ttl: 1 }, link)
+    pending.recordTask({ taskId: 't', status: 'working', ttl: 1 }, link)
     mock.timers.tick(2)
-    assert.deepEqual([pending.any, pending.knowsTask('t')], [false, false])
+    assert.deepEqual([pending.hasAny, pending.knowsTask('t')], [false, false])
   })
   await t.test('who begins tasks, or is sent to pages, without end loses his own, and nobody else anything', async () => {
     const pending = new TaskRegistry()
     const eves = ['e1', 'e2'].map((id) => new PlainClient(id, 'eve', 'eve', false, 'user eve'))
-    pending.task({ taskId: 'anns', status: 'working' }, link, one)
-    pending.task({ taskId: 'anns that is over', status: 'completed' }, link, one)
-    pending.elicitation('anns', one)
+    pending.recordTask({ taskId: 'anns', status: 'working' }, link, one)
+    pending.recordTask({ taskId: 'anns that is over', status: 'completed' }, link, one)
+    pending.recordElicitation('anns', one)
     for (let n = 0; n < 2 * upstreamLimits.tasksPerConnection; n++) {
-      for (const eve of eves) pending.task({ taskId: `${eve.id} ${n}`, status: 'working' }, link, eve)
-      for (const eve of eves) pending.elicitation(`${eve.id} ${n}`, eve)
+      for (const eve of eves) pending.recordTask({ taskId: `${eve.id} ${n}`, status: 'working' }, link, eve)
+      for (const eve of eves) pending.recordElicitation(`${eve.id} ${n}`, eve)
     }
     assert.deepEqual([pending.ownerOfTask('anns')?.id, pending.hasTask('anns that is over', one)], ['s1', true])
     const last = 2 * upstreamLimits.tasksPerConnection - 1
-    assert.deepEqual(['anns', 'e1 0', `e2 ${last}`].map((id) => pending.elicited(id)?.id), ['s1', undefined, 'e2'])
+    assert.deepEqual(['anns', 'e1 0', `e2 ${last}`].map((id) => pending.completeElicitation(id)?.id), ['s1', undefined, 'e2'])
     assert.deepEqual([pending.knowsTask('e1 0'), pending.knowsTask(`e1 ${last}`)], [false, true])
     assert.equal(workers(pending).length, upstreamLimits.tasksPerConnection - 1)
-    pending.task({ taskId: 'bobs', status: 'working' }, link, stranger)
+    pending.recordTask({ taskId: 'bobs', status: 'working' }, link, stranger)
     assert.deepEqual([pending.ownerOfTask('bobs')?.id, pending.ownerOfTask('anns')?.id], ['s3', 's1'])
   })
   await t.test('ids as long as a message are not remembered: a server that invents them would fill the memory', async () => {
     const pending = begun()
     for (const long of ['x'.repeat(gatewayLimits.rememberedId + 1), 'ж'.repeat(gatewayLimits.rememberedId / 2 + 1)]) {
-      pending.task({ taskId: long, status: 'working' }, link, one)
-      pending.elicitation(long, one)
-      assert.deepEqual([pending.knowsTask(long), pending.elicited(long)], [false, undefined])
-      pending.task({ taskId: 'u', status: 'working' }, link, one, { client: one, link, token: 8, clientToken: long })
+      pending.recordTask({ taskId: long, status: 'working' }, link, one)
+      pending.recordElicitation(long, one)
+      assert.deepEqual([pending.knowsTask(long), pending.completeElicitation(long)], [false, undefined])
+      pending.recordTask({ taskId: 'u', status: 'working' }, link, one, { client: one, link, token: 8, clientToken: long })
     }
     assert.deepEqual([pending.knowsTask('u'), pending.progressOf(link, 8)], [true, undefined])
   })
   await t.test('news of what nobody began are nobody\'s', async () => {
     const pending = new TaskRegistry()
-    pending.task({ taskId: 'x', status: 'working' }, link)
-    pending.task({ status: 'working' }, link, one)
-    assert.deepEqual([pending.any, pending.elicited('y')], [false, undefined])
+    pending.recordTask({ taskId: 'x', status: 'working' }, link)
+    pending.recordTask({ status: 'working' }, link, one)
+    assert.deepEqual([pending.hasAny, pending.completeElicitation('y')], [false, undefined])
   })
 })
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync, verify } from 'node:crypto'
 import { test } from 'tap'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
-import type { Outbound, Reach } from '../../plugins/base/outbound/outbound.ts'
+import type { Outbound, OutboundAccess } from '../../plugins/base/outbound/outbound.ts'
 import { chooseScopes, parseChallenge } from '../../plugins/upstream/login/challenge.ts'
-import { authenticate, methodOf } from '../../plugins/upstream/login/token-requests.ts'
+import { authenticateClient, authMethodOf } from '../../plugins/upstream/login/token-requests.ts'
 import { outboundFetch } from '../../plugins/upstream/login/sdk.ts'
 import { UpstreamError } from '../../protocol/errors.ts'
 
@@ -33,12 +33,12 @@ interface Sent { url: string, trusted: boolean, proxy: unknown }
 /** A fetch for one answer, and what it asked for. */
 function fetchOf (
   answer: { status?: number, type?: string, body: string | Buffer },
-  reach: Reach = { trusted: true },
+  reach: OutboundAccess = { trusted: true },
   fault?: Error
 ): { fetch: FetchLike, sent: Sent[] } {
   const sent: Sent[] = []
   const outbound = {
-    fetch: async (url: string | URL, { trusted, proxy }: Reach) => {
+    fetch: async (url: string | URL, { trusted, proxy }: OutboundAccess) => {
       sent.push({ url: String(url), trusted, proxy })
       if (fault) throw fault
       return { status: answer.status ?? 200, headers: { 'content-type': answer.type ?? 'application/json' }, body: Buffer.from(answer.body) }
@@ -74,7 +74,7 @@ void test('documents of authorization servers: what stands for nothing is absent
 
 void test('what a server names is reached as a stranger\'s address', async () => {
   const proxy = { url: 'http://proxy.example' }
-  const asked = async (url: string, reach: Reach): Promise<Sent | undefined> => {
+  const asked = async (url: string, reach: OutboundAccess): Promise<Sent | undefined> => {
     const { fetch, sent } = fetchOf({ body: '{}' }, reach)
     await fetch(url)
     return sent[0]
@@ -104,24 +104,24 @@ void test('the scopes to ask for', async () => {
 
 void test('how the gateway authenticates', async () => {
   const client = { id: 'c', secret: 's' }
-  assert.equal(methodOf({ id: 'c' }, undefined), 'none')
-  assert.equal(methodOf(client, undefined), 'client_secret_basic')
-  assert.equal(methodOf(client, ['client_secret_post']), 'client_secret_post')
-  assert.equal(methodOf({ ...client, method: 'client_secret_post' }, ['client_secret_basic', 'client_secret_post']), 'client_secret_post')
-  assert.equal(methodOf(client, undefined, { tokenEndpointAuthMethod: 'client_secret_post' }), 'client_secret_post')
+  assert.equal(authMethodOf({ id: 'c' }, undefined), 'none')
+  assert.equal(authMethodOf(client, undefined), 'client_secret_basic')
+  assert.equal(authMethodOf(client, ['client_secret_post']), 'client_secret_post')
+  assert.equal(authMethodOf({ ...client, method: 'client_secret_post' }, ['client_secret_basic', 'client_secret_post']), 'client_secret_post')
+  assert.equal(authMethodOf(client, undefined, { tokenEndpointAuthMethod: 'client_secret_post' }), 'client_secret_post')
   const server = { url: 'https://as.example', metadata: undefined }
   const headers = new Headers()
-  authenticate(headers, new URLSearchParams(), { id: 'a b', secret: 'p:q' }, server)
+  authenticateClient(headers, new URLSearchParams(), { id: 'a b', secret: 'p:q' }, server)
   assert.equal(headers.get('authorization'), `Basic ${Buffer.from('a+b:p%3Aq').toString('base64')}`)
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   for (const text of [privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), JSON.stringify(privateKey.export({ format: 'jwk' }))]) {
     const params = new URLSearchParams()
-    authenticate(new Headers(), params, { id: 'c' }, server, { clientId: 'c', privateKey: text, keyId: 'k' })
+    authenticateClient(new Headers(), params, { id: 'c' }, server, { clientId: 'c', privateKey: text, keyId: 'k' })
     const [header = '', claims = '', signature = ''] = params.get('client_assertion')?.split('.') ?? []
     const key = { key: publicKey, dsaEncoding: 'ieee-p1363' } as const
     assert.ok(verify('sha256', Buffer.from(`${header}.${claims}`), key, Buffer.from(signature, 'base64url')))
     assert.equal((JSON.parse(Buffer.from(header, 'base64url').toString()) as { kid: string }).kid, 'k')
     assert.equal((JSON.parse(Buffer.from(claims, 'base64url').toString()) as { aud: string }).aud, 'https://as.example')
   }
-  assert.throws(() => { authenticate(new Headers(), new URLSearchParams(), { id: 'c' }, server, { clientId: 'c', privateKey: 'x' }) }, /privateKey/)
+  assert.throws(() => { authenticateClient(new Headers(), new URLSearchParams(), { id: 'c' }, server, { clientId: 'c', privateKey: 'x' }) }, /privateKey/)
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
-import { compile } from '../../plugins/upstream/openapi/describe/compile.ts'
+import { compileDescription } from '../../plugins/upstream/openapi/describe/compile.ts'
 import { checkLimits } from '../../plugins/upstream/openapi/describe/document.ts'
 import { DescriptionError } from '../../plugins/upstream/openapi/plan.ts'
 import { ok, described, op, openapi, restClient } from '../fakes/rest-client.ts'
@@ -315,7 +315,7 @@ test('descriptions with anything wrong anywhere: each tool that comes of them is
     }
     try {
       checkLimits(document, bounds)
-      const { tools, plans, names } = compile(document, { baseUrl: 'http://x.test/doc', ...bounds, description })
+      const { tools, plans, names } = compileDescription(document, { baseUrl: 'http://x.test/doc', ...bounds, description })
       assert.deepEqual([tools.length, plans.length], [names.length, names.length])
       for (const tool of tools) {
         const { name, inputSchema } = JSON.parse(tool) as { name: string, inputSchema: object }
@@ -333,8 +333,8 @@ test('descriptions with anything wrong anywhere: each tool that comes of them is
 test('objects that have no text, where a text is expected, make a description that cannot be used', async () => {
   const { openapi: bounds, description } = upstreamLimits
   const textless = { toString: 0 }
-  const compiled = (more: object): ReturnType<typeof compile> =>
-    compile({ ...openapi({ '/a': { get: ok } }), ...more }, { baseUrl: 'http://x.test', ...bounds, description })
+  const compiled = (more: object): ReturnType<typeof compileDescription> =>
+    compileDescription({ ...openapi({ '/a': { get: ok } }), ...more }, { baseUrl: 'http://x.test', ...bounds, description })
   assert.throws(() => compiled({ openapi: undefined, swagger: textless }), DescriptionError)
   assert.equal(compiled({ info: { version: textless } }).version, '')
   const field = { in: 'formData', type: 'array', items: { type: 'string' } }
@@ -348,8 +348,8 @@ test('objects that have no text, where a text is expected, make a description th
 
 test('what is kept to call the operations is bounded, as tools are', async () => {
   const { openapi: bounds, description } = upstreamLimits
-  const compiled = (document: object, more = {}): ReturnType<typeof compile> =>
-    compile({ ...document }, { baseUrl: 'http://x.test', ...bounds, description, ...more })
+  const compiled = (document: object, more = {}): ReturnType<typeof compileDescription> =>
+    compileDescription({ ...document }, { baseUrl: 'http://x.test', ...bounds, description, ...more })
   const parameters = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`p${n}`, { name: `${n}${'x'.repeat(10_000)}`, in: 'query' }]))
   const all = Object.keys(parameters).map((name) => ({ $ref: `#/components/parameters/${name}` }))
   const paths = { '/a': { get: { parameters: all, ...ok } }, '/b': { get: ok } }

@@ -1,10 +1,10 @@
 // All lists of one upstream: those that fail in part, and tools that are not declared.
 import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
-import { plainClass } from '../../protocol/capabilities.ts'
+import { emptyCapabilityClass } from '../../protocol/capabilities.ts'
 import { RpcError, UpstreamError } from '../../protocol/errors.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
-import { type Readable, readCatalogue, UndeclaredTools } from '../../plugins/upstream/catalogues/read-catalogue.ts'
+import { type ListConnection, readCatalogue, UndeclaredTools } from '../../plugins/upstream/catalogues/read-catalogue.ts'
 import { setLimits } from '../helpers/patient.ts'
 import { upstreamLimits } from '../../plugins/upstream/limits.ts'
 
@@ -12,12 +12,12 @@ type Answer = (cursor: unknown) => string | Promise<string>
 interface Server { capabilities: Record<string, unknown>, lists: Record<string, Answer>, closed?: boolean }
 
 /** A server that refuses what it does not list, and what was asked of it. */
-function serverOf ({ capabilities, lists }: Server): Readable & { asked: string[], closed: boolean } {
+function serverOf ({ capabilities, lists }: Server): ListConnection & { asked: string[], closed: boolean } {
   const asked: string[] = []
   return {
     asked,
     closed: false,
-    key: { capabilityClass: plainClass },
+    key: { capabilityClass: emptyCapabilityClass },
     identity: { version: '2025-11-25', capabilities, serverInfo: '{}', instructions: undefined },
     request: async (method, params) => {
       asked.push(method)
@@ -33,7 +33,7 @@ const page = (names: string[], next?: string): string =>
 const names = ({ lists }: Catalogue): string[] => lists.tools.map(({ key }) => key)
 
 interface Read { names: string[], warnings: string[], whole: boolean, capabilities: Record<string, unknown>, catalogue: Catalogue }
-async function read (server: Readable, undeclared = new UndeclaredTools(), before?: Catalogue): Promise<Read> {
+async function read (server: ListConnection, undeclared = new UndeclaredTools(), before?: Catalogue): Promise<Read> {
   const warnings: string[] = []
   const warn = (each: string): void => { warnings.push(each) }
   const { catalogue, whole } = await readCatalogue(server, before, Infinity, upstreamLimits.listTime, undeclared, warn)

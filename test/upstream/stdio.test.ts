@@ -12,12 +12,12 @@ import { test, type Test } from 'tap'
 import { holdClock } from '../helpers/clock.ts'
 import { UpstreamError } from '../../protocol/errors.ts'
 import { killGroup } from '../../protocol/transports/process-tree.ts'
-import { LastWords, shownLine } from '../../protocol/transports/printed-line.ts'
+import { LastLines, toVisibleLine } from '../../protocol/transports/printed-line.ts'
 import { StdioTransport, type StdioOptions } from '../../protocol/transports/stdio.ts'
-import { startFailure, type ProcessExit, type StartedProcess } from '../../protocol/transports/started-process.ts'
+import { type ChildCommand, startFailureMessage, type ProcessExit, type StartedProcess } from '../../protocol/transports/started-process.ts'
 import { transportLimits } from '../../protocol/transports/transport.ts'
 import { LineLimit } from '../../plugins/base/limits/token-bucket.ts'
-import { redactor } from '../../plugins/base/secrets/redact.ts'
+import { configScrubber } from '../../plugins/base/secrets/redact.ts'
 import { within } from '../helpers/client.ts'
 import { deadline, path, until } from '../helpers/hub.ts'
 
@@ -106,14 +106,16 @@ interface Child {
   send: (text: string, id?: number) => void
 }
 
-async function startChild (t: Test, command: string, args: string[], more: Partial<StdioOptions> = {}): Promise<Child> {
+type StartOptions = Partial<StdioOptions & ChildCommand>
+
+async function startChild (
+  t: Test, command: string, args: string[], { env, cwd, ...more }: StartOptions = {}
+): Promise<Child> {
   const heard: string[] = []
   const lines: string[] = []
   let closed: string | undefined
   const transport = new StdioTransport({
-    command,
-    args,
-    env: { PATH: process.env.PATH ?? '' },
+    child: { command, args, env: env ?? { PATH: process.env.PATH ?? '' }, cwd },
     onLine: (line) => { lines.push(line.text()) },
     grace: 500,
     ...more
@@ -139,9 +141,9 @@ async function startChild (t: Test, command: string, args: string[], more: Parti
   return { transport, heard, lines, closed: () => closed, send: (text, id) => { transport.send(text, { id }) } }
 }
 
-const sh = async (t: Test, script: string, more?: Partial<StdioOptions>): Promise<Child> =>
+const sh = async (t: Test, script: string, more?: StartOptions): Promise<Child> =>
   await startChild(t, 'sh', ['-c', script], more)
-const nodeScript = async (t: Test, script: string, more?: Partial<StdioOptions>): Promise<Child> =>
+const nodeScript = async (t: Test, script: string, more?: StartOptions): Promise<Child> =>
   await startChild(t, process.execPath, ['-e', script], more)
 test('a request to a process that has just ended fails with its last words', async (t) => {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
@@ -340,7 +342,7 @@ test('stdio: a child and its streams', async (t) => {
     await until(() => marked(mark).length === 0, 'somebody is left')
   })
   await t.test('a command that cannot be started: a sentence that says why', async (t) => {
-    const table: Array<[string, Partial<StdioOptions>, RegExp]> = [
+    const table: Array<[string, StartOptions, RegExp]> = [
       ['no-such-command-here', {}, /cannot start "no-such-command-here": no such command/],
       ['sh', { cwd: '/no/such/folder' }, /no folder "\/no\/such\/folder"/],
       [path('package.json'), {}, /not executable/]
@@ -394,7 +396,7 @@ test('the last words of a process, without the frames of its stack', async () =>
     [frames, []]
   ]
   for (const [printed, wanted] of cases) {
-    const words = new LastWords((line) => line)
+    const words = new LastLines((line) => line)
     for (const line of printed) words.add(line)
     assert.equal(words.detail, wanted.length === 0 ? '' : `; its last lines:\n${wanted.join('\n')}`)
   }
@@ -422,7 +424,7 @@ test('lines that nobody is shown are not searched for secrets, however many a pr
   assert.deepEqual([passed.at(-1), dropped.at(-1)], ['z', 100])
 
   let shown = 0
-  const words = new LastWords((each) => { shown++; return each })
+  const words = new LastLines((each) => { shown++; return each })
   for (let n = 0; n < 100_000; n++) words.add(text)
   assert.equal(shown, 0)
   for (let n = 0; n < 3; n++) words.add('w'.repeat(30_000))
@@ -430,16 +432,16 @@ test('lines that nobody is shown are not searched for secrets, however many a pr
 })
 
 test('a secret is masked in what a process prints, also where something that controls a terminal stands within it', async () => {
-  const redact = redactor({ env: { API_KEY: 's3cr3tABCDEFGHIJ' } })
+  const redact = configScrubber({ env: { API_KEY: 's3cr3tABCDEFGHIJ' } })
   const within = ['\x1b[1m', '\x1b[0m', '\x00', '\x85', '\u202e', '\u2028', '\x1b]0;title\x07']
-  for (const each of ['', ...within]) assert.equal(shownLine(`key\t${each}s3cr3tAB${each}CDEFGHIJ !`, redact), 'key\t••••GHIJ !')
-  assert.equal(shownLine('a \x1b[31mred\x1b[0m word', redact), 'a red word')
+  for (const each of ['', ...within]) assert.equal(toVisibleLine(`key\t${each}s3cr3tAB${each}CDEFGHIJ !`, redact), 'key\t••••GHIJ !')
+  assert.equal(toVisibleLine('a \x1b[31mred\x1b[0m word', redact), 'a red word')
   // A secret that holds such characters itself.
-  assert.equal(shownLine('key s3cr3t\x1b[0mABCDEFGH', redactor({ env: { API_KEY: 's3cr3t\x1b[0mABCDEFGH' } })), 'key ••••EFGH')
+  assert.equal(toVisibleLine('key s3cr3t\x1b[0mABCDEFGH', configScrubber({ env: { API_KEY: 's3cr3t\x1b[0mABCDEFGH' } })), 'key ••••EFGH')
 })
 
 test('a command with its arguments in one text is told where they belong', async () => {
   const missing = Object.assign(new Error('spawn'), { code: 'ENOENT' })
-  assert.match(startFailure('npx -y a-server', undefined, missing), /"command" names the program alone: put its arguments into "args"$/)
-  for (const command of ['npx', '/opt/my tools/run']) assert.match(startFailure(command, undefined, missing), /is it installed and on the PATH\?$/)
+  assert.match(startFailureMessage('npx -y a-server', undefined, missing), /"command" names the program alone: put its arguments into "args"$/)
+  for (const command of ['npx', '/opt/my tools/run']) assert.match(startFailureMessage(command, undefined, missing), /is it installed and on the PATH\?$/)
 })

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { UpstreamError } from '../../protocol/errors.ts'
 import { Outbound } from '../../plugins/base/outbound/outbound.ts'
 import {
-  childEnvironment, expandVariables, type Install, isOurs, withheldNames
+  childEnvironment, expandVariables, type PackageIndexes, isGatewaySecretName, withheldNames
 } from '../../plugins/upstream/links/environment.ts'
 import { SharedApi } from '../../plugins/upstream/openapi/api.ts'
 import { Semaphore } from '../../plugins/base/limits/semaphore.ts'
@@ -95,7 +95,7 @@ test('expand: never our own secrets; what is not filled in is told by name', asy
     'pgpassword', 'Jwt_Secret', 'OIDC_CLIENT_SECRET', 'PGHOST', 'OTEL_EXPORTER_OTLP_HEADERS',
     'OTEL_EXPORTER_OTLP_TRACES_HEADERS'
   ]) {
-    assert.ok(isOurs(name), name)
+    assert.ok(isGatewaySecretName(name), name)
     const { config, warnings } = expandVariables(
       { headers: { a: `\${${name}}` }, url: `http://h/\${${name}}`, args: [`\${${name}}`], env: { A: `\${${name}}` } },
       environment
@@ -106,7 +106,7 @@ test('expand: never our own secrets; what is not filled in is told by name', asy
       ['env', 'headers', 'url', 'args'].map((place) => `\${${name}} in ${place} is not filled in: it is a secret of the gateway's own`)
     )
   }
-  for (const name of ['FOO', 'IDP_CLIENT_ID', 'MY_JWT_SECRET', 'DATABASE_URL']) assert.ok(!isOurs(name), name)
+  for (const name of ['FOO', 'IDP_CLIENT_ID', 'MY_JWT_SECRET', 'DATABASE_URL']) assert.ok(!isGatewaySecretName(name), name)
   const { config, warnings } = expandVariables({ headers: { a: '${NOT_SET} ${NOT_SET} ${FOO}' } }, environment)
   assert.equal(config.headers?.a, '${NOT_SET} ${NOT_SET} foo-value')
   assert.deepEqual(warnings, ['${NOT_SET} in headers is not set'])
@@ -216,7 +216,7 @@ test('childEnvironment: what a child is given', async (t) => {
     assert.deepEqual(childEnvironment({ env }, given, {}), { ...minimal, ...env })
   })
   await t.test('other addresses count from the next connection on', async (t) => {
-    let install: Install = { npmRegistry: 'https://one.example/' }
+    let install: PackageIndexes = { npmRegistry: 'https://one.example/' }
     const outbound = new Outbound({ allow: '' })
     const warned: string[] = []
     const upstreams = new Upstreams({

@@ -19,8 +19,7 @@ export async function dump (
     await driver.db.transaction(async (tx) => {
       if (await readHead(tx) === undefined) {
         throw await isEmpty(tx)
-          ? new Error('The database at ' +
-          `${driver.location} is empty: nothing was ever stored there.`)
+          ? new Error(`The database at ${driver.location} is empty: nothing was ever stored there.`)
           : settingsLost()
       }
       for (const { name, part, collection } of backupTables) {

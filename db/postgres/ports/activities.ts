@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { and, count, desc, eq, getTableColumns, gte, isNotNull, lt, sql, type SQL } from 'drizzle-orm'
-import type { Activities, Activity, ActivityFilter, ActivityPage, ActivityValues } from '../../ports.ts'
+import type { Activities, Activity, ActivityFilter, ActivityPage, ActivityValues } from '../../ports/activities.ts'
 import type { Vault } from '../../store.ts'
 import type { Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'

@@ -1,6 +1,6 @@
 // Statements that change recorded calls and the sums of their hours together.
 import { sql, type SQL } from 'drizzle-orm'
-import type { Activity } from '../../ports.ts'
+import type { Activity } from '../../ports/activities.ts'
 import type { Transaction } from '../connection/driver.ts'
 import type { SealedText } from '../sealed-text.ts'
 import { activities, activityHours as hours, oauthClients } from '../tables.ts'

@@ -1,5 +1,7 @@
 import { and, desc, eq, gt, inArray, isNull, lte, ne, or, sql, type SQL } from 'drizzle-orm'
-import { maxClientIdle, maxRecords, touchInterval, type OAuthClient, type Clients, type Range } from '../../ports.ts'
+import {
+  maxClientIdle, maxRegisteredClients, touchInterval, type OAuthClient, type Clients, type Range
+} from '../../ports/clients.ts'
 import { clientOf, columnsOf, endClients } from '../client-rows.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import type { Transaction } from '../connection/driver.ts'
@@ -34,7 +36,7 @@ export class PostgresClients implements Clients {
   readonly #touched = new Map<string, number>()
 
   /** @param count max clients that registered themselves */
-  constructor (queries: QueryRunner, count: number = maxRecords.registeredClients) {
+  constructor (queries: QueryRunner, count: number = maxRegisteredClients) {
     this.#queries = queries
     this.#maxRegistered = count
     this.#cleanup = new PeriodicCleanup(

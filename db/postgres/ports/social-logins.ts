@@ -1,14 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm'
-import type { SocialIdentity, SocialLogins } from '../../ports.ts'
+import type { SocialIdentity, SocialLogins } from '../../ports/social-logins.ts'
 import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { openText, sealText, type SealedText } from '../sealed-text.ts'
 import {
-  socialIdentities as identities,
-  socialSecret as secrets,
-  socialSessions as sessions,
-  socialUsers as users
+  socialIdentities as identities, socialSecret as secrets, socialSessions as sessions, socialUsers as users
 } from '../social-tables.ts'
 import { indexable } from '../text.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { and, eq, sql, type SQL } from 'drizzle-orm'
 import { MemoryVectors } from '../../memory/vectors.ts'
-import type { Vector, Vectors } from '../../ports.ts'
+import type { Vector, Vectors } from '../../ports/vectors.ts'
 import { unitVector } from '../../unit-vector.ts'
 import type { Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'

@@ -1,5 +1,6 @@
 // Moves OAuth clients between a settings document and their table.
 import { and, eq, isNotNull, notInArray } from 'drizzle-orm'
+import { messageOf } from '../../errors.ts'
 import type { Document } from '../../apply.ts'
 import { isObject } from '../../../schemas/unknown-members.ts'
 import { clientSection, readClient, type ClientEntry } from '../../client-entry.ts'
@@ -57,8 +58,7 @@ export async function exportClients (db: Db, vault: Vault): Promise<{ entries: C
       entries.push(toEntry(row, vault))
     } catch (error) {
       entries.push(toEntry({ ...row, unknown: null, sealed: null }, vault))
-      locked.push(`The client ${JSON.stringify(row.key)} cannot be opened: ` +
-        `${error instanceof Error ? error.message : String(error)}`)
+      locked.push(`The client ${JSON.stringify(row.key)} cannot be opened: ${messageOf(error)}`)
     }
   }
   return { entries, locked }

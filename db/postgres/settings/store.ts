@@ -6,7 +6,7 @@ import { checkInvariants, checkValues } from '../../invariants.ts'
 import { Listeners } from '../../listeners.ts'
 import type { Seed } from '../../seed.ts'
 import { Conflict, StorageError, type Change, type Snapshot, type Store, type Vault } from '../../store.ts'
-import { outdatedClients, resealClients, splitClients } from './clients.ts'
+import { splitClients } from './clients.ts'
 import { commit } from './commit.ts'
 import type { Db, Driver } from '../connection/driver.ts'
 import { ChangeFeed } from './change-feed.ts'
@@ -14,24 +14,22 @@ import { readHead, readInTransaction, readRows, type DatabaseState } from './rea
 import { noRows, toDocument, toRows, updateRows } from './rows.ts'
 import { checkLocks, checkMasks } from './stored.ts'
 import {
-  errorCodeOf, isUnavailable, safeMessageOf, fromTransactionError, unavailableMessage
+  errorCodeOf, fromTransactionError, isUnavailable, safeMessageOf, unavailableMessage
 } from '../connection/failures.ts'
 import { CommitLock } from './commit-lock.ts'
 import { timeouts, withTimeout } from '../connection/timeouts.ts'
-import { planWrites, reseal, writeFirstCommit } from './write.ts'
+import { resealInTurns } from './reseal.ts'
+import { planWrites, writeFirstCommit } from './write.ts'
 
 /** How long the commit lock is held for the retry, in ms: nobody else can commit during that time. */
 const lockHoldTime = 200
 /** Delay of the poll after a failure, in ms. */
 const pollDelayAfterFailure = 100
 
-/** Max rows that are sealed anew in one turn. */
-const resealedAtOnce = 100
-
 /** The state of the database as of the last read, and the document and snapshot that it holds. */
 interface State { readonly database: DatabaseState, readonly reading: Reading }
 
-export interface PostgresStoreOptions {
+interface PostgresStoreOptions {
   driver: Driver
   vault: Vault
   warn: (message: string) => void
@@ -111,17 +109,13 @@ export class PostgresStore implements Store {
     })
   }
 
-  onChange (listener: (snapshot: Snapshot) => void): () => void {
-    return this.#listeners.add(listener)
-  }
+  onChange (listener: (snapshot: Snapshot) => void): () => void { return this.#listeners.add(listener) }
 
   async refresh (): Promise<void> {
     if (this.health() === undefined) await this.#queue(async () => { await this.#poll() })
   }
 
-  health (): string | undefined {
-    return this.#isClosed ? 'The store is closed.' : this.#unavailable
-  }
+  health (): string | undefined { return this.#isClosed ? 'The store is closed.' : this.#unavailable }
 
   hurry (): void {
     this.#isClosed = true
@@ -164,10 +158,9 @@ export class PostgresStore implements Store {
     // Before the read, so that no commit made after it is missed.
     await this.#changeFeed.open()
     const database = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
-    const state = { database, reading: read(toDocument(database.rows), database.version) }
     this.#resealing = this.#reseal(database)
     this.#resealing.catch(() => {})
-    return state
+    return { database, reading: read(toDocument(database.rows), database.version) }
   }
 
   async #commit (
@@ -199,9 +192,8 @@ export class PostgresStore implements Store {
     if (this.#unavailable !== undefined) this.#warn('The database is there again, and the settings can be changed.')
     this.#unavailable = undefined
     if (head?.version === former.database.version && head.head === former.database.head) return former
-    const database =
-      await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault, former.database))
-    return this.#adopt(former, database)
+    const rows = async (db: Db): Promise<DatabaseState> => await readRows(db, this.#vault, former.database)
+    return this.#adopt(former, await withTimeout(this.#driver, timeouts.read, rows))
   }
 
   /** After a lost race: acquires the lock for the retry of the commit, and reads the newest state under it. */
@@ -280,8 +272,7 @@ export class PostgresStore implements Store {
       this.#markUnavailable(
         isUnavailable(error)
           ? unavailableMessage(error)
-          : 'A change by another replica cannot be used: ' +
-          `${safeMessageOf(error)}`
+          : `A change by another replica cannot be used: ${safeMessageOf(error)}`
       )
       return { hasChanged: false, isUnavailable: true }
     }
@@ -295,25 +286,15 @@ export class PostgresStore implements Store {
   async reseal (): Promise<number> {
     const begun = this.#resealing
     this.#resealing = undefined
-    if (begun) return await begun
-    return await this.#reseal(
-      await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
-    )
+    return await (begun ?? withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
+      .then(async (state) => await this.#reseal(state)))
   }
 
   /** Each batch has a turn of its own in the queue, so that changes of the settings do not wait for all of them. */
-  async #reseal ({ rows, outdated }: DatabaseState): Promise<number> {
-    const inTurn = async <Result>(work: (db: Db) => Promise<Result>): Promise<Result> => await this.#queue(async () => {
+  async #reseal (state: DatabaseState): Promise<number> {
+    return await resealInTurns(state, this.#vault, async (work) => await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)
       return await withTimeout(this.#driver, timeouts.read, work)
-    })
-    for (let at = 0; at < outdated.length; at += resealedAtOnce) {
-      await inTurn(async (db) => { await reseal(db, this.#vault, rows, outdated.slice(at, at + resealedAtOnce)) })
-    }
-    const clients = await inTurn(async (db) => await outdatedClients(db, this.#vault))
-    for (let at = 0; at < clients.length; at += resealedAtOnce) {
-      await inTurn(async (db) => { await resealClients(db, this.#vault, clients.slice(at, at + resealedAtOnce)) })
-    }
-    return outdated.length + clients.length
+    }))
   }
 }

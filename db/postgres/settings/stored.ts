@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { messageOf } from '../../errors.ts'
 import { isObject } from '../../../schemas/unknown-members.ts'
 import { factsOf, isListName } from '../../entities.ts'
 import { lock, lockOf } from '../../document.ts'
@@ -120,7 +121,7 @@ export function decode (table: TableName, stored: Stored, vault: Vault): Row {
   } catch (error) {
     const known = isObject(spelled) ? spelled : {}
     const entry = table === 'systemConfig' ? withoutKey(known) : known
-    lock(entry, error instanceof Error ? error.message : String(error))
+    lock(entry, messageOf(error))
     return { ...row, entry }
   }
 }
@@ -153,8 +154,7 @@ export function checkMasks (rows: Rows, vault: Vault): void {
   if (masks.length > 0) {
     throw new Error(
       'The settings file has masks where secrets should be. Put the secrets in their places, or remove these ' +
-      'members: ' +
-      `${masks.slice(0, 20).join('; ')}${masks.length > 20 ? ' …' : '.'}`
+      `members: ${masks.slice(0, 20).join('; ')}${masks.length > 20 ? ' …' : '.'}`
     )
   }
 }

@@ -2,22 +2,22 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { inTextOrder } from '../../../db/text-order.ts'
 import { isDeeperThan } from '../../../protocol/json.ts'
-import { scanJson, TooDeep } from '../../../protocol/json-scanner.ts'
+import { scanJson, JsonTooDeep } from '../../../protocol/json-scanner.ts'
 import { Chunks } from '../../../protocol/pieces.ts'
-import { withoutMark } from '../../../protocol/text.ts'
+import { withoutBom } from '../../../protocol/text.ts'
 import { errors } from '../errors/index.ts'
-import type { HoldMemory } from './memory.ts'
-import { costOfValues } from './values.ts'
+import type { ReserveMemory } from './memory.ts'
+import { memoryOfValues } from './values.ts'
 import { baseLimits } from '../limits/index.ts'
 
-/** As deep in a body as servers stand under their names: in `mcp.servers`, as VS Code writes them. */
-const orderedLevels = 3
+/** Depth to which objects keep the member order of the text: that of server names in `mcp.servers` (VS Code). */
+const orderedDepth = 3
 
 const units: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 const sizes = new Map<string, number>()
 
-/** The bytes of a size from the settings: `1mb`, `1.5 MB`, `2048`. */
-export function bytesOf (size: string): number {
+/** Parses a size from the settings (`1mb`, `1.5 MB`, `2048`) into bytes. */
+export function parseSize (size: string): number {
   let bytes = sizes.get(size)
   if (bytes === undefined) {
     const [, number = '0', unit = 'b'] = /^([0-9]+(?:\.[0-9]+)?) *([kmg]?b)?$/i.exec(size) ?? []
@@ -27,9 +27,7 @@ export function bytesOf (size: string): number {
   return bytes
 }
 
-/**
- * Whether a content type states an encoding of text other than UTF-8, in which JSON is always written (RFC 8259, 8.1).
- */
+/** Whether a content type states a charset other than UTF-8, the only one of JSON (RFC 8259, section 8.1). */
 function hasOtherCharset (contentType = ''): boolean {
   if (!contentType.includes(';')) return false
   const charset = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;]*))/i.exec(contentType)
@@ -37,17 +35,17 @@ function hasOtherCharset (contentType = ''): boolean {
 }
 
 /**
- * Reads the whole body as text, unchanged but for a byte order mark.
+ * Reads the whole body as text, without a byte-order mark.
  * @param limit in bytes
- * @param done called once. Its error: TooLarge, InvalidUtf8, UnsupportedMediaType for a body with a content encoding or
- * a charset other than UTF-8, that of the connection, or that of `grows`
- * @param grows called once when the body turns out not to be a small one; what it throws refuses the body
+ * @param done called once; its error is TooLarge, InvalidUtf8, UnsupportedMediaType (a content encoding, or a charset
+ * other than UTF-8), an error of the connection, or what `onLargeBody` throws
+ * @param onLargeBody called once when the body exceeds `baseLimits.smallBody`; the body is refused with what it throws
  */
-export function collectText (
+export function collectBodyText (
   payload: IncomingMessage,
   limit: number,
   done: (error: Error | null, text?: string) => void,
-  grows?: () => void
+  onLargeBody?: () => void
 ): void {
   const { 'content-encoding': encoding, 'content-type': contentType, 'content-length': length } = payload.headers
   if (encoding !== undefined || hasOtherCharset(contentType)) { done(new errors.UnsupportedMediaType()); return }
@@ -70,9 +68,9 @@ export function collectText (
     const before = size
     size += chunk.length
     if (size > limit) { refuse(new errors.TooLarge(limit)); return }
-    if (grows && before <= baseLimits.smallBody && size > baseLimits.smallBody) {
+    if (onLargeBody && before <= baseLimits.smallBody && size > baseLimits.smallBody) {
       try {
-        grows()
+        onLargeBody()
       } catch (error) {
         refuse(error instanceof Error ? error : new Error(String(error)))
         return
@@ -82,49 +80,49 @@ export function collectText (
   })
   payload.on('end', () => {
     const bytes = chunks.takeWhole()
-    if (isUtf8(bytes)) finish(null, withoutMark(bytes.toString()))
+    if (isUtf8(bytes)) finish(null, withoutBom(bytes.toString()))
     else finish(new errors.InvalidUtf8())
   })
   payload.on('error', finish)
 }
 
 /**
- * The whole body as text, unchanged.
+ * Reads the whole body as text, without a byte-order mark.
  * @param limit in bytes
- * @param grows as `collectText` takes it
- * @throws what `collectText` tells
+ * @param onLargeBody as for `collectBodyText`
+ * @throws the errors of `collectBodyText`
  */
-export async function readText (payload: IncomingMessage, limit: number, grows?: () => void): Promise<string> {
+export async function readBodyText (payload: IncomingMessage, limit: number, grows?: () => void): Promise<string> {
   return await new Promise((resolve, reject) => {
-    collectText(payload, limit, (error, text = '') => { if (error) reject(error); else resolve(text) }, grows)
+    collectBodyText(payload, limit, (error, text = '') => { if (error) reject(error); else resolve(text) }, grows)
   })
 }
 
 /**
- * The whole body as a JSON value; undefined when it is empty. `orderedEntries` has the members of objects in the order
- * of the text, down to where servers stand.
- * @param limit a size as `bytesOf` takes it
- * @param hold takes memory for the values of a large one
- * @param admit gets the length of a large one before it is parsed, in characters, and throws what refuses it
- * @param grows as `collectText` takes it
- * @throws InvalidJson, also when it is nested deeper than `baseLimits.requestDepth`; InvalidInput where an object of a
- * large one has more than `baseLimits.requestMembers`; ShareError; what `readText` throws
+ * Reads the whole body as a JSON value; undefined for an empty body. `orderedEntries` returns the members of its
+ * objects in the order of the text, down to `orderedDepth`.
+ * @param limit a size as `parseSize` takes it
+ * @param reserve reserves memory for the values of a body longer than `baseLimits.steppedBody`
+ * @param admit gets the length of such a body before it is parsed, in characters, and throws to refuse it
+ * @param onLargeBody as for `collectBodyText`
+ * @throws InvalidJson, also for nesting deeper than `baseLimits.requestDepth`; InvalidInput for an object of such a
+ * body with more than `baseLimits.requestMembers`; ShareError; the errors of `readBodyText`
  */
-export async function readJson (
+export async function readJsonBody (
   payload: IncomingMessage,
   limit: string,
-  hold: HoldMemory | undefined,
+  hold: ReserveMemory | undefined,
   admit: (size: number) => void = () => {},
   grows?: () => void
 ): Promise<unknown> {
-  const text = await readText(payload, bytesOf(limit), grows)
+  const text = await readBodyText(payload, parseSize(limit), grows)
   if (text === '') return undefined
-  if (text.length <= baseLimits.steppedBody) return inTextOrder(text, parseJson(text), orderedLevels)
+  if (text.length <= baseLimits.steppedBody) return inTextOrder(text, parseJson(text), orderedDepth)
   admit(text.length)
-  return inTextOrder(text, parseLarge(text, hold, baseLimits.requestMembers), orderedLevels)
+  return inTextOrder(text, parseLargeJson(text, hold, baseLimits.requestMembers), orderedDepth)
 }
 
-/** A JSON value. @throws InvalidJson */
+/** Parses a JSON text. @throws InvalidJson */
 export function parseJson (text: string): unknown {
   if (isDeeperThan(text, baseLimits.requestDepth)) throw tooDeep()
   try {
@@ -135,21 +133,20 @@ export function parseJson (text: string): unknown {
 }
 
 /**
- * The value of a large JSON text, whose values are counted before they are made.
- * @param hold takes the memory for them
+ * Parses a large JSON text; its values are counted before they are made.
+ * @param reserve reserves memory for the values
  * @param maxMembers max members of one object
  * @throws InvalidJson, InvalidInput, ShareError
  */
-export function parseLarge (text: string, hold?: HoldMemory, maxMembers = Infinity): unknown {
+export function parseLargeJson (text: string, hold?: ReserveMemory, maxMembers = Infinity): unknown {
   const scan = scanned(text)
   if (scan.values > baseLimits.requestValues) {
     throw new errors.InvalidInput(`The body has more than ${baseLimits.requestValues} values`)
   }
-  if (scan.mostMembers > maxMembers) {
-    throw new errors.InvalidInput('An object in the body has more than ' +
-    `${maxMembers} members`)
+  if (scan.largestObject > maxMembers) {
+    throw new errors.InvalidInput(`An object in the body has more than ${maxMembers} members`)
   }
-  hold?.(costOfValues(scan))
+  hold?.(memoryOfValues(scan))
   return JSON.parse(text)
 }
 
@@ -158,7 +155,7 @@ function scanned (text: string): ReturnType<typeof scanJson> {
   try {
     return scanJson(text, { maxDepth: baseLimits.requestDepth })
   } catch (error) {
-    if (error instanceof TooDeep) throw tooDeep()
+    if (error instanceof JsonTooDeep) throw tooDeep()
     if (error instanceof SyntaxError) throw new errors.InvalidJson('')
     throw error
   }

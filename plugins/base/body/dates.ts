@@ -2,26 +2,26 @@ import { errors } from '../errors/index.ts'
 
 const day = 24 * 60 * 60_000
 
-/** A range of time as it is asked for: ISO 8601, a date in UTC or a date with time, both inclusive. */
+/** A time range as a caller states it, in ISO 8601: dates in UTC, or dates with a time; both ends are inclusive. */
 export interface DateRange { readonly startDate?: string, readonly endDate?: string }
 
 /**
- * The range in ms since 1970: `from` is inclusive, `to` exclusive. A date as the end includes its whole day.
+ * Converts a range to ms since the epoch: `from` inclusive, `to` exclusive. An end date without a time includes its
+ * whole day.
  * @throws InvalidInput
  */
-export function timesOf ({ startDate, endDate }: DateRange): { from?: number, to?: number } {
-  const from = startDate === undefined ? undefined : timeOf(startDate, 'startDate')
-  const last = endDate === undefined ? undefined : timeOf(endDate, 'endDate')
+export function parseDateRange ({ startDate, endDate }: DateRange): { from?: number, to?: number } {
+  const from = startDate === undefined ? undefined : parseDate(startDate, 'startDate')
+  const last = endDate === undefined ? undefined : parseDate(endDate, 'endDate')
   return { from, to: last === undefined ? undefined : last + (endDate?.includes('T') === true ? 1 : day) }
 }
 
-function timeOf (text: string, name: string): number {
+function parseDate (text: string, name: string): number {
   const time = /^\d{4}-\d\d-\d\d(T.+)?$/.test(text) ? Date.parse(text) : NaN
   if (Number.isNaN(time)) {
-    throw new errors.InvalidInput(`"${name}" must be a date as 2026-11-23, or ` +
-    '2026-11-23T09:00:00Z')
+    throw new errors.InvalidInput(`"${name}" must be a date as 2026-11-23, or 2026-11-23T09:00:00Z`)
   }
-  // `Date.parse` takes the 30th of February for the 2nd of March.
+  // `Date.parse` reads 30 February as 2 March.
   const date = text.slice(0, 10)
   if (new Date(date).toISOString().slice(0, 10) !== date) {
     throw new errors.InvalidInput(`"${name}": there is no day ${date}`)
@@ -30,10 +30,10 @@ function timeOf (text: string, name: string): number {
 }
 
 /**
- * Checks members that the gateway sets, and that a change may only repeat.
+ * Checks that a change leaves the members alone that the gateway sets; it may repeat their values.
  * @param sent the change
- * @param record as it was answered before
- * @throws InvalidInput for one with another value
+ * @param record the record as it was answered before
+ * @throws InvalidInput for a member with another value
  */
 export function checkUnchanged<Record extends object> (
   sent: object, record: Record, names: ReadonlyArray<keyof Record & string>

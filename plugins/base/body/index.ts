@@ -1,6 +1,8 @@
-export { bytesOf, collectText, parseJson, parseLarge, readJson, readText } from './body.ts'
-export { checkUnchanged, type DateRange, timesOf } from './dates.ts'
-export { growthOf, holdBody, type HoldMemory, holdUntilClosed, valueHoldOf } from './memory.ts'
-export { boundForm, refuseUnknownQuery } from './query.ts'
-export { mayBeSlow } from './unread.ts'
-export { memoryOfJson, valuesIn, wordsIn } from './values.ts'
+export { parseSize, collectBodyText, parseJson, parseLargeJson, readJsonBody, readBodyText } from './body.ts'
+export { checkUnchanged, type DateRange, parseDateRange } from './dates.ts'
+export {
+  unmeasuredReservationOf, reserveBodyMemory, type ReserveMemory, reserveUntilClosed, valueReservationOf
+} from './memory.ts'
+export { limitFormFields, refuseUnknownQuery } from './query.ts'
+export { exemptFromRequestTimeout } from './unread.ts'
+export { memoryOfJson, countValues, countWords } from './values.ts'

@@ -3,54 +3,55 @@ import type { FastifyRequest, preParsingHookHandler } from 'fastify'
 import { largeText } from '../../../protocol/text.ts'
 import { memory, baseLimits } from '../limits/index.ts'
 
-/** Takes memory in bytes until a request is answered, at most a quarter of the budget. @throws ShareError */
-export type HoldMemory = (bytes: number) => void
+/** Reserves memory, in bytes, until the request is answered; at most a quarter of the budget. @throws ShareError */
+export type ReserveMemory = (bytes: number) => void
 
-/** Take memory for the values of large bodies, by request. */
-const valueHolds = new WeakMap<FastifyRequest, HoldMemory>()
-/** Take memory for bodies without Content-Length, by request. */
-const unmeasuredHolds = new WeakMap<FastifyRequest, () => void>()
+/** Functions that reserve memory for the values of large bodies, by request. */
+const valueReservations = new WeakMap<FastifyRequest, ReserveMemory>()
+/** Functions that reserve memory for bodies without Content-Length, by request. */
+const unmeasuredReservations = new WeakMap<FastifyRequest, () => void>()
 
-/** Takes memory for the values of a body, where it is a large one that `holdBody` counts. */
-export const valueHoldOf = (request: FastifyRequest): HoldMemory | undefined => valueHolds.get(request)
+/** The function that reserves memory for the values of a body; undefined unless `reserveBodyMemory` counts them. */
+export const valueReservationOf = (request: FastifyRequest): ReserveMemory | undefined => valueReservations.get(request)
 
 /**
- * Takes memory for the body of a request that has no Content-Length. To be called once more than `baseLimits.smallBody`
- * bytes have arrived.
- * @returns undefined for a request that has a Content-Length; the function throws ShareError when no memory is left
+ * The function that reserves memory for a body without Content-Length. It is called once more than
+ * `baseLimits.smallBody` bytes have arrived, and throws ShareError when no memory is left.
+ * @returns undefined for a request with a Content-Length
  */
-export const growthOf = (request: FastifyRequest): (() => void) | undefined => unmeasuredHolds.get(request)
+export const unmeasuredReservationOf = (request: FastifyRequest): (() => void) | undefined =>
+  unmeasuredReservations.get(request)
 
-/** @param owner in whose share the memory counts */
-export const holdUntilClosed = (raw: ServerResponse, owner: string): HoldMemory => (bytes) => {
+/** @param owner the owner in whose share the memory counts */
+export const reserveUntilClosed = (raw: ServerResponse, owner: string): ReserveMemory => (bytes) => {
   raw.once('close', memory.take(owner, Math.min(bytes, memory.max / 4)))
 }
 
-interface BodyBounds {
+interface BodyMemoryOptions {
   /** The current max size of a body, in bytes. */
   readonly limit: () => number
   readonly ownerOf: (request: FastifyRequest) => string
-  /** The values of a large one are counted before they are made (`valueHoldOf`). */
+  /** Whether the values of a large body are counted before they are made (`valueReservationOf`). */
   readonly isCounted: boolean
 }
 
 /**
- * Takes memory for a body before it is read, and gives it back when the request is answered. Small bodies are not
- * counted; one without a length counts as the largest that is accepted, once it is not small any more.
+ * Reserves memory for a body before it is read, and releases it when the request is answered. Small bodies are not
+ * counted. A body without Content-Length counts as one of the max size, as soon as it is no longer small.
  */
-export const holdBody = ({ limit, ownerOf, isCounted }: BodyBounds): preParsingHookHandler =>
+export const reserveBodyMemory = ({ limit, ownerOf, isCounted }: BodyMemoryOptions): preParsingHookHandler =>
   (request, reply, payload, done) => {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
     const isMeasured = length !== undefined || encoding === undefined
     const size = isMeasured ? Number(length ?? 0) : limit()
     if (size > baseLimits.smallBody && size <= limit()) {
-      const hold = holdUntilClosed(reply.raw, ownerOf(request))
+      const hold = reserveUntilClosed(reply.raw, ownerOf(request))
       const take = (): void => {
         hold(size * (isCounted && size > largeText ? baseLimits.bodyTextCost : baseLimits.bodyCost))
       }
       if (isMeasured) take()
-      else unmeasuredHolds.set(request, take)
-      if (isCounted && size > baseLimits.steppedBody) valueHolds.set(request, hold)
+      else unmeasuredReservations.set(request, take)
+      if (isCounted && size > baseLimits.steppedBody) valueReservations.set(request, hold)
     }
     done(null, payload)
   }

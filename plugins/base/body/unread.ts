@@ -5,34 +5,32 @@ import { ClientMessage, baseLimits } from '../limits/index.ts'
 const { chunks, chunk } = baseLimits.arriving
 
 /**
- * Bounds what is read of the body of a request: its small chunks, and the rest once it was answered. To be called as it
- * arrives.
+ * Limits what is read of a request's body: small chunks, and the rest of the body after the answer. To be called when
+ * the request arrives.
  */
-export function boundBody (request: IncomingMessage, response: ServerResponse): void {
+export function limitBodyIntake (request: IncomingMessage, response: ServerResponse): void {
   const { 'transfer-encoding': encoding, 'content-length': length = '0' } = request.headers
-  // Node reads and drops the rest of a small body by itself. A listener for each request would cost a fifth of a call's
-  // CPU time.
+  // Node drops the rest of a small body itself. A listener for each request would cost a fifth of a call's CPU time.
   if (encoding === undefined && Number(length) <= baseLimits.smallBody) return
   if (request instanceof ClientMessage) {
     const { socket } = request
     request.onTinyChunks = () => {
-      // Its answer has not begun, and waits for no other one.
+      // Refuse only while this answer has not begun and no earlier answer on the connection is pending.
       if (response.socket === socket && !response.headersSent) {
         refuseConnection(new errors.TinyChunks(chunks, chunk), socket)
       }
     }
   }
-  // The body has a reader from now on: what nobody had asked for, Node would throw away once the answer is sent, unseen
-  // and without bound.
+  // Attach a reader now: after the answer, Node would discard a body that nobody reads, without limit.
   request.read(0)
-  response.once('close', () => { endUnread(request) })
+  response.once('close', () => { drainUnreadBody(request) })
 }
 
 /**
- * Ends a request that was answered before its body had arrived: some of the rest is read and thrown away, so that the
- * client gets to see the answer, then the connection is closed.
+ * Handles a request that was answered before its body arrived: reads and drops some of the rest, so that the client can
+ * read the answer, then closes the connection.
  */
-function endUnread (request: IncomingMessage): void {
+function drainUnreadBody (request: IncomingMessage): void {
   if (request.readableEnded || request.destroyed) return
   if (!request.complete) {
     const { unread, unreadChunks, linger } = baseLimits.arriving
@@ -45,7 +43,7 @@ function endUnread (request: IncomingMessage): void {
     request.unpipe()
     request.on('data', (piece: Buffer) => {
       bytes += piece.length
-      // Without reads the TCP window closes, and the client cannot send more.
+      // Once reading stops, the TCP window closes, and the client cannot send more.
       if (bytes > unread || (isChunked && ++count > unreadChunks)) request.pause()
     })
   }
@@ -53,11 +51,11 @@ function endUnread (request: IncomingMessage): void {
 }
 
 /**
- * Takes a request out of Node's check for slow requests (`requestTimeout`), which has one time for all. The caller
- * bounds the time itself. Node has no interface for that: the parser of the connection leaves the list that is checked,
- * and is back on it with the next request. Without that list in a later Node, the usual time applies.
+ * Exempts a request from Node's `requestTimeout`, which is one time for all requests; the caller limits the time
+ * itself. Node has no API for this: the connection's parser leaves the list that Node checks, and is on it again with
+ * the next request. In a Node version without that list, the usual timeout applies.
  */
-export function mayBeSlow ({ socket }: IncomingMessage): void {
+export function exemptFromRequestTimeout ({ socket }: IncomingMessage): void {
   const { parser } = socket as { parser?: { remove?: unknown } | null }
   if (typeof parser?.remove === 'function') parser.remove()
 }

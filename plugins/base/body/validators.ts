@@ -2,9 +2,9 @@ import type { Ajv, Options, ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
 import { latePackage } from '../../../package.ts'
 import { baseLimits } from '../limits/index.ts'
-import { valuesIn } from './values.ts'
+import { countValues } from './values.ts'
 
-/** A validator that is made by its first use. */
+/** Returns a function that makes a validator at its first call. */
 const late = (options: Options): () => Ajv => {
   let made: Ajv | undefined
   return () => {
@@ -13,26 +13,24 @@ const late = (options: Options): () => Ajv => {
   }
 }
 
-// Values of bodies are not converted to other types. Those of paths and queries are, since they are text.
-// `verbose`: an error about a member that is not known tells which are (`plugins/base/errors/findings.ts`).
+// Values in bodies are not coerced to other types; those in paths and queries are, since they are text. `verbose`: the
+// error for an unknown member tells the known ones (`plugins/base/errors/findings.ts`).
 const firstError = late({ verbose: true })
 const allErrors = late({ allErrors: true, verbose: true })
 const coercing = late({ coerceTypes: true })
-const selecting = late({ coerceTypes: true, removeAdditional: 'all' })
+const droppingUnknown = late({ coerceTypes: true, removeAdditional: 'all' })
 
 /**
- * The validator compiler of all routes. It reports all errors of a body, or only the first one of a body with more than
- * `baseLimits.findingValues` values: a million wrong elements would be a million errors. Schemas are compiled at their
- * first use: all of them together would take a tenth of the time that the program takes to start.
- *
- * A query loses the parameters that its route does not declare: one of them may be the token of a login, which is
- * nobody else's business.
+ * The validator compiler of all routes. It reports all errors of a body, but only the first error of a body with more
+ * than `baseLimits.findingValues` values: a million wrong elements would be a million errors. Schemas are compiled at
+ * first use: compiling all of them takes a tenth of the start-up time.
+ * Parameters that the route does not declare are removed from the query: one of them may be the token of a login.
  */
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   let check: ValidateFunction | undefined
   if (httpPart !== 'body') {
     return (value: unknown) => {
-      check ??= (httpPart === 'querystring' ? selecting() : coercing()).compile(schema)
+      check ??= (httpPart === 'querystring' ? droppingUnknown() : coercing()).compile(schema)
       return check(value) || { error: check.errors ?? [] }
     }
   }
@@ -40,17 +38,14 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
   return (body: unknown) => {
     check ??= firstError().compile(schema)
     if (check(body)) return true
-    if (valuesIn(body, baseLimits.findingValues) > baseLimits.findingValues) return { error: check.errors ?? [] }
+    if (countValues(body, baseLimits.findingValues) > baseLimits.findingValues) return { error: check.errors ?? [] }
     checkAll ??= allErrors().compile(schema)
     checkAll(body)
     return { error: checkAll.errors ?? [] }
   }
 }
 
-/**
- * The serializer compiler of all routes, for their answers. Schemas are compiled at their first use, as those of
- * requests are: all of them together would take a tenth of the time that the program takes to start.
- */
+/** The serializer compiler of all routes. Schemas are compiled at first use, as in `compileValidator`. */
 export const compileSerializer: FastifySerializerCompiler<object> = ({ schema }) => {
   let write: ((value: unknown) => string) | undefined
   return (value: unknown) => {

@@ -5,11 +5,11 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import helmet, { type HelmetOptions } from 'helmet'
 
-/** Response headers that scripts may read beside the safelisted ones (CORS). */
+/** Response headers beyond the CORS-safelisted ones that scripts may read. */
 const exposedHeaders = ['mcp-session-id', 'mcp-protocol-version', 'www-authenticate', 'retry-after', 'etag']
 
 /**
- * CORS for the origins of the public address and ALLOWED_ORIGINS, and `nosniff` on every answer. Registered once, at
+ * CORS for the origins of the public address and of ALLOWED_ORIGINS, and `nosniff` on every answer. Registered once, at
  * the root.
  */
 export default fp(async (app) => {
@@ -19,10 +19,10 @@ export default fp(async (app) => {
       methods: ['GET', 'POST', 'PUT', 'DELETE'],
       exposedHeaders,
       maxAge: 600,
-      // An OPTIONS that is not a preflight gets the 404 of any other request without a route.
+      // An OPTIONS request that is no preflight gets a 404, as any other request without a route.
       strictPreflight: false
     })
-    // Also on answers outside the scopes with `securityHeaders`, such as 404s.
+    // Also for answers outside the scopes with `securityHeaders`, such as 404s.
     each.addHook('onRequest', (_request, reply, done) => {
       reply.header('x-content-type-options', 'nosniff')
       done()

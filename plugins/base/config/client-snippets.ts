@@ -1,12 +1,49 @@
-/** How to connect one client, as text to paste. `where`: a shell, or the file for the text; `needs`: a prerequisite. */
+/**
+ * How to connect one client, as text to paste. `where`: `shell`, or the file to paste into; `needs`: a prerequisite.
+ */
 interface Snippet { readonly client: string, readonly where: string, readonly needs?: string, readonly text: string }
 
-/** The endpoint and the key that clients are given. */
+/** The endpoint URL and the bearer key for the client. */
 interface Access { readonly url: string, readonly key: string }
 
 const json = (value: object): string => JSON.stringify(value, null, 2)
 
-/** Configurations for the commonest clients. */
+/** The same with a link that a client installed here opens: it asks its user, and adds the gateway by itself. */
+interface LinkedSnippet extends Snippet { readonly link?: { readonly href: string, readonly label: string } }
+
+/** Configurations for all clients that the console knows. The links hold the key. */
+export function linkedSnippets (access: Access): LinkedSnippet[] {
+  const { url, key } = access
+  const server = { type: 'http', url, headers: { Authorization: `Bearer ${key}` } }
+  const forCursor = new URLSearchParams({
+    name: 'tool-hub', config: Buffer.from(JSON.stringify(server)).toString('base64')
+  })
+  const links: Readonly<Record<string, LinkedSnippet['link']>> = {
+    Cursor: {
+      href: `cursor://anysphere.cursor-deeplink/mcp/install?${forCursor.toString()}`, label: 'Add to Cursor'
+    },
+    'VS Code': {
+      href: `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name: 'tool-hub', ...server }))}`,
+      label: 'Add to VS Code'
+    }
+  }
+  return [
+    ...clientSnippets(access),
+    {
+      client: 'Windsurf',
+      where: '~/.codeium/windsurf/mcp_config.json',
+      text: json({ mcpServers: { 'tool-hub': { serverUrl: url, headers: server.headers } } })
+    },
+    {
+      client: 'Codex',
+      where: '~/.codex/config.toml',
+      text: `[mcp_servers.tool-hub]\nurl = ${JSON.stringify(url)}\nhttp_headers = { Authorization = ` +
+        `${JSON.stringify(server.headers.Authorization)} }`
+    }
+  ].map((snippet) => ({ ...snippet, ...links[snippet.client] && { link: links[snippet.client] } }))
+}
+
+/** Configurations for the most common clients. */
 function clientSnippets ({ url, key }: Access): Snippet[] {
   const authorization = `Bearer ${key}`
   const header = `"Authorization: ${authorization}"`
@@ -17,14 +54,12 @@ function clientSnippets ({ url, key }: Access): Snippet[] {
     {
       client: 'Claude Code',
       where: 'shell',
-      text: `claude mcp add --scope user --transport http tool-hub ${url} ` +
-      `--header ${header}`
+      text: `claude mcp add --scope user --transport http tool-hub ${url} --header ${header}`
     },
     {
       client: 'Gemini CLI',
       where: 'shell',
-      text: `gemini mcp add --scope user --transport http --header ${header} ` +
-      `tool-hub ${url}`
+      text: `gemini mcp add --scope user --transport http --header ${header} tool-hub ${url}`
     },
     { client: 'Cursor', where: '~/.cursor/mcp.json', text: json({ mcpServers: { 'tool-hub': server } }) },
     { client: 'VS Code', where: '.vscode/mcp.json', text: json({ servers: { 'tool-hub': server } }) },

@@ -2,16 +2,14 @@ import fp from 'fastify-plugin'
 import type { Env } from '../../../schemas/env.ts'
 import { socialNames } from '../../../schemas/social.ts'
 
-/**
- * Environment variables that plugins may read. Secrets that only the storage or the process edge needs are not among
- * them.
- */
-const shared = [
+/** The environment variables that plugins may read. Secrets that only the storage or `server.ts` needs are left out. */
+const sharedNames = [
   'ACTIVITY_PAYLOADS',
   'ACTIVITY_RETENTION',
   'HOST',
   'BASE_PATH',
   'BASE_URL',
+  'CONSOLE',
   'EMBEDDING_DIMENSIONS_API_PASSTHROUGH',
   'ALLOWED_HOSTS',
   'ALLOWED_ORIGINS',
@@ -36,13 +34,13 @@ const shared = [
   ...socialNames
 ] as const
 
-export type SharedEnv = Pick<Env, typeof shared[number]>
+export type SharedEnv = Pick<Env, typeof sharedNames[number]>
 
 /** Options that several plugins need, frozen for the life of the process. */
 export interface Config {
-  /** The version of Tool-Hub, as package.json has it. */
+  /** The version of Tool-Hub in package.json. */
   readonly version: string
-  /** BASE_PATH without a slash at its end: the prefix of every route, empty for none. */
+  /** BASE_PATH without a trailing slash: the prefix of every route; empty for none. */
   readonly basePath: string
   readonly env: Readonly<SharedEnv>
 }
@@ -53,15 +51,15 @@ declare module 'fastify' {
 
 interface ConfigOptions {
   version: string
-  /** Only the members of `SharedEnv` are taken. */
+  /** Only the members of `SharedEnv` are used. */
   env: SharedEnv
 }
 
 /** The prefix of every route, from BASE_PATH. */
 export const basePathOf = ({ BASE_PATH: path }: Pick<Env, 'BASE_PATH'>): string => path.replace(/\/$/, '')
 
-/** `app.config`: the options that several plugins need. */
+/** Decorates `app.config`: the options that several plugins need, frozen for the life of the process. */
 export default fp<ConfigOptions>(async (app, { version, env }) => {
-  const taken = Object.fromEntries(shared.map((name) => [name, env[name]])) as SharedEnv
+  const taken = Object.fromEntries(sharedNames.map((name) => [name, env[name]])) as SharedEnv
   app.decorate('config', Object.freeze({ version, basePath: basePathOf(env), env: Object.freeze(taken) }))
 }, { name: 'config' })

@@ -1,7 +1,8 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
-import { withoutMark } from '../../../protocol/text.ts'
+import { withoutBom } from '../../../protocol/text.ts'
 import type { ProcessUser } from '../../../protocol/transports/started-process.ts'
-import { readEnv, secretNames, type Env } from '../../../schemas/env.ts'
+import { readEnv } from '../../../schemas/read-env.ts'
+import { secretNames, type Env } from '../../../schemas/env.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -9,31 +10,31 @@ type Environment = Readonly<Record<string, string | undefined>>
 const maxSecretFile = 64 * 1024
 
 /**
- * Reads the environment by its schema, and secrets also from the files that `<NAME>_FILE` names, as containers mount
+ * Reads the environment by its schema. A secret may also come from a file that `<NAME>_FILE` names, as containers mount
  * them.
- * @throws Error that names the variable and what to set, and holds nothing of a secret
+ * @throws Error that names the variable and what to set, without any part of a secret
  */
 export const readEnvironment = (environment: Environment): Env =>
-  readEnv({ ...environment, ...Object.fromEntries(secretNames.map((name) => [name, secretOf(name, environment)])) })
+  readEnv({ ...environment, ...Object.fromEntries(secretNames.map((name) => [name, readSecret(name, environment)])) })
 
 /**
- * A secret from its variable, or from its file, without a byte-order mark, and without a line break at the end.
+ * Reads a secret from its variable or its file, without a byte-order mark and a trailing line break.
  * @throws Error
  */
-function secretOf (name: string, environment: Environment): string | undefined {
+function readSecret (name: string, environment: Environment): string | undefined {
   const [text, path = ''] = [environment[name], environment[`${name}_FILE`]]
   if (path === '') return text
   if (text !== undefined && text !== '') throw new Error(`${name} and ${name}_FILE are both set. Set one of them.`)
-  const secret = withoutMark(contentOf(path, name)).replace(/\r?\n$/, '')
+  const secret = withoutBom(readSecretFile(path, name)).replace(/\r?\n$/, '')
   if (secret.trim() === '') throw new Error(`The file that ${name}_FILE names is empty.`)
   return secret
 }
 
-/** The text of a file that holds a secret. @throws Error without path and text */
-function contentOf (path: string, name: string): string {
+/** Reads a file that holds a secret. @throws Error that shows neither the path nor the text */
+function readSecretFile (path: string, name: string): string {
   let file: number | undefined
   try {
-    // Without waiting: opening a FIFO that nobody writes to would block the start.
+    // O_NONBLOCK: opening a FIFO that nobody writes to would block the start.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     const stat = fstatSync(file)
     if (!stat.isFile() && !stat.isDirectory()) {
@@ -49,7 +50,7 @@ function contentOf (path: string, name: string): string {
     return bytes.toString('utf8', 0, length)
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error
-    // Without the path, which may be the secret itself by mistake.
+    // The message omits the path, which may be the secret itself by mistake.
     throw new Error(
       `The file that ${name}_FILE names cannot be read (${String(error.code)}). Check the path, and that this user ` +
       'may read the file.'
@@ -59,16 +60,16 @@ function contentOf (path: string, name: string): string {
   }
 }
 
-/** Where a user is looked up, and the user of this process. */
+/** What a user is looked up in, and the user of this process. */
 interface UserSources {
-  /** The uid of this process; undefined: the system has none (Windows). */
+  /** The uid of this process; undefined: the system has no uids (Windows). */
   uid: number | undefined
   /** The text of /etc/passwd. */
   passwd: string
 }
 
-/** The highest id of a user or group: they have 32 bits, and the highest number stands for none (chown(2)). */
-const highestId = 2 ** 32 - 2
+/** The highest id of a user or group: ids have 32 bits, and the highest value means "no change" (chown(2)). */
+const maxId = 2 ** 32 - 2
 
 const system = (): UserSources => ({ uid: process.getuid?.(), passwd: readPasswd() })
 
@@ -81,10 +82,10 @@ function readPasswd (): string {
 }
 
 /**
- * The user that children run as, from CHILD_USER: a name, `uid` or `uid:gid`. Children do not get the user's
+ * Finds the user that children run as, from CHILD_USER: a name, `uid` or `uid:gid`. Children do not get the user's
  * supplementary groups.
- * @throws Error with a sentence when this process does not run as root, when there is no such user, and when the user
- *   is root
+ * @throws Error with a sentence when this process does not run as root, when the user does not exist, and when it is
+ * root
  */
 export function findChildUser (text: string | undefined, { uid: own, passwd } = system()): ProcessUser | undefined {
   if (text === undefined) return undefined
@@ -104,10 +105,9 @@ export function findChildUser (text: string | undefined, { uid: own, passwd } = 
       'another user, or unset it.'
     )
   }
-  if (Math.max(ids.uid, ids.gid) > highestId) {
-    throw new Error(`CHILD_USER=${text}: the ids of users and groups end ` +
-    `at ${highestId}.`)
+  if (Math.max(ids.uid, ids.gid) > maxId) {
+    throw new Error(`CHILD_USER=${text}: the ids of users and groups end at ${maxId}.`)
   }
-  // The home of some users does not exist, and a child needs a working directory.
+  // Some users have a home that does not exist; a child needs a working directory.
   return { ...ids, home: existsSync(home) ? home : '/', name: known ?? uid }
 }

@@ -4,13 +4,13 @@ import type { Writable } from 'node:stream'
 import { snippetsText } from './client-snippets.ts'
 import { replaceFile } from './local-file.ts'
 
-/** A text as one word of a shell. */
+/** Quotes a text as one word of a POSIX shell. */
 export const shellQuote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
 /**
- * The command line as it can be pasted into a shell, in any folder. Never by its bare name: a registry may have another
- * program of that name.
+ * The command that starts the CLI, to be pasted into a shell in any folder. It never uses the bare program name, which
+ * may be another program in a registry.
  * @param script the script of this process
  */
 export function commandLine (script = resolve(process.argv[1] ?? '')): string {
@@ -24,10 +24,10 @@ export function commandLine (script = resolve(process.argv[1] ?? '')): string {
 }
 
 /**
- * The first lines of a first start, before anything else can fail.
- * @param place where a hash of the password is kept
+ * The first lines of a first start, printed before anything else can fail.
+ * @param place where a hash of the password is stored
  */
-export function firstLines (
+export function firstStartText (
   { base, admin, place }: { base: string, admin: { username: string, password?: string }, place: string }
 ): string {
   const { username, password } = admin
@@ -43,11 +43,17 @@ export function firstLines (
  * pasted.
  * @param key undefined: there are keys already
  * @param addWith the command line, where there are no servers yet
+ * @param welcome the link to choose a password by; undefined: there is none
  */
-export function furtherLines (
-  { url, key, addWith }: { url: string, key: string | undefined, addWith: string | undefined }
+export function nextStepsText (
+  { url, key, addWith, welcome }: {
+    url: string, key: string | undefined, addWith: string | undefined, welcome?: string | undefined
+  }
 ): string {
   const lines: string[] = []
+  if (welcome !== undefined) {
+    lines.push('', 'Open the console, and choose your own password. The link works once, for 15 minutes:', '', welcome)
+  }
   if (key !== undefined) {
     lines.push(
       '', 'A key for your agents, shown only once. It opens MCP, and not the management API:', '', key, '',
@@ -62,44 +68,43 @@ export function furtherLines (
   return lines.length === 0 ? '' : `${lines.join('\n')}\n`
 }
 
-interface FirstWordsOptions {
+interface FirstStartNoticeOptions {
   /** Undefined: there is no terminal. */
   terminal: Pick<Writable, 'write'> | undefined
   dataDir: string
-  /** Makes that folder, where it is missing. @throws Error with a sentence */
+  /** Creates that folder if it is missing. @throws Error with a sentence */
   makeFolder: () => void
-  /** Called with the path of the file, once it is written. */
+  /** Called with the path of the file after it was first written. */
   named: (path: string) => void
 }
 
 const heading = 'What the first start of Tool-Hub tells, once. Delete this file when you have taken what you need.\n'
 
 /**
- * The text of a first start, which holds secrets: written to the terminal, else to a file of DATA_DIR for its owner
- * only. It does not go to the log, which is kept and passed on.
+ * Delivers the text of a first start, which holds secrets: to the terminal, or else to a file in DATA_DIR that only its
+ * owner can read. It never goes to the log, which is stored and forwarded.
  */
-export class FirstWords {
-  readonly #options: FirstWordsOptions
+export class FirstStartNotice {
+  readonly #options: FirstStartNoticeOptions
   #path: string
   #text = heading
 
-  constructor (options: FirstWordsOptions) {
+  constructor (options: FirstStartNoticeOptions) {
     this.#options = options
     this.#path = join(options.dataDir, 'first-start.txt')
   }
 
-  /** Whether the text goes to a terminal, from which nothing can be taken back. */
+  /** Whether the text goes to a terminal, from which it cannot be retracted. */
   get isTerminal (): boolean { return this.#options.terminal !== undefined }
 
-  /** @throws Error with a sentence when nobody could read it */
-  async tell (text: string): Promise<void> {
+  /** Writes more text. @throws Error with a sentence when neither terminal nor file takes it */
+  async write (text: string): Promise<void> {
     const { terminal } = this.#options
     if (terminal) {
       await new Promise<void>((resolve, reject) => {
         terminal.write(text, (error) => {
           if (error) {
-            reject(new Error('The terminal takes no text ' +
-          `(${error.message}).`))
+            reject(new Error(`The terminal takes no text (${error.message}).`))
           } else resolve()
         })
       })
@@ -113,14 +118,14 @@ export class FirstWords {
     if (isFirst) this.#options.named(this.#path)
   }
 
-  /** Removes the file: the admin was not stored. */
+  /** Removes the file when the admin was not stored. */
   retract (): void {
     if (this.#text !== heading) rmSync(this.#path, { force: true })
     this.#text = heading
   }
 }
 
-/** A path without a file, with a number in it where an earlier start has left a file that nobody has read yet. */
+/** A path without a file; it gets a number where an earlier start left a file that nobody has read yet. */
 function unusedPath (path: string): string {
   let free = path
   for (let number = 2; existsSync(free); number++) free = path.replace(/(-\d+)?\.txt$/, `-${number}.txt`)

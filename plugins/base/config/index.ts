@@ -1,9 +1,11 @@
-export { assetPath, readAsset, readAssetSync } from '../../../package.ts'
+export { assetPath, packagePath, readAsset, readAssetSync } from '../../../package.ts'
 export { type Config, type SharedEnv, basePathOf } from './config.ts'
+export { linkedSnippets } from './client-snippets.ts'
 export { findChildUser, readEnvironment } from './environment.ts'
-export { commandLine, firstLines, FirstWords, furtherLines, shellQuote } from './first-start.ts'
+export { commandLine, firstStartText, FirstStartNotice, nextStepsText, shellQuote } from './first-start.ts'
 export { explainListenError, isLoopback, localUrl } from './listening.ts'
 export {
-  type LocalAccess, assertFolder, isSame, newLocalToken, readLocalAccess, removeLocalAccess, storedAt, writeLocalAccess
+  type LocalAccess, requireWritableFolder, isSameStorage, newLocalToken, readLocalAccess, removeLocalAccess,
+  storageLocation, writeLocalAccess
 } from './local-file.ts'
-export { trustedProxies, trustsPeer } from './trust-proxy.ts'
+export { trustedProxies, peerTrust } from './trust-proxy.ts'

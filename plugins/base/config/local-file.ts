@@ -4,28 +4,29 @@ import {
   writeFileSync
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { errorCode } from '../../../db/error-code.ts'
+import { errorCode } from '../../../db/errors.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 
 /**
- * How the command line reaches a gateway on the same machine: its address, and a credential that is valid from this
- * machine only.
+ * How the CLI reaches a gateway on the same machine: its URL, and a credential that is valid from this machine only.
  */
 export interface LocalAccess {
   readonly url: string
   readonly token: string
   readonly pid: number
-  /** Where the gateway's settings are, as `storedAt` says it. */
+  /** Where the gateway's settings are, as `storageLocation` returns it. */
   readonly settings: string
   readonly database?: string
 }
 
 /**
- * The settings that an environment names, in a form in which two can be compared. The database is without user,
- * password and options.
+ * The location of the settings that an environment names, in a comparable form: `database` omits user, password and
+ * options.
  * @param settingsPath SETTINGS_PATH, absolute
  */
-export function storedAt (settingsPath: string, dbUrl: string | undefined): Pick<LocalAccess, 'settings' | 'database'> {
+export function storageLocation (
+  settingsPath: string, dbUrl: string | undefined
+): Pick<LocalAccess, 'settings' | 'database'> {
   const settings = realPath(settingsPath)
   if (dbUrl === undefined) return { settings }
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
@@ -33,7 +34,7 @@ export function storedAt (settingsPath: string, dbUrl: string | undefined): Pick
   return { settings, database: folder === undefined ? address : realPath(resolve(folder)) }
 }
 
-/** A path without symbolic links, also of a file that does not exist yet. */
+/** Resolves symbolic links, also in the path of a file that does not exist yet. */
 function realPath (path: string): string {
   try {
     return realpathSync(path)
@@ -42,20 +43,20 @@ function realPath (path: string): string {
   }
 }
 
-/** Whether a gateway works on these settings. Without a database, only the paths of the settings files are compared. */
-export const isSame = (one: Pick<LocalAccess, 'settings' | 'database'>, access: LocalAccess): boolean =>
+/** Whether a gateway uses these settings. Without a database, only the paths of the settings files are compared. */
+export const isSameStorage = (one: Pick<LocalAccess, 'settings' | 'database'>, access: LocalAccess): boolean =>
   one.settings === access.settings && (one.database === undefined || one.database === access.database)
 
 const pathOf = (dataDir: string): string => join(dataDir, 'command-line.json')
 
-/** A new credential. Its prefix distinguishes it from keys. */
+/** Creates a credential. Its prefix distinguishes it from keys. */
 export const newLocalToken = (): string => `${credentialPrefixes.local}${randomBytes(32).toString('hex')}`
 
 /**
  * Checks that a folder can be written or created, without creating it.
  * @throws Error with a sentence about DATA_DIR
  */
-export function assertFolder (dataDir: string): void {
+export function requireWritableFolder (dataDir: string): void {
   for (let at = dataDir; ; at = dirname(at)) {
     const stats = statSync(at, { throwIfNoEntry: false })
     if (stats === undefined && at !== dirname(at)) continue
@@ -75,15 +76,15 @@ function accessProblem (folder: string): string | undefined {
 }
 
 /**
- * Writes the file, readable by its owner only, into an existing folder. The file of an earlier process is replaced.
- * @throws Error with a sentence, or as `node:fs`
+ * Writes the access file into an existing folder, readable by its owner only. It replaces that of an earlier process.
+ * @throws Error with a sentence, or an error of `node:fs`
  */
 export function writeLocalAccess (dataDir: string, access: LocalAccess): void {
-  assertFolder(dataDir)
+  requireWritableFolder(dataDir)
   replaceFile(pathOf(dataDir), `${JSON.stringify(access)}\n`)
 }
 
-/** Writes or replaces a file in one step, readable by its owner only. @throws as `node:fs` */
+/** Writes or replaces a file atomically, readable by its owner only. @throws errors of `node:fs` */
 export function replaceFile (path: string, text: string): void {
   const temp = `${path}.${randomBytes(6).toString('hex')}`
   try {
@@ -94,7 +95,7 @@ export function replaceFile (path: string, text: string): void {
   }
 }
 
-/** Removes the file when its process ends, unless another process has replaced it. Never throws. */
+/** Removes the access file when its process ends, unless another process has replaced it. Never throws. */
 export function removeLocalAccess (dataDir: string, token: string): void {
   try {
     if (readLocalAccess(dataDir)?.token === token) rmSync(pathOf(dataDir), { force: true })
@@ -102,9 +103,9 @@ export function removeLocalAccess (dataDir: string, token: string): void {
 }
 
 /**
- * Reads the file.
- * @returns undefined: there is no valid one
- * @throws Error with a sentence for a file that others than its owner may read, or that this user may not read
+ * Reads the access file.
+ * @returns undefined when there is no valid one
+ * @throws Error with a sentence when others than its owner may read the file, or this user may not
  */
 export function readLocalAccess (dataDir: string): LocalAccess | undefined {
   const path = pathOf(dataDir)

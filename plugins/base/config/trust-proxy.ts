@@ -14,26 +14,25 @@ export function trustedProxies (text: string): boolean | string[] | ((address: s
   if (wrong !== undefined) {
     throw new Error(
       `The environment variable TRUST_PROXY cannot have ${JSON.stringify(wrong)}: expected true, false, a number of ` +
-      'proxies, ' +
-      'or addresses and ranges as "127.0.0.1", "10.0.0.0/8", "loopback".'
+      'proxies, or addresses and ranges as "127.0.0.1", "10.0.0.0/8", "loopback".'
     )
   }
   return proxies
 }
 
 /**
- * Whether the address of a connection is that of a trusted proxy: `trustedProxies` for the first hop.
+ * Returns a test for whether the address of a connection is that of a trusted proxy (`trustedProxies`, first hop).
  * @throws Error naming the first entry that is invalid
  */
-export function trustsPeer (text: string): (address: string) => boolean {
+export function peerTrust (text: string): (address: string) => boolean {
   const trusted = trustedProxies(text)
   if (typeof trusted === 'boolean') return () => trusted
-  const trusts = typeof trusted === 'function' ? trusted : compile(trusted)
-  return (address) => trusts(address, 0)
+  const isTrusted = typeof trusted === 'function' ? trusted : compile(trusted)
+  return (address) => isTrusted(address, 0)
 }
 
 /**
- * Whether a text is `loopback`, `linklocal` or `uniquelocal`, or an address, alone or with a prefix length or (IPv4) a
+ * Whether a text is `loopback`, `linklocal`, `uniquelocal`, or an address, alone or with a prefix length or (IPv4) a
  * netmask.
  */
 function isRange (text: string): boolean {

@@ -5,22 +5,22 @@ import { errors } from './list.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /**
- * Max size of the path and headers of one request, in bytes. A resource URI of 2,048 characters of any script fits,
+ * Max size of the path and headers of one request, in bytes. It fits a resource URI of 2,048 characters in any script,
  * percent-encoded.
  */
 export const maxHeaderSize = 32 * 1024
 
-/** An error, and the members of its body that hold the code: `error` on the routes of tools, else `code`. */
-interface Refusal { error: FastifyError, members: readonly string[] }
+/** An error, and the body members that hold its code: `error` on tool routes, else `code`. */
+interface HeadError { error: FastifyError, members: readonly string[] }
 
 /** An error of Node's `clientError` event. */
 interface ClientError extends NodeJS.ErrnoException { bytesParsed?: number, rawPacket?: unknown }
 
 /**
- * Answers a request that is not valid HTTP, or did not arrive in time, and so reaches no handler. Where the path is
- * known, the body is in the dialect of that path.
+ * Answers Node's `clientError`: a request that is not valid HTTP, or did not arrive in time, and so reaches no handler.
+ * Where the path is known, the body has the error format of that path.
  */
-export const clientError = (basePath: string) => (error: ClientError, socket: Socket): void => {
+export const answerClientError = (basePath: string) => (error: ClientError, socket: Socket): void => {
   const { code } = error
   if (code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -30,21 +30,21 @@ export const clientError = (basePath: string) => (error: ClientError, socket: So
     refuseConnection(code === 'ERR_HTTP_REQUEST_TIMEOUT' ? new errors.TooSlow() : new errors.MalformedRequest(), socket)
     return
   }
-  const given = tooLong(error, basePath)
+  const given = headTooLarge(error, basePath)
   linger(socket)
   respond(given.error, socket, given.members)
 }
 
 /**
- * The error for a request whose head is too large, because of its address or its headers. Of a head in several packets
- * only the last packet is known; without spaces and line breaks, it is part of the address.
+ * The error for a request head that is too large because of its URL or its headers. Of a head in several packets, only
+ * the last packet is known; when that has no spaces or line breaks, it is part of the URL.
  */
-function tooLong ({ rawPacket, bytesParsed }: ClientError, basePath: string): Refusal {
+function headTooLarge ({ rawPacket, bytesParsed }: ClientError, basePath: string): HeadError {
   const text = Buffer.isBuffer(rawPacket)
     ? rawPacket.toString('latin1', 0, bytesParsed ?? 2 * maxHeaderSize).trimStart()
     : ''
   const [, method, address = '', after] = /^([A-Z]+) ([^ \r\n]*)(.?)/.exec(text) ?? []
-  // An address that takes more than half of the room is at fault.
+  // A URL that takes more than half of the limit is the cause.
   const isAddress = method === undefined ? /^[!-~]+$/.test(text) : after === '' || address.length > maxHeaderSize / 2
   const path = address.split('?', 1)[0] ?? ''
   const isTool = isToolPath(path, basePath)
@@ -54,19 +54,18 @@ function tooLong ({ rawPacket, bytesParsed }: ClientError, basePath: string): Re
 }
 
 /**
- * Advice for a request whose address is too long (414).
- * @param method undefined: only the end of the address is known
+ * Advice for a request with a URL that is too long (414).
+ * @param method undefined: only the end of the URL is known
  */
 function adviceFor (method: string | undefined, path: string, isTool: boolean): string {
   if (method === undefined) return 'a tool takes its arguments as a JSON body as well, with POST at the same path'
   if (!isTool) return 'send a shorter one'
   return method === 'POST'
     ? 'send all arguments in the body'
-    : 'send the arguments as a JSON body, with POST ' +
-    `${path.slice(0, 300)}`
+    : `send the arguments as a JSON body, with POST ${path.slice(0, 300)}`
 }
 
-/** Whether tools are called at this path (`routes/open/tools.ts`). */
+/** Whether a path calls a tool (`routes/open/tools.ts`). */
 function isToolPath (path: string, basePath: string): boolean {
   return path.startsWith(`${basePath}/api/`) &&
     /^(?:[^/]+\/)?tools\/(?!call\/)[^/]+\/[^/]+\/?$/.test(path.slice(basePath.length + 5))
@@ -76,7 +75,7 @@ function isToolPath (path: string, basePath: string): boolean {
 function linger (socket: Socket): void {
   const { unread, linger: time } = baseLimits.arriving
   let left = unread
-  // The parser has failed, and takes no more data.
+  // The parser has failed, and accepts no more data.
   socket.removeAllListeners('data')
   socket.on('data', (piece: Buffer) => { if ((left -= piece.length) < 0) socket.destroy() })
   const end = setTimeout(() => { socket.destroy() }, time)
@@ -84,8 +83,8 @@ function linger (socket: Socket): void {
 }
 
 /**
- * Answers the request that is arriving on a connection with an error, and closes the connection. No answer may have
- * begun.
+ * Answers the request that is arriving on a connection with an error, and closes the connection. Must not be called
+ * after an answer has begun.
  */
 export function refuseConnection (error: FastifyError, socket: Socket): void {
   respond(error, socket)
@@ -93,7 +92,7 @@ export function refuseConnection (error: FastifyError, socket: Socket): void {
   socket.destroySoon()
 }
 
-/** Writes an answer and ends the connection. @param members the members that hold the code */
+/** Writes an answer and ends the connection. @param members the body members that hold the code */
 function respond (
   { statusCode: status = 400, message, code }: FastifyError, socket: Socket, members: readonly string[] = ['code']
 ): void {

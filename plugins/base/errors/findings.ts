@@ -2,10 +2,10 @@ import type { FastifyError } from 'fastify'
 import { meantBy } from '../../../schemas/unknown-members.ts'
 import { parsePointer } from '../json-schema/index.ts'
 
-/** One error that schema validation found, as it is answered. `path`: names separated by dots. */
+/** One schema violation, as it is answered. `path`: names separated by dots. */
 interface Finding { readonly path: string, readonly message: string }
 
-/** `isChoice`: the value fits none of several schemas (`anyOf`), each of which has its findings. */
+/** `isChoice`: the value matches none of several schemas (`anyOf`), each of which has its own findings. */
 interface RawFinding extends Finding { readonly isChoice: boolean }
 
 function rawFindings ({ validation = [], validationContext = 'body' }: FastifyError): RawFinding[] {
@@ -21,7 +21,7 @@ function rawFindings ({ validation = [], validationContext = 'body' }: FastifyEr
   })
 }
 
-/** @param message the validator's @param schema of the value, if the validator gives it */
+/** @param message of the validator @param schema the value's schema, if the validator reports it */
 function messageFor (keyword: string, message: string, params: Record<string, unknown>, schema: unknown): string {
   const { missingProperty, additionalProperty, allowedValues, allowedValue } = params
   if (missingProperty !== undefined) return 'is required'
@@ -38,13 +38,11 @@ function unknownMessage (name: string, schema: unknown): string {
   if (meant !== undefined) return `is not known: did you mean ${JSON.stringify(meant)}?`
   return known.length === 0
     ? 'is not known'
-    : 'is not known; there are ' +
-    `${known.map((each) => JSON.stringify(each)).join(', ')}`
+    : `is not known; there are ${known.map((each) => JSON.stringify(each)).join(', ')}`
 }
 
 /**
- * The findings of schema validation, with the alternatives for one value joined. Undefined: the error has another
- * cause.
+ * The findings of schema validation; alternatives for one value are joined. Undefined for an error with another cause.
  */
 export function findingsOf (error: FastifyError): Finding[] | undefined {
   if (!error.validation) return undefined
@@ -61,9 +59,6 @@ function alternatives (all: readonly RawFinding[], path: string): string {
   return [...messages].join(' or ').replaceAll(' or must be ', ' or ')
 }
 
-/**
- * The finding with the longest path: where a value fits none of several schemas, that of the schema which it nearly
- * fits.
- */
-export const mostSpecific = (findings: readonly Finding[] | undefined): Finding | undefined =>
+/** The finding with the longest path: where a value matches none of several schemas, it belongs to the nearest one. */
+export const mostSpecificFinding = (findings: readonly Finding[] | undefined): Finding | undefined =>
   findings?.reduce((most, each) => each.path.split('.').length > most.path.split('.').length ? each : most)

@@ -1,3 +1,6 @@
 export { refuseConnection } from './client-error.ts'
-export { envelope, jsonRpc, oauthError, oauthPageError, pageError, toolError, unanswered } from './handlers.ts'
-export { askedRecords, errors, noSuch, OAuthError } from './list.ts'
+export {
+  sendEnvelopeError, sendRpcError, sendOAuthError, oauthPageErrorHandler, pageErrorHandler, toldError, sendToolError,
+  oauthErrorTitle
+} from './handlers.ts'
+export { awaitRecords, errors, noSuchError, OAuthError, storageFault } from './list.ts'

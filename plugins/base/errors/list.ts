@@ -3,7 +3,7 @@ import { StorageError } from '../../../db/store.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
 
 /** Adds `retryAfter` to an error class: the seconds until the request may be repeated, sent as `Retry-After`. */
-function retryable (
+function withRetryAfter (
   Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [number]>
 ): new (seconds: number) => FastifyError {
   return class extends Base {
@@ -17,7 +17,7 @@ function retryable (
 }
 
 /** Adds `scope` to an error class: the scope that the request needs, sent with the challenge (RFC 6750, section 3). */
-function scoped (
+function withScope (
   Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [string]>
 ): new (scope: string) => FastifyError {
   return class extends Base {
@@ -32,8 +32,10 @@ function scoped (
 
 /** All HTTP errors of the gateway. `docs/errors.md` lists them; a test compares the two. */
 export const errors = {
-  TooManyFailures: retryable(createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429)),
-  TooManyRequests: retryable(createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again ' +
+  TooManyFailures: withRetryAfter(
+    createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429)
+  ),
+  TooManyRequests: withRetryAfter(createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again ' +
     'in %s s', 429)),
   LimitReached: createError('TH_LIMIT_REACHED', '%s', 503),
   ShareUsed: createError('TH_SHARE_USED', '%s', 429),
@@ -56,7 +58,7 @@ export const errors = {
   CrossSite: createError('TH_CROSS_SITE', 'Tools are not run for pages of other sites, nor for what browsers ' +
     'fetch ahead', 403),
   RouteDisabled: createError('TH_ROUTE_DISABLED', 'The global MCP route is disabled (routing.enableGlobalRoute)', 403),
-  InsufficientScope: scoped(
+  InsufficientScope: withScope(
     createError('TH_INSUFFICIENT_SCOPE', 'The access token lacks the scope %s (insufficient_scope)', 403)
   ),
   OutOfScope: createError('TH_OUT_OF_SCOPE', 'This bearer key is not allowed to use this route', 403),
@@ -129,13 +131,21 @@ export const errors = {
 } as const
 
 /**
- * The error for an entry that does not exist or that the caller may not see, in the same words.
+ * The error for an entry that does not exist, or that the caller may not see; the message is the same for both.
  * @param name as the caller gave it
  */
-export const noSuch = (what: string, name: string): FastifyError => new errors.NoSuch(`${what}: ${quoteName(name)}`)
+export const noSuchError = (what: string, name: string): FastifyError =>
+  new errors.NoSuch(`${what}: ${quoteName(name)}`)
 
-/** Waits for an answer of the records. @throws RecordsAway in place of a StorageError */
-export async function askedRecords<Result> (answer: Promise<Result>): Promise<Result> {
+/** The HTTP error for an error of the storage. @param away the one while the storage cannot be reached */
+export function storageFault ({ failing, full }: StorageError, away: FastifyError): FastifyError {
+  const unchanged = 'the settings were not changed'
+  if (failing) return new errors.DiskFailing(unchanged)
+  return full ? new errors.StorageFull(unchanged) : away
+}
+
+/** Awaits a query of the records. @throws RecordsAway for a StorageError */
+export async function awaitRecords<Result> (answer: Promise<Result>): Promise<Result> {
   try {
     return await answer
   } catch (error) {
@@ -144,7 +154,7 @@ export async function askedRecords<Result> (answer: Promise<Result>): Promise<Re
 }
 
 /**
- * Codes of errors in bodies (RFC 6749, section 5.2; RFC 7591, section 3.2.2; RFC 6750, section 3.1; RFC 8707, section
+ * OAuth error codes in bodies (RFC 6749, section 5.2; RFC 7591, section 3.2.2; RFC 6750, section 3.1; RFC 8707, section
  * 2).
  */
 type OAuthCode =

@@ -1,20 +1,20 @@
 import { isDeeperThan, isObject } from '../../../protocol/json.ts'
-import { shapeOf } from './input-shape.ts'
-import { inexactNumber, isDecimal, isWhole } from './numbers.ts'
+import { inputShapeOf } from './input-shape.ts'
+import { findInexactNumber, isDecimal, isWholeNumber } from './numbers.ts'
 import { resolveRef } from './json-pointer.ts'
-import { accepts, typesOf, type SchemaType } from './schema-types.ts'
+import { acceptsValue, typesOf, type SchemaType } from './schema-types.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /**
- * Converts arguments that a caller wrote as text to the types of a tool's input schema: integers and finite numbers,
- * `true|false|1|0`, arrays from repeated or comma-separated values, objects and arrays from JSON. A text that none of
- * these rules applies to stays as it is, so that validation reports it.
- * @param eager converts a text wherever it can be converted, even where the schema accepts it as a string
+ * Converts arguments that a caller wrote as text to the types of a tool's input schema: integers and finite numbers;
+ * `true|false|1|0`; arrays from repeated or comma-separated values; objects and arrays from JSON. A text that no rule
+ * applies to stays as it is, so that validation reports it.
+ * @param eager converts every text that can be converted, even where the schema accepts a string
  */
 export function convertArguments (
   schema: unknown, args: Readonly<Record<string, unknown>>, eager = false
 ): Record<string, unknown> {
-  const { properties, additional } = shapeOf(schema)
+  const { properties, additional } = inputShapeOf(schema)
   const context: ConversionContext = {
     root: schema, eager, isElement: false, failures: { left: maxFailures }, elements: new Map()
   }
@@ -26,23 +26,23 @@ export function convertArguments (
 }
 
 /**
- * The order in which types are tried, the most specific first. Numbers come before booleans, which also take `1` and
- * `0`.
+ * The order in which types are tried, the most specific first. Numbers come before booleans, which accept `1` and `0`
+ * too.
  */
 const conversionOrder: readonly SchemaType[] = ['null', 'integer', 'number', 'boolean', 'object', 'array']
 
-/** Max texts that turn out not to be JSON, since a failed attempt is expensive. Further ones stay texts. */
+/** Max texts that turn out not to be JSON, since a failed parse is expensive. Further texts are not parsed. */
 const maxFailures = 1_000
 
 interface ConversionContext {
   /** The schema that references are resolved in. */
   readonly root: unknown
   readonly eager: boolean
-  /** The text is an element of a comma-separated list, so that commas do not make it an array. */
+  /** Whether the text is an element of a comma-separated list, in which further commas do not make an array. */
   readonly isElement: boolean
-  /** How many more texts may turn out not to be JSON. */
+  /** The number of further texts that may turn out not to be JSON. */
   readonly failures: { left: number }
-  /** The schemas of elements, by the schema of the array. */
+  /** The element schemas, by the schema of the array. */
   readonly elements: Map<unknown, ElementSchemas>
 }
 
@@ -52,13 +52,13 @@ type ElementSchemas = (index: number) => unknown
 function convert (schema: unknown, value: unknown, context: ConversionContext): unknown {
   const { root, eager } = context
   if (Array.isArray(value)) {
-    // A copy for each of many arrays without a text is most of the work.
-    if (!value.some(mayConvert)) return value
+    // Without this check, copying many arrays without texts would be most of the work.
+    if (!value.some(isConvertible)) return value
     const schemaAt = elementsOf(schema, context)
-    return value.map((each, index) => mayConvert(each) ? convert(schemaAt(index), each, context) : each as unknown)
+    return value.map((each, index) => isConvertible(each) ? convert(schemaAt(index), each, context) : each as unknown)
   }
   if (typeof value !== 'string') return value
-  const acceptsString = accepts(schema, value, root)
+  const acceptsString = acceptsValue(schema, value, root)
   if (acceptsString && !eager) return value
   const types = typesOf(schema, root)
   const candidates: unknown[] = []
@@ -66,22 +66,23 @@ function convert (schema: unknown, value: unknown, context: ConversionContext): 
     const converted = types.includes(type) ? toType(type, value, schema, context) : undefined
     if (converted !== undefined) candidates.push(converted)
   }
-  const accepted = candidates.find((each) => accepts(schema, each, root))
+  const accepted = candidates.find((each) => acceptsValue(schema, each, root))
   if (accepted !== undefined) return accepted
   if (acceptsString || candidates.length === 0) return value
-  // The schema accepts none of them: validation says more about a value of the right type than about a text.
+  // The schema accepts none of them: a value of the right type gets a more specific validation error than a text.
   return candidates[0]
 }
 
-const mayConvert = (value: unknown): boolean => typeof value === 'string' || (Array.isArray(value) && value.length > 0)
+const isConvertible = (value: unknown): boolean =>
+  typeof value === 'string' || (Array.isArray(value) && value.length > 0)
 
 function toType (type: SchemaType, text: string, schema: unknown, context: ConversionContext): unknown {
   switch (type) {
-    case 'integer': return isDecimal(text) && isWhole(text) &&
+    case 'integer': return isDecimal(text) && isWholeNumber(text) &&
       Number.isSafeInteger(Number(text))
       ? Number(text)
       : undefined
-    case 'number': return isDecimal(text) && inexactNumber(text) === undefined ? Number(text) : undefined
+    case 'number': return isDecimal(text) && findInexactNumber(text) === undefined ? Number(text) : undefined
     case 'boolean': return toBoolean(text)
     case 'null': return text === 'null' ? null : undefined
     case 'object': {
@@ -101,7 +102,7 @@ function toBoolean (text: string): boolean | undefined {
 function toArray (text: string, schema: unknown, context: ConversionContext): unknown[] | undefined {
   const value = parseJson(text, context)
   if (Array.isArray(value)) return value
-  // Where it is not known whether it is JSON, it stays a text.
+  // A text that was not parsed stays as it is: it may be JSON.
   if (context.isElement || context.failures.left <= 0) return undefined
   if (text === '') return []
   const schemaAt = elementsOf(schema, context)
@@ -114,14 +115,14 @@ function elementsOf (schema: unknown, { root, elements }: ConversionContext): El
   return known
 }
 
-/** Where the schema allows several kinds of arrays, an element may be one of any kind. */
+/** Where the schema allows several kinds of arrays, an element may match any of them. */
 function elementSchemas (schema: unknown, root: unknown): ElementSchemas {
   const arraySchemas = arraySchemasIn(schema, root, new Set())
   const known = new Map<number, unknown>()
   const prefixLength =
     Math.max(0, ...arraySchemas.map(({ prefixItems }) => Array.isArray(prefixItems) ? prefixItems.length : 0))
   return (index) => {
-    // All elements behind the longest `prefixItems` have the same schema.
+    // All elements after the longest `prefixItems` have the same schema.
     const position = Math.min(index, prefixLength)
     if (!known.has(position)) {
       const choices = arraySchemas.map(({ prefixItems, items }): unknown =>
@@ -133,7 +134,7 @@ function elementSchemas (schema: unknown, root: unknown): ElementSchemas {
   }
 }
 
-/** The schemas of arrays in a schema: itself, or those that it refers to or is combined from. */
+/** The array schemas in a schema: itself, or those that it references or is combined from. */
 function arraySchemasIn (schema: unknown, root: unknown, visited: Set<unknown>): Array<Record<string, unknown>> {
   if (!isObject(schema) || visited.has(schema)) return []
   visited.add(schema)
@@ -143,14 +144,11 @@ function arraySchemasIn (schema: unknown, root: unknown, visited: Set<unknown>):
     arraySchemasIn(each, root, visited))
 }
 
-/**
- * The value of a JSON text; undefined where it is not valid, is nested too deeply, or holds a number that would lose
- * digits.
- */
+/** Parses a JSON text; undefined when it is invalid, nested too deeply, or holds a number that would lose precision. */
 function parseJson (text: string, { failures }: ConversionContext): unknown {
   if (failures.left <= 0 || isDeeperThan(text, baseLimits.requestDepth)) return undefined
   try {
-    return inexactNumber(text) === undefined ? JSON.parse(text) : undefined
+    return findInexactNumber(text) === undefined ? JSON.parse(text) : undefined
   } catch {
     failures.left--
     return undefined

@@ -1,11 +1,11 @@
-import { TaskStopped, workers } from '../threads/index.ts'
+import { TaskAborted, workers } from '../threads/index.ts'
 import type { FitAnswer, FitTask } from './worker.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /**
- * Converts and validates arguments in a worker thread, since a stranger's schema may take without end.
- * @param owner the caller, in whose name that is done
- * @returns undefined where it takes too long
+ * Converts and validates arguments in a worker thread, since an upstream's schema may take unlimited time.
+ * @param owner the caller that the task counts for
+ * @returns undefined when it takes too long
  * @throws ShareError
  */
 export async function fitArguments (task: FitTask, owner: string): Promise<FitAnswer | undefined> {
@@ -14,7 +14,7 @@ export async function fitArguments (task: FitTask, owner: string): Promise<FitAn
       'plugins/base/json-schema/worker', task, { owner, time: baseLimits.argumentChecks.time }
     )
   } catch (error) {
-    if (error instanceof TaskStopped) return undefined
+    if (error instanceof TaskAborted) return undefined
     throw error
   }
 }

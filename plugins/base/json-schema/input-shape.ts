@@ -6,44 +6,40 @@ const combiningKeywords = ['$ref', 'allOf', 'anyOf', 'oneOf', 'then', 'else']
 
 const arrayOf = (value: unknown): unknown[] => Array.isArray(value) ? value : []
 
-/** The parameters that a tool's input schema declares, at its top level or in the schemas that it is combined from. */
+/** The parameters of a tool's input schema, from its top level and from the schemas that it is combined from. */
 interface InputShape {
   /**
-   * The schema of each parameter by name, in the order of first declaration. Parameters that no value is allowed for
-   * are left out.
+   * The schema of each parameter by name, in the order of first declaration, without parameters that allow no value.
    */
   readonly properties: ReadonlyMap<string, unknown>
   readonly required: ReadonlySet<string>
-  /** The schema of parameters that are not declared; undefined: not stated. */
+  /** The schema of undeclared parameters; undefined when there is none. */
   readonly additional: unknown
-  /**
-   * True where `properties` lists every parameter: none is declared by a pattern, or in one of several alternatives
-   * only.
-   */
+  /** Whether `properties` lists every parameter: none is declared by a pattern, or in an alternative only. */
   readonly isComplete: boolean
 }
 
-/** The parameters of an input schema, its references and combined schemas included. */
-export function shapeOf (root: unknown): InputShape {
+/** The parameters of an input schema, including its references and combined schemas. */
+export function inputShapeOf (root: unknown): InputShape {
   const properties = new Map<string, unknown>()
   const required = new Set<string>()
   const visited = new Set<unknown>()
   let additional: unknown
   let isComplete = true
-  /** @param always whether the schema applies to every value; false within an alternative */
-  const visit = (schema: unknown, always: boolean): void => {
+  /** @param isUnconditional whether the schema applies to every value; false within an alternative */
+  const visit = (schema: unknown, isUnconditional: boolean): void => {
     if (!isObject(schema) || visited.has(schema)) return
     visited.add(schema)
     if (isObject(schema.properties)) {
-      for (const name of Object.keys(schema.properties)) addProperty(name, schema.properties[name], always)
+      for (const name of Object.keys(schema.properties)) addProperty(name, schema.properties[name], isUnconditional)
     }
-    if (always) for (const name of arrayOf(schema.required)) if (typeof name === 'string') required.add(name)
+    if (isUnconditional) for (const name of arrayOf(schema.required)) if (typeof name === 'string') required.add(name)
     if (isObject(schema.patternProperties) && Object.keys(schema.patternProperties).length > 0) isComplete = false
     if (isObject(schema.additionalProperties)) {
       additional ??= schema.additionalProperties
       if (Object.keys(schema.additionalProperties).length > 0) isComplete = false
     }
-    if (combiningKeywords.some((keyword) => schema[keyword] !== undefined)) visitCombined(schema, always)
+    if (combiningKeywords.some((keyword) => schema[keyword] !== undefined)) visitCombined(schema, isUnconditional)
   }
   const addProperty = (name: string, property: unknown, always: boolean): void => {
     if (property === false || properties.has(name)) return

@@ -1,14 +1,14 @@
-// Tells from a schema, without validating by it, which types and values it accepts.
+// Derives from a schema, without validating by it, the types and values that it accepts.
 import { isObject } from '../../../protocol/json.ts'
 import { resolveRef } from './json-pointer.ts'
 
-/** A type of JSON Schema. `number` includes whole numbers. */
+/** A type of JSON Schema. `number` includes integers. */
 export type SchemaType = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object'
 const schemaTypes: readonly SchemaType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object']
 
 /** A set of types as a bit mask. */
 type TypeSet = number
-const none: TypeSet = 0
+const noTypes: TypeSet = 0
 const all: TypeSet = (1 << schemaTypes.length) - 1
 const bitOf = (type: SchemaType): TypeSet => 1 << schemaTypes.indexOf(type)
 const arrayOrObject: TypeSet = bitOf('array') | bitOf('object')
@@ -18,15 +18,15 @@ const typesBySet: ReadonlyArray<readonly SchemaType[]> = Array.from({ length: al
   schemaTypes.filter((type) => set & bitOf(type))
 )
 
-/** The set that each name in `type` stands for. */
+/** The set of types that each name in `type` stands for. */
 const setByName: ReadonlyMap<unknown, TypeSet> = new Map(
   schemaTypes.map((type) => [type, type === 'number' ? bitOf('integer') | bitOf('number') : bitOf(type)])
 )
 
-/** The set that the value of the keyword `type` stands for: a name, or an array of names. */
+/** The set of types for the value of the keyword `type`: a name, or an array of names. */
 const setOfKeyword = (type: unknown): TypeSet => {
-  if (Array.isArray(type)) return type.reduce((set: TypeSet, name) => set | (setByName.get(name) ?? none), none)
-  return setByName.get(type) ?? none
+  if (Array.isArray(type)) return type.reduce((set: TypeSet, name) => set | (setByName.get(name) ?? noTypes), noTypes)
+  return setByName.get(type) ?? noTypes
 }
 
 /** The keywords beside `type` that restrict the type of a value. */
@@ -34,25 +34,22 @@ const restrictingKeywords = ['enum', 'const', '$ref', 'allOf', 'anyOf', 'oneOf']
 const hasRestriction = (schema: Record<string, unknown>): boolean =>
   restrictingKeywords.some((keyword) => keyword in schema)
 
-/** The types that a schema allows, as far as its keywords tell; all of them where it restricts none. */
+/** The types that a schema allows, as far as its keywords tell; all types when nothing restricts them. */
 export const typesOf = (schema: unknown, root: unknown): readonly SchemaType[] =>
   typesBySet[allowedTypes(schema, root)] ?? []
 
-/** True for a schema that allows neither arrays nor objects. */
-export const isScalar = (schema: unknown, root: unknown): boolean =>
-  (allowedTypes(schema, root) & arrayOrObject) === none
+/** Whether a schema allows neither arrays nor objects. */
+export const isScalarSchema = (schema: unknown, root: unknown): boolean =>
+  (allowedTypes(schema, root) & arrayOrObject) === noTypes
 
 function allowedTypes (schema: unknown, root: unknown, visited?: Map<unknown, TypeSet>): TypeSet {
-  if (schema === false) return none
+  if (schema === false) return noTypes
   if (!isObject(schema)) return all
   const types = schema.type === undefined ? all : setOfKeyword(schema.type)
   return hasRestriction(schema) ? restrictTypes(types, schema, root, visited ?? new Map()) : types
 }
 
-/**
- * @param visited the result for each schema; a schema that refers to itself counts as allowing all types while it is
- * visited
- */
+/** @param visited the result for each schema; while a recursive schema is visited, it counts as allowing all types */
 function restrictTypes (
   types: TypeSet, schema: Record<string, unknown>, root: unknown, visited: Map<unknown, TypeSet>
 ): TypeSet {
@@ -60,8 +57,13 @@ function restrictTypes (
   if (known !== undefined) return known
   visited.set(schema, all)
   const union = (schemas: unknown): TypeSet =>
-    Array.isArray(schemas) ? schemas.reduce((set: TypeSet, each) => set | allowedTypes(each, root, visited), none) : all
-  if (Array.isArray(schema.enum)) types &= schema.enum.reduce((set: TypeSet, value) => set | bitOf(typeOf(value)), none)
+    Array.isArray(schemas)
+      ? schemas.reduce((set: TypeSet, each) => set | allowedTypes(each, root, visited), noTypes)
+      : all
+  if (Array.isArray(schema.enum)) {
+    types &= schema.enum.reduce((set: TypeSet, value) =>
+      set | bitOf(typeOf(value)), noTypes)
+  }
   if (Object.hasOwn(schema, 'const')) types &= bitOf(typeOf(schema.const))
   if (typeof schema.$ref === 'string') types &= allowedTypes(resolveRef(schema.$ref, root), root, visited)
   if (Array.isArray(schema.allOf)) for (const each of schema.allOf) types &= allowedTypes(each, root, visited)
@@ -71,17 +73,19 @@ function restrictTypes (
 }
 
 /**
- * Whether a schema accepts a value, as far as types, `enum` and `const` tell. Two objects, or two arrays, count as
- * equal.
+ * Whether a schema accepts a value, judged by `type`, `enum` and `const` only. Any two objects, and any two arrays,
+ * count as equal.
  */
-export function accepts (schema: unknown, value: unknown, root: unknown, visited?: Map<unknown, boolean>): boolean {
+export function acceptsValue (
+  schema: unknown, value: unknown, root: unknown, visited?: Map<unknown, boolean>
+): boolean {
   if (!isObject(schema)) return schema !== false
-  const hasType = schema.type === undefined || (setOfKeyword(schema.type) & bitOf(typeOf(value))) !== none
+  const hasType = schema.type === undefined || (setOfKeyword(schema.type) & bitOf(typeOf(value))) !== noTypes
   if (!hasType || !hasRestriction(schema)) return hasType
   const results = visited ?? new Map<unknown, boolean>()
   const known = results.get(schema)
   if (known !== undefined) return known
-  // A schema that refers to itself counts as accepting the value while it is visited.
+  // While a recursive schema is visited, it counts as accepting the value.
   results.set(schema, true)
   const result = fulfilsRestrictions(schema, value, root, results)
   results.set(schema, result)
@@ -91,7 +95,7 @@ export function accepts (schema: unknown, value: unknown, root: unknown, visited
 function fulfilsRestrictions (
   schema: Record<string, unknown>, value: unknown, root: unknown, visited: Map<unknown, boolean>
 ): boolean {
-  const isAcceptedBy = (each: unknown): boolean => accepts(each, value, root, visited)
+  const isAcceptedBy = (each: unknown): boolean => acceptsValue(each, value, root, visited)
   const isEqual = (each: unknown): boolean => each === value || (isComposite(each) && isComposite(value))
   if (Array.isArray(schema.enum) && !schema.enum.some(isEqual)) return false
   if (Object.hasOwn(schema, 'const') && !isEqual(schema.const)) return false

@@ -1,25 +1,25 @@
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isObject } from '../../../protocol/json.ts'
-import { shapeOf } from './input-shape.ts'
+import { inputShapeOf } from './input-shape.ts'
 import { parsePointer, resolvePointer } from './json-pointer.ts'
-import { isTooLarge } from './numbers.ts'
+import { exceedsExactNumber } from './numbers.ts'
 
-/** Validates arguments. Returns one short phrase for each error; an empty array: the arguments are valid. */
+/** Validates arguments. Returns a short phrase for each error; an empty array when the arguments are valid. */
 export type Validator = (args: Record<string, unknown>) => string[]
 
-/** Max errors that are put into words: a large value may have as many as it has parts. */
+/** Max errors that are reported: a large value may have as many as it has elements. */
 const maxErrors = 100
 
 interface Pattern { test: (text: string) => boolean, toString: () => string }
 
 /**
- * The regular expression of the keyword `pattern`. One that is not valid with the flag that JSON Schema asks for is
- * tried without it; one that is not valid at all accepts every text.
+ * Compiles the keyword `pattern`, with the `u` flag of JSON Schema or else without it; an invalid pattern matches every
+ * text.
  */
 function toPattern (pattern: string, flags: string): Pattern {
   const expression = toRegExp(pattern, flags) ?? toRegExp(pattern, '')
-  // Ajv tells patterns apart by their text.
+  // Ajv caches patterns by their text.
   return { test: (text) => expression?.test(text) ?? true, toString: () => `/${pattern}/${flags}` }
 }
 
@@ -33,10 +33,10 @@ function toRegExp (pattern: string, flags: string): RegExp | undefined {
 
 const options: Options = {
   strict: false,
-  // An argument may have the name of a property that every object inherits.
+  // An argument may have the name of a property that every object inherits (`constructor`).
   ownProperties: true,
   validateFormats: false,
-  // Inlining copies a referenced schema to every place: that takes seconds for a schema of a few kilobytes.
+  // Inlining copies a referenced schema to each use: seconds of work for a schema of a few kilobytes.
   inlineRefs: false,
   validateSchema: false,
   // Schemas of different upstreams may have the same $id.
@@ -53,14 +53,14 @@ const newInstances = (allErrors: boolean): AjvInstances =>
 
 const instances = { all: newInstances(true), first: newInstances(false) }
 
-/** Max parameters that are validated one by one where the schema cannot be compiled as a whole. */
+/** Max parameters that are validated one by one when the schema cannot be compiled as a whole. */
 const maxParameters = 100
 
 /**
- * A validator for a tool's input schema: JSON Schema 2020-12, or draft 7 where the schema states it, or is valid as
- * such only. Of a schema that is neither, or refers to other documents, the usable parts are used: the upstream
- * validates the arguments anyway. Compiling and validating may take without end.
- * @param errors `first`: it stops at the first error, since a large list may have one for each of its elements
+ * Creates a validator for a tool's input schema: JSON Schema 2020-12, or draft 7 when the schema states it or compiles
+ * only as such. Of a schema that compiles as neither, or refers to other documents, the usable parts apply: the
+ * upstream validates the arguments anyway. Compiling and validating may take unlimited time.
+ * @param errors `first` stops at the first error, since a large list may have one for each element
  */
 export function createValidator (schema: unknown, errors: 'all' | 'first'): Validator {
   if (!isObject(schema)) return () => []
@@ -75,7 +75,7 @@ function compile (schema: Record<string, unknown>, { draft2020, draft7 }: AjvIns
   for (const ajv of isOlder ? [draft7, draft2020] : [draft2020, draft7]) {
     try {
       const validate: ValidateFunction = ajv.compile(checkable)
-      // Ajv would keep every schema that it has compiled.
+      // Ajv would keep every compiled schema.
       ajv.removeSchema(checkable)
       return (args) => errorsOf(validate, args)
     } catch {}
@@ -83,12 +83,12 @@ function compile (schema: Record<string, unknown>, { draft2020, draft7 }: AjvIns
   return undefined
 }
 
-/** Keywords whose values are no schemas. */
-const data = new Set(['const', 'enum', 'default', 'examples'])
+/** Keywords whose values are data, not schemas. */
+const dataKeywords = new Set(['const', 'enum', 'default', 'examples'])
 
 /**
- * A schema that checks a property `__proto__`, which Ajv leaves out of `properties`: as a pattern. One without such a
- * property comes back as the same object.
+ * Rewrites a property `__proto__`, which Ajv ignores in `properties`, as a pattern. A schema without such a property is
+ * returned as the same object.
  */
 function withProto<Schema> (schema: Schema): Schema {
   if (typeof schema !== 'object' || schema === null) return schema
@@ -97,7 +97,8 @@ function withProto<Schema> (schema: Schema): Schema {
     return parts.some((part, at) => part !== schema[at]) ? parts as Schema : schema
   }
   const entries =
-    Object.entries(schema).map(([name, part]): [string, unknown] => [name, data.has(name) ? part : withProto(part)])
+    Object.entries(schema).map(([name, part]): [string, unknown] =>
+      [name, dataKeywords.has(name) ? part : withProto(part)])
   const isSame = entries.every(([name, part]) => part === (schema as Record<string, unknown>)[name])
   const copy: Record<string, unknown> = isSame ? schema as Record<string, unknown> : Object.fromEntries(entries)
   const { properties, patternProperties } = copy
@@ -113,15 +114,15 @@ function errorsOf (validate: ValidateFunction, args: Record<string, unknown>): s
       ? []
       : [...new Set((validate.errors ?? []).slice(0, maxErrors).map((error) => toPhrase(error, args)))]
   } catch {
-    // Ajv fails at a few combinations of keywords, and at schemas that refer to nothing but themselves.
+    // Ajv throws for a few combinations of keywords, and for schemas that refer only to themselves.
     return []
   }
 }
 
-/** Validates the names of the parameters, and each parameter by its own schema where that can be compiled. */
+/** Validates the parameter names, and each parameter by its own schema if that compiles. */
 function compileByParameter (schema: Record<string, unknown>, ajv: AjvInstances): Validator {
   const { $schema, $defs, definitions, patternProperties, additionalProperties } = schema
-  const { properties, required } = shapeOf(schema)
+  const { properties, required } = inputShapeOf(schema)
   const isClosed = additionalProperties === false && patternProperties === undefined
   const declared = isObject(schema.properties) ? schema.properties : {}
   const validators = [...properties]
@@ -139,7 +140,7 @@ function compileByParameter (schema: Record<string, unknown>, ajv: AjvInstances)
   }
 }
 
-/** An error as a phrase that a caller can act upon: the argument, and the constraint that it violates. */
+/** Converts an error to a phrase that a caller can act upon: the argument, and the constraint that it violates. */
 function toPhrase (error: ErrorObject, args: Record<string, unknown>): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = error.params as Record<string, unknown>
   const name = missingProperty ?? additionalProperty ?? unevaluatedProperty
@@ -152,8 +153,8 @@ function toPhrase (error: ErrorObject, args: Record<string, unknown>): string {
 
 /** @param value the value that violates the constraint */
 function constraintOf ({ keyword, params, message = 'does not fit' }: ErrorObject, value: unknown): string {
-  // A text that stands for a number is not converted where digits would be lost.
-  if (keyword === 'type' && typeof value === 'string' && wantsNumber(params.type) && isTooLarge(value)) {
+  // A text that stands for a number is not converted when precision would be lost.
+  if (keyword === 'type' && typeof value === 'string' && wantsNumber(params.type) && exceedsExactNumber(value)) {
     return 'is too large to be passed on exactly'
   }
   const { missingProperty, additionalProperty, unevaluatedProperty, allowedValues, allowedValue } =
@@ -161,8 +162,7 @@ function constraintOf ({ keyword, params, message = 'does not fit' }: ErrorObjec
   if (missingProperty !== undefined) return 'is required'
   if (additionalProperty !== undefined || unevaluatedProperty !== undefined) return 'is not known'
   if (Array.isArray(allowedValues)) {
-    return 'must be one of ' +
-    `${allowedValues.map((value) => JSON.stringify(value)).join(', ')}`
+    return `must be one of ${allowedValues.map((value) => JSON.stringify(value)).join(', ')}`
   }
   return keyword === 'const' ? `must be ${JSON.stringify(allowedValue)}` : message
 }

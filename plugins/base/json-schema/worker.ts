@@ -1,17 +1,17 @@
-// The module that the worker pool runs for `fitArguments`.
+// The worker pool runs this module for `fitArguments`.
 import { convertArguments } from './arguments.ts'
 import { createValidator, type Validator } from './validate.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /** A tool's input schema, and arguments for it, as JSON text. */
 export interface FitTask { readonly schema: string, readonly args: string }
-/** `args`: the text of the converted arguments; `problems`: what is wrong with them. */
+/** `args`: the converted arguments as JSON text; `problems`: their validation errors in words. */
 export interface FitAnswer { readonly args: string, readonly problems: readonly string[] }
 
-/** Max other readings of arguments that are tried where the first one does not fit. */
+/** Max alternative conversions that are tried when the first one does not validate. */
 const maxReadings = 20
 
-/** Converts arguments to what a schema takes, and validates them. May take without end. */
+/** Converts arguments to the types of a schema, and validates them. May take unlimited time. */
 export function run ({ schema: schemaText, args: text }: FitTask): FitAnswer {
   const schema: unknown = JSON.parse(schemaText)
   const given = JSON.parse(text) as Record<string, unknown>
@@ -20,8 +20,8 @@ export function run ({ schema: schemaText, args: text }: FitTask): FitAnswer {
   if (schemaText.length > baseLimits.checkedSchema) return { args: JSON.stringify(args), problems: [] }
   const validate = validatorOf(schemaText, schema, isLarge ? 'first' : 'all')
   let problems = validate(args)
-  // A text that a pattern or a length keeps out may be the number that fits. Of large arguments that would take too
-  // long.
+  // A text that violates a pattern or a length may be meant as a number. Not tried for large arguments, which would
+  // take too long.
   const others = problems.length === 0 || isLarge
     ? []
     : Object.entries(convertArguments(schema, given, true)).filter(([name, value]) => value !== args[name])

@@ -6,9 +6,9 @@ interface BoundedMapOptions<Key, Value> {
 }
 
 /**
- * A Map with a max number of entries: beyond it, the oldest evictable entry is removed, but never the one just set. The
- * Map exceeds its bound only while too few entries are evictable. Age is the place in the Map: `set` keeps the place of
- * a known key, `setNewest` moves it to the end.
+ * A Map with a max number of entries. Beyond it, the oldest evictable entry is removed, but never the one just set; the
+ * Map exceeds its max only while too few entries are evictable. Order is age: `set` keeps the position of an existing
+ * key, `setNewest` moves it to the end.
  */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #max: number
@@ -28,7 +28,7 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
     return this
   }
 
-  /** Sets an entry and makes it the newest one. */
+  /** Sets an entry and makes it the newest. */
   setNewest (key: Key, value: Value): this {
     this.delete(key)
     return this.set(key, value)
@@ -45,10 +45,10 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
 }
 
 /**
- * Removes the oldest entries of a Map while the sizes of all together exceed a bound.
- * @param kept the key of the entry that stays, however large it is
+ * Removes the oldest entries of a Map until their total size is within a bound.
+ * @param kept the key of the entry that stays, whatever its size
  */
-export function shrink<Key, Value> (
+export function evictOldest<Key, Value> (
   map: Map<Key, Value>, maxSize: number, sizeOf: (value: Value) => number, kept: Key
 ): void {
   let size = 0
@@ -72,14 +72,14 @@ interface OwnedMapOptions<Value, Key> {
 interface Holder<Value, Key> {
   size: number
   /** Entries that are evicted before the others. */
-  readonly spent: Map<Key, Value>
+  readonly expendable: Map<Key, Value>
   readonly others: Map<Key, Value>
 }
 
 /**
- * Entries of several owners, with a max size for all: beyond it, the oldest entry of the owner that holds most is
- * evicted, so that an owner who adds entries without end loses only its own. An entry is as old as its last `set`. Of
- * owners that hold equally much, the one that has held something for longest loses.
+ * Entries of several owners with one total max size. Beyond it, the oldest entry of the owner with the largest total is
+ * evicted, so an owner that adds entries without end evicts only its own. `set` renews an entry's age. Of owners with
+ * equal totals, the one that has held entries for longest loses.
  */
 export class OwnedMap<Value, Key = string> {
   readonly #max: number
@@ -97,15 +97,15 @@ export class OwnedMap<Value, Key = string> {
 
   get (owner: string, key: Key): Value | undefined {
     const holder = this.#holders.get(owner)
-    return holder?.others.get(key) ?? holder?.spent.get(key)
+    return holder?.others.get(key) ?? holder?.expendable.get(key)
   }
 
-  /** @param isSpent it is evicted before all entries of its owner that are not */
+  /** @param isExpendable the entry is evicted before all others of its owner */
   set (owner: string, key: Key, value: Value, isSpent = false): void {
     this.delete(owner, key)
-    const holder = this.#holders.get(owner) ?? { size: 0, spent: new Map(), others: new Map() }
+    const holder = this.#holders.get(owner) ?? { size: 0, expendable: new Map(), others: new Map() }
     this.#holders.set(owner, holder)
-    const entries = isSpent ? holder.spent : holder.others
+    const entries = isSpent ? holder.expendable : holder.others
     entries.set(key, value)
     this.#resize(holder, this.#sizeOf(key, value))
     while (this.#size > this.#max) this.#evict()
@@ -113,12 +113,12 @@ export class OwnedMap<Value, Key = string> {
 
   delete (owner: string, key: Key): void {
     const holder = this.#holders.get(owner)
-    const entries = holder?.spent.has(key) === true ? holder.spent : holder?.others
+    const entries = holder?.expendable.has(key) === true ? holder.expendable : holder?.others
     const value = entries?.get(key)
     if (holder === undefined || entries === undefined || value === undefined) return
     entries.delete(key)
     this.#resize(holder, -this.#sizeOf(key, value))
-    if (holder.spent.size + holder.others.size === 0) this.#holders.delete(owner)
+    if (holder.expendable.size + holder.others.size === 0) this.#holders.delete(owner)
   }
 
   #resize (holder: Holder<Value, Key>, change: number): void {
@@ -126,13 +126,13 @@ export class OwnedMap<Value, Key = string> {
     this.#size += change
   }
 
-  /** Evicts the oldest entry of the owner that holds most. */
+  /** Evicts the oldest entry of the owner with the largest total. */
   #evict (): void {
     let [largest] = this.#holders
     for (const each of this.#holders) if (each[1].size > (largest?.[1].size ?? 0)) largest = each
     if (largest === undefined) return
-    const [owner, { spent, others }] = largest
-    const [oldest] = spent.size > 0 ? spent : others
+    const [owner, { expendable, others }] = largest
+    const [oldest] = expendable.size > 0 ? expendable : others
     if (oldest === undefined) return
     this.delete(owner, oldest[0])
     this.#onEvict?.(...oldest)

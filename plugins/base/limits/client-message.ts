@@ -2,16 +2,16 @@ import { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { baseLimits } from './limits.ts'
 
-/** The requests that came on one connection within one turn of the event loop. */
-interface Arrived { turn: number, requests: number }
+/** The number of requests that arrived on one connection within one turn of the event loop. */
+interface ArrivalCount { turn: number, requests: number }
 
-const arrived = new WeakMap<Socket, Arrived>()
-const crowded = new WeakSet<Socket>()
+const arrivals = new WeakMap<Socket, ArrivalCount>()
+const floodingSockets = new WeakSet<Socket>()
 let turn = 0
 let isTurnKnown = false
 
-/** The number of this turn of the event loop, among those in which requests arrive. */
-function turnNow (): number {
+/** The number of the current turn of the event loop, counting turns in which requests arrive. */
+function currentTurn (): number {
   if (!isTurnKnown) {
     isTurnKnown = true
     setImmediate(() => {
@@ -22,29 +22,29 @@ function turnNow (): number {
   return turn
 }
 
-/** @returns false: more requests came on the connection within this turn than `baseLimits.arriving` lets */
+/** Counts a request. @returns false when the connection exceeds `baseLimits.arriving.requests` in this turn */
 function countRequest (socket: Socket): boolean {
-  const now = turnNow()
-  const before = arrived.get(socket)
+  const now = currentTurn()
+  const before = arrivals.get(socket)
   if (before?.turn === now) return ++before.requests <= baseLimits.arriving.requests
-  if (before === undefined) arrived.set(socket, { turn: now, requests: 1 })
+  if (before === undefined) arrivals.set(socket, { turn: now, requests: 1 })
   else Object.assign(before, { turn: now, requests: 1 })
   return true
 }
 
-/** Closes a connection that brings too many requests at once. */
-export function closeCrowded (socket: Socket): void {
-  crowded.add(socket)
+/** Closes a connection that sends too many requests at once. */
+export function closeFloodingConnection (socket: Socket): void {
+  floodingSockets.add(socket)
   socket.destroy()
 }
 
-/** Whether a connection was closed since it brought too many requests at once. */
-export const wasCrowded = (socket: Socket): boolean => crowded.has(socket)
+/** Whether a connection was closed because it sent too many requests at once. */
+export const wasClosedForFlooding = (socket: Socket): boolean => floodingSockets.has(socket)
 
 /**
- * Keeps Node's parser from handing over the rest of the chunks that it has read. Node has no interface for that, and
- * does so even where the connection is closed. Where a later Node calls the function by another name, the rest of one
- * read is handed over.
+ * Keeps Node's parser from delivering the remaining chunks of what it has read: it does so even after the connection is
+ * closed, and has no API to stop it. In a Node version where the function has another name, the rest of one read is
+ * delivered.
  */
 function dropChunks (socket: Socket): void {
   const { parser } = socket as { parser?: Record<string, unknown> | null }
@@ -52,18 +52,18 @@ function dropChunks (socket: Socket): void {
   for (const [key, value] of Object.entries(parser)) {
     if (typeof value !== 'function' || value.name !== 'parserOnBody') continue
     parser[key] = undefined
-    // Another connection gets the parser, once this one is closed: that is later.
+    // The parser is reused for another connection later, once this one is closed.
     setImmediate(() => { parser[key] = value })
   }
 }
 
 /**
- * A request of a client, as Node's HTTP server makes it, also one that Node answers itself. Counted are the requests of
- * its connection in one turn of the event loop, and the chunks of its body, whether or not anybody reads them: Node's
- * parser runs through all that was read of a connection, 64 KiB, in one turn.
+ * A request as Node's HTTP server creates it, including those that Node answers itself. It counts the requests of its
+ * connection in one turn of the event loop, and the chunks of its body, whether or not they are read: Node's parser
+ * processes all that was read from a connection, 64 KiB, in one turn.
  */
 export class ClientMessage extends IncomingMessage {
-  /** Called once, when the body comes in too many small chunks; the connection is closed after that. */
+  /** Called once, when the body arrives in too many small chunks; then the connection is closed. */
   onTinyChunks: () => void = () => {}
   #chunks = 0
   #bytes = 0
@@ -85,18 +85,18 @@ export class ClientMessage extends IncomingMessage {
   }
 
   /**
-   * Closes the connection, and keeps Node from parsing the rest of what it has read of it: the parser ends with a
-   * request that changes the protocol. Node asks twice whether this is one, as it arrives, and later once more, for
-   * somebody to hand the connection to.
+   * Closes the connection, and keeps Node from parsing the rest of what it has read: the parser stops at a request that
+   * upgrades the protocol. Node reads `upgrade` twice when the request arrives, and once more to hand the connection
+   * over; the third time it is false.
    */
   #endParsing (): void {
-    closeCrowded(this.socket)
-    let asked = 0
-    Object.defineProperty(this, 'upgrade', { get: () => ++asked <= 2, set: () => {} })
+    closeFloodingConnection(this.socket)
+    let accesses = 0
+    Object.defineProperty(this, 'upgrade', { get: () => ++accesses <= 2, set: () => {} })
   }
 
   #refuseChunks (): void {
-    // Without chunks, each piece is a packet that the client had to send.
+    // Without chunked encoding, each piece is a packet that the client had to send.
     if (this.#isRefused || this.headers['transfer-encoding'] === undefined) return
     this.#isRefused = true
     this.onTinyChunks()

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Server as NetServer, Socket } from 'node:net'
 import fp from 'fastify-plugin'
-import { trustsPeer } from '../config/index.ts'
-import { closeCrowded, wasCrowded } from './client-message.ts'
-import { ownerAt, Shares } from './shares.ts'
+import { peerTrust } from '../config/index.ts'
+import { closeFloodingConnection, wasClosedForFlooding } from './client-message.ts'
+import { ownerOfAddress, Shares } from './shares.ts'
 import { TokenBucket } from './token-bucket.ts'
 import { baseLimits } from './limits.ts'
 
@@ -13,12 +13,12 @@ declare module 'fastify' {
   interface FastifyInstance { connections: Connections }
 }
 
-/** An address, or the first 64 bits of an IPv6 address, from which connections come. */
+/** A client address (of IPv6, the first 64 bits), and its connections. */
 interface Peer {
   readonly owner: string
   readonly isProxy: boolean
   held: number
-  /** Connections without a request in flight; those that have been idle for longest come first. */
+  /** Connections without a request in flight, the longest idle first. */
   readonly idle: Set<Connection>
 }
 
@@ -27,7 +27,7 @@ interface Connection { readonly socket: Socket, readonly peer: Peer, inFlight: n
 interface ConnectionsOptions {
   /** Max open connections. */
   readonly max: number
-  /** Whether an address is that of a trusted proxy, which has no share: all clients may come by it. */
+  /** Whether an address is that of a trusted proxy. Proxies have no share: all clients may connect through them. */
   readonly isProxy: (address: string) => boolean
   readonly warn: (details: object, sentence: string) => void
   /** Called for each request as it arrives. */
@@ -35,19 +35,18 @@ interface ConnectionsOptions {
 }
 
 /**
- * The open connections of clients, with a bound for all and a share for each address. At a bound, an idle connection is
- * closed for the new one: one of the same address when that address has used up its share, else one of the address with
- * most connections. Without an idle connection, the new one is closed. A connection with too many requests in flight is
- * closed as well.
+ * The open connections of clients, with a max for all and a share for each address. At either limit, an idle connection
+ * is closed for the new one: one of the same address if that has used up its share, else one of the address with most
+ * connections. If none is idle, the new one is closed. A connection with too many requests in flight is closed as well.
  */
 class Connections {
   readonly #options: ConnectionsOptions
   readonly #shares: Shares
   readonly #connections = new Map<Socket, Connection>()
   readonly #peers = new Map<string, Peer>()
-  /** One line of each kind per `logInterval`. */
-  readonly #lines = new TokenBucket({ burst: 1, perSecond: 1_000 / baseLimits.connections.logInterval })
-  #ofProxies = 0
+  /** Allows one log line of each kind per `logInterval`. */
+  readonly #logLimit = new TokenBucket({ burst: 1, perSecond: 1_000 / baseLimits.connections.logInterval })
+  #fromProxies = 0
   #closed = 0
 
   constructor (options: ConnectionsOptions) {
@@ -56,28 +55,28 @@ class Connections {
   }
 
   /** The number of open connections. */
-  get open (): number { return this.#shares.taken + this.#ofProxies }
+  get open (): number { return this.#shares.taken + this.#fromProxies }
 
-  /** The number of connections that were closed for want of room. */
+  /** The number of connections that were closed because a limit was reached. */
   get closed (): number { return this.#closed }
 
-  /** Counts the connections of an HTTP server, and their requests. */
+  /** Tracks the connections of an HTTP server, and their requests. */
   watch (server: Server): void {
     server.on('connection', (socket) => { this.add(socket) })
     server.on('request', (request, response) => { this.#begin(request, response) })
-    // Node answers this one without a `request` event.
+    // Node emits no `request` event for this one.
     server.on('checkExpectation', (request, response) => {
       this.#begin(request, response)
       response.writeHead(417, { connection: 'close' }).end()
     })
   }
 
-  /** Counts a new connection, or closes it at once. */
+  /** Tracks a new connection, or closes it at once. */
   add (socket: Socket): void {
     const { remoteAddress: address } = socket
-    // Without an address, the client has gone already.
+    // Without an address, the client has disconnected already.
     if (this.#connections.has(socket) || address === undefined) return
-    const owner = ownerAt(address)
+    const owner = ownerOfAddress(address)
     const peer = this.#peers.get(owner) ?? { owner, isProxy: this.#options.isProxy(address), held: 0, idle: new Set() }
     if (!this.#makeRoom(peer, address)) {
       this.#closed++
@@ -90,10 +89,9 @@ class Connections {
     peer.idle.add(connection)
     socket.once('close', () => {
       this.#forget(connection)
-      if (!wasCrowded(socket)) return
+      if (!wasClosedForFlooding(socket)) return
       this.#warn('crowded', { address: owner }, `a connection of ${owner} was closed, and further ones are: it sent ` +
-        'more than ' +
-        `${baseLimits.arriving.requests} requests without waiting for answers`)
+        `more than ${baseLimits.arriving.requests} requests without waiting for answers`)
     })
   }
 
@@ -102,15 +100,15 @@ class Connections {
     const { socket } = request
     const connection = this.#connections.get(socket)
     if (!connection) return
-    // A client may send several requests before it reads.
+    // A client may pipeline several requests.
     if (connection.inFlight++ === 0) connection.peer.idle.delete(connection)
-    if (connection.inFlight > baseLimits.arriving.requests) closeCrowded(socket)
+    if (connection.inFlight > baseLimits.arriving.requests) closeFloodingConnection(socket)
     response.once('close', () => {
       if (--connection.inFlight === 0 && this.#connections.has(socket)) connection.peer.idle.add(connection)
     })
   }
 
-  /** @returns false: there is no room, and no idle connection that could be closed for it */
+  /** @returns false: a limit is reached, and no idle connection can be closed */
   #makeRoom (peer: Peer, address: string): boolean {
     const bound = this.#boundFor(peer)
     if (bound === undefined) return true
@@ -119,8 +117,7 @@ class Connections {
     this.#warn(bound, { address, open, closed: this.#closed }, bound === 'share'
       ? `${address} has ${peer.held} connections of ${open}, its share: for new ones, its idle ones are closed`
       : `${open} connections are open, which is the bound: for new ones, idle ones are closed; where that is too ` +
-        'few, raise the ' +
-        'limit of open files (ulimit -n, LimitNOFILE)')
+        'few, raise the limit of open files (ulimit -n, LimitNOFILE)')
     if (!oldest) return false
     this.#closed++
     this.#forget(oldest)
@@ -128,16 +125,16 @@ class Connections {
     return true
   }
 
-  /** The bound that one more connection of a peer would exceed. */
+  /** The limit that one more connection of a peer would exceed. */
   #boundFor (peer: Peer): 'share' | 'all' | undefined {
     const { max } = this.#options
     if (peer.isProxy) return this.open < max ? undefined : 'all'
-    const bound = this.#shares.boundFor(peer.owner, 1, this.#ofProxies)
-    // A peer above its guaranteed share evicts its own idle connection, even at the bound for all.
+    const bound = this.#shares.exceededLimit(peer.owner, 1, this.#fromProxies)
+    // A peer above its guaranteed share evicts its own idle connection, even at the global limit.
     return bound === 'all' && peer.held + 1 > max / 10 ? 'share' : bound
   }
 
-  /** The peer with most connections, of those that have an idle one. */
+  /** The peer with most connections among those that have an idle one. */
   #largestIdle (): Peer | undefined {
     let largest: Peer | undefined
     for (const peer of this.#peers.values()) if (peer.idle.size > 0 && peer.held > (largest?.held ?? 0)) largest = peer
@@ -146,8 +143,8 @@ class Connections {
 
   #count (peer: Peer, change: 1 | -1): void {
     peer.held += change
-    if (peer.isProxy) this.#ofProxies += change
-    // Not checked again: there is room.
+    if (peer.isProxy) this.#fromProxies += change
+    // `remove` with a negative number adds without a check: `#makeRoom` has checked already.
     else this.#shares.remove(peer.owner, -change)
     if (peer.held > 0) this.#peers.set(peer.owner, peer)
     else this.#peers.delete(peer.owner)
@@ -160,18 +157,18 @@ class Connections {
   }
 
   #warn (kind: string, details: object, sentence: string): void {
-    if (this.#lines.take(kind)) this.#options.warn(details, sentence)
+    if (this.#logLimit.take(kind)) this.#options.warn(details, sentence)
   }
 }
 
 /**
- * Max open connections of a process.
- * @param processLimits the text of /proc/self/limits; undefined: the system has none
+ * Max open connections of a process, from its limit of open files.
+ * @param processLimits the text of /proc/self/limits; undefined on systems without it
  */
 export function maxConnections (processLimits: string | undefined): number {
   const { most, elsewhere, reserve } = baseLimits.connections
   if (processLimits === undefined) return elsewhere
-  // "Max open files            1024                 1048576              files": the soft limit, then the hard one.
+  // "Max open files 1024 1048576 files": the soft limit, then the hard one.
   const files = Number(/^Max open files +(\d+)/m.exec(processLimits)?.[1] ?? Infinity)
   return Math.min(most, Math.floor(Math.max(files / 2, Math.min(files * 3 / 4, files - reserve))))
 }
@@ -187,19 +184,19 @@ function readProcessLimits (): string | undefined {
 interface ConnectionsPluginOptions extends Pick<ConnectionsOptions, 'arrives'> {
   /** TRUST_PROXY. */
   trustProxy: string
-  /** Max open connections, in place of the bound that comes from the limit of open files. */
+  /** Max open connections; default: derived from the limit of open files. */
   max?: number
 }
 
-/** `app.connections`: bounds the connections of all servers of the app. */
+/** Decorates `app.connections`, which limits the connections of all servers of the app. */
 export default fp<ConnectionsPluginOptions>(async (
   app, { trustProxy, max = maxConnections(readProcessLimits()), arrives }
 ) => {
   const warn: ConnectionsOptions['warn'] = (details, text) => { app.log.warn(details, text) }
-  const connections = new Connections({ max, isProxy: trustsPeer(trustProxy), warn, arrives })
+  const connections = new Connections({ max, isProxy: peerTrust(trustProxy), warn, arrives })
   const watched = new WeakSet<NetServer>([app.server])
   connections.watch(app.server)
-  // For "localhost" Fastify makes a second server, for the other family of addresses, with the same request handler.
+  // For "localhost", Fastify creates a second server for the other address family, with the same request handler.
   const [handler] = app.server.listeners('request')
   const onSocket = (message: unknown): void => {
     const { socket } = message as { socket: Socket & { server?: Server } }

@@ -1,27 +1,27 @@
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import { Unread, type UnreadOptions } from './unread.ts'
+import { UnreadReply, type UnreadReplyOptions } from './unread.ts'
 
-export { lengthOf } from '../../../protocol/yield.ts'
+export { totalLength } from '../../../protocol/yield.ts'
 
-/** Characters that are encoded at once, and bytes that are handed to the socket at once. */
+/** Max characters encoded at once, and max bytes handed to the socket at once. */
 const pieceSize = 64 * 1024
-/** Size from which bytes are handed over without copying them, in bytes. */
+/** Size from which bytes are handed over without a copy, in bytes. */
 const minUncopied = 16 * 1024
 
 /** One part of an answer: text, or bytes of UTF-8. */
-export type BodyPart = string | Buffer
+type BodyPart = string | Buffer
 
 /**
- * Writes a large body to a response whose head is written, as `chunkedReply` does, with fewer system calls: small
- * pieces are written together with a large one.
+ * Writes a large body to a response after its head. Like `chunkedReply`, but with fewer system calls: small pieces are
+ * written together with a large one.
  * @param length of all parts, in bytes of UTF-8
  */
 export function writeLarge (raw: ServerResponse, parts: readonly BodyPart[], length: number): void {
   const pieces = piecesOf(parts)
   let rest = length
-  new Unread(raw, undefined, () => rest).add()
+  new UnreadReply(raw, undefined, () => rest).recordWrite()
   const budget = new LoopBudget()
   const writeNext = async (): Promise<void> => {
     await budget.pause()
@@ -49,16 +49,16 @@ export function writeLarge (raw: ServerResponse, parts: readonly BodyPart[], len
 }
 
 /**
- * A large body as a stream: piece by piece, each when the client has read the one before. Unread pieces are not encoded
- * yet, but count as unread from the beginning. A client that reads at once does not hold the event loop.
+ * A large body as a stream: each piece is encoded when the client has read the previous one. Pieces count as unread
+ * from the beginning. Even a client that reads at once does not block the event loop.
  * @param length of all parts, in bytes of UTF-8
  */
 export function chunkedReply (
-  raw: ServerResponse, parts: readonly BodyPart[], length: number, options?: UnreadOptions
+  raw: ServerResponse, parts: readonly BodyPart[], length: number, options?: UnreadReplyOptions
 ): Readable {
   const pieces = piecesOf(parts)
   let rest = length
-  new Unread(raw, undefined, () => rest, options).add()
+  new UnreadReply(raw, undefined, () => rest, options).recordWrite()
   const budget = new LoopBudget()
   const body = new Readable({
     highWaterMark: 1,
@@ -73,7 +73,7 @@ export function chunkedReply (
   return body
 }
 
-/** Puts small bytes together; large ones are handed over as they are. */
+/** Joins small pieces; large ones are passed on without a copy. */
 function * piecesOf (parts: readonly BodyPart[]): Generator<Buffer, undefined> {
   let small: Buffer[] = []
   let size = 0

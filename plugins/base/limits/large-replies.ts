@@ -2,12 +2,12 @@ import type { onSendHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { chunkedReply } from './large-body.ts'
 import { memory } from './memory.ts'
-import { worthCounting } from './unread.ts'
+import { maxUncountedReply } from './unread.ts'
 
-/** Turns a large body into a stream of its pieces; that of an answer to HEAD is not sent at all. */
-const inPieces: onSendHookHandler = ({ method }, reply, payload, done) => {
+/** Turns a large body into a stream of pieces, except in answers to HEAD, which have no body. */
+const streamLargeReply: onSendHookHandler = ({ method }, reply, payload, done) => {
   const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload)
-  if (!isWhole || payload.length <= worthCounting || method === 'HEAD') {
+  if (!isWhole || payload.length <= maxUncountedReply || method === 'HEAD') {
     done(null, payload)
     return
   }
@@ -17,13 +17,13 @@ const inPieces: onSendHookHandler = ({ method }, reply, payload, done) => {
 }
 
 /**
- * Configures the memory budget, and sends the large answers of all routes in pieces, as their clients read them:
- * written in one piece, 15 MiB hold the event loop for a tenth of a second. They count as unread meanwhile.
+ * Configures the memory budget, and streams the large answers of all routes as their clients read them: writing 15 MiB
+ * in one piece blocks the event loop for a tenth of a second. Pieces count as unread until they are sent.
  */
 export default fp(async (app) => {
   memory.configure(app.config.env.MEMORY_BUDGET)
-  // A route's own hooks run after those of all plugins, which may look at the whole body.
+  // A route's own hooks run after those of plugins, which may need the whole body.
   await app.annexes.onEveryApp(app, (each) => {
-    each.addHook('onRoute', (route) => { route.onSend = [route.onSend ?? [], inPieces].flat() })
+    each.addHook('onRoute', (route) => { route.onSend = [route.onSend ?? [], streamLargeReply].flat() })
   })
 }, { name: 'large-replies', dependencies: ['config'] })

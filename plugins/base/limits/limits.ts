@@ -7,8 +7,8 @@ import { availableParallelism } from 'node:os'
  */
 export const baseLimits = {
   /**
-   * Log lines about a part that keeps failing: its first failure, then a summary each `summary`, and when it is
-   * well again; one that has failed twice is well once it has worked for `healthy` (both in ms). `sentences`: max
+   * Log lines about a component that keeps failing: its first failure, then a summary each `summary`, and its recovery;
+   * one that has failed twice counts as recovered once it has worked for `healthy` (both in ms). `sentences`: max
    * different remarks about one server within `summary`; beyond, and repeated ones: they are left out.
    */
   outages: { summary: 10 * 60_000, healthy: 60_000, sentences: 100 },
@@ -75,7 +75,7 @@ export const baseLimits = {
   /** Bodies up to this size, in bytes, are not counted. */
   smallBody: 1024,
 
-  /** Memory that a body takes, per byte: a text of empty arrays is that much once it is parsed. */
+  /** Memory that a body takes, per byte: the worst case, a text of empty arrays, takes that much once parsed. */
   bodyCost: 16,
 
   /** The same for one whose values are counted before they are made: its bytes and its text. */
@@ -168,6 +168,8 @@ export const baseLimits = {
    * Arguments of plain HTTP callers, read and validated by the input schema of the tool. `time`: max time, in ms;
    * beyond: only the server validates them, without a further attempt by that schema for `backoff`, in ms; where they
    * are longer than `large`, in characters: 400. Of arguments longer than `large` only the first error is found.
+   * `quick`: arguments, and a schema without patterns, references and conditions, that are no longer are checked
+   * without a worker thread.
    */
-  argumentChecks: { time: 2_000, backoff: 60_000, large: 64 * 1024 }
+  argumentChecks: { time: 2_000, backoff: 60_000, large: 64 * 1024, quick: { args: 4 * 1024, schema: 16 * 1024 } }
 } as const

@@ -2,8 +2,8 @@ import { ShareError, Shares, type Release } from './shares.ts'
 import { baseLimits } from './limits.ts'
 
 /**
- * The memory of texts in flight: answers of upstreams that are being read, bodies of requests, and replies that their
- * clients have not read yet. All share one budget, since each of them alone could be sent without end.
+ * The memory of texts in flight: upstream answers that are being read, request bodies, and replies that clients have
+ * not read yet. They share one budget, since each of them alone can grow without end.
  */
 export class MemoryBudget {
   #max: number = baseLimits.memory
@@ -23,12 +23,13 @@ export class MemoryBudget {
   }
 
   /**
-   * @param relieve called when the budget is used up: it closes the connection of the slowest reader, or returns false
+   * @param relieve called when the budget is exceeded: closes the connection of the slowest reader; returns false when
+   * none can be closed
    */
-  relieveBy (relieve: () => boolean): void { this.#relieve = relieve }
+  setReliever (relieve: () => boolean): void { this.#relieve = relieve }
 
   /**
-   * Adds to what is held, or takes from it, whether or not it fits.
+   * Adds to the memory held (a negative number releases), whether or not it fits.
    * @param bytes as they cost
    * @param owner whose share it counts in; undefined: nobody's
    */
@@ -37,13 +38,13 @@ export class MemoryBudget {
     else this.#shares.remove(owner, -bytes)
   }
 
-  /** Whether so much more fits, once slow readers have been closed to make room. @param bytes as they cost */
-  fits (bytes: number): boolean {
+  /** Closes slow readers until so much fits. @param bytes as they cost @returns false when it still does not fit */
+  makeRoom (bytes: number): boolean {
     while (this.held + bytes > this.#max) if (!this.#relieve()) return false
     return true
   }
 
-  /** Takes memory in the name of an owner. @param bytes as they cost @throws ShareError */
+  /** Reserves memory for an owner. @param bytes as they cost @throws ShareError */
   take (owner: string, bytes: number): Release {
     const shares = this.#take(owner, bytes)
     let isReleased = false
@@ -54,7 +55,7 @@ export class MemoryBudget {
     }
   }
 
-  /** An account for a text that grows while it is read. @param owner who causes it */
+  /** Opens an account for a text that grows while it is read. @param owner who causes it */
   open (owner: string): MemoryAccount {
     return new MemoryAccount(this.#shares, owner, (bytes) => {
       try {
@@ -69,15 +70,14 @@ export class MemoryBudget {
 
   /** @throws ShareError */
   #take (owner: string, bytes: number): Shares {
-    // Slow readers are closed first, to make room. Replies that are not read have no owner, and leave less for those
-    // that have one.
-    if (this.fits(bytes)) this.#shares.add(owner, bytes, this.#held)
+    // Slow readers are closed first. Unread replies without an owner reduce what is left for owners.
+    if (this.makeRoom(bytes)) this.#shares.add(owner, bytes, this.#held)
     else this.#shares.add(owner, Infinity)
     return this.#shares
   }
 }
 
-/** The memory of one text that is being read, in the name of an owner. */
+/** The memory of one text that is being read, counted for an owner. */
 class MemoryAccount {
   readonly #shares: Shares
   readonly #owner: string
@@ -85,7 +85,7 @@ class MemoryAccount {
   #bytes = 0
   #refusal: ShareError | undefined
 
-  /** @param take takes memory in the owner's name, or says why there is none @param shares that it is given back to */
+  /** @param take reserves memory for the owner, or returns why it cannot @param shares to release it to */
   constructor (shares: Shares, owner: string, take: (bytes: number) => ShareError | undefined) {
     this.#shares = shares
     this.#owner = owner
@@ -93,9 +93,9 @@ class MemoryAccount {
   }
 
   /**
-   * Sets its size.
+   * Sets the size of the text.
    * @param size in bytes, as received
-   * @returns false when there is no memory left for it: the text must be given up
+   * @returns false when no memory is left for it: the text must be dropped
    */
   resize (size: number): boolean {
     const bytes = size > baseLimits.smallText ? size * baseLimits.answerCost : 0
@@ -108,10 +108,10 @@ class MemoryAccount {
     return true
   }
 
-  /** Whether there was no memory left because the owner has used up its share. */
-  get isOwners (): boolean { return this.#refusal?.isOwners === true }
+  /** Whether memory was refused because the owner has used up its share. */
+  get isOwnerLimit (): boolean { return this.#refusal?.isOwnerLimit === true }
 
-  /** Gives everything back, after those who got the text have passed it on. */
+  /** Releases everything, after the receivers of the text have passed it on. */
   close (): void {
     if (this.#bytes === 0) return
     const bytes = this.#bytes

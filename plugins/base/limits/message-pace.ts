@@ -10,7 +10,7 @@ interface UnsolicitedBounds {
   readonly perSecond: number
 }
 
-/** How much of the unsolicited messages of one owner's servers is processed, in ms of CPU time. */
+/** Limits how fast unsolicited messages of one owner's servers are processed, in ms of CPU time. */
 export class UnsolicitedPace implements MessagePace {
   readonly #bounds: UnsolicitedBounds
   readonly #bucket: TokenBucket
@@ -27,11 +27,11 @@ export class UnsolicitedPace implements MessagePace {
   }
 
   /** @returns ms until the next message may be read */
-  wait (): number { return this.#bucket.wait(this.#key) }
+  waitTime (): number { return this.#bucket.waitTime(this.#key) }
 }
 
-const ofUsers = new TokenBucket(baseLimits.unsolicited, { maxKeys: baseLimits.unsolicited.owners })
+const userBucket = new TokenBucket(baseLimits.unsolicited, { maxKeys: baseLimits.unsolicited.owners })
 
-/** The pace of a server: one for all servers of a user, and one for each server of an admin. */
-export const paceOf = (user: string | undefined): UnsolicitedPace =>
-  user === undefined ? new UnsolicitedPace() : new UnsolicitedPace(baseLimits.unsolicited, ofUsers, user)
+/** The pace of a server: shared by all servers of a user; one for each server of an admin (`user` undefined). */
+export const paceForUser = (user: string | undefined): UnsolicitedPace =>
+  user === undefined ? new UnsolicitedPace() : new UnsolicitedPace(baseLimits.unsolicited, userBucket, user)

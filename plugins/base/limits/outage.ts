@@ -1,37 +1,37 @@
 import { baseLimits } from './limits.ts'
 
-/** Receives the lines for the log. */
-export type Tell = (level: 'info' | 'warn', sentence: string) => void
+/** Receives the sentences for the log. */
+export type ReportOutage = (level: 'info' | 'warn', sentence: string) => void
 
-/** The states of a part in words: `not connected` and `connected`. */
-interface OutageWords { readonly ill: string, readonly well: string }
+/** Words for the two states: `not connected` and `connected`. */
+interface OutageStates { readonly ill: string, readonly well: string }
 
 /**
- * Logs the outages of one part: the first failure with its cause, a summary from time to time while the outage lasts,
- * and its end. A part that fails again soon after it recovered is logged once; from then on it counts as recovered only
- * after `baseLimits.outages.healthy`.
+ * Logs the outages of one component: the first failure with its cause, a summary at intervals while the outage lasts,
+ * and its end. A component that fails again soon after recovery is logged once; from then on it counts as recovered
+ * only after `baseLimits.outages.healthy`.
  */
 export class Outage {
-  readonly #tell: Tell
-  readonly #words: OutageWords
+  readonly #tell: ReportOutage
+  readonly #words: OutageStates
   readonly #now: () => number
   #since: number | undefined
   #failures = 0
   #toldAt = 0
-  /** When it recovered, in ms since the epoch; undefined: it has not. */
+  /** When it recovered, in ms since the epoch; undefined while it fails. */
   #wellAt: number | undefined
-  /** Whether it failed again soon after it recovered. */
+  /** Whether it failed again soon after recovery. */
   #hasRelapsed = false
   #timer: NodeJS.Timeout | undefined
 
   /** @param now in ms since the epoch */
-  constructor (tell: Tell, words: OutageWords, now: () => number = Date.now) {
+  constructor (tell: ReportOutage, words: OutageStates, now: () => number = Date.now) {
     this.#tell = tell
     this.#words = words
     this.#now = now
   }
 
-  /** Notes a failure. @param cause a sentence without a full stop, which may have several lines */
+  /** Records a failure. @param cause a sentence without a full stop; it may have several lines */
   failed (cause: string): void {
     clearTimeout(this.#timer)
     const now = this.#now()
@@ -54,7 +54,7 @@ export class Outage {
     }
   }
 
-  /** Notes that it works. @returns whether this ends an outage */
+  /** Records that it works. @returns whether this ends an outage */
   over (): boolean {
     if (this.#since === undefined || this.#wellAt !== undefined) return false
     const now = this.#wellAt = this.#now()
@@ -63,8 +63,8 @@ export class Outage {
     return true
   }
 
-  /** Logs nothing any more. */
-  end (): void { clearTimeout(this.#timer) }
+  /** Stops all logging. */
+  stop (): void { clearTimeout(this.#timer) }
 
   #tellOver (at: number): void {
     const { well } = this.#words

@@ -10,18 +10,18 @@ interface SemaphoreOptions {
 interface Waiter { readonly isPrivileged: boolean, readonly admit: () => void }
 
 /**
- * Admits a bounded number of holders at the same time. The others wait: owners take turns, and those of one owner stay
- * in order.
+ * Admits a limited number of holders at the same time. The others wait: owners take turns, and each owner's waiters are
+ * served in order.
  */
 export class Semaphore {
   readonly #places: number
   readonly #perOwner: number
   readonly #reserved: number
   readonly #held = new Map<string, number>()
-  /** By owner. The owner whose turn is next comes first. */
+  /** By owner; the owner whose turn is next comes first. */
   readonly #waiting = new Map<string, Waiter[]>()
   #taken = 0
-  /** Places that are held without privilege. */
+  /** Places held without privilege. */
   #common = 0
 
   constructor ({ places, perOwner = places, reserved = 0 }: SemaphoreOptions) {
@@ -32,8 +32,8 @@ export class Semaphore {
 
   /**
    * Waits for a place.
-   * @param isPrivileged the owner may use the reserved places, and is not bound by `perOwner`
-   * @returns the function that releases it, which may be called more than once
+   * @param isPrivileged the owner may use reserved places, and is not limited by `perOwner`
+   * @returns the function that releases the place; it may be called more than once
    */
   async take (owner = '', isPrivileged = true): Promise<() => void> {
     const queue = this.#waiting.get(owner) ?? []
@@ -70,7 +70,7 @@ export class Semaphore {
       const [first] = queue
       if (!first || !this.#hasPlace(owner, first.isPrivileged)) continue
       queue.shift()
-      // The owner's next turn is after that of everybody else.
+      // The owner goes to the end of the queue.
       this.#waiting.delete(owner)
       if (queue.length > 0) this.#waiting.set(owner, queue)
       this.#count(owner, first.isPrivileged, 1)

@@ -3,12 +3,12 @@ import { BoundedMap } from './bounded-map.ts'
 export interface Rate {
   /** Max tokens at once. */
   readonly burst: number
-  /** Tokens that come back per second. */
+  /** Tokens added per second. */
   readonly perSecond: number
 }
 
 interface TokenBucketOptions {
-  /** Max keys with a bucket; beyond: the one used longest ago starts again with a full bucket. */
+  /** Max keys with a bucket; beyond: the least recently used one starts again with a full bucket. */
   readonly maxKeys?: number
   /** A clock, in ms. */
   readonly now?: () => number
@@ -16,12 +16,12 @@ interface TokenBucketOptions {
 
 interface Bucket { readonly left: number, readonly updated: number }
 
-/** Covers the rounding of times, in ms. */
-const tolerance = 1e-6
+/** Compensates for the rounding of times, in ms. */
+const roundingTolerance = 1e-6
 
 /**
- * A rate limiter with a bucket of tokens for each key. Spending is allowed while one token is left, and may exceed what
- * is left: the key then waits until the debt is paid.
+ * A rate limiter with one token bucket per key. Spending is allowed while one token is left, and may exceed what is
+ * left: the key then waits until the debt is paid.
  */
 export class TokenBucket {
   readonly #rate: Rate
@@ -35,22 +35,22 @@ export class TokenBucket {
     this.#buckets = new BoundedMap(maxKeys)
   }
 
-  /** Spends tokens. @returns false: none is left, and nothing was spent */
+  /** Spends tokens. @returns false when none is left; then nothing is spent */
   take (key: string, amount = 1): boolean {
-    if (this.wait(key) > 0) return false
+    if (this.waitTime(key) > 0) return false
     this.spend(key, amount)
     return true
   }
 
-  /** Spends tokens, whether or not any are left. A negative amount gives tokens back. */
+  /** Spends tokens, whether or not any are left. A negative amount returns tokens. */
   spend (key: string, amount: number): void {
     this.#buckets.setNewest(key, { left: this.#leftOf(key) - amount, updated: this.#now() })
   }
 
-  /** The time until so many tokens are left, in ms; 0: now. */
-  wait (key: string, amount = 1): number {
+  /** The time until `amount` tokens are available, in ms; 0: now. */
+  waitTime (key: string, amount = 1): number {
     const missing = amount - this.#leftOf(key)
-    return Math.max(0, Math.ceil(missing / this.#rate.perSecond * 1_000 - tolerance))
+    return Math.max(0, Math.ceil(missing / this.#rate.perSecond * 1_000 - roundingTolerance))
   }
 
   #leftOf (key: string): number {
@@ -61,8 +61,8 @@ export class TokenBucket {
 }
 
 /**
- * Limits the lines that one source writes to the log. After a burst, lines are left out until the bucket is full again,
- * so that lines that belong together stay together; then their number is reported.
+ * Limits the log lines of one source. After a burst, lines are omitted until the bucket is full again, so that lines
+ * that belong together stay together; then the number of omitted lines is reported.
  */
 export class LineLimit {
   readonly #bucket: TokenBucket
@@ -78,9 +78,9 @@ export class LineLimit {
     this.#report = report
   }
 
-  /** Whether the log may have a line. @param cost in tokens */
+  /** Whether a line may be logged. @param cost in tokens */
   allows (cost = 1): boolean {
-    if (this.#isSilent && this.#bucket.wait('', this.#rate.burst) === 0) {
+    if (this.#isSilent && this.#bucket.waitTime('', this.#rate.burst) === 0) {
       if (this.#omitted > 0) this.#report(this.#omitted)
       this.#isSilent = false
       this.#omitted = 0

@@ -3,23 +3,23 @@ import { Table } from '../../../protocol/table.ts'
 import { memory } from './memory.ts'
 import { baseLimits } from './limits.ts'
 
-/** All answers that are counted, by number. */
-const readers = new Table<number, Unread>()
-let numbers = 0
+/** All counted answers, by number. */
+const readers = new Table<number, UnreadReply>()
+let lastNumber = 0
 
-export interface UnreadOptions {
-  /** The owner in whose share it counts; undefined: in nobody's. */
+export interface UnreadReplyOptions {
+  /** The owner in whose share the answer counts; undefined: nobody's. */
   readonly owner?: string
   /** Memory per unread byte. */
   readonly cost?: number
 }
 
 /**
- * The bytes of one HTTP answer that its client has not read yet. They count in the memory budget: beyond it, the
+ * The bytes of one HTTP answer that its client has not read yet. They count in the memory budget; beyond it, the
  * connection with the most unread bytes is closed.
  */
-export class Unread {
-  readonly #number = ++numbers
+export class UnreadReply {
+  readonly #number = ++lastNumber
   readonly #raw: ServerResponse
   readonly #toWrite: () => number
   readonly #owner: string | undefined
@@ -29,17 +29,17 @@ export class Unread {
   #readAt = Date.now()
 
   /**
-   * @param onClose adds a listener for the end of the connection; default: to the answer itself
-   * @param toWrite the bytes of the answer that are not written yet
+   * @param onClose adds a listener for the end of the connection; default: the end of the answer
+   * @param unwrittenBytes returns the bytes of the answer that are not written yet
    */
   constructor (
     raw: ServerResponse,
     onClose: (listener: () => void) => void = (listener) => { raw.once('close', listener) },
-    toWrite = () => 0,
-    { owner, cost = baseLimits.unreadCost }: UnreadOptions = {}
+    unwrittenBytes = () => 0,
+    { owner, cost = baseLimits.unreadCost }: UnreadReplyOptions = {}
   ) {
     this.#raw = raw
-    this.#toWrite = toWrite
+    this.#toWrite = unwrittenBytes
     this.#owner = owner
     this.#cost = cost
     readers.set(this.#number, this)
@@ -60,17 +60,17 @@ export class Unread {
    * Updates the count after a write, and closes the connections of the slowest readers while the memory budget is
    * exceeded.
    */
-  add (): void {
+  recordWrite (): void {
     this.count()
     let isRelieved = true
-    while (isRelieved && memory.held > memory.max) isRelieved = dropSlowest(0)
+    while (isRelieved && memory.held > memory.max) isRelieved = closeSlowestReader(0)
   }
 
   /** Whether the client has read nothing for so many ms. */
-  stalls (time: number): boolean { return Date.now() - this.#readAt >= time }
+  hasStalledFor (time: number): boolean { return Date.now() - this.#readAt >= time }
 
   /** Closes the connection. */
-  drop (): void {
+  close (): void {
     this.#forget()
     this.#raw.destroy()
   }
@@ -82,20 +82,21 @@ export class Unread {
 
 /**
  * Closes the connection with the most unread bytes.
- * @param stall of clients that have read nothing for so many ms
- * @returns false when no memory is left to gain
+ * @param stall considers only clients that have read nothing for so many ms
+ * @returns false when no more memory can be freed
  */
-function dropSlowest (stall: number): boolean {
+function closeSlowestReader (stall: number): boolean {
   const before = memory.held
-  const [slowest] = readers.values().sort((a, b) => b.count() - a.count()).filter((reader) => reader.stalls(stall))
-  // Counting alone frees memory where clients have read meanwhile.
+  const [slowest] = readers.values().sort((a, b) => b.count() - a.count()).filter((reader) =>
+    reader.hasStalledFor(stall))
+  // Updating the counts frees memory where clients have read meanwhile.
   if (memory.held < before) return true
-  if (!slowest || slowest.count() <= worthCounting) return false
-  slowest.drop()
+  if (!slowest || slowest.count() <= maxUncountedReply) return false
+  slowest.close()
   return true
 }
 
-memory.relieveBy(() => dropSlowest(baseLimits.readStall))
+memory.setReliever(() => closeSlowestReader(baseLimits.readStall))
 
-/** Answers up to this size, in bytes, are not counted. */
-export const worthCounting = 64 * 1024
+/** Max size of answers that are not counted, in bytes. */
+export const maxUncountedReply = 64 * 1024

@@ -1,18 +1,18 @@
 import ipaddr from 'ipaddr.js'
 
-/** The classification of an address or host name. */
-export interface Kind {
+/** The class of an IP address or host name. */
+export interface AddressClass {
   /**
    * Which servers may connect to it. `public`: all. `local` (loopback, private and reserved addresses): only servers
    * stored by an admin or in the settings file. `never` (link-local addresses and the metadata services of clouds,
    * which hand out credentials): none.
    */
   readonly level: 'public' | 'local' | 'never'
-  /** The kind in words, for an error: `a private address`. */
+  /** The class in words, for an error: `a private address`. */
   readonly words: string
 }
 
-/** The ranges of ipaddr.js in words. */
+/** The address ranges of ipaddr.js in words. */
 const words: Readonly<Record<string, string>> = {
   unicast: 'a public address',
   loopback: 'a loopback address',
@@ -26,40 +26,38 @@ const words: Readonly<Record<string, string>> = {
   broadcast: 'a broadcast address'
 }
 
-/**
- * Metadata services outside of link-local ranges: Alibaba, Azure, Oracle; AWS (instances, pods) and Google over IPv6.
- */
+/** Metadata services outside link-local ranges: Alibaba, Azure, Oracle; AWS (instances, pods) and Google over IPv6. */
 const metadataAddresses =
   new Set(['100.100.100.200', '168.63.129.16', '192.0.0.192', 'fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254'])
 const metadataNames =
   new Set(['metadata.google.internal', 'metadata.goog', 'metadata', 'instance-data', 'instance-data.ec2.internal'])
-const metadata: Kind = { level: 'never', words: 'an address of a cloud\'s metadata service' }
+const metadata: AddressClass = { level: 'never', words: 'an address of a cloud\'s metadata service' }
 
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 const wellKnownNat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
 
-/** The kind of an IP address in any spelling. An IPv6 address that embeds an IPv4 address is judged by both. */
-export function kindOf (address: string): Kind {
+/** Classifies an IP address in any notation. An IPv6 address that embeds IPv4 addresses is judged by all of them. */
+export function classifyAddress (address: string): AddressClass {
   if (!ipaddr.isValid(address)) return { level: 'never', words: 'not a valid address' }
   const ip = ipaddr.parse(address)
-  if (ip instanceof ipaddr.IPv6) return kindOf6(ip)
+  if (ip instanceof ipaddr.IPv6) return classifyIPv6(ip)
   const range = ip.range()
   if (metadataAddresses.has(ip.toString())) return metadata
   return { level: levelOf(range), words: words[range] ?? 'a reserved address' }
 }
 
-function levelOf (range: string): Kind['level'] {
+function levelOf (range: string): AddressClass['level'] {
   if (range === 'linkLocal') return 'never'
   return range === 'unicast' ? 'public' : 'local'
 }
 
-function kindOf6 (ip: ipaddr.IPv6): Kind {
+function classifyIPv6 (ip: ipaddr.IPv6): AddressClass {
   const range: string = ip.range()
-  const inner = embedded(ip, range).map(({ octets }) => kindOf(octets.join('.')))
+  const inner = embeddedIPv4(ip, range).map(({ octets }) => classifyAddress(octets.join('.')))
   const worst = inner.find(({ level }) => level === 'never') ?? inner.find(({ level }) => level === 'local') ?? inner[0]
   if (worst?.level === 'never') return worst
   if (range === 'linkLocal') return { level: 'never', words: 'a link-local address' }
-  // Compared without the zone, which names the interface and not the destination.
+  // Compared without the zone, which names the interface, not the destination.
   if (metadataAddresses.has(new ipaddr.IPv6(ip.parts).toString())) return metadata
   const isOnlyIPv4 = range === 'ipv4Mapped' || range === 'rfc6145' || range === '6to4' || ip.match(wellKnownNat64)
   if (worst && isOnlyIPv4) return worst
@@ -71,7 +69,7 @@ function kindOf6 (ip: ipaddr.IPv6): Kind {
 }
 
 /** The IPv4 addresses that packets to an IPv6 address reach, or may reach. */
-function embedded (ip: ipaddr.IPv6, range: string): ipaddr.IPv4[] {
+function embeddedIPv4 (ip: ipaddr.IPv6, range: string): ipaddr.IPv4[] {
   const bytes = ip.toByteArray()
   // RFC 6052 §2.2: the octet at index 8 is not part of the IPv4 address.
   const from = (at: number): ipaddr.IPv4 =>
@@ -80,7 +78,7 @@ function embedded (ip: ipaddr.IPv6, range: string): ipaddr.IPv4[] {
     case 'ipv4Mapped': case 'rfc6145': return [from(12)]
     case '6to4': return [new ipaddr.IPv4(bytes.slice(2, 6))]
     case 'teredo': return [new ipaddr.IPv4(bytes.slice(12).map((byte) => byte ^ 0xff))]
-    // 64:ff9b:1::/48 (RFC 8215): the operator of the network chooses the length of the prefix.
+    // 64:ff9b:1::/48 (RFC 8215): the network operator chooses the prefix length.
     case 'rfc6052': return ip.match(wellKnownNat64) ? [from(12)] : [from(6), from(7), from(9), from(12)]
     // The deprecated IPv4-compatible form, ::a.b.c.d (RFC 4291 §2.5.5.1).
     case 'unicast': return bytes.slice(0, 12).every((byte) => byte === 0) ? [from(12)] : []
@@ -88,8 +86,8 @@ function embedded (ip: ipaddr.IPv6, range: string): ipaddr.IPv4[] {
   }
 }
 
-/** The kind of a host name that is known without a DNS look-up; undefined for all others. */
-export function kindOfName (name: string): Kind | undefined {
+/** The class of a host name that is known without DNS; undefined for other names. */
+export function classifyHostName (name: string): AddressClass | undefined {
   if (metadataNames.has(name)) return { level: 'never', words: 'the name of a cloud\'s metadata service' }
   return name === 'localhost' ||
     name.endsWith('.localhost')
@@ -97,5 +95,5 @@ export function kindOfName (name: string): Kind | undefined {
     : undefined
 }
 
-/** A host of a URL in the form in which hosts are compared: no brackets, no final dot, lower case. */
+/** Normalises the host of a URL for comparison: no brackets, no trailing dot, lower case. */
 export const plainHost = (host: string): string => host.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '').toLowerCase()

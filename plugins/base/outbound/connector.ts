@@ -4,10 +4,10 @@ import type { LookupFunction } from 'node:net'
 import type { buildConnector as Connector } from 'undici'
 import { Semaphore, baseLimits } from '../limits/index.ts'
 import { plainHost } from './addresses.ts'
-import { Refused, type Allowed, type Policy } from './policy.ts'
+import { OutboundRefused, type OutboundAllowlist, type OutboundPolicy } from './policy.ts'
 import { buildConnector, Pool } from './undici.ts'
 
-/** Resolves a host name, with the signature of `dns.lookup` for all addresses. */
+/** Resolves a host name; has the signature of `dns.lookup` with `all: true`. */
 export type HostResolver = (
   name: string,
   options: LookupAllOptions,
@@ -15,12 +15,12 @@ export type HostResolver = (
 ) => void
 
 /**
- * A connector that opens sockets only to addresses that the policy admits. It connects to the addresses that it
- * checked, so that DNS rebinding has no effect. `Host` and SNI keep the name.
+ * Creates a connector that opens sockets only to addresses that the policy admits. It connects to the very addresses
+ * that were checked, so that DNS rebinding has no effect. `Host` and SNI keep the name.
  * @param timeout for DNS look-up, connection and TLS together, in ms
  */
 export function guardedConnector (
-  policy: Policy, trusted: boolean, resolve: HostResolver, timeout: number
+  policy: OutboundPolicy, trusted: boolean, resolve: HostResolver, timeout: number
 ): Connector.connector {
   const lookup: LookupFunction = (name, options, callback) => {
     resolve(name, { ...options, all: true } as LookupAllOptions, (error, addresses) => {
@@ -31,39 +31,37 @@ export function guardedConnector (
         if (options.all === true) callback(null, admitted)
         else if (first) callback(null, first.address, first.family)
       } catch (refused) {
-        callback(refused as Refused, [])
+        callback(refused as OutboundRefused, [])
       }
     })
   }
   const dial = buildConnector({ timeout, lookup })
   return (options, callback) => {
-    const refusal = policy.refusal(options.hostname, trusted)
+    const refusal = policy.refusalReason(options.hostname, trusted)
     if (refusal === undefined) dial(options, callback)
-    else process.nextTick(callback, new Refused(refusal), null)
+    else process.nextTick(callback, new OutboundRefused(refusal), null)
   }
 }
 
-/**
- * The system's resolver, for servers of admins. It reads the hosts file, and holds a thread of the pool while it waits.
- */
+/** The system's resolver, for servers of admins. It reads the hosts file, and blocks a thread of libuv's pool. */
 export const systemResolver: HostResolver = lookup
 
 const places = new Semaphore({ places: baseLimits.concurrentLookups, perOwner: baseLimits.lookupsPerUser })
 
 /**
- * The resolver for servers that a user stored. It asks the name servers without holding a thread, so slow name servers
- * do not delay the look-ups of others; the names of one user are looked up one at a time. The system's resolver looks
- * up names in OUTBOUND_ALLOW.
+ * Creates the resolver for servers that a user stored. It queries the name servers without a pool thread, so slow name
+ * servers do not delay others; one user's names are looked up one at a time. Names in OUTBOUND_ALLOW go to the system's
+ * resolver.
  */
-export function resolverFor (owner: string, allowed: Allowed): HostResolver {
+export function userResolver (owner: string, allowed: OutboundAllowlist): HostResolver {
   return (name, options, callback) => {
-    if (allowed.name(name)) { systemResolver(name, options, callback); return }
-    const begun = Date.now()
+    if (allowed.hasName(name)) { systemResolver(name, options, callback); return }
+    const startedAt = Date.now()
     void places.take(owner, false).then(async (release) => {
       try {
-        // The connection has timed out meanwhile.
-        if (Date.now() - begun >= baseLimits.connectTimeout) { callback(failure(name, 'ETIMEOUT'), []); return }
-        callback(null, await lookUp(name, baseLimits.connectTimeout - (Date.now() - begun)))
+        // The connection has timed out while waiting.
+        if (Date.now() - startedAt >= baseLimits.connectTimeout) { callback(lookupError(name, 'ETIMEOUT'), []); return }
+        callback(null, await lookUp(name, baseLimits.connectTimeout - (Date.now() - startedAt)))
       } catch (error) {
         callback(error as NodeJS.ErrnoException, [])
       } finally {
@@ -83,11 +81,11 @@ async function lookUp (name: string, timeout: number): Promise<LookupAddress[]> 
     outcome.status === 'fulfilled' ? outcome.value.map((address) => ({ address, family: at === 0 ? 4 : 6 })) : [])
   if (found.length > 0) return found
   const { code } = (four.status === 'rejected' ? four.reason : {}) as NodeJS.ErrnoException
-  throw failure(name, code === undefined || code === 'ENODATA' ? 'ENOTFOUND' : code)
+  throw lookupError(name, code === undefined || code === 'ENODATA' ? 'ENOTFOUND' : code)
 }
 
-/** An error as `dns.lookup` gives it. */
-function failure (name: string, code: string): NodeJS.ErrnoException {
+/** An error in the form of `dns.lookup`. */
+function lookupError (name: string, code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${name} cannot be resolved: ${code}`), { code, hostname: name })
 }
 
@@ -95,7 +93,7 @@ function failure (name: string, code: string): NodeJS.ErrnoException {
  * Whether a URL is reached without the proxy.
  * @param noProxy comma-separated: hosts, `.suffix` for a domain and its subdomains, `*` for all; each may have a port
  */
-export function bypasses (noProxy: string | undefined, url: URL): boolean {
+export function bypassesProxy (noProxy: string | undefined, url: URL): boolean {
   const host = plainHost(url.hostname)
   const port = url.port || (url.protocol === 'https:' ? '443' : '80')
   return (noProxy ?? '').split(',').map((each) => each.trim()).some((entry) => {
@@ -108,23 +106,25 @@ export function bypasses (noProxy: string | undefined, url: URL): boolean {
 }
 
 /**
- * A connector through an HTTP proxy. It opens a tunnel (CONNECT) for plain http, too, so that proxies do not buffer
- * event streams. The proxy resolves host names; addresses and names that are known without a look-up are checked here.
+ * Creates a connector through an HTTP proxy. It opens a tunnel (CONNECT) for plain http as well, so that proxies do not
+ * buffer event streams. The proxy resolves host names; only IP addresses and well-known names are checked here.
  * @param dial opens the sockets to the proxy
  * @param timeout for the tunnel, and for TLS through it, in ms
  */
-export function tunnel (
-  proxy: URL, dial: Connector.connector, policy: Policy, timeout: number
+export function createTunnel (
+  proxy: URL, dial: Connector.connector, policy: OutboundPolicy, timeout: number
 ): { connect: Connector.connector, close: () => Promise<void> } {
   const pool = new Pool(proxy.origin, { connect: dial, headersTimeout: timeout })
   const secure = buildConnector({ timeout })
-  const account = Buffer.from(`${decoded(proxy.username)}:${decoded(proxy.password)}`).toString('base64')
+  const account = Buffer.from(
+    `${decodeCredential(proxy.username)}:${decodeCredential(proxy.password)}`
+  ).toString('base64')
   const credentials = proxy.username === '' ? {} : { 'proxy-authorization': `Basic ${account}` }
   const connect: Connector.connector = (options, callback) => {
     const { hostname, protocol, port } = options
-    const refusal = policy.refusal(hostname, true)
+    const refusal = policy.refusalReason(hostname, true)
     if (refusal !== undefined) {
-      process.nextTick(callback, new Refused(refusal), null)
+      process.nextTick(callback, new OutboundRefused(refusal), null)
       return
     }
     const target =
@@ -133,24 +133,25 @@ export function tunnel (
       ({ socket, statusCode }) => {
         if (statusCode !== 200) {
           socket.on('error', () => {}).destroy()
-          callback(new Refused(`the proxy ${proxy.host} refuses a tunnel to ${target} (HTTP ${statusCode})`), null)
+          callback(
+            new OutboundRefused(`the proxy ${proxy.host} refuses a tunnel to ${target} (HTTP ${statusCode})`), null
+          )
         } else if (protocol === 'https:') secure({ ...options, httpSocket: socket as never }, callback)
         else callback(null, socket as never)
       },
       (error: Error & { code?: string }) => {
-        const isKnown = error instanceof Refused
+        const isKnown = error instanceof OutboundRefused
         callback(isKnown
           ? error
-          : new Refused(`cannot reach the proxy ${proxy.host}: ` +
-          `${error.code ?? error.message}`), null)
+          : new OutboundRefused(`cannot reach the proxy ${proxy.host}: ${error.code ?? error.message}`), null)
       }
     )
   }
   return { connect, close: async () => { await pool.destroy() } }
 }
 
-/** Percent-decoded credentials; taken literally when their percent-encoding is invalid. */
-function decoded (text: string): string {
+/** Percent-decodes a credential; an invalid encoding is taken literally. */
+function decodeCredential (text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

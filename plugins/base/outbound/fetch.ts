@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { pipeline } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { noRoom, UpstreamError } from '../../../protocol/errors.ts'
+import { outOfMemoryError, UpstreamError } from '../../../protocol/errors.ts'
 import { memory } from '../limits/index.ts'
 import { Chunks } from '../../../protocol/pieces.ts'
-import { decoderOf, networkFailure } from '../../../protocol/transports/http-answer.ts'
-import { follow } from '../../../protocol/transports/redirect.ts'
+import { decoderOf, networkFailureMessage } from '../../../protocol/transports/http-answer.ts'
+import { resolveRedirect } from '../../../protocol/transports/redirect.ts'
 import { request } from './undici.ts'
 
 export interface FetchOptions {
@@ -13,24 +13,27 @@ export interface FetchOptions {
   method?: Dispatcher.HttpMethod
   headers?: Record<string, string>
   body?: string | Buffer
-  /** Max size of the body, in bytes, after decompression. */
+  /** Max size of the decompressed body, in bytes. */
   maxSize: number
-  /** For the whole request, redirects and body included, in ms; absent: only the signal ends it. */
+  /** Max time of the whole request, with redirects and body, in ms; absent: only the signal ends it. */
   timeout?: number
-  /** The owner in whose share the memory of the answer counts. Default: one owner for all requests without a cause. */
-  cause?: string
+  /**
+   * The owner in whose share the memory of the answer counts. Default: one owner for all requests that nobody caused.
+   */
+  memoryOwner?: string
   signal?: AbortSignal
   /**
-   * Whether a redirect that cannot be followed is the answer; default: it is an error. `all`: no redirect is followed.
+   * Whether a redirect that cannot be followed is returned as the answer; default: it is an error. `all`: no redirect
+   * is followed.
    */
-  answersRedirects?: boolean | 'all'
+  returnsRedirects?: boolean | 'all'
 }
 
 /** An answer of any status, with its decompressed body. */
-export interface Fetched { status: number, headers: IncomingHttpHeaders, body: Buffer }
+export interface FetchedResponse { status: number, headers: IncomingHttpHeaders, body: Buffer }
 
-/** Codes of errors before a connection is established: the request was not sent. */
-const unsent = new Set([
+/** Codes of errors before a connection was established: the request was not sent. */
+const unsentCodes = new Set([
   'OUTBOUND_REFUSED',
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -41,19 +44,21 @@ const unsent = new Set([
 ])
 
 /**
- * Sends one request and reads the whole answer. Redirects are followed within the origin only; a 303 is followed by a
+ * Sends one request and reads the whole answer. Redirects are followed within the origin only; a 303 is followed with
  * GET.
- * @throws UpstreamError with a sentence for the operator that holds nothing the other side sent. Its reasons:
- *   `unreachable` the request was not sent · `refused` redirected to another origin · `broken` cut off, too large or
- *   not decodable · `timeout` · `closed` by the signal
+ * @throws UpstreamError with a sentence for the operator, without text of the other side. Its reasons:
+ * `unreachable` the request was not sent · `refused` redirected to another origin · `broken` cut off, too large or not
+ * decodable · `timeout` · `closed` by the signal
  */
 export async function fetchWhole (
   start: URL,
   dispatcher: Dispatcher,
-  { method = 'GET', headers = {}, body, maxSize, timeout, cause = '', signal, answersRedirects = false }: FetchOptions
-): Promise<Fetched> {
-  const ending = new AbortController()
-  const end = (): void => { ending.abort() }
+  {
+    method = 'GET', headers = {}, body, maxSize, timeout, memoryOwner = '', signal, returnsRedirects = false
+  }: FetchOptions
+): Promise<FetchedResponse> {
+  const aborter = new AbortController()
+  const end = (): void => { aborter.abort() }
   let isLate = false
   const onTimeout = (): void => {
     isLate = true
@@ -72,11 +77,11 @@ export async function fetchWhole (
         dispatcher,
         ...sent,
         headers: { 'accept-encoding': 'gzip, deflate, br', ...sent.headers },
-        signal: ending.signal,
+        signal: aborter.signal,
         headersTimeout: 0,
         bodyTimeout: 0
       })
-      // The body is destroyed unread when the answer is not wanted, which is no error.
+      // An unwanted body is destroyed unread, which is not an error.
       answer.body.on('error', () => {})
       try {
         const { statusCode: status, headers: got } = answer
@@ -84,10 +89,10 @@ export async function fetchWhole (
           sent = { method: 'GET', headers: withoutContentHeaders(headers) }
         }
         const location = typeof got.location === 'string' ? got.location : undefined
-        const next = nextOf(answersRedirects, url, sent.method, status, location, hops)
+        const next = redirectTarget(returnsRedirects, url, sent.method, status, location, hops)
         if (!next) {
           const encoding = sent.method === 'HEAD' ? undefined : String(got['content-encoding'] ?? '')
-          return { status, headers: got, body: await readBody(answer.body, encoding, maxSize, cause) }
+          return { status, headers: got, body: await readBody(answer.body, encoding, maxSize, memoryOwner) }
         }
         url = next
       } finally {
@@ -97,7 +102,7 @@ export async function fetchWhole (
   } catch (error) {
     if (error instanceof UpstreamError) throw error
     if (isLate) throw new UpstreamError('timeout', `${start.host} did not answer within ${(timeout ?? 0) / 1_000} s`)
-    if (ending.signal.aborted) throw new UpstreamError('closed', 'the request was given up')
+    if (aborter.signal.aborted) throw new UpstreamError('closed', 'the request was given up')
     throw failure(error, start)
   } finally {
     clearTimeout(timer)
@@ -110,12 +115,14 @@ const withoutContentHeaders = (headers: Record<string, string>): Record<string, 
 
 /**
  * The URL of the next request; undefined when this answer is the result.
- * @throws UpstreamError as `follow`, unless `answersRedirects`
+ * @throws the errors of `follow`, unless `returnsRedirects`
  */
-function nextOf (answersRedirects: boolean | 'all', ...redirect: Parameters<typeof follow>): URL | undefined {
+function redirectTarget (
+  answersRedirects: boolean | 'all', ...redirect: Parameters<typeof resolveRedirect>
+): URL | undefined {
   if (answersRedirects === 'all') return undefined
   try {
-    return follow(...redirect)
+    return resolveRedirect(...redirect)
   } catch (error) {
     if (answersRedirects) return undefined
     throw error
@@ -125,27 +132,26 @@ function nextOf (answersRedirects: boolean | 'all', ...redirect: Parameters<type
 function failure (error: unknown, url: URL): UpstreamError {
   const { code = '' } = error as { code?: string }
   if (error instanceof RangeError) {
-    return new UpstreamError('broken', 'its answer is too large: ' +
-    `${error.message}`, { isPublic: true })
+    return new UpstreamError('broken', `its answer is too large: ${error.message}`, { isPublic: true })
   }
   if (error instanceof SyntaxError || /^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code)) {
     return new UpstreamError('broken', `the answer of ${url.host} cannot be decompressed`)
   }
   return new UpstreamError(
-    unsent.has(code) ? 'unreachable' : 'broken',
-    networkFailure(error instanceof Error ? error : new Error(String(error)), url)
+    unsentCodes.has(code) ? 'unreachable' : 'broken',
+    networkFailureMessage(error instanceof Error ? error : new Error(String(error)), url)
   )
 }
 
 /**
- * Reads and decodes a body.
- * @throws RangeError when it is larger than `maxSize`, SyntaxError when its encoding is unknown
+ * Reads and decompresses a body.
+ * @throws RangeError when it is larger than `maxSize`, SyntaxError for an unknown encoding
  */
 async function readBody (
   body: Dispatcher.ResponseData['body'], encoding: string | undefined, maxSize: number, cause: string
 ): Promise<Buffer> {
   const decoder = decoderOf(encoding)
-  // The loop below throws errors of the pipeline.
+  // Errors of the pipeline are thrown by the loop below.
   const bytes = decoder ? pipeline(body, decoder, () => {}) : body
   const chunks = new Chunks()
   const account = memory.open(cause)
@@ -153,7 +159,7 @@ async function readBody (
     for await (const chunk of bytes as AsyncIterable<Buffer>) {
       const size = chunks.length + chunk.length
       if (size > maxSize) throw new RangeError(`more than ${maxSize} bytes`)
-      if (!account.resize(size)) throw noRoom(account.isOwners)
+      if (!account.resize(size)) throw outOfMemoryError(account.isOwnerLimit)
       chunks.push(chunk)
     }
     return Buffer.concat(chunks.take())

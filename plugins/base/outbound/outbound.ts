@@ -3,31 +3,34 @@ import { UpstreamError } from '../../../protocol/errors.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { addressPlaces, writtenByUser } from '../../../schemas/stored-by-user.ts'
 import { BoundedMap, baseLimits } from '../limits/index.ts'
-import { bypasses, guardedConnector, resolverFor, systemResolver, tunnel, type HostResolver } from './connector.ts'
-import { fetchWhole, type Fetched, type FetchOptions } from './fetch.ts'
-import { Allowed, Policy, Refused } from './policy.ts'
+import {
+  bypassesProxy, guardedConnector, userResolver, systemResolver, createTunnel, type HostResolver
+} from './connector.ts'
+import { fetchWhole, type FetchedResponse, type FetchOptions } from './fetch.ts'
+import { OutboundAllowlist, OutboundPolicy, OutboundRefused } from './policy.ts'
 import { Agent } from './undici.ts'
 
-/** The rights and the proxy with which a server is reached. */
-export interface Reach {
+/** The rights and the proxy with which a server is connected to. */
+export interface OutboundAccess {
   /**
-   * Whether an admin or the settings file stored the config: private and loopback addresses may then be reached, and a
-   * proxy used.
+   * Whether an admin or the settings file stored the config: then private and loopback addresses, and a proxy, are
+   * allowed.
    */
   trusted: boolean
   proxy?: ServerConfig['proxy']
-  /** The owner of the server. Owners of servers that are not trusted take turns. */
+  /** The owner of the server. Owners of untrusted servers take turns. */
   owner?: string
 }
 
-/** The reach of a server, which depends on the author of its addresses, not on its owner. */
-export function reachOf ({ storedByUser, proxy, owner }: ServerConfig): Reach {
-  const isUsers = writtenByUser(storedByUser)
-  return { trusted: !addressPlaces.some((place) => isUsers(...place)), proxy, owner }
+/** The access of a server, which depends on who wrote its addresses, not on who owns it. */
+export function outboundAccessOf ({ storedByUser, proxy, owner }: ServerConfig): OutboundAccess {
+  const isWrittenByUser = writtenByUser(storedByUser)
+  return { trusted: !addressPlaces.some((place) => isWrittenByUser(...place)), proxy, owner }
 }
 
-/** The owner to whom answers of a server are counted when no client causes them. */
-export const causeOf = ({ trusted, owner }: Reach): string => trusted ? 'servers of admins' : `user ${owner}`
+/** The owner that a server's answers count for when no client caused them. */
+export const serverMemoryOwner = ({ trusted, owner }: OutboundAccess): string =>
+  trusted ? 'servers of admins' : `user ${owner}`
 
 interface OutboundOptions {
   /** The text of OUTBOUND_ALLOW. */
@@ -39,10 +42,10 @@ interface OutboundOptions {
   resolve?: HostResolver
 }
 
-/** Makes all connections to other hosts. Addresses are checked once for each connection, not for each request. */
+/** Makes all connections to other hosts. Addresses are checked once per connection, not per request. */
 export class Outbound {
-  readonly #policy: Policy
-  readonly #allowed: Allowed
+  readonly #policy: OutboundPolicy
+  readonly #allowed: OutboundAllowlist
   readonly #resolve: HostResolver | undefined
   readonly #trusted: Agent
   /** By owner. An evicted agent serves its requests in flight; its idle sockets close by themselves. */
@@ -56,49 +59,49 @@ export class Outbound {
 
   /** @throws Error for an invalid entry in `allow` */
   constructor ({ allow, resolve }: OutboundOptions) {
-    this.#allowed = new Allowed(allow)
-    this.#policy = new Policy(this.#allowed)
+    this.#allowed = new OutboundAllowlist(allow)
+    this.#policy = new OutboundPolicy(this.#allowed)
     this.#resolve = resolve
     this.#trusted = this.#agent(this.#connector(resolve ?? systemResolver, true))
   }
 
   /**
-   * The dispatcher for requests to this address. All trusted servers share one, the other servers of an owner share
-   * one, and the servers behind a proxy share one. A request to a forbidden address fails like one to an unreachable
+   * The dispatcher for requests to a URL. All trusted servers share one, all untrusted servers of an owner share one,
+   * and all servers behind a proxy share one. A request to a forbidden address fails like one to an unreachable
    * address.
    */
-  dispatcher (url: URL, { trusted, proxy, owner = '' }: Reach): Dispatcher {
+  dispatcher (url: URL, { trusted, proxy, owner = '' }: OutboundAccess): Dispatcher {
     const problem = this.#problem(url, { trusted, proxy })
     if (problem !== undefined) {
-      return this.#agent((_options, callback) => { process.nextTick(callback, new Refused(problem), null) })
+      return this.#agent((_options, callback) => { process.nextTick(callback, new OutboundRefused(problem), null) })
     }
-    if (proxy?.url !== undefined && !bypasses(proxy.noProxy, url)) return this.#through(proxy.url)
+    if (proxy?.url !== undefined && !bypassesProxy(proxy.noProxy, url)) return this.#proxyAgent(proxy.url)
     return trusted ? this.#trusted : this.#untrustedOf(owner)
   }
 
-  /** Sends one request and reads the whole answer, of any status. @throws UpstreamError as `fetchWhole` */
-  async fetch (url: string | URL, { trusted, proxy, owner, ...options }: FetchOptions & Reach): Promise<Fetched> {
+  /** Sends one request and reads the whole answer, of any status. @throws UpstreamError as `fetchWhole` does */
+  async fetch (
+    url: string | URL, { trusted, proxy, owner, ...options }: FetchOptions & OutboundAccess
+  ): Promise<FetchedResponse> {
     const text = String(url)
     const problem = URL.canParse(text)
       ? this.#problem(new URL(text), { trusted, proxy })
-      : 'it is not an absolute ' +
-      'http or https address'
+      : 'it is not an absolute http or https address'
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
     const address = new URL(text)
     const reach = { trusted, proxy, owner }
-    return await fetchWhole(address, this.dispatcher(address, reach), { cause: causeOf(reach), ...options })
+    return await fetchWhole(
+      address, this.dispatcher(address, reach), { memoryOwner: serverMemoryOwner(reach), ...options }
+    )
   }
 
-  /**
-   * The reason why an address will not be reached, as far as it is known without a DNS look-up; undefined when there is
-   * none.
-   */
-  warning (address: string, reach: Reach): string | undefined {
+  /** The reason why an address will not be reached, as far as it is known without DNS; undefined when there is none. */
+  warning (address: string, reach: OutboundAccess): string | undefined {
     if (!URL.canParse(address)) return undefined
     const url = new URL(address)
-    const problem = this.#problem(url, reach) ?? this.#policy.refusal(url.hostname, reach.trusted)
+    const problem = this.#problem(url, reach) ?? this.#policy.refusalReason(url.hostname, reach.trusted)
     if (problem !== undefined || reach.proxy?.url === undefined) return problem
-    return this.#policy.refusal(new URL(reach.proxy.url).hostname, reach.trusted)
+    return this.#policy.refusalReason(new URL(reach.proxy.url).hostname, reach.trusted)
   }
 
   /** Closes all connections. */
@@ -113,27 +116,26 @@ export class Outbound {
   #untrustedOf (owner: string): Agent {
     const known = this.#untrusted.get(owner)
     if (known) return known
-    const agent = this.#agent(this.#connector(this.#resolve ?? resolverFor(owner, this.#allowed), false))
+    const agent = this.#agent(this.#connector(this.#resolve ?? userResolver(owner, this.#allowed), false))
     this.#untrusted.set(owner, agent)
     return agent
   }
 
   /** The shared agent of a proxy. */
-  #through (proxy: string): Agent {
+  #proxyAgent (proxy: string): Agent {
     const known = this.#proxied.get(proxy)
     if (known) return known.agent
     const dial = this.#connector(this.#resolve ?? systemResolver, true)
-    const { connect, close } = tunnel(new URL(proxy), dial, this.#policy, baseLimits.connectTimeout)
+    const { connect, close } = createTunnel(new URL(proxy), dial, this.#policy, baseLimits.connectTimeout)
     const agent = this.#agent(connect)
     this.#proxied.set(proxy, { agent, close })
     return agent
   }
 
-  /** The reason why a URL or its proxy setting is invalid, whatever the address; undefined when they are valid. */
-  #problem (url: URL, { trusted, proxy }: Reach): string | undefined {
+  /** The reason why a URL or its proxy setting is invalid, independent of the address; undefined when valid. */
+  #problem (url: URL, { trusted, proxy }: OutboundAccess): string | undefined {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-      return 'only http and https addresses are reached, ' +
-      `not ${url.protocol}`
+      return `only http and https addresses are reached, not ${url.protocol}`
     }
     if (url.username !== '' || url.password !== '') {
       return 'an address must not hold a user name or password: put credentials into "headers"'
@@ -149,7 +151,8 @@ export class Outbound {
   }
 
   #agent (connect: ReturnType<typeof guardedConnector>): Agent {
-    // Connections are not bounded: event streams hold theirs for hours, and a call must not queue behind one.
+    // The number of connections is not limited: event streams hold theirs for hours, and a call must not queue behind
+    // one.
     return new Agent(
       { connect, keepAliveTimeout: 4_000, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: baseLimits.upstreamHeaders }
     )

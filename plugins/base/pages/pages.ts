@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Eta } from 'eta'
 import { readAssetSync } from '../config/index.ts'
 import {
-  destinationOf, mayLink, publisherOf, redirectSource, shownName, visibleText, websiteOf, type Destination
+  destinationOf, isSafeLink, publisherOf, redirectSource, visibleName, visibleText, websiteOf, type Destination
 } from './shown.ts'
 import { baseLimits } from '../limits/index.ts'
 
@@ -13,25 +13,25 @@ export interface HtmlPage {
   html: string
 }
 
-/** An OAuth client, as it describes itself. */
+/** An OAuth client, as it describes itself in its registration. */
 export interface PageClient {
   name: string
-  /** The redirect URI of this request: the page names its destination, and allows the redirect of a form to it. */
+  /** The redirect URI of this request: the page shows its destination, and its CSP allows the form's redirect to it. */
   redirectUri: string
 }
 
-/** The hidden parts of a form. */
+/** The target and hidden fields of a form. */
 interface FormPage {
   /** The value of the field `csrf`. */
   csrf: string
-  /** The target: a path on this gateway, with the base path. */
+  /** The target: a path on this gateway, including the base path. */
   action: string
-  /** Further fields, sent back as they are. */
+  /** Further hidden fields, which come back unchanged. */
   hidden: Readonly<Record<string, string>>
 }
 
 export interface LoginPage extends FormPage {
-  /** The client that asks for the login; undefined: there is none. */
+  /** The client that asks for the login; undefined when there is none. */
   client?: PageClient
   username?: string
   /** Why the last attempt failed, as a sentence. */
@@ -42,7 +42,7 @@ export interface LoginPage extends FormPage {
   others?: ReadonlyArray<{ name: string, href: string }>
 }
 
-/** An OAuth scope, for the person who is asked for consent. */
+/** An OAuth scope as the consent page shows it. */
 interface PageScope {
   name: string
   /** Completes "The application will be able to"; undefined: the name is shown. */
@@ -51,67 +51,66 @@ interface PageScope {
 
 export interface ConsentPage extends FormPage {
   username: string
-  /** `uri`: the client's website, as it says. */
+  /** `uri`: the client's website, as it states. */
   client: PageClient & { id: string, uri?: string }
   isSelfRegistered: boolean
   scopes: readonly PageScope[]
-  /** The resource that the token will be good for (RFC 8707). */
+  /** The resource that the token will be valid for (RFC 8707). */
   resource: string
   /** The target of the form "Use another account": a path on this gateway. */
   logoutAction: string
 }
 
 /**
- * The pages that people see. Untrusted texts are escaped, cut, and shown with their invisible characters. No page has a
- * script.
+ * The HTML pages. Untrusted texts are escaped and truncated, and their invisible characters are made visible. No page
+ * has a script.
  */
 export interface Pages {
   /** Asks for username and password: the fields `username` and `password`, `csrf`, and `hidden`. */
   login: (page: LoginPage) => HtmlPage
-  /**
-   * Asks whether a client may have what it wants: the field `decision`, `allow` or `deny`, with `csrf` and `hidden`.
-   */
+  /** Asks for consent to a client's request: the field `decision`, `allow` or `deny`, with `csrf` and `hidden`. */
   consent: (page: ConsentPage) => HtmlPage
   /**
-   * Leads to the client through a path on this gateway that redirects to it. Unlike a redirect of the form, this works
-   * where the client's page redirects further: browsers apply `form-action` to every hop.
+   * Sends the browser to the client through a path on this gateway that redirects. Unlike a redirect in answer to the
+   * form, this works when the client redirects further: browsers apply `form-action` to every hop.
    */
   leave: (page: { client: PageClient, href: string }) => HtmlPage
   /**
-   * An error that the client gets only if its user follows the link: anybody can register a client with any redirect
+   * An error that reaches the client only if the user follows the link: anybody can register a client with any redirect
    * URI (RFC 9700, section 4.11.2).
-   * @param href the address of the client with the error
+   * @param href the client's redirect URI with the error
    */
   refused: (page: { title: string, text: string, status: number, client: PageClient, href: string }) => HtmlPage
-  /** An error that must not go to the client by a redirect. */
+  /** An error that must not be redirected to the client. */
   problem: (page: { title: string, text: string, status: number }) => HtmlPage
   /**
-   * Asks whether somebody wants to log in at an upstream server.
-   * @param whose the user of the login, in words @param href a path on this gateway, which leads to `url` in the end
+   * Asks whether the user wants to log in at an upstream server.
+   * @param whose the user that the login is for, in words @param href a path on this gateway that finally leads to
+   * `url`
    */
   start: (page: { server: string, whose: string, href: string, url: string }) => HtmlPage
-  /** The page at the root. @param endpoint the address of MCP; `docs` and `health`: paths on this gateway */
+  /** The page at the root. @param endpoint the MCP URL; `docs` and `health`: paths on this gateway */
   home: (page: { state: string, connected: number, total: number, endpoint: string, docs: string, health: string }) =>
   HtmlPage
-  /** The end of a login that leads nowhere else. */
+  /** The last page of a login that has no client to return to. */
   done: (page: { title: string, text: string }) => HtmlPage
 }
 
 const templates =
   ['layout', 'home', 'login', 'consent', 'leave', 'start', 'refused', 'message', 'hidden', 'destination'] as const
 
-/** The pages, with templates and style read from `assets/pages/` and compiled. */
+/** Creates the pages, with templates and style from `assets/pages/`. */
 export function loadPages (): Pages {
   const eta = new Eta({ autoEscape: true })
   for (const name of templates) eta.loadTemplate(`@${name}`, readAssetSync(`pages/${name}.eta`))
-  // Browsers turn CRLF into LF before they hash.
+  // Browsers convert CRLF to LF before they hash.
   const style = (readAssetSync('pages/style.css')).replaceAll('\r\n', '\n').trim()
-  // Its name is in the text beside it.
+  // The icon's label is removed, since its name is in the text beside it.
   const icon =
     (readAssetSync('icons/tool-hub.svg')).replace(' role="img" aria-label="Tool-Hub"', ' aria-hidden="true"')
   const source = styleSource(style)
 
-  /** @param next a path that the browser goes to at once */
+  /** @param next a path that the browser navigates to at once */
   function render (template: typeof templates[number], title: string, data: object, next?: string): string {
     const body = eta.render(`@${template}`, data)
     return eta.render('@layout', { title, style, icon, body, next })
@@ -136,7 +135,7 @@ export function loadPages (): Pages {
         username: username.slice(0, baseLimits.pageTexts.text),
         error: failed,
         focus: focusOf(username, failed),
-        others: others.map(({ name, href }) => ({ name: shownName(name), href: ownPath(href) }))
+        others: others.map(({ name, href }) => ({ name: visibleName(name), href: ownPath(href) }))
       }
       const title = failed === undefined ? 'Sign in' : 'Sign-in failed'
       return { status, headers: formHeaders(client?.redirectUri), html: render('login', title, data) }
@@ -178,7 +177,7 @@ export function loadPages (): Pages {
     },
     start ({ server, whose, href, url }) {
       const data = {
-        server: shownName(server),
+        server: visibleName(server),
         whose: visibleText(whose, baseLimits.pageTexts.text),
         client: { destination: destinationOf(url) },
         next: ownPath(href)
@@ -190,7 +189,7 @@ export function loadPages (): Pages {
         title: visibleText(title),
         text: visibleText(text, baseLimits.pageTexts.text),
         client: clientOf(client),
-        href: mayLink(href) ? href : undefined
+        href: isSafeLink(href) ? href : undefined
       }
       return { status, headers: plainHeaders, html: render('refused', data.title, data) }
     },
@@ -200,7 +199,7 @@ export function loadPages (): Pages {
 }
 
 function clientOf ({ name, redirectUri }: PageClient): { name: string, destination: Destination } {
-  return { name: shownName(name), destination: destinationOf(redirectUri) }
+  return { name: visibleName(name), destination: destinationOf(redirectUri) }
 }
 
 /** The target and the hidden fields of a form. */
@@ -212,29 +211,27 @@ function formOf (
 }
 
 /**
- * The field with the focus: after an error, the one to correct; otherwise none, so that people read the page from its
- * start.
+ * The field to focus: after an error the one to correct, otherwise none, so that people read the page from its start.
  */
 function focusOf (username: string, error: string | undefined): 'username' | 'password' | undefined {
   if (error === undefined) return undefined
   return username === '' ? 'username' : 'password'
 }
 
-/** A path on this gateway. @throws TypeError when it could lead elsewhere */
+/** Checks that a path is on this gateway. @throws TypeError when it could lead elsewhere */
 function ownPath (path: string): string {
   if (!/^\/(?![/\\])[^\s\\]*$/.test(path)) {
-    throw new TypeError('expected a path on this gateway, not ' +
-    `${JSON.stringify(path)}`)
+    throw new TypeError(`expected a path on this gateway, not ${JSON.stringify(path)}`)
   }
   return path
 }
 
-/** The source expression of an inline style for CSP. @param style the exact text between the tags */
+/** The CSP source expression of an inline style. @param style the exact text between the tags */
 const styleSource = (style: string): string => `'sha256-${createHash('sha256').update(style).digest('base64')}'`
 
 /**
  * The headers of a page.
- * @param style the source expression of its style
+ * @param style the CSP source expression of its style
  * @param formAction the sources of `form-action`
  */
 function pageHeaders (style: string, formAction: readonly string[]): Readonly<Record<string, string>> {
@@ -247,32 +244,30 @@ function pageHeaders (style: string, formAction: readonly string[]): Readonly<Re
       "frame-ancestors 'none'",
       "base-uri 'none'"
     ].join('; '),
-    // With `no-referrer`, browsers send `Origin: null` with a form, which the check of Origin refuses. With this value,
-    // other origins get no Referer either.
+    // With `no-referrer`, browsers send `Origin: null` with a form, which the Origin check refuses. `same-origin` hides
+    // the Referer from other origins as well.
     'referrer-policy': 'same-origin',
     'x-frame-options': 'DENY',
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
-    // A client in a browser may open the login in another window and wait for it: any other value would separate the
-    // two.
+    // A browser-based client may open the login in a popup and wait for it: any other value would sever the two.
     'cross-origin-opener-policy': 'unsafe-none'
   }
 }
 
-const texts: ReadonlyMap<string, string> = new Map([
+const scopeTexts: ReadonlyMap<string, string> = new Map([
   ['mcp', 'Use the tools, prompts and resources that you can use'],
   ['manage', 'Change this hub\'s configuration on your behalf'],
   ['profile', 'See your username and whether you are an administrator'],
   ['openid', 'Know who you are']
 ])
 
-/** Every access token permits to read the management API, whatever its scopes. */
-const readable =
+/** Every access token allows reading the management API, whatever its scopes. */
+const readAccessText =
   'Read what you can read in this hub\'s management API: the servers, and your recorded calls with what went in and ' +
-  'came out. ' +
-  'As an administrator you read all of it: everybody\'s recorded calls, the logs, the users and the configuration, ' +
-  'without secrets'
+  'came out. As an administrator you read all of it: everybody\'s recorded calls, the logs, the users and the ' +
+  'configuration, without secrets'
 
-/** Scopes with their texts, in the order given, and what every token permits. */
+/** Describes scopes in the order given, and then what every token allows. */
 export const describeScopes = (names: readonly string[]): PageScope[] =>
-  [...names.map((name) => ({ name, text: texts.get(name) })), { name: 'read', text: readable }]
+  [...names.map((name) => ({ name, text: scopeTexts.get(name) })), { name: 'read', text: readAccessText }]

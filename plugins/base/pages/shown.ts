@@ -2,63 +2,60 @@ import { isLoopback } from '../config/index.ts'
 import { baseLimits } from '../limits/index.ts'
 
 /**
- * Characters that are invisible or change how others are read: controls, bidi overrides, zero-width characters,
+ * Characters that are invisible or change how others are displayed: controls, bidi overrides, zero-width characters,
  * unassigned and private code points, lone surrogates, and the Braille blank.
  */
 const invisible = /[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu
 /** Variation selectors of emoji, which are harmless and common. */
-const emojiForms = /[\ufe0e\ufe0f]/g
-/**
- * More than four combining marks in a row, which would cover the lines above and below. Living scripts need four at
- * most.
- */
-const marks = /(\p{M}{4})\p{M}+/gu
-/** Double quotes of all kinds, with which a quoted name could pretend to end. */
+const variationSelectors = /[\ufe0e\ufe0f]/g
+/** More than four combining marks in a row, which would cover adjacent lines. Living scripts need at most four. */
+const excessMarks = /(\p{M}{4})\p{M}+/gu
+/** Double quotes of all kinds, with which a name could appear to close the quotes around it. */
 const quotes = /["\u00ab\u00bb\u201c-\u201f\u2033\u2036\u2039\u203a\u275d\u275e\u300c-\u300f\u301d-\u301f\uff02]/g
-const visible = /[\p{L}\p{N}\p{P}\p{S}]/u
+const visibleCharacter = /[\p{L}\p{N}\p{P}\p{S}]/u
 
 /**
- * An untrusted text as one line: invisible characters become U+FFFD, and a text that is too long is cut and ends in
- * "…". Templates escape it.
+ * Converts an untrusted text to one safe line: invisible characters become U+FFFD; a text that is too long is truncated
+ * and ends in "…". Templates escape the result.
  * @param max in code points
  */
 export function visibleText (text: string, max: number = baseLimits.pageTexts.name): string {
-  // A prefix that holds `max` characters in any case.
+  // A prefix that is long enough for `max` characters in any case.
   const clean = text
     .slice(0, max * 8)
     .normalize('NFC')
-    .replace(emojiForms, '')
+    .replace(variationSelectors, '')
     .replace(/\s+/g, ' ')
     .trim()
     .replace(invisible, '\ufffd')
-    .replace(marks, '$1')
+    .replace(excessMarks, '$1')
   const points = [...clean]
   return points.length > max || text.length > max * 8 ? `${points.slice(0, max - 1).join('')}…` : clean
 }
 
-/** An untrusted name for a place between quotes. */
-export function shownName (name: string): string {
+/** Converts an untrusted name for display between quotes. */
+export function visibleName (name: string): string {
   const text = visibleText(name).replace(quotes, "'")
-  return visible.test(text.replaceAll('\ufffd', '')) ? text : '(no name)'
+  return visibleCharacter.test(text.replaceAll('\ufffd', '')) ? text : '(no name)'
 }
 
-/** The place that a redirect URI leads to, as people read it. */
+/** Where a redirect URI leads, as shown to people. */
 export interface Destination {
-  /** A host with its port; the scheme of an app on the device, such as `cursor:`. */
+  /** A host with its port, or the scheme of an app on the device, such as `cursor:`. */
   host: string
   note?: string
 }
 
 /** Schemes that no redirect URI may have. Registration refuses them as well. */
-const harmful =
+const forbiddenSchemes =
   new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'filesystem:', 'about:', 'view-source:'])
 
-/** Whether a link may lead to an address that was checked as a redirect URI. */
-export const mayLink = (uri: string): boolean => URL.canParse(uri) && !harmful.has(new URL(uri).protocol)
+/** Whether a page may link to an address that was validated as a redirect URI. */
+export const isSafeLink = (uri: string): boolean => URL.canParse(uri) && !forbiddenSchemes.has(new URL(uri).protocol)
 
-const isWeb = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'http:'
+const isHttp = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'http:'
 
-/** A host, which is cut at its start: people read it from its end. */
+/** A host for display, truncated at its start: its end identifies it. */
 function hostOf (host: string): string {
   const max = baseLimits.pageTexts.host
   return host.length > max ? `…${visibleText(host.slice(1 - max), max)}` : visibleText(host, max)
@@ -68,46 +65,44 @@ function hostOf (host: string): string {
 export function destinationOf (redirectUri: string): Destination {
   if (!URL.canParse(redirectUri)) return { host: visibleText(redirectUri) }
   const url = new URL(redirectUri)
-  if (!isWeb(url)) {
+  if (!isHttp(url)) {
     return {
       host: visibleText(url.protocol),
-      note: 'an app on this device; any app there could claim ' +
-    'this name'
+      note: 'an app on this device; any app there could claim this name'
     }
   }
   const host = hostOf(url.host)
   if (isLoopback(url.hostname)) {
     return {
       host,
-      note: 'a program on this computer; any program there could claim ' +
-    'this name'
+      note: 'a program on this computer; any program there could claim this name'
     }
   }
   return url.protocol === 'http:' ? { host, note: 'over a connection that is not encrypted' } : { host }
 }
 
-/** The host of the website that a client names; undefined for other addresses. */
+/** The host of a client's website; undefined when the address is not http or https. */
 export function websiteOf (uri: string): string | undefined {
   if (!URL.canParse(uri)) return undefined
   const url = new URL(uri)
-  return isWeb(url) ? hostOf(url.host) : undefined
+  return isHttp(url) ? hostOf(url.host) : undefined
 }
 
-/** The host of a client ID that is the address of a Client ID Metadata Document; undefined for any other ID. */
+/** The host of a client ID that is the URL of a Client ID Metadata Document; undefined for any other ID. */
 export const publisherOf = (id: string): string | undefined => id.startsWith('https://') ? websiteOf(id) : undefined
 
 /**
- * The source expression of CSP's `form-action` that a redirect to this URI needs: Chromium applies the directive to
- * redirects after a POST as well. Loopback hosts get any port (RFC 8252, section 7.3). Undefined: the URI has no source
- * expression.
+ * The `form-action` source expression (CSP) that allows a redirect to this URI: Chromium applies the directive to
+ * redirects after a POST as well. Loopback hosts get any port (RFC 8252, section 7.3). Undefined when the URI has no
+ * source expression.
  */
 export function redirectSource (redirectUri: string): string | undefined {
   if (!URL.canParse(redirectUri)) return undefined
   const url = new URL(redirectUri)
-  if (harmful.has(url.protocol)) return undefined
+  if (forbiddenSchemes.has(url.protocol)) return undefined
   // CSP has no notation for IPv6 addresses.
-  if (!isWeb(url) || url.hostname.startsWith('[')) return url.protocol
-  // `URL` accepts hosts with ";", "," and "*", which mean something else in a policy.
+  if (!isHttp(url) || url.hostname.startsWith('[')) return url.protocol
+  // `URL` accepts hosts with ";", "," and "*", which have another meaning in a policy.
   if (!/^[a-z0-9._-]+$/.test(url.hostname)) return undefined
   return isLoopback(url.hostname) ? `${url.protocol}//${url.hostname}:*` : url.origin
 }

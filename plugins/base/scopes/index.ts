@@ -1,16 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import fp from 'fastify-plugin'
+import type { Config } from '../config/index.ts'
 import { errors } from '../errors/index.ts'
 
 /** The scope of a route, which determines the permission it needs. */
-type ScopeName = 'public' | 'docs' | 'open' | 'api' | 'admin' | 'mcp' | 'oauth' | 'social'
+type ScopeName =
+  | 'public' | 'docs' | 'open' | 'api' | 'admin' | 'mcp' | 'oauth' | 'social'
+  // Of the console, `console-assets` and `console-open` need no session, and `console-admin` one of an admin.
+  | 'console' | 'console-assets' | 'console-open' | 'console-admin'
 /** The effect of a route: READONLY, Origin checks and the access matrix derive from it. */
 export type Effect = 'read' | 'change' | 'run'
 
 /** One row of the route table. */
 export interface RouteRow {
   readonly method: string
-  /** The pattern that the router knows, with the base path. */
+  /** The route pattern of the router, including the base path. */
   readonly url: string
   readonly scope: ScopeName
   readonly effect: Effect
@@ -22,10 +26,13 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** The scope of the routes on this instance and its children. */
     scope: ScopeName
-    /** All routes, in the order of registration. Those of an annex come when it is made. */
+    /** All routes, in the order of registration. Those of an annex are added when it is made. */
     routeTable: RouteRow[]
-    /** The methods that a path takes; empty for a path without a route. */
-    methodsAt: (path: string) => string[]
+    /**
+     * The methods that a path takes; empty for a path without a route.
+     * @param isFixed only by routes without parameters
+     */
+    methodsAt: (path: string, isFixed?: boolean) => string[]
   }
   interface FastifyContextConfig {
     effect?: Effect
@@ -39,48 +46,60 @@ export function enterScope (app: FastifyInstance, scope: ScopeName): void {
   app.scope = scope
 }
 
-/** Methods that change nothing (RFC 9110 §9.2.1). */
-const safe = new Set(['GET', 'HEAD', 'OPTIONS'])
+/** Safe methods (RFC 9110, section 9.2.1). */
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** Adds `app.routeTable` to an instance of Fastify. */
+export function keepRouteTable (app: FastifyInstance): void {
+  app.decorate('scope', 'public')
+  app.decorate('routeTable', [])
+  listRoutes(app, app.routeTable)
+}
 
 /**
- * `app.routeTable`, and READONLY, which follows from the effects of routes.
+ * Adds the routes of an instance to a table.
  * @throws Error at registration for a route that does not state its effect
  */
-export default fp(async (app) => {
-  const { basePath, env: { READONLY: readonly, PUBLIC_TOOLS: publicTools } } = app.config
-  const table: RouteRow[] = []
-  app.decorate('scope', 'public')
-  app.decorate('routeTable', table)
-  app.decorate('methodsAt', methodsOf(table, (scope) => scope === 'open' && publicTools === 'off'))
-  await app.annexes.onEveryApp(app, (each) => {
-    each.addHook('onRoute', function (this: FastifyInstance, { method, url, config, schema }) {
-      if (config?.isUnlisted === true) return
-      for (const each of [method].flat()) {
-        // Routes of libraries state no effect: CORS preflights, and the documentation pages.
-        const isLibrary = each === 'OPTIONS' || this.scope === 'docs'
-        const effect = config?.effect ?? (isLibrary ? 'read' : undefined)
-        if (effect === undefined) throw new Error(`The route ${each} ${url} does not state its effect`)
-        table.push({ method: each, url, scope: this.scope, effect, schema })
-      }
-    })
-    if (readonly) each.addHook('onRequest', refuseChanges)
+function listRoutes (app: FastifyInstance, table: RouteRow[]): void {
+  app.addHook('onRoute', function (this: FastifyInstance, { method, url, config, schema }) {
+    if (config?.isUnlisted === true) return
+    for (const each of [method].flat()) {
+      // Routes of libraries state no effect: CORS preflights, documentation pages, and files.
+      const isLibrary = each === 'OPTIONS' || this.scope === 'docs' || this.scope === 'console-assets'
+      const effect = config?.effect ?? (isLibrary ? 'read' : undefined)
+      if (effect === undefined) throw new Error(`The route ${each} ${url} does not state its effect`)
+      table.push({ method: each, url, scope: this.scope, effect, schema })
+    }
   })
-  // Running tools and logging in changes no settings.
-  function refuseChanges (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
-    const isHarmless = safe.has(request.method) || request.routeOptions.config?.effect === 'run'
+}
+
+/** Refuses what changes something, with READONLY: that follows from the effects of routes. */
+export function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: readonly } }: Config): void {
+  if (!readonly) return
+  // Running tools and logging in do not change settings.
+  app.addHook('onRequest', (request: FastifyRequest, _reply: FastifyReply, done) => {
+    const isHarmless = safeMethods.has(request.method) || request.routeOptions.config?.effect === 'run'
     const isUnknownTool = request.is404 && request.url.startsWith(`${basePath}/tools/`)
     if (isHarmless || isUnknownTool) done()
     else done(new errors.ReadOnly())
-  }
+  })
+}
+
+/** `app.routeTable`, `app.methodsAt`, and READONLY. */
+export default fp(async (app) => {
+  keepRouteTable(app)
+  await app.annexes.onEveryApp(app, (each) => {
+    if (each !== app) listRoutes(each, app.routeTable)
+    refuseChanges(each, app.config)
+  })
+  const { PUBLIC_TOOLS: publicTools } = app.config.env
+  app.decorate('methodsAt', methodLookup(app.routeTable, (scope) => scope === 'open' && publicTools === 'off'))
 }, { name: 'scopes', dependencies: ['config', 'errors'] })
 
-/**
- * Scopes whose routes exist in any configuration. The paths of the others answer 404 while they are off, whatever the
- * method.
- */
-const always: readonly string[] = ['public', 'docs', 'open', 'api', 'admin', 'mcp']
+/** Scopes whose routes exist in every configuration. While another scope is off, its paths answer 404 to any method. */
+const permanentScopes: readonly string[] = ['public', 'docs', 'open', 'api', 'admin', 'mcp']
 
-/** A path of the router as a pattern. */
+/** Converts a route pattern of the router to a regular expression. */
 const patternOf = (url: string): RegExp => {
   const parts = url.replace(/(?<=.)\/$/, '').split('/').map((part) =>
     part.startsWith(':')
@@ -90,30 +109,31 @@ const patternOf = (url: string): RegExp => {
 }
 
 /**
- * The methods that a path takes, for requests with another one.
- * @param table read again when it has grown by the routes of an annex
+ * Returns a function that lists the allowed methods of a path, for the `Allow` header.
+ * @param table read again when the routes of an annex were added
  * @param isHidden whether a scope answers as if it did not exist
  */
-export function methodsOf (
+export function methodLookup (
   table: ReadonlyArray<Readonly<Record<'method' | 'url' | 'scope', string>>>,
   isHidden: (scope: string) => boolean
-): (path: string) => string[] {
-  let patterns: Array<{ pattern: RegExp, methods: string[] }> | undefined
-  const compile = (): Array<{ pattern: RegExp, methods: string[] }> => {
+): (path: string, isFixed?: boolean) => string[] {
+  let patterns: Array<{ pattern: RegExp, isFixed: boolean, methods: string[] }> | undefined
+  const compile = (): NonNullable<typeof patterns> => {
     const byUrl = new Map<string, string[]>()
     for (const { method, url, scope } of table) {
-      // MCP routes take PUT and PATCH only to say that they do not.
-      if (method === 'OPTIONS' || !always.includes(scope) || isHidden(scope) || (scope === 'mcp' &&
+      // MCP routes have handlers for PUT and PATCH only to refuse them.
+      if (method === 'OPTIONS' || !permanentScopes.includes(scope) || isHidden(scope) || (scope === 'mcp' &&
           /^P(?:UT|ATCH)$/.test(method))) continue
       byUrl.set(url, [...byUrl.get(url) ?? [], method])
     }
-    return [...byUrl].map(([url, methods]) => ({ pattern: patternOf(url), methods }))
+    return [...byUrl].map(([url, methods]) => ({ pattern: patternOf(url), isFixed: !/[:*]/.test(url), methods }))
   }
   let size = 0
-  return (path) => {
+  return (path, isFixed = false) => {
     if (table.length > size) patterns = undefined
     size = table.length
     patterns ??= compile()
-    return [...new Set(patterns.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods))].sort()
+    const matching = patterns.filter((each) => (each.isFixed || !isFixed) && each.pattern.test(path))
+    return [...new Set(matching.flatMap(({ methods }) => methods))].sort()
   }
 }

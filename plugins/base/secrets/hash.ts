@@ -4,27 +4,29 @@ import bcrypt from 'bcryptjs'
 import { Semaphore, baseLimits } from '../limits/index.ts'
 import { maxScryptMemory, scryptParts, type ScryptCost } from '../../../schemas/password-hash.ts'
 
-/** SHA-256 in hex: for storing tokens of 256 random bits, not for passwords. */
+/** SHA-256 in hex, to store tokens of 256 random bits; not for passwords. */
 export const sha256 = (text: string): string => hash('sha256', text, 'hex')
 
-/** A token as it may be shown: its first eight and last four characters; only dots for a token of less than 16. */
+/** Masks a token for display: its first eight and last four characters; only dots for fewer than 16 characters. */
 export const maskToken = (token: string): string =>
   token.length < 16 ? '...' : `${token.slice(0, 8)}...${token.slice(-4)}`
 
-type Derive = (password: string, salt: Buffer, length: number, cost: ScryptCost & { maxmem: number }) => Promise<Buffer>
+type Derive = (
+  password: string, salt: Buffer, length: number, scryptCost: ScryptCost & { maxmem: number }
+) => Promise<Buffer>
 const derive: Derive = promisify<string, Buffer, number, ScryptCost & { maxmem: number }, Buffer>(scrypt)
 
-/** The second of OWASP's recommendations for scrypt: 32 MiB of memory for each guess. */
+/** OWASP's second recommendation for scrypt; each guess takes 32 MiB of memory. */
 const cost: ScryptCost = { N: 2 ** 15, r: 8, p: 3 }
 const keyLength = 32
 const maxmem = maxScryptMemory
 
-/** A hash that no password matches. It is checked when none is stored, so that both cases take equally long. */
-const unmatchable = { cost, salt: Buffer.alloc(16), key: Buffer.alloc(keyLength) }
+/** A hash that no password matches. It is verified when no hash is stored, so that both cases take equally long. */
+const dummyHash = { cost, salt: Buffer.alloc(16), key: Buffer.alloc(keyLength) }
 
 /**
- * Hashes and checks passwords, `baseLimits.concurrentHashes` at the same time, since each takes CPU time and 32 MiB of
- * memory.
+ * Hashes and verifies passwords, at most `baseLimits.concurrentHashes` at the same time, since each takes CPU time and
+ * 32 MiB of memory.
  */
 export class Passwords {
   readonly #slots = new Semaphore({ places: baseLimits.concurrentHashes })
@@ -35,7 +37,7 @@ export class Passwords {
     this.#derive = deriveKey
   }
 
-  /** The hash of a password as it is stored: `scrypt$N$r$p$salt$key`, salt and key in base64. */
+  /** Hashes a password for storage: `scrypt$N$r$p$salt$key`, salt and key in base64. */
   async hash (password: string): Promise<string> {
     const salt = randomBytes(16)
     const key = await this.#inSlot(async () =>
@@ -44,15 +46,14 @@ export class Passwords {
   }
 
   /**
-   * Whether a password matches a stored hash. Takes equally long when there is none.
-   * @param stored as `hash` made it, or a bcrypt hash of an imported file
-   * @param all the hashes of all users: when some of them are bcrypt, every check takes as long as the costliest of
-   *   those
+   * Whether a password matches a stored hash. Takes equally long when there is no hash.
+   * @param stored a result of `hash`, or a bcrypt hash of an imported file
+   * @param all the hashes of all users: if some are bcrypt, every check takes as long as the most expensive of those
    */
   async verify (
     password: string, stored: string | undefined, all: Iterable<string | undefined> = []
   ): Promise<boolean> {
-    const parts = parse(stored) ?? unmatchable
+    const parts = parse(stored) ?? dummyHash
     const imported = isImported(stored) ? stored : undefined
     const costliest = costliestOf([...all, imported].filter(isImported))
     return await this.#inSlot(async () => {
@@ -61,7 +62,7 @@ export class Passwords {
         hash === undefined ? false : await bcrypt.compare(password, hash).catch(() => false)
       const padding = imported === costliest ? undefined : costliest
       const [key, isSame] = await Promise.all([deriving, compare(imported), compare(padding)])
-      return parts === unmatchable ? isSame : timingSafeEqual(key, parts.key)
+      return parts === dummyHash ? isSame : timingSafeEqual(key, parts.key)
     })
   }
 
@@ -75,7 +76,7 @@ export class Passwords {
   }
 }
 
-/** Whether a hash is bcrypt, which only imported files have. */
+/** Whether a hash is bcrypt, which occurs only in imported files. */
 const isImported = (stored: string | undefined): stored is string =>
   stored !== undefined && /^\$2[aby]\$\d\d\$/.test(stored)
 /** The cost of a bcrypt hash, as a power of 2. */
@@ -87,14 +88,11 @@ const costliestOf = (imported: readonly string[]): string | undefined => {
     costliest === undefined || costOf(each) > costOf(costliest) ? each : costliest, first)
 }
 
-/** The parts of a hash that `hash` made; undefined for any other text, and for one whose cost exceeds `maxmem`. */
+/** Parses a result of `hash`; undefined for any other text, and for a cost that exceeds `maxmem`. */
 function parse (stored: string | undefined): { cost: ScryptCost, salt: Buffer, key: Buffer } | undefined {
   const parts = scryptParts(stored)
   return parts && { cost: parts.cost, salt: Buffer.from(parts.salt, 'base64'), key: Buffer.from(parts.key, 'base64') }
 }
 
-/**
- * Whether a hash was made with another algorithm or cost, so that the password should be hashed again at the next
- * login.
- */
+/** Whether a hash has another algorithm or cost, so that the password should be hashed again at the next login. */
 export const needsRehash = (stored: string): boolean => !stored.startsWith(`scrypt$${cost.N}$${cost.r}$${cost.p}$`)

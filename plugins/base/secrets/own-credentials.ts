@@ -2,23 +2,26 @@ import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { maskToken, sha256 } from './hash.ts'
 import { mask } from './mask.ts'
-import { maskReadings, type Secret } from './readings.ts'
+import { maskDecoded, type SecretRange } from './readings.ts'
 import { SecretScanner } from './redact.ts'
 
 const prefixes = Object.values(credentialPrefixes).join('|')
 const prefix = new RegExp(prefixes, 'i')
 /**
- * A credential of this gateway: at the start of a word, or a long one within a word. A mask (`thk_12ab...`) is none.
+ * A credential of this gateway: at the start of a word, or a long one within a word. A mask (`thk_12ab...`) does not
+ * match.
  */
-const family = new RegExp(`(?<![\\w-])(?:${prefixes})[\\w-]+(?![\\w-]|\\.\\.\\.)|(?:${prefixes})[\\w-]{20,}`, 'gi')
+const prefixedCredential = new RegExp(
+  `(?<![\\w-])(?:${prefixes})[\\w-]+(?![\\w-]|\\.\\.\\.)|(?:${prefixes})[\\w-]{20,}`, 'gi'
+)
 
 const jwt = /\beyJ[\w-]+\.[\w-]+\.[\w-]*/g
 
-/** Masks what begins as credentials of this gateway do. */
-const maskFamily = (text: string): string =>
-  prefix.test(text) ? text.replace(family, (found) => `${found.slice(0, 4)}••••`) : text
+/** Masks credentials with a prefix of this gateway. */
+const maskPrefixed = (text: string): string =>
+  prefix.test(text) ? text.replace(prefixedCredential, (found) => `${found.slice(0, 4)}••••`) : text
 
-/** Whether a word is a login token: a JWT that this gateway has issued. */
+/** Whether a word is a login token: a JWT that this gateway issued. */
 function isLoginToken (word: string): boolean {
   const [, payload, signature, ...more] = word.split('.')
   if (payload === undefined || signature === undefined || more.length > 0) return false
@@ -30,10 +33,11 @@ function isLoginToken (word: string): boolean {
   }
 }
 
-/** Whether a text holds a credential with a known prefix, or a login token. */
-const holdsFamily = (text: string): boolean => text.search(family) !== -1 || text.split(/[^\w.-]+/).some(isLoginToken)
+/** Whether a text contains a prefixed credential or a login token. */
+const holdsPrefixed = (text: string): boolean =>
+  text.search(prefixedCredential) !== -1 || text.split(/[^\w.-]+/).some(isLoginToken)
 
-/** A value, and its readings in the encodings of headers: percent-encoding, and base64, as in `Basic`. */
+/** A header value, and its decodings: percent-encoding, and base64 as in `Basic`. */
 function * readings (value: string): Generator<string> {
   yield value
   if (value.includes('%')) {
@@ -42,10 +46,10 @@ function * readings (value: string): Generator<string> {
   for (const [word] of value.matchAll(/[\w+/-]{8,}={0,2}/g)) yield Buffer.from(word, 'base64').toString('latin1')
 }
 
-/** Whether the value of a header holds a credential with a known prefix, in any encoding. */
-export const holdsCredential = (value: string): boolean => [...readings(value)].some(holdsFamily)
+/** Whether a header value contains a prefixed credential or a login token, in any encoding. */
+export const containsCredential = (value: string): boolean => [...readings(value)].some(holdsPrefixed)
 
-/** How many characters a mask shows of the start and of the end of a token (`maskToken`). */
+/** How many characters `maskToken` shows at the start and the end of a token. */
 const [shownFirst, shownLast] = [8, 4]
 /** Max length of an imported key, in characters. METRICS_TOKEN may be longer. */
 const maxKey = 512
@@ -53,13 +57,13 @@ const maxKey = 512
 type KnownKey = Pick<BearerKey, 'token' | 'tokenHash' | 'tokenMask'>
 
 /**
- * Keys imported from other gateways, and METRICS_TOKEN, without a known prefix. Their mask tells how they begin and
- * end, their hash identifies them.
+ * Finds keys without a known prefix: those imported from other gateways, and METRICS_TOKEN. Their mask tells how they
+ * begin and end; their hash identifies them.
  */
 class ImportedKeys {
   readonly #byBeginning = new Map<string, Array<{ readonly last: string, readonly hash: string }>>()
-  /** The hashes of keys whose mask tells nothing. */
-  readonly #words = new Set<string>()
+  /** The hashes of keys whose mask shows no characters. */
+  readonly #wholeKeyHashes = new Set<string>()
   #longest = maxKey
   readonly #scanner: SecretScanner
 
@@ -70,14 +74,14 @@ class ImportedKeys {
       const hash = tokenHash ?? (token === undefined ? undefined : sha256(token))
       if (hash === undefined || mask.startsWith(credentialPrefixes.key)) continue
       const [first, last] = [mask.slice(0, shownFirst), mask.slice(-shownLast)]
-      if (mask.length !== shownFirst + 3 + shownLast) this.#words.add(hash)
+      if (mask.length !== shownFirst + 3 + shownLast) this.#wholeKeyHashes.add(hash)
       else this.#byBeginning.set(first, [...this.#byBeginning.get(first) ?? [], { last, hash }])
     }
     this.#scanner = new SecretScanner(this.#byBeginning.keys())
   }
 
-  /** The places of keys in a text. */
-  * search (text: string): Generator<Secret> {
+  /** Finds the ranges of keys in a text. */
+  * search (text: string): Generator<SecretRange> {
     if (this.#byBeginning.size > 0) {
       for (const range of this.#scanner.search(text)) {
         for (let start = range.start; start + shownFirst <= range.end; start++) {
@@ -86,19 +90,19 @@ class ImportedKeys {
         }
       }
     }
-    if (this.#words.size === 0) return
+    if (this.#wholeKeyHashes.size === 0) return
     for (const { 0: word, index } of text.matchAll(/[^\s,;"'()<>]+/g)) {
       // A key may follow a name, and may itself contain a separator.
       for (const { 0: part, index: at } of [{ 0: word, index: 0 }, ...word.matchAll(/[^=:&?/@]+/g)]) {
         const start = index + at
-        if (part.length <= this.#longest && this.#words.has(sha256(part))) {
+        if (part.length <= this.#longest && this.#wholeKeyHashes.has(sha256(part))) {
           yield { start, end: start + part.length, shown: '••••' }
         }
       }
     }
   }
 
-  /** The end of a key that begins here; undefined: none does. */
+  /** The end of a key that begins at `start`; undefined when none does. */
   #endAt (text: string, start: number): number | undefined {
     for (const { last, hash } of this.#byBeginning.get(text.slice(start, start + shownFirst)) ?? []) {
       const limit = start + this.#longest
@@ -111,37 +115,38 @@ class ImportedKeys {
 }
 
 /**
- * Recognises the gateway's own credentials, which are never forwarded to a server, never recorded, and masked in logs:
- * by their prefix, and imported keys and METRICS_TOKEN by their hash.
+ * Recognises the gateway's own credentials, which are never forwarded to a server or recorded, and are masked in logs:
+ * by their prefix; imported keys and METRICS_TOKEN by their hash.
  */
 export class OwnCredentials {
-  readonly #fixed: readonly KnownKey[]
+  readonly #fixedKeys: readonly KnownKey[]
   #keys: () => ReadonlyMap<string, BearerKey> = () => new Map()
-  /** The keys that `#imported` was made from. */
-  #indexed: ReadonlyMap<string, BearerKey> | undefined
+  /** The keys that `#imported` was built from. */
+  #indexedKeys: ReadonlyMap<string, BearerKey> | undefined
   #imported: ImportedKeys | undefined
 
   /** @param metricsToken METRICS_TOKEN */
   constructor (metricsToken?: string) {
-    this.#fixed = metricsToken === undefined ? [] : [{ token: metricsToken }]
+    this.#fixedKeys = metricsToken === undefined ? [] : [{ token: metricsToken }]
   }
 
-  /** @param keys the current bearer keys; the same object as long as none has changed */
+  /** @param keys returns the current bearer keys: the same object until one changes */
   watch (keys: () => ReadonlyMap<string, BearerKey>): void { this.#keys = keys }
 
-  /** Whether the value of a header holds one, at any place and in any encoding. */
-  holds (value: string): boolean {
-    return holdsCredential(value) || [...readings(value)].some((reading) => this.#search(reading).next().done !== true)
+  /** Whether a header value contains one of the credentials, anywhere and in any encoding. */
+  hasMatchIn (value: string): boolean {
+    return containsCredential(value) || [...readings(value)].some((reading) =>
+      this.#search(reading).next().done !== true)
   }
 
-  /** A text with them masked, also where they stand in JSON's escapes or percent-encoded. */
+  /** Masks the credentials in a text, including those with JSON escapes or percent-encoding. */
   mask (text: string): string {
-    return maskReadings(text, (reading) => this.#find(reading))
+    return maskDecoded(text, (reading) => this.#find(reading))
   }
 
-  * #find (text: string): Generator<Secret> {
+  * #find (text: string): Generator<SecretRange> {
     if (prefix.test(text)) {
-      for (const { 0: word, index } of text.matchAll(family)) {
+      for (const { 0: word, index } of text.matchAll(prefixedCredential)) {
         yield { start: index, end: index + word.length, shown: `${word.slice(0, 4)}••••` }
       }
     }
@@ -153,17 +158,17 @@ export class OwnCredentials {
     yield * this.#search(text)
   }
 
-  #search (text: string): Generator<Secret> {
+  #search (text: string): Generator<SecretRange> {
     const keys = this.#keys()
-    if (this.#imported === undefined || keys !== this.#indexed) {
-      this.#indexed = keys
-      this.#imported = new ImportedKeys([...this.#fixed, ...keys.values()])
+    if (this.#imported === undefined || keys !== this.#indexedKeys) {
+      this.#indexedKeys = keys
+      this.#imported = new ImportedKeys([...this.#fixedKeys, ...keys.values()])
     }
     return this.#imported.search(text)
   }
 }
 
-/** Credentials that are known by how they look: JWTs, values of Authorization, users in URLs, secrets in queries. */
+/** Credentials recognised by their form: JWTs, Authorization values, userinfo in URLs, secrets in queries. */
 const patterns: ReadonlyArray<readonly [RegExp, string | ((...found: string[]) => string)]> = [
   [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, '••••'],
   [/\b(bearer|basic)\s+([\w.~+/=-]{8,})/gi, (_, scheme = '', secret = '') => `${scheme} ${mask(secret)}`],
@@ -171,21 +176,21 @@ const patterns: ReadonlyArray<readonly [RegExp, string | ((...found: string[]) =
   [/([?&](?:[\w-]*token|code|state|[\w-]*key|password|[\w-]*secret)=)[^&\s"']+/gi, '$1••••']
 ]
 
-/** Matches every text that contains one of the patterns; most texts do not match. */
+/** A quick check: matches every text that a pattern may match; most texts do not. */
 const mayMatch = /eyJ|bearer|basic|:\/\/|[?&]/i
 
-/** Escapes of JSON that stand for visible ASCII, beside those that are needed; an escaped backslash is none. */
-const needless = /\\(?:(\\)|\/|u00([2-7][\da-f]))/gi
+/** JSON escapes of visible ASCII that are not needed, for decoding; an escaped backslash is left alone. */
+const needlessEscape = /\\(?:(\\)|\/|u00([2-7][\da-f]))/gi
 const plain = (escape: string, backslash: string | undefined, code: string | undefined): string => {
   if (backslash !== undefined) return escape
   const character = code === undefined ? '/' : String.fromCharCode(Number.parseInt(code, 16))
   return '"\\\u007f'.includes(character) ? escape : character
 }
 
-/** Masks in a text, which may be JSON, what looks like a credential. */
+/** Masks whatever looks like a credential in a text, which may be JSON. */
 export function maskPatterns (text: string): string {
-  const read = text.includes('\\') ? text.replace(needless, plain) : text
-  let masked = maskFamily(read)
+  const read = text.includes('\\') ? text.replace(needlessEscape, plain) : text
+  let masked = maskPrefixed(read)
   if (mayMatch.test(masked)) {
     masked = patterns.reduce((before, [pattern, shown]) => before.replace(pattern, shown as string), masked)
   }

@@ -1,40 +1,42 @@
 import { isObject } from '../../../protocol/json.ts'
-import { mask, maskConfig } from './mask.ts'
-import { maskReadings } from './readings.ts'
+import { mask } from './mask.ts'
+import { maskConfig } from './mask-config.ts'
+import { maskDecoded } from './readings.ts'
 
 /** Min length of a secret that is redacted, in characters: a shorter one would match within ordinary words. */
-const shortest = 6
+const minSecretLength = 6
 
 /**
- * A function that masks the secrets of a config in texts for people, such as errors of its server and lines of its
- * stderr.
+ * Creates a function that masks the secrets of a config in texts for people: errors of its server, lines of its stderr.
  * @param config with its variables expanded
  */
-export const redactor = (config: Readonly<Record<string, unknown>>): ((text: string) => string) =>
-  scrubber(secretsOf(config))
+export const configScrubber = (config: Readonly<Record<string, unknown>>): ((text: string) => string) =>
+  createScrubber(secretsOf(config))
 
-/** The secrets of a config, in the forms in which a text may hold them. */
+/** The secrets of a config, in the forms in which a text may contain them. */
 export function secretsOf (config: Readonly<Record<string, unknown>>): string[] {
   const found = new Set<string>()
   collect(config, maskConfig(config), found)
   return [...found]
-    .flatMap((each) => [each, JSON.stringify(each).slice(1, -1), coded(encodeURIComponent, each)])
-    .filter((each) => each.length >= shortest)
+    .flatMap((each) => [each, JSON.stringify(each).slice(1, -1), tryCode(encodeURIComponent, each)])
+    .filter((each) => each.length >= minSecretLength)
 }
 
-/** A function that masks secrets in a text. @param secrets each of three characters or more */
-export function scrubber (secrets: readonly string[]): (text: string) => string {
+/** Creates a function that masks secrets in a text. @param secrets each of three characters or more */
+export function createScrubber (secrets: readonly string[]): (text: string) => string {
   if (secrets.length === 0) return (text) => text
   const scanner = new SecretScanner(secrets)
-  return (text) => maskReadings(text, (reading) =>
+  return (text) => maskDecoded(text, (reading) =>
     scanner.search(reading).map(({ start, end }) => ({ start, end, shown: mask(reading.slice(start, end)) })))
 }
 
-/** Collects the secret parts of all values that differ from their shown form. */
+/** Collects the secret parts of all values that differ from their masked form. */
 function collect (value: unknown, shown: unknown, found: Set<string>): void {
   if (value === shown) return
   if (typeof value === 'string' && typeof shown === 'string') {
-    for (const [secret, masked] of differing(value, shown)) for (const part of partsOf(secret, masked)) found.add(part)
+    for (const [secret, masked] of maskedWords(value, shown)) {
+      for (const part of partsOfSecret(secret, masked)) found.add(part)
+    }
   } else if (typeof value === 'number') found.add(String(value))
   else if (Array.isArray(value) && Array.isArray(shown)) {
     value.forEach((each, at) => { collect(each, shown[at], found) })
@@ -43,28 +45,27 @@ function collect (value: unknown, shown: unknown, found: Set<string>): void {
   }
 }
 
-/** The masked words of a text of which only some words are masked, such as an OpenAPI document; else the whole text. */
-function differing (value: string, shown: string): Array<[secret: string, masked: string]> {
+/** The masked words of a text that is masked only in part, such as an OpenAPI document; else the whole text. */
+function maskedWords (value: string, shown: string): Array<[secret: string, masked: string]> {
   const [words, masked] = [value.split(/[\s"']+/), shown.split(/[\s"']+/)]
   if (words.length !== masked.length) return [[value, shown]]
   return words.flatMap((word, at): Array<[string, string]> => word === masked[at] ? [] : [[word, masked[at] ?? '']])
 }
 
 /**
- * A secret, and its parts that may occur alone elsewhere: the token after a scheme, the password and query values of a
- * URL.
+ * A secret, and its parts that may occur alone elsewhere: the token after a scheme, a URL's password and query values.
  */
-function partsOf (value: string, shown: string): string[] {
+function partsOfSecret (value: string, shown: string): string[] {
   const at = shown.indexOf('••••')
   const whole = at > 0 && value.startsWith(shown.slice(0, at)) ? value.slice(at) : value
   const parts = [whole, ...whole.split(/\s+/)]
   if (!URL.canParse(value)) return parts
   const { username, password, searchParams, search } = new URL(value)
-  // A user name alone is not redacted when there is a password: it may be an ordinary word.
+  // Beside a password, a user name alone is not redacted: it may be an ordinary word.
   return [
     ...(username === '' && search === '' ? parts : []),
     password,
-    coded(decodeURIComponent, password),
+    tryCode(decodeURIComponent, password),
     ...(password === '' ? [username] : []),
     ...searchParams.values(),
     ...search
@@ -74,8 +75,8 @@ function partsOf (value: string, shown: string): string[] {
   ]
 }
 
-/** A percent-encoded or -decoded text; the text itself when that fails, for a lone surrogate or an invalid escape. */
-function coded (code: (text: string) => string, text: string): string {
+/** Percent-encodes or -decodes a text; returns it unchanged when that fails (lone surrogate, invalid escape). */
+function tryCode (code: (text: string) => string, text: string): string {
   try {
     return code(text)
   } catch {
@@ -86,18 +87,18 @@ function coded (code: (text: string) => string, text: string): string {
 /** A longer secret is searched for in pieces of this length, in characters. */
 const pieceLength = 1_024
 
-/** A range of a text, `text.slice(start, end)`, in which secrets were found. */
-interface Found { start: number, end: number }
+/** A range of a text, `text.slice(start, end)`, that is covered by secrets. */
+interface FoundRange { start: number, end: number }
 
 /**
- * Finds secrets in texts, in one pass whatever their number. The secrets are sorted, so that a binary search finds the
- * longest one at a place; a table of their first three characters skips most places.
+ * Finds secrets in texts, in one pass whatever their number. The secrets are sorted, so that binary search finds the
+ * longest one at a position; a hash table of their first three characters skips most positions.
  */
 export class SecretScanner {
   readonly #sorted: readonly string[]
-  /** For each secret, the index of the longest other secret that it begins with; -1: there is none. */
+  /** For each secret, the index of the longest other secret that it starts with; -1: none. */
   readonly #shorter: Int32Array
-  /** 1 at the hash of the first three characters of each secret. Its length is a power of two. */
+  /** 1 at the hash of the first three characters of each secret. The length is a power of two. */
   readonly #begins: Uint8Array
   readonly #longest: number
 
@@ -110,16 +111,16 @@ export class SecretScanner {
     this.#shorter = new Int32Array(sorted.length)
     for (const [at, secret] of sorted.entries()) {
       this.#begins[this.#hashAt(secret, 0)] = 1
-      // Prefixes of a secret are sorted before it: the previous secret, or one of its prefixes.
+      // Prefixes of a secret sort before it: the previous secret, or one of its prefixes.
       let other = at - 1
       while (other !== -1 && !secret.startsWith(sorted[other] ?? '')) other = this.#shorter[other] ?? -1
       this.#shorter[at] = other
     }
   }
 
-  /** The ranges of a text that secrets cover, in order. Secrets that overlap or follow one another make one range. */
-  search (text: string): Found[] {
-    const found: Found[] = []
+  /** The ranges of a text that secrets cover, in order. Overlapping and adjacent secrets form one range. */
+  search (text: string): FoundRange[] {
+    const found: FoundRange[] = []
     if (this.#sorted.length === 0) return found
     for (let start = 0; start < text.length - 2; start++) {
       if (this.#begins[this.#hashAt(text, start)] !== 1) continue
@@ -133,7 +134,7 @@ export class SecretScanner {
     return found
   }
 
-  /** The length of the longest secret at a place of a text; 0: there is none. */
+  /** The length of the longest secret at a position of a text; 0: none. */
   #longestAt (text: string, start: number): number {
     const here = text.slice(start, start + this.#longest)
     let from = 0
@@ -154,7 +155,7 @@ export class SecretScanner {
   }
 }
 
-/** A secret in pieces that cover it; only the last two may overlap. So parts of a long secret are found as well. */
+/** Splits a secret into pieces, so that parts of a long secret are found too. Only the last two may overlap. */
 function piecesOf (secret: string): string[] {
   if (secret.length <= pieceLength) return [secret]
   const pieces: string[] = []

@@ -4,13 +4,13 @@ import { SecretFile } from './secret-file.ts'
 
 /** An encryption key. */
 interface Key {
-  /** 8 hex digits, which stand in front of every text sealed with the key and reveal nothing of it. */
+  /** 8 hex digits. They prefix every text sealed with the key, and reveal nothing of it. */
   readonly id: string
   readonly secret: KeyObject
 }
 
 /**
- * Derives a key from 32 secret bytes (HKDF). Key and id are derived independently, so that the id is not a hash of the
+ * Derives a key from 32 secret bytes (HKDF). Key and id are derived independently, so that the id is no hash of the
  * key.
  */
 function toKey (root: Uint8Array): Key {
@@ -22,24 +22,24 @@ function toKey (root: Uint8Array): Key {
 const derive = promisify<string, string, number, { N: number, r: number, p: number, maxmem: number }, Buffer>(scrypt)
 
 /**
- * The parameters of scrypt for passphrases. They must never change, or sealed texts could not be opened any more. The
- * salt is fixed, since all replicas must derive the same key from the passphrase alone. One table of guesses could thus
- * serve against many gateways, which is why a passphrase has a minimal length.
+ * The scrypt parameters for passphrases. They must never change, or sealed texts would no longer open. The salt is
+ * fixed, since all replicas must derive the same key from the passphrase alone. One table of guesses can therefore
+ * attack many gateways, which is why passphrases have a min length.
  */
-const passphrase = {
+const passphraseParams = {
   salt: 'tool-hub encryption key', length: 32, cost: { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 }
 }
 /** Min length of a passphrase, in characters. */
 const minPassphrase = 16
 
 /** 32 bytes from one key of ENCRYPTION_KEY. @param which its number, for the error, which never shows the key */
-async function rootOf (text: string, which: number): Promise<Buffer> {
+async function readRootKey (text: string, which: number): Promise<Buffer> {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
   const plain = text.replace(/=$/, '').replaceAll('+', '-').replaceAll('/', '_')
   const bytes = Buffer.from(plain, 'base64url')
   if (bytes.length === 32 && bytes.toString('base64url') === plain) return bytes
   if ([...text].length >= minPassphrase) {
-    return await derive(text.normalize('NFKC'), passphrase.salt, passphrase.length, passphrase.cost)
+    return await derive(text.normalize('NFKC'), passphraseParams.salt, passphraseParams.length, passphraseParams.cost)
   }
   throw new Error(
     `Key ${which} of ENCRYPTION_KEY is too short. Give 32 random bytes in hex (\`openssl rand -hex 32\`) or base64, ` +
@@ -47,7 +47,7 @@ async function rootOf (text: string, which: number): Promise<Buffer> {
   )
 }
 
-/** The keys of ENCRYPTION_KEY, in its order. @throws Error with a sentence that says what to set */
+/** Parses the keys of ENCRYPTION_KEY, in order. @throws Error with a sentence that says what to set */
 async function parseKeys (text: string): Promise<Key[]> {
   const parts = text.split(',').map((part) => part.trim()).filter((part) => part !== '')
   if (parts.length === 0) {
@@ -55,52 +55,52 @@ async function parseKeys (text: string): Promise<Key[]> {
       'unset.')
   }
   const roots: Buffer[] = []
-  for (const part of parts) roots.push(await rootOf(part, roots.length + 1))
+  for (const part of parts) roots.push(await readRootKey(part, roots.length + 1))
   return roots.map(toKey)
 }
 
-/** The available keys: the newest one seals, and all of them open. */
+/** The available keys: the newest seals, all of them open. */
 export class KeyRing {
-  readonly #given: readonly Key[]
+  readonly #givenKeys: readonly Key[]
   readonly #file: SecretFile
   #stored: Key | undefined
 
-  /** @param given the keys of ENCRYPTION_KEY, the newest first; when there are none, the key of the file seals */
+  /** @param given the keys of ENCRYPTION_KEY, newest first; without any, the key of the file seals */
   constructor (given: readonly Key[], file: SecretFile) {
-    this.#given = given
+    this.#givenKeys = given
     this.#file = file
   }
 
-  /** The key of the file. It is read again until it exists, since another process may create it. */
-  get #ofFile (): Key | undefined {
+  /** The key of the file. The file is read until it exists, since another process may create it. */
+  get #fileKey (): Key | undefined {
     const secret = this.#stored === undefined ? this.#file.read() : undefined
     if (secret !== undefined) this.#stored = toKey(secret)
     return this.#stored
   }
 
   /** The key that seals; undefined when there is none yet. */
-  get newest (): Key | undefined { return this.#given[0] ?? this.#ofFile }
+  get newest (): Key | undefined { return this.#givenKeys[0] ?? this.#fileKey }
 
-  /** The key that seals, created when there is none. @throws StorageError when it cannot be stored */
-  sealing (): Key { return this.newest ?? (this.#stored = toKey(this.#file.create())) }
+  /** The key that seals; created when there is none. @throws StorageError when it cannot be stored */
+  sealingKey (): Key { return this.newest ?? (this.#stored = toKey(this.#file.create())) }
 
   /** The key with this id. */
   find (id: string): Key | undefined {
-    return this.#given.find((key) => key.id === id) ?? (this.#ofFile?.id === id ? this.#ofFile : undefined)
+    return this.#givenKeys.find((key) => key.id === id) ?? (this.#fileKey?.id === id ? this.#fileKey : undefined)
   }
 }
 
 export interface KeyRingOptions {
-  /** The folder of the key file, which is created when something is sealed and no key is given. */
+  /** The folder of the key file, which is created when something is sealed and ENCRYPTION_KEY is not set. */
   dataDir: string
   /** ENCRYPTION_KEY: one or more keys, separated by commas; the first one seals. */
   encryptionKey?: string
 }
 
 /**
- * The keys of ENCRYPTION_KEY, and that of the key file, which opens texts even when other keys are given.
+ * Opens the keys of ENCRYPTION_KEY and of the key file; the latter opens texts even when other keys are given.
  * @throws Error with a sentence for an invalid key, and for a key file that is empty, garbled or readable by other
- *   users
+ * users
  */
 export async function openKeyRing ({ dataDir, encryptionKey }: KeyRingOptions): Promise<KeyRing> {
   const file = new SecretFile(dataDir, {

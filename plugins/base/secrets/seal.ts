@@ -6,21 +6,23 @@ const cipher = 'aes-256-gcm'
 const nonceLength = 12
 const tagLength = 16
 
-/** The associated data: a sealed text opens only at its place, and under the id of its key. */
-const boundTo = (id: string, place: string): Buffer => Buffer.from(`tool-hub.${version}.${id}.${place}`)
+/** The associated data: a sealed text opens only at its place, and with the id of its key. */
+const associatedData = (id: string, place: string): Buffer => Buffer.from(`tool-hub.${version}.${id}.${place}`)
 
 /**
- * Encrypts and authenticates a text with AES-256-GCM and the newest key, which is created when there is none.
- * The nonce is random, so the result differs each time; one key may seal 2^32 texts.
+ * Encrypts and authenticates a text with AES-256-GCM and the newest key, which is created when there is none. The nonce
+ * is random, so results differ; one key may seal 2^32 texts.
  * @param text well-formed (no lone surrogates), of any length
  * @param place where the result is stored, or its purpose; it opens only with the same place
  * @returns `v1.<key id>.<base64url of nonce, ciphertext and tag>`
  * @throws StorageError when a key must be created and cannot be stored
  */
 export function seal (ring: KeyRing, text: string, place: string): string {
-  const { id, secret } = ring.sealing()
+  const { id, secret } = ring.sealingKey()
   const nonce = randomBytes(nonceLength)
-  const encrypting = createCipheriv(cipher, secret, nonce, { authTagLength: tagLength }).setAAD(boundTo(id, place))
+  const encrypting = createCipheriv(
+    cipher, secret, nonce, { authTagLength: tagLength }
+  ).setAAD(associatedData(id, place))
   const parts = [nonce, encrypting.update(text, 'utf8'), encrypting.final(), encrypting.getAuthTag()]
   return `${version}.${id}.${Buffer.concat(parts).toString('base64url')}`
 }
@@ -28,12 +30,12 @@ export function seal (ring: KeyRing, text: string, place: string): string {
 /**
  * Opens a text that `seal` made for the same place.
  * @throws Error with a sentence when its key is not available, when it was changed, or when it was sealed for another
- *   place
+ * place
  */
 export function unseal (ring: KeyRing, sealed: string, place: string): string {
   const [, id = '', encoded = ''] = /^v1\.([0-9a-f]{8})\.([\w-]+)$/.exec(sealed) ?? []
   const bytes = Buffer.from(encoded, 'base64url')
-  // Unused bits of the last character of base64url must not be changed either.
+  // Rejects changes to the unused bits of base64url's last character.
   if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== encoded) {
     throw new Error(
       `The sealed secrets of ${JSON.stringify(place)} are not a sealed text (${version}). ` +
@@ -44,13 +46,12 @@ export function unseal (ring: KeyRing, sealed: string, place: string): string {
   if (key === undefined) {
     throw new Error(
       `The secrets of ${JSON.stringify(place)} are sealed with key ${id}, which is neither among those of ` +
-      'ENCRYPTION_KEY ' +
-      'nor that of the key file in DATA_DIR. Add it to ENCRYPTION_KEY, behind a comma; if it is lost, give the ' +
-      'secrets anew.'
+      'ENCRYPTION_KEY nor that of the key file in DATA_DIR. Add it to ENCRYPTION_KEY, behind a comma; if it is lost, ' +
+      'give the secrets anew.'
     )
   }
   const decrypting = createDecipheriv(cipher, key.secret, bytes.subarray(0, nonceLength), { authTagLength: tagLength })
-    .setAAD(boundTo(id, place))
+    .setAAD(associatedData(id, place))
     .setAuthTag(bytes.subarray(-tagLength))
   try {
     return Buffer.concat([decrypting.update(bytes.subarray(nonceLength, -tagLength)), decrypting.final()])
@@ -63,17 +64,18 @@ export function unseal (ring: KeyRing, sealed: string, place: string): string {
   }
 }
 
-/** Whether an older key sealed a text, so that it should be sealed again. False if that key is unavailable. */
+/** Whether a text was sealed with an older key, and should be sealed again. False when that key is not available. */
 export function needsResealing (ring: KeyRing, sealed: string): boolean {
   const id = sealed.split('.')[1] ?? ''
   return id !== ring.newest?.id && ring.find(id) !== undefined
 }
 
-/** Whether the key that sealed a text is unavailable. */
-export const isLocked = (ring: KeyRing, sealed: string): boolean => ring.find(sealed.split('.')[1] ?? '') === undefined
+/** Whether the key that sealed a text is not available. */
+export const isKeyMissing = (ring: KeyRing, sealed: string): boolean =>
+  ring.find(sealed.split('.')[1] ?? '') === undefined
 
-/** Seals and opens with one ring. */
-export const sealerOf = (ring: KeyRing): Record<'seal' | 'unseal', (text: string, place: string) => string> => ({
+/** Binds `seal` and `unseal` to a ring. */
+export const createSealer = (ring: KeyRing): Record<'seal' | 'unseal', (text: string, place: string) => string> => ({
   seal: (text, place) => seal(ring, text, place),
   unseal: (sealed, place) => unseal(ring, sealed, place)
 })

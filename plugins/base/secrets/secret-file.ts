@@ -3,25 +3,25 @@ import {
   closeSync, constants, fstatSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { errorCode } from '../../../db/error-code.ts'
+import { errorCode } from '../../../db/errors.ts'
 import { makeFolderSync } from '../../../db/folder.ts'
 import { StorageError } from '../../../db/store.ts'
 import type { Env } from '../../../schemas/env.ts'
 
-/** A kind of secret file, as messages name it. */
+/** The purpose of a secret file, in words for messages. */
 interface SecretFileKind {
   /** Its name in DATA_DIR. */
   readonly name: string
   readonly noun: string
-  /** The variable that replaces it. */
+  /** The environment variable that replaces the file. */
   readonly variable: string
-  /** The advice for lost content. */
+  /** Advice for unusable content. */
   readonly remedy: string
 }
 
 /**
- * 32 random bytes in a file of DATA_DIR, readable by its owner only, created once for a gateway whose operator sets no
- * secret.
+ * A file in DATA_DIR with 32 random bytes, readable by its owner only. It is created once, for a gateway whose operator
+ * sets no secret.
  */
 export class SecretFile {
   readonly #path: string
@@ -33,14 +33,14 @@ export class SecretFile {
     this.#kind = kind
   }
 
-  /** The bytes; undefined when there is no file. @throws Error with a sentence for a file that cannot be used */
+  /** Reads the bytes; undefined when there is no file. @throws Error with a sentence for a file that cannot be used */
   read (): Buffer | undefined {
     this.#secret ??= this.#read()
     return this.#secret
   }
 
   /**
-   * Creates the file. Of several processes that do so at once, one wins, and all get its bytes.
+   * Creates the file. When several processes do so at once, the first wins, and all get its bytes.
    * @throws StorageError
    */
   create (): Buffer {
@@ -48,7 +48,7 @@ export class SecretFile {
     try {
       const first = makeFolderSync(folder, 'DATA_DIR')
       this.#link()
-      // Every created folder is an entry of its parent, which must be durable, too.
+      // Each created folder is an entry of its parent, which must be durable, too.
       for (let at = folder; ; at = dirname(at)) {
         syncFolder(at)
         if (first === undefined || at.length < first.length || at === dirname(at)) break
@@ -65,8 +65,7 @@ export class SecretFile {
     }
     const secret = this.read()
     if (secret === undefined) {
-      throw new StorageError(`The ${this.#kind.noun} vanished from DATA_DIR while it was ` +
-      'created.', false)
+      throw new StorageError(`The ${this.#kind.noun} vanished from DATA_DIR while it was created.`, false)
     }
     return secret
   }
@@ -90,7 +89,7 @@ export class SecretFile {
   #read (): Buffer | undefined {
     let file: number
     try {
-      // O_NONBLOCK: opening a named pipe would wait for a writer otherwise.
+      // O_NONBLOCK: opening a named pipe would block until somebody writes to it.
       file = openSync(this.#path, constants.O_RDONLY | constants.O_NONBLOCK)
     } catch (error) {
       const code = errorCode(error)
@@ -121,7 +120,7 @@ export class SecretFile {
   }
 }
 
-/** Makes the entries of a folder durable. Some file systems do not support fsync of folders, and do not need it. */
+/** Makes the entries of a folder durable. File systems that do not support fsync of folders do not need it. */
 function syncFolder (path: string): void {
   const folder = openSync(path, 'r')
   try {
@@ -133,33 +132,35 @@ function syncFolder (path: string): void {
   }
 }
 
-/** A good value of JWT_SECRET, for the end of a sentence. */
-export const goodSecret = 'at least 32 random bytes, for example from "openssl rand -hex 32"'
+/** Advice for a value of JWT_SECRET, as the end of a sentence. */
+export const secretAdvice = 'at least 32 random bytes, for example from "openssl rand -hex 32"'
 
-const fileIn = (dataDir: string): SecretFile => new SecretFile(dataDir, {
+const loginKeyFile = (dataDir: string): SecretFile => new SecretFile(dataDir, {
   name: 'login.key',
   noun: 'secret of logins',
   variable: 'JWT_SECRET',
   remedy: 'Delete it: a new one is then made, and logins end.'
 })
 
-/** A warning where replicas do not accept each other's logins, since each of them would make its secret. */
+/**
+ * A warning that replicas will not accept each other's logins, since each creates its own secret; undefined when they
+ * will.
+ */
 export const replicasProblem = (
   { JWT_SECRET: given, DB_URL: dbUrl }: Pick<Env, 'JWT_SECRET' | 'DB_URL'>
 ): string | undefined =>
   given !== undefined || dbUrl === undefined || dbUrl.startsWith('pglite:')
     ? undefined
     : 'JWT_SECRET is not set, so a secret in DATA_DIR signs logins: of several gateways on one database each takes ' +
-      'its own logins only. ' +
-      `Set it to ${goodSecret}`
+      `its own logins only. Set it to ${secretAdvice}`
 
-/** Checks the file, if it exists. @throws Error with a sentence for a file that cannot be used */
-export const checkLoginSecret = (dataDir: string): void => { fileIn(dataDir).read() }
+/** Checks the file if it exists. @throws Error with a sentence for a file that cannot be used */
+export const checkLoginSecret = (dataDir: string): void => { loginKeyFile(dataDir).read() }
 
 /**
- * The secret that signs login tokens: JWT_SECRET, else one that is made once and kept in DATA_DIR, so that logins
+ * The secret that signs login tokens: JWT_SECRET, or one that is created once and stored in DATA_DIR, so that logins
  * survive a restart.
- * @returns undefined: it cannot be kept, which is logged
+ * @returns undefined when it cannot be stored, which is logged
  * @throws Error with a sentence for a file that cannot be used
  */
 export function loginSecret (
@@ -168,7 +169,7 @@ export function loginSecret (
   const problem = replicasProblem(env)
   if (problem !== undefined) warn(problem)
   if (env.JWT_SECRET !== undefined) return env.JWT_SECRET
-  const file = fileIn(dataDir)
+  const file = loginKeyFile(dataDir)
   try {
     return (file.read() ?? file.create()).toString('hex')
   } catch (error) {

@@ -1,36 +1,32 @@
-/** Replaces a secret. `hint`: the name of the member, header, flag or parameter with the secret. */
-export type Cover = (secret: string, hint: string) => string
+/** Returns the text that replaces a secret. `hint`: the name of its member, header, flag or parameter. */
+export type MaskSecret = (secret: string, hint: string) => string
 
-/**
- * Whether a text begins as an absolute URL does. The length of the scheme is bounded, so that large texts cost nothing.
- */
+/** Whether a text begins like an absolute URL. The length of the scheme is bounded, which keeps large texts cheap. */
 export const isAbsoluteUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]{0,255}:\/\//i.test(text)
 
 /** Tokens of well-known services, by prefixes that no word begins with. */
-const known = new RegExp(
+const knownToken = new RegExp(
   '^(?:gh[opsur]_\\w{12}|github_pat_\\w{12}|glpat-[\\w-]{12}|xox[a-z]-[\\w-]{12}|th[klrt]_\\w{12}|' +
   'npm_[a-z0-9]{24}|hf_[a-z0-9]{24}|' +
   'akia[a-z0-9]{12}|aiza[\\w-]{24}|eyj[\\w-]{12})[\\w.+/=-]*$',
   'i'
 )
 
-/** Whether a word is a key `sk-…`, `pk_…` or `rk_…`, and not an ordinary name such as `sk-learn-server`. */
+/** Whether a word is a key `sk-…`, `pk_…` or `rk_…`, rather than an ordinary name such as `sk-learn-server`. */
 const isServiceKey = (word: string): boolean => /^(?:sk|pk|rk)[-_][\w-]+$/i.test(word) && /[a-z0-9]{16}/i.test(word)
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
 /**
- * The average length of the words in a text: `getUser2` has `get`, `User` and `2`. Random letters and digits have about
- * 2.
+ * The average length of the words in a text: `getUser2` has `get`, `User` and `2`. For random letters and digits it is
+ * about 2.
  */
 function wordLength (text: string): number {
   const words = text.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g) ?? []
   return words.length === 0 ? 0 : words.reduce((sum, { length }) => sum + length, 0) / words.length
 }
 
-/**
- * Whether letters and digits in a row are random: many digits, capitals within, or letters that cannot be pronounced.
- */
+/** Whether a run of letters and digits is random: many digits, inner capitals, or letters that cannot be pronounced. */
 function isRandomRun (run: string): boolean {
   if ((run.match(/\d/g) ?? []).length >= 4) return true
   if (run.length >= 16 && wordLength(run) < 2.6) return true
@@ -38,7 +34,7 @@ function isRandomRun (run: string): boolean {
   return run.length >= 20 && (vowels < run.length / 4 || /[b-df-hj-np-tv-xz]{7}/i.test(run))
 }
 
-/** Whether a text of 16 characters or more is random, and not words, names and versions. */
+/** Whether a text of 16 characters or more is random, rather than words, names and versions. */
 function isRandom (text: string): boolean {
   if (uuid.test(text)) return true
   if ((text.match(/[a-z0-9]{10,}/gi) ?? []).some(isRandomRun)) return true
@@ -48,27 +44,26 @@ function isRandom (text: string): boolean {
 
 /** Whether a segment of a path is a token. */
 const isTokenSegment = (segment: string): boolean =>
-  segment.length >= 16 && !segment.includes('${') && (known.test(segment) || isServiceKey(segment) || isRandom(segment))
+  segment.length >= 16 && !segment.includes('${') &&
+    (knownToken.test(segment) || isServiceKey(segment) || isRandom(segment))
 
-/** Whether a word is a token, whatever its context. Paths and names of files are none. */
+/** Whether a word is a token, whatever its context. Paths and file names are not. */
 const isTokenWord = (word: string): boolean =>
-  known.test(word) || isServiceKey(word) || (/^[\w+=~-]{20,}$/.test(word) && isRandom(word))
+  knownToken.test(word) || isServiceKey(word) || (/^[\w+=~-]{20,}$/.test(word) && isRandom(word))
 
-/** An address with the tokens in its path covered. */
-function coverPath (address: string, cover: Cover): string {
+/** Masks the tokens in the path of a URL. */
+function maskPath (address: string, cover: MaskSecret): string {
   const [, origin = '', path = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)([^?#]*)(.*)$/is.exec(address) ?? []
   if (origin === '') return address
   const segments = path.split('/').map((segment) => isTokenSegment(segment) ? cover(segment, 'path') : segment)
   return `${origin}${segments.join('/')}${rest}`
 }
 
-/**
- * A text with its tokens covered: words, and segments in the path of an address. Secrets with names are covered before.
- */
-export function coverText (text: string, cover: Cover): string {
-  if (isAbsoluteUrl(text)) return coverPath(text, cover)
+/** Masks the tokens in a text: words, and path segments of URLs. Named secrets have been masked before. */
+export function maskTokens (text: string, cover: MaskSecret): string {
+  if (isAbsoluteUrl(text)) return maskPath(text, cover)
   return text.split(/([\s;,='"]+)/).map((word) => {
-    if (isAbsoluteUrl(word)) return coverPath(word, cover)
+    if (isAbsoluteUrl(word)) return maskPath(word, cover)
     return isTokenWord(word) ? cover(word, 'token') : word
   }).join('')
 }

@@ -1,15 +1,16 @@
 import type { Vault } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { isMask, maskAll, maskConfig, maskUrl } from './mask.ts'
+import { isMask, maskUrl } from './mask.ts'
+import { maskAll, maskConfig } from './mask-config.ts'
 import { openKeyRing, type KeyRing, type KeyRingOptions } from './ring.ts'
-import { isLocked, needsResealing, seal, unseal } from './seal.ts'
+import { isKeyMissing, needsResealing, seal, unseal } from './seal.ts'
 import { isAbsoluteUrl } from './tokens.ts'
 
-/** A secret: its path within the value, the secret, and the mask in its place. */
-type Secret = readonly [path: ReadonlyArray<string | number>, value: unknown, shown: unknown]
+/** A secret in a value: its path, the secret, and the mask that replaces it. */
+type VaultEntry = readonly [path: ReadonlyArray<string | number>, value: unknown, shown: unknown]
 
 /**
- * A vault that seals the secrets of a value, and leaves masks in their places. By default, they are what `maskConfig`
+ * A vault that seals the secrets of a value and puts masks in their places. By default, these are what `maskConfig`
  * masks.
  */
 export class SealedVault implements Vault {
@@ -21,24 +22,24 @@ export class SealedVault implements Vault {
 
   hide <Value>(value: Value, place: string, plain?: ReadonlySet<string>): { value: Value, sealed: string | null } {
     if (!isObject(value)) return { value, sealed: null }
-    const shown = plain === undefined ? maskConfig(value) : maskExcept(plain, value, maskConfig(value))
-    const secrets: Secret[] = []
+    const shown = plain === undefined ? maskConfig(value) : maskAllExcept(plain, value, maskConfig(value))
+    const secrets: VaultEntry[] = []
     collect(value, shown, [], secrets)
     if (secrets.length === 0) return { value, sealed: null }
     return { value: shown as Value, sealed: seal(this.#ring, JSON.stringify(secrets), place) }
   }
 
   /**
-   * Puts each secret back where its mask still is. Edits of the value take precedence: another value in the place of a
-   * secret stays, even one that contains a mask, and a secret whose place is gone is dropped.
+   * Replaces each mask by its secret. Edits of the value take precedence: another value in the place of a secret stays,
+   * even one that contains a mask; a secret whose place is gone is dropped.
    */
   reveal <Value>(value: Value, sealed: string | null, place: string): Value {
     if (sealed === null) return value
-    return restore(value, JSON.parse(unseal(this.#ring, sealed, place)) as Secret[], 0) as Value
+    return restore(value, JSON.parse(unseal(this.#ring, sealed, place)) as VaultEntry[], 0) as Value
   }
 
   masks (value: unknown): string[] {
-    return isObject(value) ? masksIn(value, maskConfig(value), '') : []
+    return isObject(value) ? maskPaths(value, maskConfig(value), '') : []
   }
 
   outdated (sealed: string): boolean {
@@ -46,18 +47,18 @@ export class SealedVault implements Vault {
   }
 
   locked (sealed: string): boolean {
-    return isLocked(this.#ring, sealed)
+    return isKeyMissing(this.#ring, sealed)
   }
 }
 
 /**
- * The vault with the available keys. The key file is created by the first `hide` that has secrets to seal.
- * @throws as `openKeyRing`
+ * Opens a vault with the available keys. The first `hide` with secrets to seal creates the key file.
+ * @throws the errors of `openKeyRing`
  */
 export const openVault = async (options: KeyRingOptions): Promise<Vault> => new SealedVault(await openKeyRing(options))
 
-/** Collects the parts of a value that differ from their shown form. */
-function collect (value: unknown, shown: unknown, path: Secret[0], found: Secret[]): void {
+/** Collects the parts of a value that differ from their masked form. */
+function collect (value: unknown, shown: unknown, path: VaultEntry[0], found: VaultEntry[]): void {
   if (value === shown) return
   if (Array.isArray(value) && Array.isArray(shown)) {
     value.forEach((each, at) => { collect(each, shown[at], [...path, at], found) })
@@ -69,9 +70,9 @@ function collect (value: unknown, shown: unknown, path: Secret[0], found: Secret
 /**
  * Masks all members that are not listed as plain.
  * @param plain paths of plain members, separated by dots
- * @param shown the members as they are shown to people
+ * @param shown the members as masked for display
  */
-function maskExcept (
+function maskAllExcept (
   plain: ReadonlySet<string>,
   members: Readonly<Record<string, unknown>>,
   shown: Readonly<Record<string, unknown>>,
@@ -81,45 +82,45 @@ function maskExcept (
     Object.entries(members).map(([key, value]) => {
       const place = path === '' ? key : `${path}.${key}`
       // A nested plain member is a whole document, which `maskConfig` has masked.
-      if (plain.has(place)) return [key, path === '' ? withoutAddresses(value, shown[key]) : shown[key]]
+      if (plain.has(place)) return [key, path === '' ? maskAddresses(value, shown[key]) : shown[key]]
       const inner = shown[key]
-      if (isObject(value) && isObject(inner)) return [key, maskExcept(plain, value, inner, place)]
+      if (isObject(value) && isObject(inner)) return [key, maskAllExcept(plain, value, inner, place)]
       return [key, key === 'url' && typeof value === 'string' && isPlainAddress(value) ? value : maskAll(value)]
     })
   )
 }
 
-/** A value as it is shown to people, with all addresses masked that may hold a secret. */
-function withoutAddresses (value: unknown, shown: unknown): unknown {
+/** Masks a value as for display, and also every URL that may hold a secret. */
+function maskAddresses (value: unknown, shown: unknown): unknown {
   if (typeof value === 'string') {
     return value === shown && isAbsoluteUrl(value) && !isPlainAddress(value) ? maskAll(value) : shown
   }
   if (!isObject(value) || !isObject(shown)) return shown
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withoutAddresses(each, shown[key])]))
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskAddresses(each, shown[key])]))
 }
 
-/** Whether an address has no user, no values in its query, and no path segment that looks like a token. */
+/** Whether a URL has no user, no query values, and no path segment that looks like a token. */
 function isPlainAddress (url: string): boolean {
   const segments = url.split('/').slice(3)
   return maskUrl(url) === url && segments.every((segment) => segment.length < 16 || /^[a-z.-]+$/i.test(segment))
 }
 
-/** The paths of the secrets of a value that are masks already. */
-function masksIn (value: unknown, shown: unknown, path: string): string[] {
+/** The paths of secrets in a value that are masks already. */
+function maskPaths (value: unknown, shown: unknown, path: string): string[] {
   if (isMask(value)) return isMask(shown) ? [path] : []
   // Without secrets, both are the same value.
   if (value === shown || typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, each]) =>
-    masksIn(each, (shown as Record<string, unknown>)[key], path === '' ? key : `${path}.${key}`)
+    maskPaths(each, (shown as Record<string, unknown>)[key], path === '' ? key : `${path}.${key}`)
   )
 }
 
 /**
- * A copy of a value with its secrets; parts without any are shared.
+ * Copies a value with its secrets restored; parts without secrets are shared.
  * @param depth the number of path elements that led to the value
  */
-function restore (value: unknown, secrets: readonly Secret[], depth: number): unknown {
-  const inside = new Map<string | number, Secret[]>()
+function restore (value: unknown, secrets: readonly VaultEntry[], depth: number): unknown {
+  const inside = new Map<string | number, VaultEntry[]>()
   for (const each of secrets) {
     const [path, secret, shown] = each
     const key = path[depth]
@@ -131,7 +132,7 @@ function restore (value: unknown, secrets: readonly Secret[], depth: number): un
   if (Array.isArray(value)) return value.map((each: unknown, at) => restore(each, inside.get(at) ?? [], depth + 1))
   if (!isObject(value)) return value
   const copy: Record<string, unknown> = { ...value }
-  // Own members only: `__proto__` is an ordinary member then.
+  // Own members only, so that `__proto__` is an ordinary member.
   for (const [key, some] of inside) if (Object.hasOwn(copy, key)) copy[key] = restore(copy[key], some, depth + 1)
   return copy
 }

@@ -1,2 +1,1 @@
-export { TaskStopped, workers } from './pool.ts'
-export { startWorker } from './start-worker.ts'
+export { TaskAborted, WorkerPool, workers } from './pool.ts'

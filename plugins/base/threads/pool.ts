@@ -3,124 +3,159 @@ import { Semaphore, Shares, baseLimits } from '../limits/index.ts'
 import { startWorker } from './start-worker.ts'
 import type { PoolMessage, PoolTask } from './worker.ts'
 
-/** Thrown for a task that takes too long, or more memory than a thread has. Its thread is ended. */
-export class TaskStopped extends Error {}
+/** Thrown for a task that takes too long, more memory than a thread has, or is given up. Its thread is ended. */
+export class TaskAborted extends Error {}
 
 interface PoolBounds {
-  /** Max threads; one owner has all but one of them at most. */
+  /** Max threads; one owner uses at most all but one of them. */
   readonly threads: number
-  /** Max heap of each, in MB. */
+  /** Those of them that only privileged owners get; default: none. */
+  readonly reserved?: number
+  /** Max heap of each thread, in MB. */
   readonly heap: number
   /** Max time to load a module, in ms. */
-  readonly loading: number
+  readonly loading?: number
   /** Time without a task after which a thread ends, in ms. */
   readonly idle: number
-  /** Max tasks that run or wait, with a share for each owner. */
-  readonly tasks: number
+  /** Max tasks that run or wait, with a share for each owner; default: the caller bounds them. */
+  readonly tasks?: number
 }
 
 interface RunOptions {
-  /** In whose name the task runs. Owners take turns. */
+  /** The owner that the task counts for. Owners take turns. */
   readonly owner: string
-  /** Max time of the task once it begins, in ms. */
+  /** Max time of the task after it has begun, in ms. */
   readonly time: number
+  /** The owner may have all threads, the reserved ones too. */
+  readonly isPrivileged?: boolean
+  /** Aborted when nobody wants the answer any more. */
+  readonly signal?: AbortSignal
 }
 
 /** Worker threads for work whose cost cannot be bounded beforehand. They start on demand. */
 export class WorkerPool {
   readonly #bounds: PoolBounds
   readonly #places: Semaphore
-  readonly #tasks: Shares
+  readonly #tasks: Shares | undefined
+  readonly #threads = new Set<PoolThread>()
   readonly #idle: PoolThread[] = []
 
   constructor (bounds: PoolBounds = baseLimits.workers) {
     this.#bounds = bounds
-    this.#places = new Semaphore({ places: bounds.threads, perOwner: Math.max(1, bounds.threads - 1) })
-    this.#tasks = new Shares(bounds.tasks, 'tasks for worker threads')
+    const { threads, reserved, tasks } = bounds
+    this.#places = new Semaphore({ places: threads, perOwner: Math.max(1, threads - 1), reserved })
+    this.#tasks = tasks === undefined ? undefined : new Shares(tasks, 'tasks for worker threads')
   }
 
   /**
    * Runs a task in a thread.
-   * @param module of which `run` is called with the task, as `entryPath` takes it; cli/build.mjs has it in its list
-   * @throws TaskStopped; ShareError when too many tasks wait; Error for what the task throws
+   * @param module its export `run` is called with the task; as `entryPath` takes it, and listed in cli/build.mjs
+   * @throws TaskAborted; ShareError when too many tasks wait; Error with the message of what the task throws
    */
-  async run<Answer> (module: string, task: unknown, { owner, time }: RunOptions): Promise<Answer> {
-    const leave = this.#tasks.take(owner)
-    const release = await this.#places.take(owner, false)
-    const thread = this.#idle.pop() ?? new PoolThread(this.#bounds)
+  async run<Answer> (
+    module: string, task: unknown, { owner, time, isPrivileged = false, signal }: RunOptions
+  ): Promise<Answer> {
+    const leave = this.#tasks?.take(owner)
+    const release = await this.#places.take(owner, isPrivileged)
+    const thread = this.#idle.pop() ?? this.#start()
     try {
-      const message = await thread.run({ module, task }, time)
-      this.#keep(thread)
+      const message = await thread.run({ module, task }, time, signal)
+      this.#idle.push(thread)
+      thread.park()
       if ('failure' in message) throw new Error(message.failure)
       return message.answer as Answer
     } finally {
       release()
-      leave()
+      leave?.()
     }
   }
 
-  #keep (thread: PoolThread): void {
-    this.#idle.push(thread)
-    thread.rest(() => { this.#idle.splice(this.#idle.indexOf(thread), 1) })
+  /** Ends all threads. The tasks that run are stopped. */
+  close (): void {
+    for (const thread of this.#threads) thread.end()
+  }
+
+  #start (): PoolThread {
+    const thread = new PoolThread(this.#bounds, () => {
+      this.#threads.delete(thread)
+      const at = this.#idle.indexOf(thread)
+      if (at !== -1) this.#idle.splice(at, 1)
+    })
+    this.#threads.add(thread)
+    return thread
   }
 }
 
-type Outcome = Exclude<PoolMessage, { isLoaded: true }>
+type TaskResult = Exclude<PoolMessage, { isLoaded: true }>
 
 class PoolThread {
   readonly #bounds: PoolBounds
   readonly #worker: Worker
+  readonly #onEnd: () => void
   #idleTimer: NodeJS.Timeout | undefined
-  #onError: () => void = () => {}
-  #onEnd: () => void = () => {}
+  /** Stops the task that runs. */
+  #stop: (reason: string) => void = () => {}
 
-  constructor (bounds: PoolBounds) {
+  /** @param onEnd called when the thread has ended, or is about to */
+  constructor (bounds: PoolBounds, onEnd: () => void) {
     this.#bounds = bounds
+    this.#onEnd = onEnd
     this.#worker =
       startWorker('plugins/base/threads/worker', { resourceLimits: { maxOldGenerationSizeMb: bounds.heap } })
     // An error while no task runs must not end the process.
-    this.#worker.on('error', () => { this.#onError() }).on('exit', () => { this.#onEnd() })
+    this.#worker
+      .on('error', () => { this.#stop(`it takes more than ${bounds.heap} MB of memory`) })
+      .on('exit', () => { this.end() })
   }
 
-  /** @throws TaskStopped, after which the thread has ended */
-  async run (task: PoolTask, time: number): Promise<Outcome> {
+  /** @throws TaskAborted, after which the thread has ended */
+  async run (task: PoolTask, time: number, signal?: AbortSignal): Promise<TaskResult> {
     const worker = this.#worker
     clearTimeout(this.#idleTimer)
     worker.ref()
+    const { loading = baseLimits.workers.loading } = this.#bounds
+    const giveUp = (): void => { this.#stop('it is not needed any more') }
     let timer: NodeJS.Timeout | undefined
     try {
-      return await new Promise<Outcome>((resolve, reject) => {
-        const stop = (reason: string) => (): void => { reject(new TaskStopped(reason)) }
-        this.#onError = stop(`it takes more than ${this.#bounds.heap} MB of memory`)
-        this.#onEnd = stop('the thread has ended')
-        timer = setTimeout(stop('its module is not loaded in time'), this.#bounds.loading)
+      return await new Promise<TaskResult>((resolve, reject) => {
+        this.#stop = (reason) => { reject(new TaskAborted(reason)) }
+        if (signal?.aborted === true) return giveUp()
+        signal?.addEventListener('abort', giveUp)
+        timer = setTimeout(() => { this.#stop('its module is not loaded in time') }, loading)
         worker.on('message', (message: PoolMessage) => {
           if (!('isLoaded' in message)) {
             resolve(message)
             return
           }
           clearTimeout(timer)
-          timer = setTimeout(stop(`it takes longer than ${time / 1_000} s`), time)
+          timer = setTimeout(() => { this.#stop(`it takes longer than ${time / 1_000} s`) }, time)
         })
         worker.postMessage(task)
       })
     } catch (error) {
-      void worker.terminate()
+      this.end()
       throw error
     } finally {
       clearTimeout(timer)
-      this.#onError = this.#onEnd = () => {}
+      signal?.removeEventListener('abort', giveUp)
+      this.#stop = () => {}
       worker.removeAllListeners('message')
     }
   }
 
-  /** Waits for the next task, and ends after some time. @param onEnd called when the thread has ended meanwhile */
-  rest (onEnd: () => void): void {
-    this.#onEnd = onEnd
+  /** Waits for the next task, and ends after some time. */
+  park (): void {
     this.#worker.unref()
-    this.#idleTimer = setTimeout(() => { void this.#worker.terminate() }, this.#bounds.idle).unref()
+    this.#idleTimer = setTimeout(() => { this.end() }, this.#bounds.idle).unref()
+  }
+
+  end (): void {
+    clearTimeout(this.#idleTimer)
+    this.#stop('the thread has ended')
+    this.#onEnd()
+    void this.#worker.terminate()
   }
 }
 
-/** The pool of this process. */
+/** The worker pool of this process. */
 export const workers = new WorkerPool()

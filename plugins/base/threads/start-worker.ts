@@ -4,15 +4,15 @@ import { Worker, type WorkerOptions } from 'node:worker_threads'
 import { entryPath } from '../../../package.ts'
 
 /**
- * Options of V8 that come before `resourceLimits` where they are set, in NODE_OPTIONS or on the command line: then a
- * thread could take as much memory as the process, or would end the whole process when it has no more. The main thread
- * keeps what it has read of them.
+ * V8 options (from NODE_OPTIONS or the command line) that take precedence over `resourceLimits`: with them, a thread
+ * could use as much memory as the process, or end the whole process when it runs out. The main thread keeps the values
+ * that it has read.
  */
 const heapOptions = ['--max-old-space-size', '--max-heap-size', '--max-semi-space-size']
 
 /**
- * Starts a worker thread. Threads do not inherit the loader that runs TypeScript in tests and under `npm run dev`, and
- * get no environment, since it holds secrets. Their `resourceLimits` hold whatever V8 was told for the process.
+ * Starts a worker thread. It gets the tsx loader in development and tests, since threads do not inherit it, and an
+ * empty environment, which may hold secrets. Its `resourceLimits` apply whatever heap options the process has.
  * @param name the worker's module, as `entryPath` takes it
  */
 export function startWorker (name: string, options: WorkerOptions): Worker {

@@ -3,14 +3,14 @@ import { parentPort } from 'node:worker_threads'
 import { pathToFileURL } from 'node:url'
 import { entryPath } from '../../../package.ts'
 
-/** @param module as `entryPath` takes it, or the URL of a file */
+/** @param module as `entryPath` takes it, or a file URL */
 export interface PoolTask { module: string, task: unknown }
-/** `isLoaded`: the module is loaded, and the task begins. */
+/** `isLoaded`: the module has been loaded, and the task begins. */
 export type PoolMessage = { isLoaded: true } | { answer: unknown } | { failure: string }
 
 const port = parentPort
 
-async function answerTo ({ module, task }: PoolTask): Promise<PoolMessage> {
+async function runTask ({ module, task }: PoolTask): Promise<PoolMessage> {
   try {
     const url = module.startsWith('file:') ? module : pathToFileURL(entryPath(module)).href
     const { run } = await import(url) as { run: (task: unknown) => unknown }
@@ -21,4 +21,4 @@ async function answerTo ({ module, task }: PoolTask): Promise<PoolMessage> {
   }
 }
 
-port?.on('message', (message: PoolTask) => { void answerTo(message).then((answer) => { port.postMessage(answer) }) })
+port?.on('message', (message: PoolTask) => { void runTask(message).then((answer) => { port.postMessage(answer) }) })

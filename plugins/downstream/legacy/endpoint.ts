@@ -8,14 +8,14 @@ import { errorText, resultText, type Request } from '../../../protocol/message.t
 import type { View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { acceptedBy, type Accepted } from '../accept.ts'
-import { shutDown, single, type Endpoint, type Inbound } from '../endpoint.ts'
+import { parseAccept, type AcceptedTypes } from '../accept.ts'
+import { shuttingDownError, firstValue, type Endpoint, type InboundRequest } from '../endpoint.ts'
 import { EventStream } from '../event-stream.ts'
 import { HttpReply, writeJson } from '../http-reply.ts'
-import type { Received } from '../read-message.ts'
+import type { ReceivedMessage } from '../read-message.ts'
 import { initialize } from './initialize.ts'
-import { malformedText, type LegacyRequests } from './requests.ts'
-import type { Place, Session } from './session.ts'
+import { malformedAnswer, type LegacyRequests } from './requests.ts'
+import type { SessionPlace, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 import { downstreamLimits } from '../limits.ts'
 
@@ -36,10 +36,10 @@ export class LegacyEndpoint implements Endpoint {
   }
 
   /**
-   * What a POST carries: requests, notifications and answers of a client.
-   * @throws errors in the dialect of the `mcp` scope
+   * Handles a POST: requests, notifications and answers of a client.
+   * @throws errors in the error format of the `mcp` scope
    */
-  receive (inbound: Inbound, accepted: Accepted, message: Received): void {
+  receive (inbound: InboundRequest, accepted: AcceptedTypes, message: ReceivedMessage): void {
     const { raw } = inbound
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
       if (this.#requests.isClosing) throw new errors.Draining()
@@ -55,26 +55,26 @@ export class LegacyEndpoint implements Endpoint {
         throw new RpcError(code.invalidRequest, 'Invalid request: initialize must stand alone')
       }
       if (message.every((each) => each.kind === 'malformed')) {
-        writeJson(raw, [`[${message.map(malformedText).join()}]`], 400)
+        writeJson(raw, [`[${message.map(malformedAnswer).join()}]`], 400)
         return
       }
     }
     this.#run(session, message, inbound, accepted)
   }
 
-  /** A GET: opens a stream for messages that belong to no request, or resumes a broken stream. */
-  get (inbound: Inbound): void {
+  /** Handles a GET: opens a stream for messages that belong to no request, or resumes a broken stream. */
+  get (inbound: InboundRequest): void {
     const { headers, raw } = inbound
-    if (!acceptedBy(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
+    if (!parseAccept(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
     const session = this.#session(inbound)
-    const lastEventId = single(headers['last-event-id'])
-    if (!session.takesStream(lastEventId)) throw new errors.TooManyStreams(downstreamLimits.streamsPerSession)
+    const lastEventId = firstValue(headers['last-event-id'])
+    if (!session.canOpenStream(lastEventId)) throw new errors.TooManyStreams(downstreamLimits.streamsPerSession)
     session.listen(new EventStream(raw, { 'mcp-session-id': session.sessionId }), lastEventId)
   }
 
-  /** A DELETE: the client ends its session. */
-  delete ({ view, headers, raw }: Inbound): void {
-    const id = single(headers['mcp-session-id'])
+  /** Handles a DELETE: the client ends its session. */
+  delete ({ view, headers, raw }: InboundRequest): void {
+    const id = firstValue(headers['mcp-session-id'])
     if (id === undefined) throw new errors.SessionRequired()
     const session = this.#sessions.find(view, id)
     if (!session) throw new errors.SessionUnknown()
@@ -85,46 +85,58 @@ export class LegacyEndpoint implements Endpoint {
   async close (timeout: number): Promise<void> {
     for (const session of this.#sessions) session.closeChannels()
     await this.#requests.drain(timeout)
-    for (const session of this.#sessions) for (const exchange of session.exchanges.values()) exchange.fail(shutDown())
+    for (const session of this.#sessions) {
+      for (const exchange of session.exchanges.values()) exchange.fail(shuttingDownError())
+    }
     this.#sessions.close()
   }
 
-  revoke (stands: (view: View) => boolean): void {
+  revoke (hasAccess: (view: View) => boolean): void {
     for (const session of [...this.#sessions]) {
-      if (!stands(session.view)) this.#sessions.end(session, 'access was withdrawn')
+      if (!hasAccess(session.view)) this.#sessions.end(session, 'access was withdrawn')
     }
   }
 
-  async #initialize ({ view, raw }: Inbound, request: Request, accepted: Accepted, place: Place): Promise<void> {
+  async #initialize (
+    { view, raw }: InboundRequest, request: Request, accepted: AcceptedTypes, place: SessionPlace
+  ): Promise<void> {
     try {
       const { session, result } = await initialize(this.#gateway, this.#sessions, view, request, place)
       answer(raw, accepted, resultText(request.idText, result), { 'mcp-session-id': session.sessionId })
     } catch (error) {
-      answer(raw, accepted, errorText(request.idText, this.#requests.toAnswer(error).toText()))
+      answer(raw, accepted, errorText(request.idText, this.#requests.toRpcAnswerError(error).toText()))
     }
   }
 
-  #run (session: Session, message: Received, inbound: Inbound, accepted: Accepted): void {
+  #run (session: Session, message: ReceivedMessage, inbound: InboundRequest, accepted: AcceptedTypes): void {
     const batch = Array.isArray(message)
     const { raw } = inbound
     const isAnswered = this.#requests.receive(session, batch ? message : [message], inbound, (expected, onGone) =>
       new HttpReply(
-        raw, { accepted, expected, batch, polls: session.polls, newStream: () => session.streams.open(), onGone }
+        raw, {
+          accepted,
+          expected,
+          isBatch: batch,
+          canPoll: session.canPoll,
+          newStream: () =>
+            session.streams.open(),
+          onGone
+        }
       ))
     if (!isAnswered) raw.writeHead(202, { 'content-length': 0 }).end()
   }
 
   /** The session that a request names. @throws SessionRequired, SessionUnknown, UnsupportedVersion, ShareError */
-  #session ({ view, headers, address }: Inbound): Session {
+  #session ({ view, headers, address }: InboundRequest): Session {
     const version = versionOf(headers)
-    const id = single(headers['mcp-session-id'])
+    const id = firstValue(headers['mcp-session-id'])
     if (id === undefined) throw new errors.SessionRequired()
     const session = this.#sessions.find(view, id)
     if (session) return session
     const mayRebuild = this.#snapshot().system.enableSessionRebuild === true && !this.#requests.isClosing
     const rebuilt = mayRebuild ? this.#sessions.rebuild(view, id, version, address) : undefined
     if (!rebuilt) throw new errors.SessionUnknown()
-    this.#gateway.join(rebuilt, rebuilt)
+    this.#gateway.addListener(rebuilt, rebuilt)
     return rebuilt
   }
 }
@@ -134,14 +146,16 @@ export class LegacyEndpoint implements Endpoint {
  * @throws UnsupportedVersion
  */
 function versionOf (headers: IncomingHttpHeaders): LegacyVersion {
-  const version = single(headers['mcp-protocol-version'])
+  const version = firstValue(headers['mcp-protocol-version'])
   if (version === undefined) return '2025-03-26'
   if (!isLegacyVersion(version)) throw new errors.UnsupportedVersion(version.slice(0, 40), supportedVersions.join(', '))
   return version
 }
 
-/** Sends one answer as the content type that the client prefers. */
-function answer (raw: ServerResponse, accepted: Accepted, text: string, headers: Record<string, string> = {}): void {
+/** Sends an answer as the content type that the client prefers. */
+function answer (
+  raw: ServerResponse, accepted: AcceptedTypes, text: string, headers: Record<string, string> = {}
+): void {
   if (!accepted.eventsFirst) { writeJson(raw, [text], 200, headers); return }
   const stream = new EventStream(raw, headers)
   stream.write(eventText(text))

@@ -1,14 +1,14 @@
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { instance, instanceKey, ownAddress } from '../../../protocol/instance.ts'
+import { instanceId, instanceKey, selfReferenceMessage } from '../../../protocol/instance.ts'
 import { isObject, smallMemberOf, withMembers } from '../../../protocol/json.ts'
-import { negotiate } from '../../../protocol/legacy/versions.ts'
+import { negotiateVersion } from '../../../protocol/legacy/versions.ts'
 import { isServerInfo } from '../../../protocol/lists.ts'
 import type { Request } from '../../../protocol/message.ts'
 import type { View } from '../../settings/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { checkDeclared } from '../read-message.ts'
-import type { Place, Session } from './session.ts'
+import { checkCapabilitiesSize } from '../read-message.ts'
+import type { SessionPlace, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
 /**
@@ -22,15 +22,16 @@ export async function initialize (
   sessions: Sessions,
   view: View,
   { params }: Request,
-  place: Place
+  place: SessionPlace
 ): Promise<{ session: Session, result: string }> {
   const session = begin(sessions, view, params, place)
   try {
     const { capabilities, serverInfo, instructions } = await gateway.describe(view, session)
     // The session may have ended while providers connected. A listener joined now would never be removed.
-    if (session.ended) throw new RpcError(code.unavailable, 'The session ended before it had begun', 'cancelled')
-    gateway.join(session, session)
-    const described = `"capabilities":${JSON.stringify(capabilities)},"serverInfo":${named(serverInfo, view)}`
+    if (session.hasEnded) throw new RpcError(code.unavailable, 'The session ended before it had begun', 'cancelled')
+    gateway.addListener(session, session)
+    const info = completeServerInfo(serverInfo, view)
+    const described = `"capabilities":${JSON.stringify(capabilities)},"serverInfo":${info}`
     const instructed = instructions === undefined ? '' : `,"instructions":${JSON.stringify(instructions)}`
     return { session, result: `{"protocolVersion":${JSON.stringify(session.version)},${described}${instructed}}` }
   } catch (error) {
@@ -40,7 +41,7 @@ export async function initialize (
 }
 
 /** Adds the name and version that legacy clients require, and modern servers may omit. */
-function named (serverInfo: string, { scope }: View): string {
+function completeServerInfo (serverInfo: string, { scope }: View): string {
   if (isServerInfo(serverInfo)) return serverInfo
   const { name, version } = { name: smallMemberOf(serverInfo, 'name'), version: smallMemberOf(serverInfo, 'version') }
   return withMembers(serverInfo, {
@@ -50,17 +51,17 @@ function named (serverInfo: string, { scope }: View): string {
 }
 
 function begin (
-  sessions: Sessions, view: View, { protocolVersion, capabilities, _meta }: Request['params'], place: Place
+  sessions: Sessions, view: View, { protocolVersion, capabilities, _meta }: Request['params'], place: SessionPlace
 ): Session {
   try {
     if (typeof protocolVersion !== 'string') {
       throw new RpcError(code.invalidParams, 'Invalid params: ' +
       '"protocolVersion" must be a string')
     }
-    if (isObject(_meta) && _meta[instanceKey] === instance) {
-      throw new RpcError(code.invalidRequest, ownAddress)
+    if (isObject(_meta) && _meta[instanceKey] === instanceId) {
+      throw new RpcError(code.invalidRequest, selfReferenceMessage)
     }
-    return sessions.begin(view, negotiate(protocolVersion), declared(capabilities), place)
+    return sessions.begin(view, negotiateVersion(protocolVersion), declaredCapabilities(capabilities), place)
   } catch (error) {
     place.release()
     throw error
@@ -68,8 +69,8 @@ function begin (
 }
 
 /** The `capabilities` of an `initialize` request. @throws RpcError -32602 beyond `downstreamLimits.capabilities` */
-function declared (capabilities: unknown): ClientCapabilities {
+function declaredCapabilities (capabilities: unknown): ClientCapabilities {
   if (!isObject(capabilities)) return {}
-  checkDeclared(JSON.stringify(capabilities), 'capabilities')
+  checkCapabilitiesSize(JSON.stringify(capabilities), 'capabilities')
   return capabilities
 }

@@ -1,4 +1,4 @@
-import { memoryOf, copyOf } from '../../../protocol/text.ts'
+import { memoryOf, detachedCopy } from '../../../protocol/text.ts'
 import { OwnedMap } from '../../base/limits/index.ts'
 import { downstreamLimits } from '../limits.ts'
 
@@ -11,7 +11,7 @@ interface Message { readonly data: string }
  * All entries of all buffers. Beyond the bound, the owner with the most memory loses its oldest entry, which is also
  * the oldest of its buffer, since a buffer has one owner.
  */
-const kept = new OwnedMap<{ dropOldest: () => void }, Message>(downstreamLimits.keptSize, {
+const allEntries = new OwnedMap<{ dropOldest: () => void }, Message>(downstreamLimits.keptSize, {
   sizeOf: ({ data }) => memoryOf(data) + overhead,
   onEvict: (_entry, buffer) => { buffer.dropOldest() }
 })
@@ -28,8 +28,8 @@ export class MessageBuffer<Entry extends Message> {
   #size = 0
 
   /**
-   * @param owner the owner to whom the messages count (`ownerOf`)
-   * @param maxSize the max memory of all texts, in bytes; the newest entry is kept at any size
+   * @param owner the owner that the messages count for (`ownerOf`)
+   * @param maxSize max memory of all texts, in bytes; the newest entry is kept whatever its size
    */
   constructor (owner: string, maxEntries: number, maxSize: number) {
     this.#owner = owner
@@ -44,7 +44,7 @@ export class MessageBuffer<Entry extends Message> {
     this.#size += memoryOf(entry.data)
     while (this.#entries.size > 1 &&
         (this.#entries.size > this.#maxEntries || this.#size > this.#maxSize)) this.dropOldest()
-    kept.set(this.#owner, entry, this)
+    allEntries.set(this.#owner, entry, this)
   }
 
   dropOldest (): void {
@@ -62,7 +62,7 @@ export class MessageBuffer<Entry extends Message> {
   #drop (entry: Entry): void {
     this.#entries.delete(entry)
     this.#size -= memoryOf(entry.data)
-    kept.delete(this.#owner, entry)
+    allEntries.delete(this.#owner, entry)
   }
 }
 
@@ -72,7 +72,7 @@ interface Entry { readonly stream: number, readonly at: number, readonly data: s
  * The last events of one session, for clients that resume a stream by `Last-Event-ID`. The newest event is kept at any
  * size, since it may be the answer that the client waits for.
  */
-export class Replay {
+export class ReplayBuffer {
   readonly #buffer: MessageBuffer<Entry>
 
   constructor (owner: string) {
@@ -80,7 +80,7 @@ export class Replay {
   }
 
   add (stream: number, at: number, data: string): void {
-    this.#buffer.add({ stream, at, data: copyOf(data), time: Date.now() })
+    this.#buffer.add({ stream, at, data: detachedCopy(data), time: Date.now() })
   }
 
   /** The events on a stream after the one with number `at`, oldest first. */

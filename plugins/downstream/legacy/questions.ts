@@ -18,19 +18,19 @@ interface OpenQuestion {
 }
 
 /** The memory of the open questions to all clients, in bytes. */
-const sizes = new Shares(downstreamLimits.allQuestionsSize, 'open questions')
+const questionMemory = new Shares(downstreamLimits.allQuestionsSize, 'open questions')
 
 /**
  * The unanswered questions to one legacy client, bounded per client, per owner and in total. A question is a JSON-RPC
  * request.
  */
-export class Questions {
+export class OpenQuestions {
   readonly #open = new Map<number, OpenQuestion>()
   readonly #owner: string
   #lastId = 0
   #size = 0
 
-  /** @param owner the owner to whom the client counts */
+  /** @param owner the owner that the client counts for */
   constructor (owner: string) { this.#owner = owner }
 
   /**
@@ -57,12 +57,12 @@ export class Questions {
     })
   }
 
-  /** Takes a response of the client. Ignored when no question is open under its id. */
+  /** Handles a response of the client; ignored when no question is open under its id. */
   answer (response: Response): void {
     if (typeof response.id === 'number') this.#take(response.id)?.resolve(response)
   }
 
-  /** Passes on the client's progress on a question. */
+  /** Forwards the client's progress on a question. */
   progress (token: unknown, paramsText: string): void {
     if (typeof token === 'number') this.#open.get(token)?.question.progress(paramsText)
   }
@@ -74,14 +74,14 @@ export class Questions {
     }
   }
 
-  /** @throws RpcError beyond the bounds on number and size */
+  /** @throws RpcError beyond the limits of number and size */
   #hold (size: number): Release {
     const tooMany = new RpcError(code.internal, 'Too many questions are open to this client', 'limit')
     if (this.#open.size >= downstreamLimits.questionsPerSession || this.#size + size > downstreamLimits.questionsSize) {
       throw tooMany
     }
     try {
-      return sizes.take(this.#owner, size)
+      return questionMemory.take(this.#owner, size)
     } catch (error) {
       throw error instanceof ShareError ? tooMany : error
     }

@@ -1,27 +1,27 @@
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
-import { readableTool } from '../../../protocol/modern/for-legacy-clients.ts'
+import { toLegacyTool } from '../../../protocol/modern/for-legacy-clients.ts'
 import type { Item, ListKind } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import type { List, ListEntry } from '../../gateway/index.ts'
+import type { ListResult, ListEntry } from '../../gateway/index.ts'
 import { resolvePointer } from '../../base/json-schema/index.ts'
 
 /** The readable form of each list of the gateway. */
-const lists = new WeakMap<List, Promise<List>>()
+const readableLists = new WeakMap<ListResult, Promise<ListResult>>()
 
 /**
  * The readable form of each item, and the text that it was made of. It outlives its list, which is replaced when a
  * server changes.
  */
-const items = new WeakMap<Item, { readonly text: string, readonly readable: string | undefined }>()
+const readableItems = new WeakMap<Item, { readonly text: string, readonly readable: string | undefined }>()
 
 /** A list without what legacy clients cannot read: many of them refuse a whole list for one unreadable item. */
-export async function readableList (list: List): Promise<List> {
-  let made = lists.get(list)
-  if (!made) lists.set(list, made = makeReadable(list))
+export async function readableList (list: ListResult): Promise<ListResult> {
+  let made = readableLists.get(list)
+  if (!made) readableLists.set(list, made = makeReadable(list))
   return await made
 }
 
-async function makeReadable (list: List): Promise<List> {
+async function makeReadable (list: ListResult): Promise<ListResult> {
   const budget = new LoopBudget()
   const entries: ListEntry[] = []
   let isSame = true
@@ -29,33 +29,33 @@ async function makeReadable (list: List): Promise<List> {
     const readable = readableEntry(list.kind, entry)
     if (readable !== undefined) entries.push(readable)
     isSame &&= readable === entry
-    if (budget.spent) await budget.yieldToEventLoop()
+    if (budget.isSpent) await budget.yieldToEventLoop()
   }
-  return isSame ? list : list.with(entries)
+  return isSame ? list : list.withEntries(entries)
 }
 
-/** Undefined for an item that is left out. */
+/** Undefined for an item that must be left out. */
 function readableEntry (kind: ListKind, entry: ListEntry): ListEntry | undefined {
   const { text, item } = entry
   if (!item) return entry
-  const known = items.get(item)
+  const known = readableItems.get(item)
   const readable = known?.text === text ? known.readable : readableItem(kind, text)
-  if (known?.text !== text) items.set(item, { text, readable })
+  if (known?.text !== text) readableItems.set(item, { text, readable })
   return readable === text ? entry : readable === undefined ? undefined : { ...entry, text: readable }
 }
 
 function readableItem (kind: ListKind, text: string): string | undefined {
   switch (kind) {
-    case 'tools': return withCompiled(readableTool(text))
-    case 'resources': case 'resourceTemplates': return withTime(text)
+    case 'tools': return withoutBadOutputSchema(toLegacyTool(text))
+    case 'resources': case 'resourceTemplates': return withoutBadTime(text)
     case 'prompts': return text
   }
 }
 
 /** Removes an `outputSchema` that clients cannot compile. A call does not need it. */
-function withCompiled (text: string | undefined): string | undefined {
+function withoutBadOutputSchema (text: string | undefined): string | undefined {
   const output = text === undefined ? undefined : memberOf(text, 'outputSchema')
-  if (text === undefined || output === undefined || compiles(JSON.parse(output))) return text
+  if (text === undefined || output === undefined || isCompilable(JSON.parse(output))) return text
   return withMembers(text, { outputSchema: undefined })
 }
 
@@ -64,7 +64,7 @@ const isoTime =
   /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
 /** Removes a `lastModified` that clients cannot read. */
-function withTime (text: string): string {
+function withoutBadTime (text: string): string {
   const annotations = text.includes('"lastModified"') ? memberOf(text, 'annotations') : undefined
   if (annotations === undefined) return text
   const value: unknown = JSON.parse(annotations)
@@ -72,34 +72,36 @@ function withTime (text: string): string {
   return withMembers(text, { annotations: withMembers(annotations, { lastModified: undefined }) })
 }
 
-const types = new Set<unknown>(['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'])
+const jsonTypes = new Set<unknown>(['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'])
 /** The keywords whose values are schemas by name, lists of schemas, and schemas. */
-const named = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
-const listed = ['allOf', 'anyOf', 'oneOf', 'prefixItems']
-const single = ['additionalProperties', 'additionalItems', 'not', 'if', 'then', 'else', 'contains', 'propertyNames']
+const schemaMapKeywords = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
+const schemaListKeywords = ['allOf', 'anyOf', 'oneOf', 'prefixItems']
+const schemaValueKeywords = [
+  'additionalProperties', 'additionalItems', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'
+]
 
 /**
  * Whether a validator can compile a schema without checking it against its meta-schema first. Legacy SDKs compile the
  * `outputSchema` of every listed tool, and refuse the whole list if one fails.
  * @param root the whole schema, for references
  */
-export function compiles (schema: unknown, root: unknown = schema): boolean {
+export function isCompilable (schema: unknown, root: unknown = schema): boolean {
   if (typeof schema === 'boolean') return true
   if (!isObject(schema)) return false
   const { type, pattern, patternProperties, $ref, $id, items } = schema
   // Validators refuse a second schema with the same id.
   if ($id !== undefined) return false
-  if (type !== undefined && ![type].flat().every((each) => types.has(each))) return false
+  if (type !== undefined && ![type].flat().every((each) => jsonTypes.has(each))) return false
   if (typeof pattern === 'string' && !isPattern(pattern)) return false
   if (isObject(patternProperties) && !Object.keys(patternProperties).every(isPattern)) return false
   if (typeof $ref === 'string' && $ref !== '#' && resolvePointer(root, $ref) === undefined) return false
   const subschemas = [
-    ...named.flatMap((keyword) => isObject(schema[keyword]) ? Object.values(schema[keyword]) : []),
-    ...listed.flatMap((keyword) => schema[keyword] ?? []),
-    ...single.flatMap((keyword) => schema[keyword] === undefined ? [] : [schema[keyword]]),
+    ...schemaMapKeywords.flatMap((keyword) => isObject(schema[keyword]) ? Object.values(schema[keyword]) : []),
+    ...schemaListKeywords.flatMap((keyword) => schema[keyword] ?? []),
+    ...schemaValueKeywords.flatMap((keyword) => schema[keyword] === undefined ? [] : [schema[keyword]]),
     ...items === undefined ? [] : [items].flat()
   ]
-  return subschemas.every((each) => compiles(each, root))
+  return subschemas.every((each) => isCompilable(each, root))
 }
 
 function isPattern (text: string): boolean {

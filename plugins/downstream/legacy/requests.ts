@@ -1,11 +1,11 @@
 import type { Snapshot } from '../../../db/store.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { errorText, type Malformed, type Message, type Request } from '../../../protocol/message.ts'
+import { errorText, type MalformedMessage, type Message, type Request } from '../../../protocol/message.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { ownerOf } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { credentialHeader, InFlight, toAnswer, type Inbound, type LogError } from '../endpoint.ts'
+import { credentialHeader, InFlightTable, toRpcAnswerError, type InboundRequest, type LogError } from '../endpoint.ts'
 import { ClientExchange } from '../exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
 import { readableList } from './readable.ts'
@@ -13,14 +13,14 @@ import type { Session } from './session.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** The answer to an invalid element of a batch. */
-export const malformedText = ({ idText, error }: Malformed): string => errorText(idText, error.toText())
+export const malformedAnswer = ({ idText, error }: MalformedMessage): string => errorText(idText, error.toText())
 
 /** Handles the messages of legacy clients in their sessions, for all transports. */
 export class LegacyRequests {
   readonly #gateway: Gateway
   readonly #snapshot: () => Snapshot
   readonly #logError: LogError
-  readonly #inFlight = new InFlight<unknown>()
+  readonly #inFlight = new InFlightTable<unknown>()
 
   constructor (gateway: Gateway, snapshot: () => Snapshot, logError: LogError) {
     this.#gateway = gateway
@@ -31,16 +31,16 @@ export class LegacyRequests {
   get isClosing (): boolean { return this.#inFlight.isClosing }
 
   /**
-   * Handles the messages of one POST in their order. Requests are answered on a channel.
-   * @param openReply makes the channel for a number of answers; `onGone` is to be called when the client is gone for
+   * Handles the messages of one POST in order. Requests are answered on a channel.
+   * @param openReply creates the channel for a number of answers; `onGone` is to be called when the client is gone for
    * good
    * @returns false when there is nothing to answer
    * @throws Draining
    */
   receive (
     session: Session,
-    messages: ReadonlyArray<Message | Malformed>,
-    { view, headers, address }: Pick<Inbound, 'view' | 'headers' | 'address'>,
+    messages: ReadonlyArray<Message | MalformedMessage>,
+    { view, headers, address }: Pick<InboundRequest, 'view' | 'headers' | 'address'>,
     openReply: (answers: number, onGone: () => void) => ReplyChannel
   ): boolean {
     if (this.isClosing && messages.some(({ kind }) => kind === 'request')) throw new errors.Draining()
@@ -54,8 +54,8 @@ export class LegacyRequests {
         for (const exchange of started) exchange.cancel('the client went away')
       })
     const origin = { headers, address, credentialHeader: credentialHeader(view.principal, this.#snapshot()) }
-    const handle = (message: Message | Malformed): void => {
-      if (message.kind === 'malformed') reply?.finish([malformedText(message)])
+    const handle = (message: Message | MalformedMessage): void => {
+      if (message.kind === 'malformed') reply?.finish([malformedAnswer(message)])
       else if (message.kind === 'response') session.questions.answer(message)
       else if (message.kind === 'notification') {
         if (!session.receive(message)) this.#gateway.notify(session.view, session, message.method, message.paramsText)
@@ -69,12 +69,12 @@ export class LegacyRequests {
     return answers > 0
   }
 
-  /** Handles messages in their order, and lets the event loop run within a long batch. */
+  /** Handles messages in order, and yields to the event loop during a long batch. */
   async #handleInSteps (
-    messages: ReadonlyArray<Message | Malformed>, handle: (message: Message | Malformed) => void
+    messages: ReadonlyArray<Message | MalformedMessage>, handle: (message: Message | MalformedMessage) => void
   ): Promise<void> {
     const budget = new LoopBudget()
-    // Requests that have not begun are in flight, too.
+    // Requests that have not started are in flight as well.
     const number = this.#inFlight.add(messages)
     for (const [at, message] of messages.entries()) {
       try {
@@ -82,7 +82,7 @@ export class LegacyRequests {
       } catch (error) {
         this.#logError(error, 'a message failed unexpectedly')
       }
-      if (at < messages.length - 1 && budget.spent) await budget.yieldToEventLoop()
+      if (at < messages.length - 1 && budget.isSpent) await budget.yieldToEventLoop()
     }
     this.#inFlight.remove(number)
   }
@@ -91,7 +91,7 @@ export class LegacyRequests {
   async drain (timeout: number): Promise<void> { await this.#inFlight.drain(timeout) }
 
   /** The error to answer a request with. */
-  toAnswer (error: unknown): RpcError { return toAnswer(error, this.#logError) }
+  toRpcAnswerError (error: unknown): RpcError { return toRpcAnswerError(error, this.#logError) }
 
   async #run (session: Session, request: Request, exchange: ClientExchange): Promise<void> {
     if (session.exchanges.has(request.id)) {
@@ -104,7 +104,7 @@ export class LegacyRequests {
       exchange.fail(new RpcError(code.badRequest, sentence, 'limit'))
       return
     }
-    if (session.ended) {
+    if (session.hasEnded) {
       exchange.fail(new RpcError(code.unavailable, 'The session has ended', 'cancelled'))
       return
     }
@@ -115,7 +115,7 @@ export class LegacyRequests {
       const owner = ownerOf(exchange.view.principal, exchange.address)
       exchange.succeed(typeof result === 'string' ? result : await (await readableList(result)).bytes(owner))
     } catch (error) {
-      exchange.fail(this.toAnswer(error))
+      exchange.fail(this.toRpcAnswerError(error))
     } finally {
       session.exchanges.take(request.id)
       session.lastUsed = Date.now()

@@ -1,34 +1,34 @@
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import type { Headers, Question } from '../../../protocol/exchange.ts'
+import type { RequestHeaders, Question } from '../../../protocol/exchange.ts'
 import { allowsPolling, type LegacyVersion } from '../../../protocol/legacy/versions.ts'
-import { wants, type Level, type Listener } from '../../../protocol/listener.ts'
+import { passesLogLevel, type LogLevel, type Listener } from '../../../protocol/listener.ts'
 import { notificationText, type Notification, type RequestId, type Response } from '../../../protocol/message.ts'
 import { Table } from '../../../protocol/table.ts'
-import { copyOf, memoryOf } from '../../../protocol/text.ts'
+import { detachedCopy, memoryOf } from '../../../protocol/text.ts'
 import type { View } from '../../settings/index.ts'
 import { type Release } from '../../base/limits/index.ts'
 import type { EventStream } from '../event-stream.ts'
-import type { ClientExchange, ExchangeClient } from '../exchange.ts'
+import type { ClientExchange, AskableClient } from '../exchange.ts'
 import { MessageBuffer } from './message-buffer.ts'
-import { Questions } from './questions.ts'
+import { OpenQuestions } from './questions.ts'
 import { ResumableStreams } from './streams.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** A stream for messages that belong to no request. */
-export interface NewsChannel {
-  readonly connected: boolean
+export interface MessageChannel {
+  readonly isConnected: boolean
   send: (text: string) => void
   end: () => void
 }
 
-/** A place among the sessions, taken for one that is about to begin. */
-export interface Place { readonly owner: string, readonly release: Release }
+/** A reserved place for a session that is about to begin. */
+export interface SessionPlace { readonly owner: string, readonly release: Release }
 
 let lastSession = 0
 
 /** A legacy session: the client that began it with `initialize`, and its listener. */
-export class Session implements ExchangeClient, Listener<View> {
+export class Session implements AskableClient, Listener<View> {
   /** Internal and unique: links, levels and subscriptions are stored under it. */
   readonly id = `session ${++lastSession}`
   /** The id that the client sends. It only finds the session, since a client can choose it (rebuild). */
@@ -37,55 +37,59 @@ export class Session implements ExchangeClient, Listener<View> {
   readonly version: LegacyVersion
   readonly capabilities: ClientCapabilities
   /** Released when the session ends. */
-  readonly place: Place
+  readonly place: SessionPlace
   readonly streams: ResumableStreams
   /** Requests in flight, by the client's id. */
   readonly exchanges = new Table<RequestId, ClientExchange>()
-  level: Level | undefined
+  level: LogLevel | undefined
   lastUsed = Date.now()
-  readonly #channels = new Set<NewsChannel>()
+  readonly #channels = new Set<MessageChannel>()
   // Created on use, since most sessions are idle.
-  #questions: Questions | undefined
+  #questions: OpenQuestions | undefined
   /** Messages that wait until the client opens a channel. */
   #waiting: MessageBuffer<{ data: string }> | undefined
   /** Resumes questions that wait for a channel. */
   #awaitingChannel: Set<() => void> | undefined
   #ended = false
 
-  constructor (sessionId: string, view: View, version: LegacyVersion, capabilities: ClientCapabilities, place: Place) {
+  constructor (
+    sessionId: string, view: View, version: LegacyVersion, capabilities: ClientCapabilities, place: SessionPlace
+  ) {
     this.sessionId = sessionId
     this.view = view
     this.version = version
     this.capabilities = capabilities
     this.place = place
-    this.streams = new ResumableStreams(this.owner, this.polls)
+    this.streams = new ResumableStreams(this.owner, this.canPoll)
   }
 
   get user (): string { return this.view.principal.user }
   get principal (): string { return this.view.principal.key }
   get owner (): string { return this.place.owner }
   get listener (): Listener<View> { return this }
-  get ended (): boolean { return this.#ended }
+  get hasEnded (): boolean { return this.#ended }
 
-  get questions (): Questions {
-    this.#questions ??= new Questions(this.owner)
+  get questions (): OpenQuestions {
+    this.#questions ??= new OpenQuestions(this.owner)
     return this.#questions
   }
 
-  headersOf (method: string): Headers | undefined {
+  headersOf (method: string): RequestHeaders | undefined {
     return this.exchanges.values().find((exchange) => exchange.method === method)?.headers
   }
 
-  /** True while the client is connected: a request is in flight or a channel is open. */
-  get busy (): boolean { return this.exchanges.size > 0 || [...this.#channels].some(({ connected }) => connected) }
+  /** Whether the client is connected: a request is in flight or a channel is open. */
+  get isBusy (): boolean {
+    return this.exchanges.size > 0 || [...this.#channels].some(({ isConnected }) => isConnected)
+  }
 
-  /** True when the client can poll a closed stream (SEP-1699). */
-  get polls (): boolean { return allowsPolling(this.version) }
+  /** Whether the client can poll a closed stream (SEP-1699). */
+  get canPoll (): boolean { return allowsPolling(this.version) }
 
-  /** True when a GET may resume a stream, or open one more. */
-  takesStream (lastEventId: string | undefined): boolean {
+  /** Whether a GET may resume a stream, or open another one. */
+  canOpenStream (lastEventId: string | undefined): boolean {
     if (this.streams.find(lastEventId)) return true
-    return [...this.#channels].filter(({ connected }) => connected).length < downstreamLimits.streamsPerSession
+    return [...this.#channels].filter(({ isConnected }) => isConnected).length < downstreamLimits.streamsPerSession
   }
 
   /** Serves a GET: opens a new channel, or resumes a broken stream. */
@@ -100,11 +104,11 @@ export class Session implements ExchangeClient, Listener<View> {
   }
 
   /** Adds a channel for messages that belong to no request, until the connection closes. */
-  addChannel (channel: NewsChannel, connection: EventStream): void {
+  addChannel (channel: MessageChannel, connection: EventStream): void {
     this.#channels.add(channel)
     connection.onClose(() => {
       this.lastUsed = Date.now()
-      if (!channel.connected) this.#channels.delete(channel)
+      if (!channel.isConnected) this.#channels.delete(channel)
     })
     for (const { data } of this.#waiting?.clear() ?? []) channel.send(data)
     for (const resume of this.#awaitingChannel ?? []) resume()
@@ -112,7 +116,7 @@ export class Session implements ExchangeClient, Listener<View> {
   }
 
   deliver (method: string, paramsText?: string): void {
-    if (wants(this.level, method, paramsText)) this.send(notificationText(method, paramsText))
+    if (passesLogLevel(this.level, method, paramsText)) this.send(notificationText(method, paramsText))
   }
 
   /** Sends a message on one channel. Without an open channel it waits in a bounded buffer. */
@@ -126,7 +130,7 @@ export class Session implements ExchangeClient, Listener<View> {
     if (!text.includes('"notifications/message"') && [...this.#waiting.entries].some(({ data }) => data === text)) {
       return
     }
-    this.#waiting.add({ data: copyOf(text) })
+    this.#waiting.add({ data: detachedCopy(text) })
   }
 
   async ask (question: Question): Promise<Response> {
@@ -179,17 +183,17 @@ export class Session implements ExchangeClient, Listener<View> {
   }
 
   /** The newest open channel. An older one may be dead unnoticed after a change of the client's network. */
-  #channel (): NewsChannel | undefined {
-    let newest: NewsChannel | undefined
+  #channel (): MessageChannel | undefined {
+    let newest: MessageChannel | undefined
     for (const channel of this.#channels) {
-      if (channel.connected) newest = channel
+      if (channel.isConnected) newest = channel
       else this.#channels.delete(channel)
     }
     return newest
   }
 
   /** Waits for the next channel, which a new client is about to open. */
-  async #nextChannel (): Promise<NewsChannel | undefined> {
+  async #nextChannel (): Promise<MessageChannel | undefined> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, downstreamLimits.streamOpenTimeout).unref()
       this.#awaitingChannel ??= new Set()

@@ -1,8 +1,8 @@
-import { eventText, primingText } from '../../../protocol/event-stream.ts'
+import { eventText, primingEventText } from '../../../protocol/event-stream.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { EventStream } from '../event-stream.ts'
 import type { ReplyStream } from '../reply-channel.ts'
-import { eventId, Replay, parseEventId } from './message-buffer.ts'
+import { eventId, ReplayBuffer, parseEventId } from './message-buffer.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** The delay after which a client resumes a broken stream, in ms. */
@@ -12,33 +12,33 @@ const retryDelay = 1_000
  * An event stream of a session, with event ids for `Last-Event-ID`. It may outlive its connection, and be resumed on
  * another.
  */
-export class Stream implements ReplyStream {
+class ResumableStream implements ReplyStream {
   readonly number: number
   onResume: ((connection: EventStream) => void) | undefined
-  readonly #replay: Replay
+  readonly #replay: ReplayBuffer
   readonly #primes: boolean
   #connection: EventStream | undefined
   #lastEvent = 0
   #primed = false
   #ended = false
 
-  /** @param primes whether the client accepts priming events (SEP-1699) */
-  constructor (number: number, replay: Replay, primes: boolean) {
+  /** @param sendsPriming whether the client accepts priming events (SEP-1699) */
+  constructor (number: number, replay: ReplayBuffer, sendsPriming: boolean) {
     this.number = number
     this.#replay = replay
-    this.#primes = primes
+    this.#primes = sendsPriming
   }
 
-  get connected (): boolean { return this.#connection?.open === true }
+  get isConnected (): boolean { return this.#connection?.isOpen === true }
   get ended (): boolean { return this.#ended }
-  get resumable (): boolean { return this.#primed || this.#lastEvent > 0 }
+  get isResumable (): boolean { return this.#primed || this.#lastEvent > 0 }
 
   /**
-   * Continues on another connection. The first one begins with a priming event, so that the client can resume from the
-   * start.
+   * Continues on another connection. The first connection begins with a priming event, so that the client can resume
+   * from the start.
    */
   attach (connection: EventStream): void {
-    const isFirst = this.#connection === undefined && !this.resumable
+    const isFirst = this.#connection === undefined && !this.isResumable
     this.#connection?.end()
     this.#connection = connection
     connection.onClose(() => { if (this.#connection === connection) this.#connection = undefined })
@@ -70,21 +70,22 @@ export class Stream implements ReplyStream {
 
   #prime (retry: number): void {
     this.#primed = true
-    this.#connection?.write(primingText(eventId(this.number, this.#lastEvent), retry))
+    this.#connection?.write(primingEventText(eventId(this.number, this.#lastEvent), retry))
   }
 }
 
-/** A stream without a connection and a reply need not be kept. */
-const options = {
-  isEvictable: (_number: number, { connected, onResume }: Stream): boolean => !connected && onResume === undefined
+/** A stream without a connection and without a reply may be evicted. */
+const evictionOptions = {
+  isEvictable: (_number: number, { isConnected, onResume }: ResumableStream): boolean =>
+    !isConnected && onResume === undefined
 }
 
 /** The streams of one session that can be resumed by `Last-Event-ID`. */
 export class ResumableStreams {
   readonly #owner: string
   readonly #primes: boolean
-  readonly #streams = new BoundedMap<number, Stream>(downstreamLimits.resumableStreams, options)
-  #replay: Replay | undefined
+  readonly #streams = new BoundedMap<number, ResumableStream>(downstreamLimits.resumableStreams, evictionOptions)
+  #replay: ReplayBuffer | undefined
   #last = 0
 
   /** @param primes whether the client accepts priming events (SEP-1699) */
@@ -93,15 +94,15 @@ export class ResumableStreams {
     this.#primes = primes
   }
 
-  open (): Stream {
-    this.#replay ??= new Replay(this.#owner)
-    const stream = new Stream(++this.#last, this.#replay, this.#primes)
+  open (): ResumableStream {
+    this.#replay ??= new ReplayBuffer(this.#owner)
+    const stream = new ResumableStream(++this.#last, this.#replay, this.#primes)
     this.#streams.set(stream.number, stream)
     return stream
   }
 
   /** The stream of an event, and the event's number on it. */
-  find (lastEventId: string | undefined): { stream: Stream, number: number } | undefined {
+  find (lastEventId: string | undefined): { stream: ResumableStream, number: number } | undefined {
     const event = lastEventId === undefined ? undefined : parseEventId(lastEventId)
     const stream = event && this.#streams.get(event.stream)
     return stream && { stream, number: event.at }

@@ -4,30 +4,31 @@ import { isObject, memberOf, withMembers, smallMemberOf } from '../../../protoco
 import { listKinds } from '../../../protocol/lists.ts'
 import { ownerOf } from '../../settings/index.ts'
 import type { Gateway, Result } from '../../gateway/index.ts'
-import { callableList, completeResult, completeList, strictest, resultHead } from './result.ts'
+import { withoutTaskTools, toModernResult, toModernList, mergedCaching, resultHead } from './result.ts'
 import type { ModernExchange } from './exchange.ts'
-import type { Outcome } from './errors.ts'
+import type { RequestOutcome } from './errors.ts'
 import type { ModernRequest } from './request.ts'
-import type { States } from './state.ts'
+import type { RequestStates } from './state.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** Translates results of the gateway to modern answers, and resumed requests to requests of the gateway. */
-export interface Answerer {
+export interface ResultTranslator {
   /** The answer for a result. A server's own state is sealed. */
-  outcome: (exchange: ModernExchange, result: Result) => Outcome | Promise<Outcome>
+  toOutcome: (exchange: ModernExchange, result: Result) => RequestOutcome | Promise<RequestOutcome>
   /** The question in place of an error; undefined when the error is answered. */
-  question: (error: RpcError, exchange: ModernExchange) => Outcome | undefined
+  toQuestion: (error: RpcError, exchange: ModernExchange) => RequestOutcome | undefined
   /** The request with the server's own state. */
   withState: (request: ModernRequest, state: string) => ModernRequest
   /** The request as it was first sent. */
-  bare: (request: ModernRequest) => ModernRequest
+  withoutState: (request: ModernRequest) => ModernRequest
 }
 
 /**
- * Identifies the server of an exchange. The name does not suffice: another server may have it when a state comes back.
- * @throws RpcError as `providerOf`
+ * Identifies the server of an exchange. The name alone is not enough: another server may have it when a state comes
+ * back.
+ * @throws the errors of `providerOf`
  */
-export async function identityOf (
+export async function serverIdentityOf (
   gateway: Pick<Gateway, 'providerOf' | 'sections'>, exchange: ModernExchange
 ): Promise<string> {
   const provider = await gateway.providerOf(exchange)
@@ -36,17 +37,17 @@ export async function identityOf (
   return createHash('sha256').update(JSON.stringify([provider, createdAt, owner, url, command])).digest('base64url')
 }
 
-const result = (text: string | Buffer): Outcome => ({ kind: 'result', parts: [text], status: 200 })
+const result = (text: string | Buffer): RequestOutcome => ({ kind: 'result', text, status: 200 })
 
-export function answerer (gateway: Gateway, states: States): Answerer {
+export function createResultTranslator (gateway: Gateway, states: RequestStates): ResultTranslator {
   const until = (): number => Date.now() + downstreamLimits.parked.time
 
-  /** `input_required` of a server. Its state is sealed together with the identity of the server. */
-  const handedOn = async (text: string, exchange: ModernExchange): Promise<Outcome> => {
+  /** Forwards a server's `input_required`. Its state is sealed together with the identity of the server. */
+  const forwardQuestion = async (text: string, exchange: ModernExchange): Promise<RequestOutcome> => {
     const state: unknown = JSON.parse(memberOf(text, 'requestState') ?? 'null')
-    const own = completeResult(text, exchange.serverInfo)
+    const own = toModernResult(text, exchange.serverInfo)
     if (typeof state !== 'string') return result(own)
-    const server = await identityOf(gateway, exchange)
+    const server = await serverIdentityOf(gateway, exchange)
     const { requestState: before } = exchange.params
     const after = typeof before === 'string' ? { after: states.idOf(before) } : {}
     const sealed = states.seal({ kind: 'server', server, state, ...after }, exchange, until())
@@ -62,24 +63,24 @@ export function answerer (gateway: Gateway, states: States): Answerer {
     })
 
   return {
-    bare,
-    outcome: (exchange, answer) => {
+    withoutState: bare,
+    toOutcome: (exchange, answer) => {
       const { method, serverInfo, view } = exchange
       const isOpen = view.principal.kind === 'anonymous'
       if (typeof answer === 'string') {
-        if (exchange.isAsked) return handedOn(answer, exchange)
-        return result(completeResult(answer, serverInfo, method === 'resources/read', isOpen))
+        if (exchange.isInputRequired) return forwardQuestion(answer, exchange)
+        return result(toModernResult(answer, serverInfo, method === 'resources/read', isOpen))
       }
       const { kind } = answer
       // A server without this kind of list does not affect caching.
       const sections = gateway.sections(view, exchange.client)
         .filter(({ catalogue }) =>
           catalogue === undefined || isObject(catalogue.capabilities[listKinds[kind].capability]))
-      const caching = strictest(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
+      const caching = mergedCaching(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
       const owner = ownerOf(view.principal, exchange.address)
-      return completeList(callableList(answer), serverInfo, caching).bytes(owner).then(result)
+      return toModernList(withoutTaskTools(answer), serverInfo, caching).bytes(owner).then(result)
     },
-    question: (error, exchange) => {
+    toQuestion: (error, exchange) => {
       const text = elicitationOf(error, exchange, () => states.seal({ kind: 'again' }, exchange, until()))
       return text === undefined ? undefined : result(text)
     },
@@ -88,19 +89,19 @@ export function answerer (gateway: Gateway, states: States): Answerer {
   }
 }
 
-/** Checks that a person agreed to everything that was asked. @throws RpcError otherwise */
-export function checkAccepted (answersText: string): void {
+/** Checks that the user accepted everything that was asked. @throws RpcError otherwise */
+export function requireAccepted (answersText: string): void {
   const answers = Object.values(JSON.parse(answersText) as Record<string, unknown>)
   const isAccepted = answers.length > 0 && answers.every((each) => isObject(each) && each.action === 'accept')
   if (!isAccepted) throw new RpcError(code.invalidRequest, 'The request needs what was declined')
 }
 
 /**
- * Translates the error -32042 of legacy servers, which asks for URLs to be opened before a retry, to `input_required`.
+ * Translates the error -32042 of legacy servers, which requires URLs to be opened before a retry, to `input_required`.
  * @param seal seals the state for the retry
  * @returns the text of the result; undefined if the client cannot open URLs, or the error names none
  */
-export function elicitationOf (error: RpcError, exchange: ModernExchange, seal: () => string): string | undefined {
+function elicitationOf (error: RpcError, exchange: ModernExchange, seal: () => string): string | undefined {
   const { elicitation } = exchange.client.capabilities
   if (error.code !== code.urlElicitationRequired || !exchange.canSuspend) return undefined
   if (!isObject(elicitation) || elicitation.url === undefined) return undefined

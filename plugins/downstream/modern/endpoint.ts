@@ -1,37 +1,38 @@
-import type { UsedStates } from '../../../db/ports.ts'
+import type { UsedStates } from '../../../db/ports/login-states.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import { DerivedExchange } from '../../../protocol/exchange.ts'
 import { supportedVersions } from '../../../protocol/era.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { instance, instanceKey, ownAddress } from '../../../protocol/instance.ts'
+import { instanceId, instanceKey, selfReferenceMessage } from '../../../protocol/instance.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { listKinds } from '../../../protocol/lists.ts'
 import { errorText, resultText, type Request } from '../../../protocol/message.ts'
-import { maySuspend } from '../../../protocol/modern/envelope.ts'
+import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import type { Accepted } from '../accept.ts'
+import type { AcceptedTypes } from '../accept.ts'
 import {
-  credentialHeader, InFlight, shutDown, toAnswer, type Endpoint, type Inbound, type LogError
+  credentialHeader, InFlightTable, shuttingDownError, toRpcAnswerError, type Endpoint, type InboundRequest,
+  type LogError
 } from '../endpoint.ts'
 import type { RequestOrigin } from '../exchange.ts'
-import { HttpReply, writeJson, AnswerStream } from '../http-reply.ts'
-import type { Received } from '../read-message.ts'
-import { answerer, checkAccepted, identityOf, type Answerer } from './answers.ts'
-import { errorOutcome, statusOf } from './errors.ts'
+import { HttpReply, writeJson, ModernReplyStream } from '../http-reply.ts'
+import type { ReceivedMessage } from '../read-message.ts'
+import { createResultTranslator, requireAccepted, serverIdentityOf, type ResultTranslator } from './answers.ts'
+import { errorOutcome, httpStatusOf } from './errors.ts'
 import { ModernExchange } from './exchange.ts'
 import { Leases } from './leases.ts'
 import { ClientSubscriptions } from './subscriptions.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import { ParkedCalls } from './parked.ts'
-import { answersIn, type ParkedCall } from './parked-call.ts'
+import { inputResponsesOf, type ParkedCall } from './parked-call.ts'
 import { checkRequest, type ModernRequest } from './request.ts'
-import { discovered } from './result.ts'
-import { notHere, States, type Sealer } from './state.ts'
+import { discoverResult } from './result.ts'
+import { callNotHereError, RequestStates, type Sealer } from './state.ts'
 
-/** Methods of former revisions. They are not passed on to a server. */
-const gone: ReadonlySet<string> = new Set([
+/** Methods of earlier revisions. They are not forwarded to a server. */
+const removedMethods: ReadonlySet<string> = new Set([
   'initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'
 ])
 const listMethods: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
@@ -43,18 +44,18 @@ interface ModernEndpointDeps {
   /** Seals servers' own states, so that every replica can open them. */
   sealer: Sealer | undefined
   usedStates: UsedStates
-  /** Whether the value of a header holds a credential of this gateway's. */
+  /** Whether a header value holds a credential of this gateway. */
   isOurs?: ((value: string) => boolean) | undefined
 }
 
 /** A request that was resumed with a state. */
-interface Resumed {
+interface ResumedState {
   /** The server of the state (`identityOf`), if it has one. */
   readonly server: string | undefined
   /** Identifies the state. */
   readonly id: string
   readonly answersText: string
-  /** Uses the state, which is valid once. */
+  /** Marks the state as used, since it is valid once. */
   readonly use: () => Promise<void>
 }
 
@@ -64,20 +65,20 @@ export class ModernEndpoint implements Endpoint {
   readonly parked: ParkedCalls<ModernExchange>
   readonly subscriptions: ClientSubscriptions
   readonly #deps: ModernEndpointDeps
-  readonly #answerer: Answerer
+  readonly #answerer: ResultTranslator
   /** The exchanges in flight, with the parked ones. */
-  readonly #exchanges = new InFlight<ModernExchange>()
+  readonly #exchanges = new InFlightTable<ModernExchange>()
 
   constructor (deps: ModernEndpointDeps) {
     const { gateway, logError, sealer, usedStates } = deps
     this.#deps = deps
-    const states = new States(usedStates, sealer)
-    this.#answerer = answerer(gateway, states)
+    const states = new RequestStates(usedStates, sealer)
+    this.#answerer = createResultTranslator(gateway, states)
     this.parked = new ParkedCalls(states)
     this.leases = new Leases({
-      began: (client) => { gateway.join(client, client) },
-      ended: (client) => {
-        gateway.forget(client).catch((error: unknown) => {
+      onBegin: (client) => { gateway.addListener(client, client) },
+      onEnd: (client) => {
+        gateway.removeClient(client).catch((error: unknown) => {
           logError(error, 'the links of a client could not be ' +
           'released')
         })
@@ -86,8 +87,8 @@ export class ModernEndpoint implements Endpoint {
     this.subscriptions = new ClientSubscriptions(gateway, this.leases, logError)
   }
 
-  /** What a POST carries, one message. @throws errors in the dialect of the `mcp` scope */
-  receive (inbound: Inbound, accepted: Accepted, message: Received): void {
+  /** Handles a POST, which carries one message. @throws errors in the error format of the `mcp` scope */
+  receive (inbound: InboundRequest, accepted: AcceptedTypes, message: ReceivedMessage): void {
     const { raw, headers } = inbound
     if (Array.isArray(message)) {
       throw new RpcError(code.invalidRequest, 'Invalid request: batches are not part of ' +
@@ -112,91 +113,95 @@ export class ModernEndpoint implements Endpoint {
   async close (timeout: number): Promise<void> {
     const drained = this.#exchanges.drain(timeout)
     this.subscriptions.close()
-    this.parked.endIdle(shutDown())
+    this.parked.endIdle(shuttingDownError())
     await drained
-    for (const exchange of this.#exchanges.values()) exchange.end(shutDown())
+    for (const exchange of this.#exchanges.values()) exchange.end(shuttingDownError())
     this.leases.close()
   }
 
-  revoke (stands: (view: View) => boolean): void {
-    this.leases.revoke(stands)
+  revoke (hasAccess: (view: View) => boolean): void {
+    this.leases.revoke(hasAccess)
     const error = new RpcError(code.unavailable, 'Access was withdrawn. The request may have run', 'cancelled')
-    for (const exchange of this.#exchanges.values()) if (!stands(exchange.view)) exchange.end(error)
-    this.parked.forgetOf((view) => !stands(view))
-    this.subscriptions.revoke(stands)
+    for (const exchange of this.#exchanges.values()) if (!hasAccess(exchange.view)) exchange.end(error)
+    this.parked.forgetOf((view) => !hasAccess(view))
+    this.subscriptions.revoke(hasAccess)
   }
 
-  /** Runs work whose errors are answered at once. @param status the status of errors that map to none */
-  #refusing ({ raw }: Inbound, { idText }: Request, status: number, work: () => void): void {
+  /** Runs work, and answers its errors at once. @param status the status of errors that map to none */
+  #refusing ({ raw }: InboundRequest, { idText }: Request, status: number, work: () => void): void {
     try {
       work()
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
-      writeJson(raw, [errorText(idText, error.toText())], statusOf(error, status))
+      writeJson(raw, [errorText(idText, error.toText())], httpStatusOf(error, status))
     }
   }
 
-  #begin (inbound: Inbound, accepted: Accepted, request: ModernRequest): void {
+  #begin (inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest): void {
     const { view, headers, address } = inbound
     const { method } = request
     const { isOurs, snapshot } = this.#deps
     const origin = { headers, address, isOurs, credentialHeader: credentialHeader(view.principal, snapshot()) }
-    // Tasks are an extension of this revision, which is not offered.
-    if (gone.has(method) || method.startsWith('tasks/') || method.startsWith('notifications/')) {
+    // This revision has tasks as an extension only, which is not offered.
+    if (removedMethods.has(method) || method.startsWith('tasks/') || method.startsWith('notifications/')) {
       throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
     }
     if (method === 'server/discover') { void this.#discover(inbound, request); return }
     if (method === 'subscriptions/listen') { this.#listen(inbound, accepted, request, origin); return }
-    const resumed = maySuspend(method) && request.params.requestState !== undefined
+    const resumed = mayRequireInput(method) && request.params.requestState !== undefined
     if (resumed) this.#resume(inbound, accepted, request, origin)
     else this.#run(inbound, accepted, request, origin)
   }
 
-  #run (inbound: Inbound, accepted: Accepted, request: ModernRequest, origin: RequestOrigin, resumed?: Resumed): void {
+  #run (
+    inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: RequestOrigin,
+    resumed?: ResumedState
+  ): void {
     const { gateway } = this.#deps
     const { view, address } = inbound
     const { capabilities, capabilitiesText, logLevel, method } = request
     const isList = listMethods.has(method)
     const client = isList
       ? this.leases.first(view, address, capabilities, capabilitiesText, logLevel)
-      : this.leases.take(view, address, capabilities, capabilitiesText, logLevel)
+      : this.leases.acquire(view, address, capabilities, capabilitiesText, logLevel)
     const surface = gateway.surface(view, client)
     try {
       if (method === 'tools/call') checkParamHeaders(gateway, view, surface, request, inbound.headers)
     } catch (error) {
-      this.leases.give(client)
+      this.leases.giveBack(client)
       throw error
     }
     // Looked up again only if the server was not known yet.
     const serverInfo = (): string | undefined => gateway.serverInfo(view, client, surface)
     const exchange = new ModernExchange(request, { client, view, origin, parked: this.parked, serverInfo })
     if (!isList) client.exchange = exchange
-    if (resumed) exchange.beginWith(resumed.id, resumed.answersText)
+    if (resumed) exchange.beginFromState(resumed.id, resumed.answersText)
     exchange.attach(request, this.#reply(inbound, accepted, exchange))
     void this.#handle(exchange, isList, resumed)
   }
 
-  async #handle (exchange: ModernExchange, isList: boolean, resumed: Resumed | undefined): Promise<void> {
+  async #handle (exchange: ModernExchange, isList: boolean, resumed: ResumedState | undefined): Promise<void> {
     const { gateway, logError } = this.#deps
     const number = this.#exchanges.add(exchange)
     try {
       if (resumed) await this.#take(exchange, resumed)
-      const outcome = this.#answerer.outcome(exchange, await gateway.handle(exchange))
+      const outcome = this.#answerer.toOutcome(exchange, await gateway.handle(exchange))
       exchange.finish(outcome instanceof Promise ? await outcome : outcome)
     } catch (error) {
-      const known = toAnswer(error, logError)
-      exchange.finish(this.#answerer.question(known, exchange) ?? errorOutcome(known, exchange.client.capabilities))
+      const known = toRpcAnswerError(error, logError)
+      exchange.finish(this.#answerer.toQuestion(known, exchange) ?? errorOutcome(known, exchange.client.capabilities))
     } finally {
       this.#exchanges.remove(number)
-      if (!isList) this.leases.give(exchange.client)
+      if (!isList) this.leases.giveBack(exchange.client)
     }
   }
 
-  /** Uses the state of an exchange. @throws RpcError if it is invalid */
-  async #take (exchange: ModernExchange, { server, use }: Resumed): Promise<void> {
+  /** Uses the state of a resumed exchange. @throws RpcError if it is invalid */
+  async #take (exchange: ModernExchange, { server, use }: ResumedState): Promise<void> {
     try {
-      // Another server may have the name of the one that gave the state.
-      if (server !== undefined && await identityOf(this.#deps.gateway, exchange) !== server) throw notHere()
+      // Another server may now have the name of the server that issued the state.
+      if (server !== undefined &&
+        await serverIdentityOf(this.#deps.gateway, exchange) !== server) throw callNotHereError()
       await use()
     } catch (error) {
       exchange.forgetBeginning()
@@ -204,20 +209,20 @@ export class ModernEndpoint implements Endpoint {
     }
   }
 
-  #reply ({ raw }: Inbound, accepted: Accepted, exchange: ModernExchange): HttpReply {
+  #reply ({ raw }: InboundRequest, accepted: AcceptedTypes, exchange: ModernExchange): HttpReply {
     const reply: HttpReply = new HttpReply(raw, {
       accepted,
       expected: 1,
-      batch: false,
-      polls: false,
-      newStream: () => new AnswerStream(),
-      onGone: () => { exchange.left(reply) }
+      isBatch: false,
+      canPoll: false,
+      newStream: () => new ModernReplyStream(),
+      onGone: () => { exchange.onDisconnect(reply) }
     })
     return reply
   }
 
   /** Resumes a request with the state of a former answer. */
-  #resume (inbound: Inbound, accepted: Accepted, request: ModernRequest, origin: RequestOrigin): void {
+  #resume (inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: RequestOrigin): void {
     const { requestState } = request.params
     if (typeof requestState !== 'string') {
       throw new RpcError(code.invalidParams, 'Invalid params: "requestState" ' +
@@ -225,10 +230,12 @@ export class ModernEndpoint implements Endpoint {
     }
     const state =
       this.parked.states.open(requestState, { view: inbound.view, method: request.method, params: request.params })
-    const answersText = answersIn(request.paramsText)
+    const answersText = inputResponsesOf(request.paramsText)
     const id = state.kind === 'call' ? state.id : this.parked.states.idOf(requestState)
     const call = this.parked.find(id)
-    const own = state.kind === 'server' ? this.#answerer.withState(request, state.state) : this.#answerer.bare(request)
+    const own = state.kind === 'server'
+      ? this.#answerer.withState(request, state.state)
+      : this.#answerer.withoutState(request)
     if (call) {
       const attach = (): void => { call.exchange.attach(own, this.#reply(inbound, accepted, call.exchange)) }
       void this.#takeUp(
@@ -236,8 +243,8 @@ export class ModernEndpoint implements Endpoint {
       )
       return
     }
-    if (state.kind === 'call') throw notHere()
-    if (state.kind === 'again') checkAccepted(answersText)
+    if (state.kind === 'call') throw callNotHereError()
+    if (state.kind === 'again') requireAccepted(answersText)
     const server = state.kind === 'server' ? state.server : undefined
     const use = async (): Promise<void> => { await this.parked.states.use(requestState, answersText) }
     this.#run(inbound, accepted, own, origin, { server, id, answersText, use })
@@ -245,53 +252,54 @@ export class ModernEndpoint implements Endpoint {
 
   /** Resumes a parked call, or fetches its answer. The call ends if the caller no longer sees its item. */
   async #takeUp (
-    { view, raw }: Inbound, request: ModernRequest, call: ParkedCall<ModernExchange>, resume: () => void
+    { view, raw }: InboundRequest, request: ModernRequest, call: ParkedCall<ModernExchange>, resume: () => void
   ): Promise<void> {
     const { params, paramsText, idText } = request
     try {
       const provider =
         await this.#deps.gateway.providerOf(new DerivedExchange(call.exchange, { view, params, paramsText }))
       call.provider ??= provider
-      if (call.provider !== provider) throw notHere()
-      // A client that left meanwhile may repeat the request.
+      if (call.provider !== provider) throw callNotHereError()
+      // A client that has disconnected meanwhile may repeat the request.
       if (!raw.destroyed) resume()
     } catch (error) {
-      const known = toAnswer(error, this.#deps.logError)
-      if (isGone(known)) {
+      const known = toRpcAnswerError(error, this.#deps.logError)
+      if (isItemGone(known)) {
         call.exchange.end(known)
         call.forget()
       }
-      const { parts: [text = ''], status } = errorOutcome(known, call.exchange.client.capabilities)
+      const { text, status } = errorOutcome(known, call.exchange.client.capabilities)
       writeJson(raw, [errorText(idText, String(text))], status)
     }
   }
 
-  async #discover ({ view, address, raw }: Inbound, request: ModernRequest): Promise<void> {
+  async #discover ({ view, address, raw }: InboundRequest, request: ModernRequest): Promise<void> {
     const { gateway, logError } = this.#deps
     const { capabilities: declared, capabilitiesText, logLevel, idText, params: { _meta: meta } } = request
     try {
-      if (isObject(meta) && meta[instanceKey] === instance) throw new RpcError(code.invalidRequest, ownAddress)
+      if (isObject(meta) &&
+        meta[instanceKey] === instanceId) throw new RpcError(code.invalidRequest, selfReferenceMessage)
       const client = this.leases.first(view, address, declared, capabilitiesText, logLevel)
-      // A server may be away: the next requests report that.
+      // A server may be unavailable: later requests report that.
       const { capabilities: { tasks: _, ...capabilities }, instructions } = await gateway.describe(view, client, true)
-      const result = discovered({
+      const result = discoverResult({
         supportedVersions: JSON.stringify(supportedVersions),
         capabilities: JSON.stringify(capabilities),
         instructions: instructions === undefined ? undefined : JSON.stringify(instructions)
       }, gateway.serverInfo(view, client))
       writeJson(raw, [resultText(idText, result)])
     } catch (error) {
-      const known = toAnswer(error, logError)
-      writeJson(raw, [errorText(idText, known.toText())], statusOf(known))
+      const known = toRpcAnswerError(error, logError)
+      writeJson(raw, [errorText(idText, known.toText())], httpStatusOf(known))
     }
   }
 
-  #listen (inbound: Inbound, accepted: Accepted, request: ModernRequest, origin: RequestOrigin): void {
+  #listen (inbound: InboundRequest, accepted: AcceptedTypes, request: ModernRequest, origin: RequestOrigin): void {
     if (!accepted.events) throw new errors.NotAcceptable('text/event-stream')
     this.subscriptions.listen(inbound, request, origin)
   }
 }
 
-/** True for an item that the view does not show. */
-const isGone = ({ reason }: RpcError): boolean =>
+/** Whether the view does not show the item. */
+const isItemGone = ({ reason }: RpcError): boolean =>
   reason === 'unknown-tool' || reason === 'unknown-prompt' || reason === 'unknown-resource'

@@ -1,13 +1,13 @@
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
-import { code, RpcError, type Reason } from '../../../protocol/errors.ts'
+import { code, RpcError, type ErrorReason } from '../../../protocol/errors.ts'
 import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { isModernCode, modernCode } from '../../../protocol/modern/envelope.ts'
 
 /** The answer to a request. */
-export interface Outcome {
+export interface RequestOutcome {
   readonly kind: 'result' | 'error'
-  /** The text of `result` or `error`, in parts. */
-  readonly parts: ReadonlyArray<string | Buffer>
+  /** The text of `result` or `error`. */
+  readonly text: string | Buffer
   /** The HTTP status. */
   readonly status: number
 }
@@ -22,27 +22,27 @@ const statuses: Readonly<Record<number, number>> = {
   [modernCode.unsupportedVersion]: 400
 }
 
-/** HTTP statuses of bounds that all callers together (503), or this caller (429), have reached. */
-const statusesByReason: Partial<Record<Reason, number>> = { limit: 503, share: 429 }
+/** HTTP statuses when a limit is reached by all callers together (503), or by this caller (429). */
+const statusesByReason: Partial<Record<ErrorReason, number>> = { limit: 503, share: 429 }
 
 /** The HTTP status of an error. @param other the status of errors that map to none */
-export const statusOf = ({ reason, code }: RpcError, other = 200): number =>
+export const httpStatusOf = ({ reason, code }: RpcError, other = 200): number =>
   statusesByReason[reason] ?? statuses[code] ?? other
 
 /**
- * Translates an error to the modern era. Codes of former revisions are replaced. An error about the gateway's own
+ * Translates an error for a modern client. Codes of earlier revisions are replaced. An error about the gateway's own
  * request to a server is not the client's error, unless the client lacks a required capability.
  */
-export function errorOutcome (error: RpcError, capabilities: ClientCapabilities): Outcome {
-  const told = error.reason === 'upstream' ? ofUpstream(error, capabilities) : error
+export function errorOutcome (error: RpcError, capabilities: ClientCapabilities): RequestOutcome {
+  const told = error.reason === 'upstream' ? translateUpstreamError(error, capabilities) : error
   const text = told.toText()
   switch (told.code) {
     case code.resourceNotFound: return failed(withMembers(text, { code: String(code.invalidParams) }), 200)
     // A client that can be asked gets a question instead (`elicitationOf`).
-    case code.urlElicitationRequired: return unopened(text, told, capabilities)
+    case code.urlElicitationRequired: return urlElicitationOutcome(text, told, capabilities)
     default: return isReserved(told.code)
       ? failed(withMembers(text, { code: String(code.internal) }), 200)
-      : failed(text, statusOf(told))
+      : failed(text, httpStatusOf(told))
   }
 }
 
@@ -52,16 +52,16 @@ const isReserved = (number: number): boolean => number >= -32099 && number < mod
 const openUrls = { elicitation: { url: {} } }
 
 /** -32042 for a client that cannot be asked: it lacks the capability, or the method does not allow questions. */
-function unopened (text: string, { message }: RpcError, capabilities: ClientCapabilities): Outcome {
+function urlElicitationOutcome (text: string, { message }: RpcError, capabilities: ClientCapabilities): RequestOutcome {
   if (missingOf(openUrls, capabilities) === undefined) {
     return failed(withMembers(text, { code: String(code.internal), data: undefined }), 200)
   }
   return failed(missingCapabilities(message, openUrls).toText(), 400)
 }
 
-const failed = (text: string, status: number): Outcome => ({ kind: 'error', parts: [text], status })
+const failed = (text: string, status: number): RequestOutcome => ({ kind: 'error', text, status })
 
-function ofUpstream (error: RpcError, capabilities: ClientCapabilities): RpcError {
+function translateUpstreamError (error: RpcError, capabilities: ClientCapabilities): RpcError {
   // The session of a modern server has translated some codes to `invalidRequest` already.
   const mayLack = error.code === modernCode.missingCapability || error.code === code.invalidRequest
   const missing = mayLack ? missingIn(error.toText(), capabilities) : undefined
@@ -83,7 +83,7 @@ export function missingCapabilities (
   )
 }
 
-/** The capabilities that a server requires and the client does not declare; undefined if there are none. */
+/** The capabilities that a server requires and the client did not declare; undefined if there are none. */
 function missingIn (text: string, capabilities: ClientCapabilities): Record<string, unknown> | undefined {
   const required = smallMemberOf(memberOf(text, 'data') ?? '{}', 'requiredCapabilities')
   return isObject(required) ? missingOf(required, capabilities) : undefined
@@ -92,10 +92,10 @@ function missingIn (text: string, capabilities: ClientCapabilities): Record<stri
 function missingOf (
   required: Readonly<Record<string, unknown>>, capabilities: ClientCapabilities
 ): Record<string, unknown> | undefined {
-  const missing = Object.entries(required).filter(([name, value]) => lacks(capabilities[name], value))
+  const missing = Object.entries(required).filter(([name, value]) => isMissing(capabilities[name], value))
   return missing.length === 0 ? undefined : Object.fromEntries(missing)
 }
 
-const lacks = (own: unknown, required: unknown): boolean =>
+const isMissing = (own: unknown, required: unknown): boolean =>
   own === undefined ||
     (isObject(own) && isObject(required) && Object.keys(required).some((name) => own[name] === undefined))

@@ -1,25 +1,26 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { type Exchange, type Headers, type Question, withoutHeaders } from '../../../protocol/exchange.ts'
-import { wants, type Level } from '../../../protocol/listener.ts'
+import { type Exchange, type RequestHeaders, type Question, withoutHeaders } from '../../../protocol/exchange.ts'
+import { passesLogLevel, type LogLevel } from '../../../protocol/listener.ts'
 import { notificationText, type Response } from '../../../protocol/message.ts'
-import { maySuspend } from '../../../protocol/modern/envelope.ts'
+import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { memoryOfJson } from '../../base/body/index.ts'
+import { answerParts } from '../answer-parts.ts'
 import type { RequestOrigin } from '../exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
-import { isAsked } from './input-request.ts'
+import { isInputRequest } from './input-request.ts'
 import type { ModernClient } from './leases.ts'
-import type { Outcome } from './errors.ts'
+import type { RequestOutcome } from './errors.ts'
 import type { ParkedCalls } from './parked.ts'
 import type { ParkedCall } from './parked-call.ts'
-import { paramHeadersIn } from './param-headers.ts'
+import { forwardedParamHeaders } from './param-headers.ts'
 import type { ModernRequest } from './request.ts'
 
 /** A request that waits for the answer. */
-interface Waiting { readonly idText: string, readonly reply: ReplyChannel }
+interface WaitingRequest { readonly idText: string, readonly reply: ReplyChannel }
 
 /** Notifications of legacy servers that modern clients do not know. */
-const unknownHere: ReadonlySet<string> = new Set([
+const legacyNotifications: ReadonlySet<string> = new Set([
   'notifications/cancelled', 'notifications/elicitation/complete', 'notifications/tasks/status'
 ])
 
@@ -50,8 +51,8 @@ export class ModernExchange implements Exchange<View> {
   cancelled: string | undefined
   readonly #options: ModernExchangeOptions
   readonly #onCancel: Array<(reason: string) => void> = []
-  #logLevel: Level | undefined
-  #waiting: Waiting[] = []
+  #logLevel: LogLevel | undefined
+  #waiting: WaitingRequest[] = []
   #parked: ParkedCall<ModernExchange> | undefined
   #isAsked = false
   #over = false
@@ -60,7 +61,7 @@ export class ModernExchange implements Exchange<View> {
     this.view = options.view
     this.method = request.method
     this.client = options.client
-    this.canSuspend = maySuspend(request.method)
+    this.canSuspend = mayRequireInput(request.method)
     this.params = request.params
     this.paramsText = request.paramsText
     this.capabilities = request.capabilities
@@ -70,26 +71,26 @@ export class ModernExchange implements Exchange<View> {
   }
 
   // Copied on use, since few servers receive headers.
-  get headers (): Headers {
+  get headers (): RequestHeaders {
     const { headers, credentialHeader } = this.#options.origin
     return credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
   }
 
   get paramHeaders (): Record<string, string> | undefined {
     const { headers, credentialHeader, isOurs } = this.#options.origin
-    return paramHeadersIn(headers, credentialHeader, isOurs)
+    return forwardedParamHeaders(headers, credentialHeader, isOurs)
   }
 
   get address (): string { return this.#options.origin.address }
   get memory (): number { return memoryOfJson(this.paramsText) + this.#capabilitiesMemory }
   get serverInfo (): string | undefined { return this.#options.serverInfo() }
 
-  /** True while a request waits for the answer; false while the exchange is parked. */
+  /** Whether a request waits for the answer; false while the exchange is parked. */
   get isAwaited (): boolean { return this.#waiting.length > 0 }
-  /** True: its result asks the client a question. */
-  get isAsked (): boolean { return this.#isAsked }
-  /** True once it is answered or cancelled. */
-  get over (): boolean { return this.#over }
+  /** Whether its result requests input from the client. */
+  get isInputRequired (): boolean { return this.#isAsked }
+  /** Whether it has been answered or cancelled. */
+  get isOver (): boolean { return this.#over }
 
   /** Adds a request that waits for the answer: the first one, or one that resumes the exchange. */
   attach (
@@ -104,20 +105,25 @@ export class ModernExchange implements Exchange<View> {
   }
 
   /**
-   * Begins with a state without a parked call.
+   * Begins from a state without a parked call.
    * @param id identifies the state
    * @param answersText its `inputResponses`
    */
-  beginWith (id: string, answersText: string): void { this.#parked = this.#options.parked.begin(this, id, answersText) }
+  beginFromState (
+    id: string, answersText: string
+  ): void { this.#parked = this.#options.parked.begin(this, id, answersText) }
 
-  /** Undoes `beginWith` after the state proved invalid. */
+  /** Undoes `beginFromState` after the state proved invalid. */
   forgetBeginning (): void {
     this.#parked?.forget()
     this.#parked = undefined
   }
 
-  /** The client disconnected before its answer. This cancels the exchange unless another request waits for it. */
-  left (reply: ReplyChannel): void {
+  /**
+   * Handles the disconnection of the client before its answer: cancels the exchange unless another request waits for
+   * it.
+   */
+  onDisconnect (reply: ReplyChannel): void {
     this.#waiting = this.#waiting.filter((each) => each.reply !== reply)
     if (this.#waiting.length === 0) this.cancel('the client went away')
   }
@@ -129,10 +135,10 @@ export class ModernExchange implements Exchange<View> {
 
   notify (method: string, paramsText: string): void {
     const newest = this.#waiting.at(-1)
-    if (this.#over || !newest || unknownHere.has(method)) return
+    if (this.#over || !newest || legacyNotifications.has(method)) return
     // Without a level, the client wants no log messages.
     if (method === 'notifications/message' && (this.#logLevel === undefined ||
-        !wants(this.#logLevel, method, paramsText))) return
+        !passesLogLevel(this.#logLevel, method, paramsText))) return
     newest.reply.send(notificationText(method, paramsText))
   }
 
@@ -143,24 +149,24 @@ export class ModernExchange implements Exchange<View> {
     return await this.#parked.ask(question)
   }
 
-  suspends (resultText: string): boolean {
-    this.#isAsked = isAsked(this.client.capabilities, this.method, resultText)
+  suspendsOn (resultText: string): boolean {
+    this.#isAsked = isInputRequest(this.client.capabilities, this.method, resultText)
     return this.#isAsked
   }
 
   pause (): void {}
 
   /** Answers the waiting requests with `input_required`; the exchange goes on. @param text the text of the result */
-  suspend (text: string): void { this.#answer({ kind: 'result', parts: [text], status: 200 }) }
+  suspend (text: string): void { this.#answer({ kind: 'result', text, status: 200 }) }
 
   /** Answers the waiting requests with an outcome that arrived earlier. */
-  deliver (outcome: Outcome): void { this.#answer(outcome) }
+  deliver (outcome: RequestOutcome): void { this.#answer(outcome) }
 
   /** Ends with an answer. */
-  finish (outcome: Outcome): void {
+  finish (outcome: RequestOutcome): void {
     if (this.#over) return
     this.#over = true
-    this.#parked?.finished(outcome)
+    this.#parked?.onFinished(outcome)
     this.#answer(outcome)
   }
 
@@ -169,7 +175,7 @@ export class ModernExchange implements Exchange<View> {
     if (this.#over) return
     this.#over = true
     this.cancelled = reason
-    this.#parked?.finished(undefined)
+    this.#parked?.onFinished(undefined)
     for (const { reply } of this.#waiting.splice(0)) reply.finish(undefined)
     for (const run of this.#onCancel) run(reason)
   }
@@ -179,20 +185,16 @@ export class ModernExchange implements Exchange<View> {
     if (this.#over) return
     this.#over = true
     this.cancelled = error.message
-    this.#parked?.finished(undefined)
-    this.#answer({ kind: 'error', parts: [error.toText()], status: 200 })
+    this.#parked?.onFinished(undefined)
+    this.#answer({ kind: 'error', text: error.toText(), status: 200 })
     for (const run of this.#onCancel) run(error.message)
   }
 
-  #answer ({ kind, parts, status }: Outcome): void {
+  #answer ({ kind, text, status }: RequestOutcome): void {
     const waiting = this.#waiting
     this.#waiting = []
     for (const { idText, reply } of waiting) {
-      const [only] = parts
-      const begin = `{"jsonrpc":"2.0","id":${idText},"${kind}":`
-      reply.finish(
-        parts.length === 1 && typeof only === 'string' ? [`${begin}${only}}`] : [begin, ...parts, '}'], status
-      )
+      reply.finish(answerParts(`{"jsonrpc":"2.0","id":${idText},"${kind}":`, text), status)
     }
   }
 }

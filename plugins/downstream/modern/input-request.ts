@@ -1,55 +1,57 @@
 import {
-  requireClientCapability as checkDeclared, type AskedFor, type ClientCapabilities
+  requireClientCapability as checkDeclared, type ServerRequest, type ClientCapabilities
 } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
-import { maySuspend } from '../../../protocol/modern/envelope.ts'
-import { asksNoRequest, questions, requiredFor, saysNothing, saysWhat } from '../../../protocol/modern/input-rounds.ts'
+import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
+import {
+  invalidInputMessage, inputRequestMethods, requiredCapabilitiesFor, noInputMessage, hasInputOrState
+} from '../../../protocol/modern/input-rounds.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { missingCapabilities } from './errors.ts'
-import { asksForInput } from './result.ts'
+import { isInputRequiredResult } from './result.ts'
 
 /**
- * Whether a result asks the client a question.
+ * Whether a result requests input from the client.
  * @throws RpcError for a question that the client or the method does not allow
  */
-export function isAsked (capabilities: ClientCapabilities, method: string, text: string): boolean {
-  if (!asksForInput(text)) return false
-  if (!maySuspend(method)) throw refused(`it asks for input during ${method}`)
-  checkAsked(capabilities, text)
+export function isInputRequest (capabilities: ClientCapabilities, method: string, text: string): boolean {
+  if (!isInputRequiredResult(text)) return false
+  if (!mayRequireInput(method)) throw refusedError(`it asks for input during ${method}`)
+  checkInputRequests(capabilities, text)
   return true
 }
 
 /**
- * Checks the questions of a modern server, which are passed on unchanged (MCP 2026-07-28, "Server Requirements").
+ * Checks the questions of a modern server, which are forwarded unchanged (MCP 2026-07-28, "Server Requirements").
  * @param text the text of an `input_required` result
- * @throws RpcError for no question or an invalid one; -32021 if the client does not declare the capability for it
+ * @throws RpcError for no question or an invalid one; -32021 if the client did not declare the capability for it
  */
-export function checkAsked (capabilities: ClientCapabilities, text: string): void {
-  if (!saysWhat(text)) throw refused(saysNothing)
+export function checkInputRequests (capabilities: ClientCapabilities, text: string): void {
+  if (!hasInputOrState(text)) throw refusedError(noInputMessage)
   const asked: unknown = JSON.parse(memberOf(text, 'inputRequests') ?? '{}')
   for (const each of isObject(asked) ? Object.values(asked) : [undefined]) {
-    if (!isObject(each) || typeof each.method !== 'string') throw refused(asksNoRequest)
+    if (!isObject(each) || typeof each.method !== 'string') throw refusedError(invalidInputMessage)
     const params = isObject(each.params) ? each.params : {}
     try {
-      requireDeclared(capabilities, { method: each.method, params })
+      requireSupportedQuestion(capabilities, { method: each.method, params })
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
       const message = `The server cannot be served: it asks what it may not: ${error.message}`
-      const requiredCapabilities = requiredFor(each.method, params)
+      const requiredCapabilities = requiredCapabilitiesFor(each.method, params)
       if (requiredCapabilities === undefined) throw new RpcError(code.internal, message, 'upstream')
       throw missingCapabilities(message, requiredCapabilities)
     }
   }
 }
 
-const refused = (why: string): RpcError =>
+const refusedError = (why: string): RpcError =>
   new RpcError(code.internal, `The server cannot be served: ${why}`, 'upstream')
 
-/** @throws RpcError to answer the server with, if the client does not declare the capability for this question */
-export function requireDeclared (capabilities: ClientCapabilities, asked: AskedFor): void {
-  if (!questions.has(asked.method)) {
+/** @throws RpcError to answer the server with, if the client did not declare the capability for this question */
+export function requireSupportedQuestion (capabilities: ClientCapabilities, asked: ServerRequest): void {
+  if (!inputRequestMethods.has(asked.method)) {
     throw new RpcError(code.methodNotFound, 'The client does not support ' +
     `${asked.method}`)
   }
@@ -57,7 +59,7 @@ export function requireDeclared (capabilities: ClientCapabilities, asked: AskedF
 }
 
 /** The JSON text of a question in `inputRequests`, without its progress token and elicitation id. */
-export function inputRequest ({ method, params, paramsText }: Question): string {
+export function toInputRequest ({ method, params, paramsText }: Question): string {
   const text = withoutProgressToken(paramsText)
   const own = params.elicitationId === undefined ? text : withMembers(text, { elicitationId: undefined })
   return `{"method":${JSON.stringify(method)}${own === '{}' ? '' : `,"params":${own}`}}`

@@ -1,7 +1,7 @@
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
-import type { Level, Listener } from '../../../protocol/listener.ts'
+import type { LogLevel, Listener } from '../../../protocol/listener.ts'
 import type { Response } from '../../../protocol/message.ts'
 import { memoryOf } from '../../../protocol/text.ts'
 import { ownerOf, type View } from '../../settings/index.ts'
@@ -11,29 +11,31 @@ import { downstreamLimits } from '../limits.ts'
 let last = 0
 
 /**
- * The client of one modern request at a time: a *lease*. Later requests of the same principal, route and capabilities
- * reuse it with its upstream links. Two concurrent requests never share one.
+ * A client for one modern request at a time (a *lease*). Later requests of the same principal, route and capabilities
+ * reuse it with its upstream links. Concurrent requests never share one.
  */
 export class ModernClient implements Client, Listener<View> {
   readonly id = `modern ${++last}`
   readonly view: View
   readonly capabilities: ClientCapabilities
-  /** The lowest level of log messages for its requests; undefined: none. */
-  readonly level: Level | undefined
+  /** The least severe level of log messages for its requests; undefined: none. */
+  readonly level: LogLevel | undefined
   readonly owner: string
   /** The request that holds the client. */
   exchange: Exchange<View> | undefined
   /** The time since which no request holds it, in ms since the epoch. */
   idleSince = Date.now()
-  /** True: the client ends when it is given back. */
+  /** Whether the client ends when it is given back. */
   isDropped = false
   /** The number of subscriptions that use its links. A client with any stays. */
   holders = 0
-  /** True while it counts as an idle client of its owner. */
+  /** Whether it counts as an idle client of its owner. */
   isCounted = false
-  readonly pool: Pool
+  readonly pool: LeasePool
 
-  constructor (pool: Pool, view: View, capabilities: ClientCapabilities, level: Level | undefined, owner: string) {
+  constructor (
+    pool: LeasePool, view: View, capabilities: ClientCapabilities, level: LogLevel | undefined, owner: string
+  ) {
     this.pool = pool
     this.view = view
     this.capabilities = capabilities
@@ -48,7 +50,7 @@ export class ModernClient implements Client, Listener<View> {
   /** Does nothing: messages without a request go to `subscriptions/listen`. */
   deliver (): void {}
 
-  /** Asks on the current request a question that belongs to no request. */
+  /** Sends a question that belongs to no request on the current request. */
   async ask (question: Question): Promise<Response> {
     if (!this.exchange) throw new RpcError(code.internal, 'The client can be asked during a request only', 'internal')
     return await this.exchange.ask(question)
@@ -56,24 +58,24 @@ export class ModernClient implements Client, Listener<View> {
 }
 
 /** All clients of the same principal, route, capabilities and log level. */
-interface Pool {
+interface LeasePool {
   readonly key: string
-  /** True if idle clients are kept. */
-  readonly isKept: boolean
+  /** Whether idle clients are kept. */
+  readonly keepsIdle: boolean
   readonly clients: ModernClient[]
   readonly free: ModernClient[]
 }
 
 interface LeasesDeps {
-  /** Called when a client begins, which must be told of changes and withdrawn access. */
-  began: (client: ModernClient) => void
+  /** Called when a client begins; it must be notified of changes and of lost access. */
+  onBegin: (client: ModernClient) => void
   /** Called when a client has ended and its links can be closed. */
-  ended: (client: ModernClient) => void
+  onEnd: (client: ModernClient) => void
 }
 
 /** Assigns clients to modern requests. Idle clients are kept for a while, since upstream links belong to them. */
 export class Leases {
-  readonly #pools = new Map<string, Pool>()
+  readonly #pools = new Map<string, LeasePool>()
   readonly #deps: LeasesDeps
   readonly #sweeper: NodeJS.Timeout
   readonly #idle = new Shares(downstreamLimits.leases.idle, 'idle clients')
@@ -86,9 +88,9 @@ export class Leases {
   /** The number of idle clients. */
   get idle (): number { return this.#idle.taken }
 
-  /** Takes a client that no other request holds. `give` returns it. */
-  take (
-    view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined
+  /** Acquires a client that no other request holds; `giveBack` returns it. */
+  acquire (
+    view: View, address: string, capabilities: ClientCapabilities, text: string, level: LogLevel | undefined
   ): ModernClient {
     const pool = this.#pool(view, address, text, level)
     // The first client is preferred, since lists and subscriptions use its links.
@@ -101,11 +103,11 @@ export class Leases {
   }
 
   /**
-   * The client for a request that is sent to no server: always the first, so that lists do not depend on concurrent
+   * The client for a request that goes to no server: always the first, so that lists do not depend on concurrent
    * requests.
    */
   first (
-    view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined
+    view: View, address: string, capabilities: ClientCapabilities, text: string, level: LogLevel | undefined
   ): ModernClient {
     const pool = this.#pool(view, address, text, level)
     const client = pool.clients[0]
@@ -120,7 +122,7 @@ export class Leases {
 
   /** The first client, for a subscription that uses its links. It stays until `release`. */
   hold (
-    view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined
+    view: View, address: string, capabilities: ClientCapabilities, text: string, level: LogLevel | undefined
   ): ModernClient {
     const pool = this.#pool(view, address, text, level)
     const [known] = pool.clients
@@ -130,7 +132,7 @@ export class Leases {
     return client
   }
 
-  /** Takes back what `hold` returned. */
+  /** Releases what `hold` returned. */
   release (client: ModernClient): void {
     const { pool } = client
     client.holders--
@@ -140,18 +142,18 @@ export class Leases {
     this.#free(pool, client)
   }
 
-  /** Returns a client that `take` gave out. */
-  give (client: ModernClient): void {
+  /** Returns a client that `acquire` gave out. */
+  giveBack (client: ModernClient): void {
     client.exchange = undefined
-    if (client.isDropped) this.#deps.ended(client)
+    if (client.isDropped) this.#deps.onEnd(client)
     else this.#free(client.pool, client)
   }
 
   /** Ends the clients without access to their view. Clients that a request holds end when they are given back. */
-  revoke (stands: (view: View) => boolean): void {
+  revoke (hasAccess: (view: View) => boolean): void {
     for (const pool of [...this.#pools.values()]) {
       const [client] = pool.clients
-      if (client && !stands(client.view)) this.#drop(pool, pool.clients)
+      if (client && !hasAccess(client.view)) this.#drop(pool, pool.clients)
     }
   }
 
@@ -160,33 +162,35 @@ export class Leases {
     for (const pool of [...this.#pools.values()]) this.#drop(pool, pool.clients)
   }
 
-  #pool (view: View, address: string, text: string, level: Level | undefined): Pool {
+  #pool (view: View, address: string, text: string, level: LogLevel | undefined): LeasePool {
     const key = keyOf(view, address, text, level)
     let pool = this.#pools.get(key)
     if (!pool) {
-      this.#pools.set(key, pool = { key, isKept: memoryOf(key) <= downstreamLimits.leases.key, clients: [], free: [] })
+      this.#pools.set(
+        key, pool = { key, keepsIdle: memoryOf(key) <= downstreamLimits.leases.key, clients: [], free: [] }
+      )
     }
     return pool
   }
 
   #begin (
-    pool: Pool, view: View, address: string, capabilities: ClientCapabilities, level: Level | undefined
+    pool: LeasePool, view: View, address: string, capabilities: ClientCapabilities, level: LogLevel | undefined
   ): ModernClient {
     const client = new ModernClient(pool, view, capabilities, level, ownerOf(view.principal, address))
     pool.clients.push(client)
-    this.#deps.began(client)
+    this.#deps.onBegin(client)
     return client
   }
 
-  #free (pool: Pool, client: ModernClient): void {
+  #free (pool: LeasePool, client: ModernClient): void {
     client.idleSince = Date.now()
-    // Clients with large capabilities are not kept: a caller could declare others each time.
-    if (client.holders > 0 || (pool.isKept && this.#hasPlace(client))) {
+    // Clients with large capabilities are not kept: a caller could declare different ones each time.
+    if (client.holders > 0 || (pool.keepsIdle && this.#hasPlace(client))) {
       pool.free.push(client)
       return
     }
     this.#drop(pool, [client])
-    this.#deps.ended(client)
+    this.#deps.onEnd(client)
   }
 
   /** Takes a place for an idle client. @returns false when all are taken, or the owner has its share */
@@ -213,7 +217,7 @@ export class Leases {
     }
   }
 
-  #drop (pool: Pool, gone: readonly ModernClient[]): void {
+  #drop (pool: LeasePool, gone: readonly ModernClient[]): void {
     for (const client of [...gone]) {
       client.isDropped = true
       pool.clients.splice(pool.clients.indexOf(client), 1)
@@ -221,12 +225,12 @@ export class Leases {
       if (at === -1) continue
       pool.free.splice(at, 1)
       this.#uncount(client)
-      this.#deps.ended(client)
+      this.#deps.onEnd(client)
     }
     if (pool.clients.length === 0) this.#pools.delete(pool.key)
   }
 }
 
-const keyOf = ({ principal, key }: View, address: string, text: string, level: Level | undefined): string =>
+const keyOf = ({ principal, key }: View, address: string, text: string, level: LogLevel | undefined): string =>
   `${principal.key}\n${principal.kind === 'anonymous' || principal.kind === 'guest' ? address : ''}\n` +
   `${key}\n${level ?? ''}\n${text}`

@@ -1,27 +1,29 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { RpcError } from '../../../protocol/errors.ts'
-import type { Headers } from '../../../protocol/exchange.ts'
+import type { RequestHeaders } from '../../../protocol/exchange.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { decodeHeader, headerNames, modernCode } from '../../../protocol/modern/envelope.ts'
-import { paramHeadersOf, paramOf, type ParamHeader, type ParamValue } from '../../../protocol/modern/param-headers.ts'
+import {
+  paramHeadersOf, argumentAt, type ParamHeader, type ParamHeaderValue
+} from '../../../protocol/modern/param-headers.ts'
 import type { View } from '../../settings/index.ts'
 import type { Gateway, Surface } from '../../gateway/index.ts'
-import { holdsCredential } from '../../base/secrets/index.ts'
-import { single } from '../endpoint.ts'
+import { containsCredential } from '../../base/secrets/index.ts'
+import { firstValue } from '../endpoint.ts'
 import type { ModernRequest } from './request.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-const known = new WeakMap<Item, readonly ParamHeader[]>()
+const headersByItem = new WeakMap<Item, readonly ParamHeader[]>()
 
 /** The headers of a tool, read once; none for invalid annotations, since clients ignore such tools. */
 function headersOf (item: Item): readonly ParamHeader[] {
-  let headers = known.get(item)
-  if (headers === undefined) known.set(item, headers = paramHeadersOf(item.text) ?? [])
+  let headers = headersByItem.get(item)
+  if (headers === undefined) headersByItem.set(item, headers = paramHeadersOf(item.text) ?? [])
   return headers
 }
 
-/** The characters of a value ("Value Encoding"). */
-const sendable = /^[\t\x20-\x7e]*$/
+/** The characters allowed in a header value ("Value Encoding"). */
+const headerValuePattern = /^[\t\x20-\x7e]*$/
 
 /**
  * The `Mcp-Param-*` headers of a request. Values that are too long, not visible ASCII, or hold a credential for this
@@ -29,17 +31,17 @@ const sendable = /^[\t\x20-\x7e]*$/
  * @param credentialHeader the header with the caller's credential
  * @returns undefined if there are none
  */
-export function paramHeadersIn (
-  headers: Headers,
+export function forwardedParamHeaders (
+  headers: RequestHeaders,
   credentialHeader: string | undefined,
-  isOurs: (value: string) => boolean = holdsCredential
+  isOwnCredential: (value: string) => boolean = containsCredential
 ): Record<string, string> | undefined {
   let found: Record<string, string> | undefined
   for (const name in headers) {
     if (!name.startsWith(headerNames.param) || name === credentialHeader) continue
     const value = headers[name]
-    if (typeof value !== 'string' || value.length > gatewayLimits.passthroughHeader || !sendable
-      .test(value) || isOurs(value)) continue
+    if (typeof value !== 'string' || value.length > gatewayLimits.passthroughHeader || !headerValuePattern
+      .test(value) || isOwnCredential(value)) continue
     found ??= {}
     found[name] = value
   }
@@ -49,7 +51,7 @@ export function paramHeadersIn (
 const decimal = /^-?\d+(\.\d+)?$/
 
 /** Integers are compared as numbers: 42.0 is 42, but not as a string. */
-const isSame = (header: string, value: ParamValue): boolean =>
+const isSameValue = (header: string, value: ParamHeaderValue): boolean =>
   header === String(value) || (typeof value === 'number' && decimal.test(header) && Number(header) === value)
 
 /**
@@ -66,11 +68,11 @@ export function checkParamHeaders (
   const item = typeof params.name === 'string' ? gateway.lookUpIn(view, surface, 'tools', params.name)?.item : undefined
   if (!item) return
   for (const { header, path } of headersOf(item)) {
-    const value = paramOf(params.arguments, path)
-    const sent = single(headers[header])
+    const value = argumentAt(params.arguments, path)
+    const sent = firstValue(headers[header])
     if (value === undefined && sent === undefined) continue
     const decoded = sent === undefined ? undefined : decodeHeader(sent)
-    if (value !== undefined && decoded !== undefined && isSame(decoded, value)) continue
+    if (value !== undefined && decoded !== undefined && isSameValue(decoded, value)) continue
     const what = sent === undefined ? 'is missing' : 'differs from the argument'
     throw new RpcError(modernCode.headerMismatch, `Header mismatch: ${header} ${what}`)
   }

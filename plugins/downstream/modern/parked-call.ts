@@ -7,39 +7,39 @@ import type { Response } from '../../../protocol/message.ts'
 import { memoryOf } from '../../../protocol/text.ts'
 import { memoryOfJson } from '../../base/body/index.ts'
 import { type Release } from '../../base/limits/index.ts'
-import { requireDeclared, inputRequest } from './input-request.ts'
-import type { Outcome } from './errors.ts'
+import { requireSupportedQuestion, toInputRequest } from './input-request.ts'
+import type { RequestOutcome } from './errors.ts'
 import { resultHead } from './result.ts'
-import { usedAlready, type Binding, type States } from './state.ts'
+import { alreadyUsedError, type StateBinding, type RequestStates } from './state.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** An exchange that can be parked. */
-export interface Parkable extends Binding {
+export interface Parkable extends StateBinding {
   readonly client: { readonly owner: string }
   /** The capabilities of the latest request, which alone count (MCP 2026-07-28, "Statelessness"). */
   readonly capabilities: ClientCapabilities
   readonly serverInfo: string | undefined
   /** The memory that the latest request takes, in bytes. */
   readonly memory: number
-  /** True while a request waits for the answer. */
+  /** Whether a request waits for the answer. */
   readonly isAwaited: boolean
-  readonly over: boolean
+  readonly isOver: boolean
   /** Answers the waiting requests with `input_required`. @param text the text of the result */
   suspend: (text: string) => void
   /** Answers the waiting requests with an earlier outcome. */
-  deliver: (outcome: Outcome) => void
+  deliver: (outcome: RequestOutcome) => void
   cancel: (reason: string) => void
   end: (error: RpcError) => void
 }
 
 /** The table of a parked call. */
-export interface CallTable<Exchange extends Parkable> {
-  readonly states: States
-  /** Takes memory for a call. @returns false if there is none, or the owner has its share */
-  hold: (owner: string, size: number) => boolean
-  free: (owner: string, size: number) => void
-  /** A call is over; its answer stays for a while. */
-  keep: (call: ParkedCall<Exchange>) => void
+export interface ParkedCallTable<Exchange extends Parkable> {
+  readonly states: RequestStates
+  /** Reserves memory for a call. @returns false if there is none, or the owner has used up its share */
+  reserveMemory: (owner: string, size: number) => boolean
+  releaseMemory: (owner: string, size: number) => void
+  /** A call has ended; its answer is kept for a while. */
+  keepAnswer: (call: ParkedCall<Exchange>) => void
   remove: (id: string) => void
 }
 
@@ -54,29 +54,29 @@ interface OpenQuestion {
 }
 
 /** A retry that was accepted. */
-interface Answered { readonly round: number, readonly digest: string, readonly at: number }
+interface AnsweredRound { readonly round: number, readonly digest: string, readonly at: number }
 
 const digestOf = (answersText: string): string => hash('sha256', answersText, 'base64url')
 
 /**
- * The questions of one call, in rounds. A round ends the request that waits, with `input_required`, and is answered by
- * the next one that brings its state. Each round is good once; the same answers again, for a while, attach to what the
- * first ones began.
+ * The questions of one call, in rounds. A round ends the waiting request with `input_required`, and is answered by the
+ * next request that brings its state. Each round is valid once; for a while, a repetition with the same answers
+ * attaches to what the first one started.
  */
 export class ParkedCall<Exchange extends Parkable> {
   readonly id: string
   readonly exchange: Exchange
   /** The provider of the call, as found when the call was first resumed. */
   provider: string | undefined
-  readonly #table: CallTable<Exchange>
+  readonly #table: ParkedCallTable<Exchange>
   readonly #release: Release
   readonly #questions = new Map<string, OpenQuestion>()
   #lastQuestion = 0
   #round = 0
   /** The `input_required` of this round; undefined while a request waits. */
   #asked: string | undefined
-  #answered: Answered | undefined
-  #outcome: Outcome | undefined
+  #answered: AnsweredRound | undefined
+  #outcome: RequestOutcome | undefined
   #held = 0
   /** The memory held for the latest request. */
   #heldForRequest = 0
@@ -85,7 +85,7 @@ export class ParkedCall<Exchange extends Parkable> {
 
   /** @param answersText the `inputResponses` with which the exchange began, if it began with a state */
   constructor (
-    table: CallTable<Exchange>,
+    table: ParkedCallTable<Exchange>,
     exchange: Exchange,
     release: Release,
     id = randomBytes(16).toString('base64url'),
@@ -100,7 +100,7 @@ export class ParkedCall<Exchange extends Parkable> {
 
   /** Asks the client in the next round. @throws RpcError if it cannot be asked, or the call ends */
   async ask (question: Question): Promise<Response> {
-    requireDeclared(this.exchange.capabilities, question)
+    requireSupportedQuestion(this.exchange.capabilities, question)
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
     const size = memoryOfJson(question.paramsText)
     if (this.#questions.size >= downstreamLimits.parked.questions || !this.#holdRequest() || !this.#hold(size)) {
@@ -127,7 +127,7 @@ export class ParkedCall<Exchange extends Parkable> {
     const isFirst = round === this.#round && this.#asked !== undefined
     const isAgain = round === this.#answered?.round && digest === this.#answered.digest &&
       Date.now() - this.#answered.at <= downstreamLimits.parked.again
-    if (!isFirst && !isAgain) throw usedAlready()
+    if (!isFirst && !isAgain) throw alreadyUsedError()
     attach()
     // The new request may take more memory than the former one.
     this.#free(this.#heldForRequest)
@@ -141,30 +141,30 @@ export class ParkedCall<Exchange extends Parkable> {
     if (this.#outcome) {
       this.#rejectAll('The request is over')
       this.exchange.deliver(this.#outcome)
-      if (isFirst) this.#fetched()
+      if (isFirst) this.#onFetched()
     } else if (this.#asked !== undefined) this.exchange.suspend(this.#asked)
   }
 
   /**
-   * The exchange is over. Questions that may belong to another call stay open if the client has them: the answers come
-   * with the request that fetches the outcome.
-   * @param outcome undefined: it was cancelled
+   * Handles the end of the exchange. Questions that may belong to another call stay open if the client has them: their
+   * answers come with the request that fetches the outcome.
+   * @param outcome undefined when it was cancelled
    */
-  finished (outcome: Outcome | undefined): void {
+  onFinished (outcome: RequestOutcome | undefined): void {
     clearTimeout(this.#gathering)
     const isOut = outcome !== undefined && this.#asked !== undefined
     this.#rejectAll('The request is over', ({ question, round }) =>
       !(isOut && question.outlivesRequest && round === this.#round))
     // No client has a state of the call.
     if (!outcome || (this.#round === 0 && !this.#answered)) { this.forget(); return }
-    const size = outcome.parts.reduce((sum, part) => sum + (typeof part === 'string' ? memoryOf(part) : part.length), 0)
+    const size = typeof outcome.text === 'string' ? memoryOf(outcome.text) : outcome.text.length
     const tooLarge = new RpcError(code.internal, 'The answer is too large to be kept until it is fetched', 'limit')
     this.#outcome =
-      this.#holdRequest() && this.#hold(size) ? outcome : { kind: 'error', parts: [tooLarge.toText()], status: 200 }
-    if (this.#asked === undefined) this.#fetched()
+      this.#holdRequest() && this.#hold(size) ? outcome : { kind: 'error', text: tooLarge.toText(), status: 200 }
+    if (this.#asked === undefined) this.#onFetched()
   }
 
-  /** Frees all that is held for it. */
+  /** Releases everything that is held for it. */
   forget (): void {
     clearTimeout(this.#expiry)
     clearTimeout(this.#gathering)
@@ -185,14 +185,14 @@ export class ParkedCall<Exchange extends Parkable> {
   }
 
   /** The answer was sent. It is kept for a client that did not receive it. */
-  #fetched (): void {
+  #onFetched (): void {
     this.#release()
-    this.#table.keep(this)
+    this.#table.keepAnswer(this)
     clearTimeout(this.#expiry)
     this.#expiry = setTimeout(() => { this.forget() }, downstreamLimits.parked.again).unref()
   }
 
-  /** Questions that come together are asked together. */
+  /** Questions that arrive together are asked together. */
   #gather (): void {
     this.#gathering ??= setTimeout(() => {
       this.#gathering = undefined
@@ -201,7 +201,7 @@ export class ParkedCall<Exchange extends Parkable> {
   }
 
   #suspend (): void {
-    if (this.exchange.over || !this.exchange.isAwaited) return
+    if (this.exchange.isOver || !this.exchange.isAwaited) return
     this.#refuse()
     if (this.#questions.size === 0) return
     this.#round++
@@ -210,7 +210,7 @@ export class ParkedCall<Exchange extends Parkable> {
     const state = this.#table.states.seal({ kind: 'call', id, round: this.#round }, exchange, until)
     const requests = [...this.#questions].map(([key, open]) => {
       open.round = this.#round
-      return `${JSON.stringify(key)}:${inputRequest(open.question)}`
+      return `${JSON.stringify(key)}:${toInputRequest(open.question)}`
     })
     const head = resultHead('input_required', exchange.serverInfo)
     this.#asked = `${head},"inputRequests":{${requests.join()}},"requestState":${JSON.stringify(state)}}`
@@ -225,7 +225,7 @@ export class ParkedCall<Exchange extends Parkable> {
   #refuse (): void {
     for (const [key, { question }] of [...this.#questions]) {
       try {
-        requireDeclared(this.exchange.capabilities, question)
+        requireSupportedQuestion(this.exchange.capabilities, question)
       } catch (error) {
         this.#take(key)?.reject(error as RpcError)
       }
@@ -257,19 +257,19 @@ export class ParkedCall<Exchange extends Parkable> {
   }
 
   #free (size: number): void {
-    this.#table.free(this.exchange.client.owner, size)
+    this.#table.releaseMemory(this.exchange.client.owner, size)
     this.#held -= size
   }
 
   #hold (size: number): boolean {
-    if (!this.#table.hold(this.exchange.client.owner, size)) return false
+    if (!this.#table.reserveMemory(this.exchange.client.owner, size)) return false
     this.#held += size
     return true
   }
 }
 
 /** The `inputResponses` of a request, as the text of an object. @throws RpcError -32602 when they are something else */
-export function answersIn (paramsText: string): string {
+export function inputResponsesOf (paramsText: string): string {
   const text = memberOf(paramsText, 'inputResponses') ?? '{}'
   if (!text.startsWith('{')) {
     throw new RpcError(code.invalidParams, 'Invalid params: "inputResponses" must be an ' +

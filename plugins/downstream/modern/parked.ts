@@ -1,23 +1,23 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { View } from '../../settings/index.ts'
 import { BoundedMap, ShareError, Shares } from '../../base/limits/index.ts'
-import { ParkedCall, type CallTable, type Parkable } from './parked-call.ts'
-import type { States } from './state.ts'
+import { ParkedCall, type ParkedCallTable, type Parkable } from './parked-call.ts'
+import type { RequestStates } from './state.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** The calls of modern clients whose servers have asked a question, until shortly after their end. */
-export class ParkedCalls<Exchange extends Parkable> implements CallTable<Exchange> {
-  readonly states: States
+export class ParkedCalls<Exchange extends Parkable> implements ParkedCallTable<Exchange> {
+  readonly states: RequestStates
   readonly #calls = new Map<string, ParkedCall<Exchange>>()
   /** Finished calls whose answer may be fetched again. */
-  readonly #over = new BoundedMap<string, ParkedCall<Exchange>>(
+  readonly #finished = new BoundedMap<string, ParkedCall<Exchange>>(
     downstreamLimits.parked.answers, { onEvict: (_id, call) => { call.forget() } }
   )
 
   readonly #shares = new Shares(downstreamLimits.parked.calls, 'calls that wait for answers of their clients')
   readonly #sizes = new Shares(downstreamLimits.parked.size, 'questions and answers of calls')
 
-  constructor (states: States) {
+  constructor (states: RequestStates) {
     this.states = states
   }
 
@@ -54,12 +54,12 @@ export class ParkedCalls<Exchange extends Parkable> implements CallTable<Exchang
     }
   }
 
-  find (id: string): ParkedCall<Exchange> | undefined { return this.#calls.get(id) ?? this.#over.get(id) }
+  find (id: string): ParkedCall<Exchange> | undefined { return this.#calls.get(id) ?? this.#finished.get(id) }
 
-  /** Takes memory for a call. @returns false if there is none, or the owner has its share */
-  hold (owner: string, size: number): boolean {
+  /** Reserves memory for a call. @returns false if there is none, or the owner has used up its share */
+  reserveMemory (owner: string, size: number): boolean {
     if (this.#takes(owner, size)) return true
-    for (const call of [...this.#over.values()]) call.forget()
+    for (const call of [...this.#finished.values()]) call.forget()
     return this.#takes(owner, size)
   }
 
@@ -73,23 +73,23 @@ export class ParkedCalls<Exchange extends Parkable> implements CallTable<Exchang
     }
   }
 
-  free (owner: string, size: number): void { this.#sizes.remove(owner, size) }
+  releaseMemory (owner: string, size: number): void { this.#sizes.remove(owner, size) }
 
-  /** A call is over; its answer stays for a while. */
-  keep (call: ParkedCall<Exchange>): void {
+  /** A call has ended; its answer is kept for a while. */
+  keepAnswer (call: ParkedCall<Exchange>): void {
     this.#calls.delete(call.id)
-    this.#over.set(call.id, call)
+    this.#finished.set(call.id, call)
   }
 
   remove (id: string): void {
     this.#calls.delete(id)
-    this.#over.delete(id)
+    this.#finished.delete(id)
   }
 
-  /** Forgets the kept answers of some views. */
+  /** Forgets the kept answers for some views. */
   forgetOf (isGone: (view: View) => boolean): void {
-    for (const call of [...this.#calls.values(), ...this.#over.values()]) {
-      if (call.exchange.over && isGone(call.exchange.view)) call.forget()
+    for (const call of [...this.#calls.values(), ...this.#finished.values()]) {
+      if (call.exchange.isOver && isGone(call.exchange.view)) call.forget()
     }
   }
 

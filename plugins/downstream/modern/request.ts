@@ -4,15 +4,15 @@ import { supportedVersions } from '../../../protocol/era.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject, membersOf, type Member } from '../../../protocol/json.ts'
 import { isLegacyVersion } from '../../../protocol/legacy/versions.ts'
-import { isLevel, type Level } from '../../../protocol/listener.ts'
+import { isLogLevel, type LogLevel } from '../../../protocol/listener.ts'
 import type { Request } from '../../../protocol/message.ts'
 import {
   decodeHeader, headerNames, isModernVersion, latestModern, metaKeys, modernCode, modernVersions, nameMemberOf
 } from '../../../protocol/modern/envelope.ts'
-import { checkDeclared, type Received } from '../read-message.ts'
-import { single } from '../endpoint.ts'
+import { checkCapabilitiesSize, type ReceivedMessage } from '../read-message.ts'
+import { firstValue } from '../endpoint.ts'
 
-/** A checked modern request, without its envelope. */
+/** A validated modern request, without its envelope. */
 export interface ModernRequest extends Request {
   readonly capabilities: ClientCapabilities
   /** The JSON text of the capabilities, as the client sent it. */
@@ -20,15 +20,15 @@ export interface ModernRequest extends Request {
   /** The memory of the capabilities, in bytes. */
   readonly capabilitiesMemory: number
   /** The lowest level of log messages that the client wants; undefined: it wants none. */
-  readonly logLevel: Level | undefined
+  readonly logLevel: LogLevel | undefined
 }
 
 /**
  * Whether a POST is of the modern era: it has the envelope or the header of a modern revision. A request without a
- * session is modern, too, if its envelope names any revision, or its header an unknown one: the modern era defines the
- * error for it.
+ * session is modern as well if its envelope names any revision, or its header an unknown one: the modern era defines
+ * the error for these.
  */
-export function isModern (headers: IncomingHttpHeaders, message: Received): boolean {
+export function isModernPost (headers: IncomingHttpHeaders, message: ReceivedMessage): boolean {
   const header = headers[headerNames.version]
   if (header === latestModern) return true
   if (Array.isArray(message) || message.kind === 'response') return false
@@ -41,9 +41,10 @@ export function isModern (headers: IncomingHttpHeaders, message: Received): bool
   return version !== undefined || (header !== undefined && !isLegacyVersion(header))
 }
 
-const invalid = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
-const mismatch = (sentence: string): RpcError => new RpcError(modernCode.headerMismatch, `Header mismatch: ${sentence}`)
-const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)
+const invalidParams = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
+const headerMismatch = (sentence: string): RpcError =>
+  new RpcError(modernCode.headerMismatch, `Header mismatch: ${sentence}`)
+const quoted = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)
 
 /**
  * Checks the envelope and the headers of a request (MCP 2026-07-28, "Overview" `_meta`; "Streamable HTTP", Server
@@ -55,24 +56,25 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   const meta = isObject(params._meta) ? params._meta : {}
   const version = meta[metaKeys.protocolVersion]
   const capabilities = meta[metaKeys.clientCapabilities]
-  const header = single(headers[headerNames.version])
-  if (version === undefined && header !== undefined && !isModernVersion(header)) throw unsupported(header)
-  if (typeof version !== 'string') throw invalid(`_meta must have ${shown(metaKeys.protocolVersion)}`)
-  if (isLegacyVersion(version) && (header ?? version) === version) throw unsupported(version)
+  const header = firstValue(headers[headerNames.version])
+  if (version === undefined && header !== undefined && !isModernVersion(header)) throw unsupportedVersion(header)
+  if (typeof version !== 'string') throw invalidParams(`_meta must have ${quoted(metaKeys.protocolVersion)}`)
+  if (isLegacyVersion(version) && (header ?? version) === version) throw unsupportedVersion(version)
   if (header !== version) {
-    throw mismatch(header === undefined
+    throw headerMismatch(header === undefined
       ? 'MCP-Protocol-Version is missing'
       : 'MCP-Protocol-Version differs from the ' +
       'version in _meta')
   }
-  if (!isModernVersion(version)) throw unsupported(version)
+  if (!isModernVersion(version)) throw unsupportedVersion(version)
   checkOptional(id, meta)
-  if (!isObject(capabilities)) throw invalid(`_meta must have ${shown(metaKeys.clientCapabilities)}, an object`)
+  if (!isObject(capabilities)) throw invalidParams(`_meta must have ${quoted(metaKeys.clientCapabilities)}, an object`)
   checkNames(method, params, headers)
-  const logLevel = meta[metaKeys.logLevel]
-  if (logLevel !== undefined && !isLevel(logLevel)) throw invalid(`${shown(logLevel)} is no log level`)
+  // Clients without a value for "absent" write null.
+  const logLevel = meta[metaKeys.logLevel] ?? undefined
+  if (logLevel !== undefined && !isLogLevel(logLevel)) throw invalidParams(`${quoted(logLevel)} is no log level`)
   const { text, capabilitiesText, capabilitiesMemory } = withoutEnvelope(request.paramsText)
-  // Written out, since this is the path of every call and a spread is slow.
+  // Written out, since this is on the path of every call, and a spread is slow.
   return {
     kind, id, idText, method, params, paramsText: text, capabilities, capabilitiesText, capabilitiesMemory, logLevel
   }
@@ -82,20 +84,19 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
 function checkOptional (id: Request['id'], meta: Readonly<Record<string, unknown>>): void {
   if (!isToken(id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or an integer')
   const { progressToken, [metaKeys.clientInfo]: clientInfo } = meta
-  // Clients that have no value for "absent" write null.
   if ((progressToken ?? undefined) !== undefined && !isToken(progressToken)) {
-    throw invalid('"progressToken" must be ' +
+    throw invalidParams('"progressToken" must be ' +
     'a string or an integer')
   }
   if ((clientInfo ?? undefined) === undefined) return
   if (!isObject(clientInfo) || typeof clientInfo.name !== 'string' || typeof clientInfo.version !== 'string') {
-    throw invalid(`${shown(metaKeys.clientInfo)} must have a name and a version`)
+    throw invalidParams(`${quoted(metaKeys.clientInfo)} must have a name and a version`)
   }
 }
 
 const isToken = (value: unknown): boolean => typeof value === 'string' || Number.isInteger(value)
 
-function unsupported (requested: string): RpcError {
+function unsupportedVersion (requested: string): RpcError {
   const message = 'Unsupported protocol version'
   // A legacy revision is supported, but only after `initialize`.
   const data = {
@@ -107,27 +108,28 @@ function unsupported (requested: string): RpcError {
 
 /** Checks `Mcp-Method` and `Mcp-Name`. */
 function checkNames (method: string, params: Readonly<Record<string, unknown>>, headers: IncomingHttpHeaders): void {
-  const inHeader = single(headers[headerNames.method])
+  const inHeader = firstValue(headers[headerNames.method])
   if (inHeader !== method) {
-    throw mismatch(inHeader === undefined ? 'Mcp-Method is missing' : 'Mcp-Method differs from the method')
+    throw headerMismatch(inHeader === undefined ? 'Mcp-Method is missing' : 'Mcp-Method differs from the method')
   }
   const member = nameMemberOf(method)
   if (member === undefined) return
-  const name = single(headers[headerNames.name])
-  if (name === undefined) throw mismatch('Mcp-Name is missing')
+  const name = firstValue(headers[headerNames.name])
+  if (name === undefined) throw headerMismatch('Mcp-Name is missing')
   const decoded = decodeHeader(name)
-  if (decoded === undefined || decoded !== params[member]) throw mismatch(`Mcp-Name differs from params.${member}`)
+  if (decoded === undefined ||
+    decoded !== params[member]) throw headerMismatch(`Mcp-Name differs from params.${member}`)
 }
 
 /**
- * Members of `_meta` for this hop alone. The log level is passed on, so that a modern server sends what the client
+ * Members of `_meta` for this hop only. The log level is forwarded, so that a modern server sends what the client
  * wants.
  */
-const ofThisHop: ReadonlySet<string> =
+const envelopeMembers: ReadonlySet<string> =
   new Set([metaKeys.protocolVersion, metaKeys.clientCapabilities, metaKeys.clientInfo])
 
-/** The max length of params whose `_meta` is remembered, in characters. */
-const maxKept = 16 * 1024
+/** Max length of params whose `_meta` is remembered, in characters. */
+const maxRemembered = 16 * 1024
 
 interface WithoutEnvelope extends Pick<MetaParts, 'capabilitiesText' | 'capabilitiesMemory'> { readonly text: string }
 
@@ -138,7 +140,7 @@ function withoutEnvelope (paramsText: string): WithoutEnvelope {
   const meta = members[at]
   if (!meta) return { text: paramsText, capabilitiesText: '{}', capabilitiesMemory: 0 }
   const { rest, capabilitiesText, capabilitiesMemory } =
-    partsOf(paramsText.slice(meta.start, meta.end), paramsText.length <= maxKept)
+    partsOf(paramsText.slice(meta.start, meta.end), paramsText.length <= maxRemembered)
   const text = rest === ''
     ? withoutMember(paramsText, members, at, meta)
     : `${paramsText.slice(0, meta.start)}{${rest}}${paramsText.slice(meta.end)}`
@@ -153,21 +155,21 @@ interface MetaParts {
   readonly capabilitiesMemory: number
 }
 
-/** The `_meta` of the last request, which is often that of the next one. */
-let last: MetaParts | undefined
+/** The `_meta` of the last request, which is often the same in the next one. */
+let lastMeta: MetaParts | undefined
 
 /** @param isKept remembers the parts, and with them the whole text of the params @throws RpcError as `checkDeclared` */
 function partsOf (metaText: string, isKept: boolean): MetaParts {
-  if (last?.metaText === metaText) return last
+  if (lastMeta?.metaText === metaText) return lastMeta
   const rest: string[] = []
   let capabilitiesText = '{}'
   for (const { key, keyStart, start, end } of membersOf(metaText)) {
-    if (!ofThisHop.has(key)) rest.push(metaText.slice(keyStart, end))
+    if (!envelopeMembers.has(key)) rest.push(metaText.slice(keyStart, end))
     else if (key === metaKeys.clientCapabilities) capabilitiesText = metaText.slice(start, end)
   }
-  const capabilitiesMemory = checkDeclared(capabilitiesText, metaKeys.clientCapabilities)
+  const capabilitiesMemory = checkCapabilitiesSize(capabilitiesText, metaKeys.clientCapabilities)
   const parts = { metaText, rest: rest.join(), capabilitiesText, capabilitiesMemory }
-  if (isKept) last = parts
+  if (isKept) lastMeta = parts
   return parts
 }
 

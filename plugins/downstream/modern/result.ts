@@ -1,14 +1,14 @@
-import { cachingOf, strictestCaching, type Caching } from '../../../protocol/caching.ts'
+import { cachingOf, combineCaching, type Caching } from '../../../protocol/caching.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { memberOf, membersOf, withMembers, smallMemberOf } from '../../../protocol/json.ts'
 import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
-import type { List, ListEntry } from '../../gateway/index.ts'
+import type { ListResult, ListEntry } from '../../gateway/index.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-// The members that each modern result has beside its own: `resultType`, `serverInfo`, and for some results caching. All
-// texts are JSON, and unchanged members keep their bytes.
+// The members that every modern result has beside its own: `resultType`, `serverInfo`, and for some results caching.
+// All texts are JSON, and unchanged members keep their bytes.
 
-const notKept: Caching = { ttlMs: 0, isPublic: false }
+const notCached: Caching = { ttlMs: 0, isPublic: false }
 
 /**
  * The beginning of a result's text, before a comma or the closing brace.
@@ -20,41 +20,43 @@ export const resultHead = (type: ResultType, serverInfo: string | undefined): st
 const cachingText = ({ ttlMs, isPublic }: Caching): string =>
   `"ttlMs":${ttlMs},"cacheScope":"${isPublic ? 'public' : 'private'}"`
 
-/** How a result may be cached. A public result of a server is public only on a route without authentication. */
-const kept = (said: Caching | undefined, isOpen: boolean): Caching =>
-  said ? { ttlMs: Math.min(said.ttlMs, gatewayLimits.freshLists.most), isPublic: said.isPublic && isOpen } : notKept
+/** The caching of a result. A server's public result is public only on a route without authentication. */
+const limitCaching = (said: Caching | undefined, isOpen: boolean): Caching =>
+  said ? { ttlMs: Math.min(said.ttlMs, gatewayLimits.freshLists.most), isPublic: said.isPublic && isOpen } : notCached
 
-/** How a merged list may be cached. @param all undefined for a server that does not state it */
-export const strictest = (all: ReadonlyArray<Caching | undefined>, isOpen: boolean): Caching =>
-  kept(all.length === 0 ? undefined : all.reduce(strictestCaching), isOpen)
+/** The caching of a merged list. @param all undefined for a server that does not state it */
+export const mergedCaching = (all: ReadonlyArray<Caching | undefined>, isOpen: boolean): Caching =>
+  limitCaching(all.length === 0 ? undefined : all.reduce(combineCaching), isOpen)
 
 /**
- * A result for a modern client. Most results have none of these members, and are not parsed.
- * @param isKept true: the result must state its caching
- * @param isOpen true: the route needs no authentication
+ * Converts a result for a modern client. Most results have none of these members, and are not parsed.
+ * @param isCacheable whether the result must state its caching
+ * @param isOpen whether the route needs no authentication
  * @throws RpcError for a text that is no object
  */
-export function completeResult (text: string, serverInfo: string | undefined, isKept = false, isOpen = false): string {
+export function toModernResult (
+  text: string, serverInfo: string | undefined, isCacheable = false, isOpen = false
+): string {
   if (text.charCodeAt(0) !== 0x7b && !/^\s*\{/.test(text)) {
     throw new RpcError(code.internal, 'The server answered with a result that is no object', 'upstream')
   }
   const isPlain =
-    !text.includes('"resultType"') && !text.includes('"_meta"') && !(isKept && /"(?:ttlMs|cacheScope)"/.test(text))
+    !text.includes('"resultType"') && !text.includes('"_meta"') && !(isCacheable && /"(?:ttlMs|cacheScope)"/.test(text))
   if (isPlain) {
     const rest = text.slice(text.indexOf('{') + 1)
-    const caching = isKept ? `,${cachingText(notKept)}` : ''
+    const caching = isCacheable ? `,${cachingText(notCached)}` : ''
     return `${resultHead('complete', serverInfo)}${caching}${/^\s*\}/.test(rest) ? '' : ','}${rest}`
   }
-  const spliced = isKept ? undefined : withInfo(text, serverInfo)
+  const spliced = isCacheable ? undefined : insertServerInfo(text, serverInfo)
   if (spliced !== undefined) return spliced
   const members = new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))
   const meta = members.get('_meta')
   const changes: Record<string, string | undefined> = {
     resultType: members.get('resultType') ?? '"complete"',
-    _meta: metaWith(meta, serverInfo)
+    _meta: withServerInfo(meta, serverInfo)
   }
-  if (isKept) {
-    const { ttlMs, isPublic } = kept(cachingOf(text), isOpen)
+  if (isCacheable) {
+    const { ttlMs, isPublic } = limitCaching(cachingOf(text), isOpen)
     changes.ttlMs = String(ttlMs)
     changes.cacheScope = isPublic ? '"public"' : '"private"'
   }
@@ -62,13 +64,13 @@ export function completeResult (text: string, serverInfo: string | undefined, is
 }
 
 /** The `_meta` of a result with `serverInfo`; undefined if it has no member. @param meta as received */
-function metaWith (meta: string | undefined, serverInfo: string | undefined): string | undefined {
+function withServerInfo (meta: string | undefined, serverInfo: string | undefined): string | undefined {
   const text = withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.serverInfo]: serverInfo })
   return text === '{}' ? undefined : text
 }
 
-/** A result with `resultType` and `serverInfo` inserted; undefined if members must be replaced. */
-function withInfo (text: string, serverInfo: string | undefined): string | undefined {
+/** Inserts `resultType` and `serverInfo` into a result; undefined if members must be replaced. */
+function insertServerInfo (text: string, serverInfo: string | undefined): string | undefined {
   const members = membersOf(text)
   const metas = members.filter(({ key }) => key === '_meta')
   const [meta] = metas
@@ -86,30 +88,30 @@ function withInfo (text: string, serverInfo: string | undefined): string | undef
   return `{${type}${text.slice(from, meta.start)}${own}${text.slice(meta.end)}`
 }
 
-/** Whether a result asks the client a question. */
-export const asksForInput = (text: string): boolean =>
+/** Whether a result requests input from the client. */
+export const isInputRequiredResult = (text: string): boolean =>
   text.includes('"input_required"') && memberOf(text, 'resultType') === '"input_required"'
 
 /** The result of `server/discover`. */
-export const discovered = (
+export const discoverResult = (
   members: Readonly<Record<string, string | undefined>>, serverInfo: string | undefined
 ): string => {
   const own = Object.entries(members).flatMap(([key, value]) => value === undefined ? [] : [`"${key}":${value}`])
-  return `${resultHead('complete', serverInfo)},${cachingText(notKept)},${own.join()}}`
+  return `${resultHead('complete', serverInfo)},${cachingText(notCached)},${own.join()}}`
 }
 
-/** The modern form of each list of the gateway, so that it is written once. */
-const completeLists = new WeakMap<List, { readonly head: string, readonly list: List }>()
+/** The modern form of each list of the gateway, so that it is serialized once. */
+const completeLists = new WeakMap<ListResult, { readonly head: string, readonly list: ListResult }>()
 
 /** A list with the members of modern results. */
-export function completeList (list: List, serverInfo: string | undefined, caching: Caching): List {
+export function toModernList (list: ListResult, serverInfo: string | undefined, caching: Caching): ListResult {
   const head = `${serverInfo}${cachingText(caching)}`
   const known = completeLists.get(list)
   if (known?.head === head) return known.list
   const meta = memberOf(list.extra, '_meta')
   const made = list.withExtra(withMembers(list.extra, {
     resultType: '"complete"',
-    _meta: metaWith(meta, serverInfo),
+    _meta: withServerInfo(meta, serverInfo),
     ttlMs: String(caching.ttlMs),
     cacheScope: caching.isPublic ? '"public"' : '"private"'
   }))
@@ -117,19 +119,19 @@ export function completeList (list: List, serverInfo: string | undefined, cachin
   return made
 }
 
-/** The callable form of each list of the gateway. */
-const callableLists = new WeakMap<List, List>()
+/** Each list of the gateway without the tools that need a task. */
+const callableLists = new WeakMap<ListResult, ListResult>()
 
 /**
- * A list without the tools of legacy servers that run as tasks only (`execution.taskSupport`, MCP 2025-11-25), which
+ * A list without those tools of legacy servers that run only as tasks (`execution.taskSupport`, MCP 2025-11-25), which
  * modern clients cannot call.
  */
-export function callableList (list: List): List {
+export function withoutTaskTools (list: ListResult): ListResult {
   if (list.kind !== 'tools') return list
   const known = callableLists.get(list)
   if (known) return known
   const entries = list.entries.filter((entry) => !needsTask(entry))
-  const made = entries.length === list.entries.length ? list : list.with(entries)
+  const made = entries.length === list.entries.length ? list : list.withEntries(entries)
   callableLists.set(list, made)
   return made
 }

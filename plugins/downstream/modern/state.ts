@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
 import { StorageError } from '../../../db/store.ts'
-import type { UsedStates } from '../../../db/ports.ts'
+import type { UsedStates } from '../../../db/ports/login-states.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
@@ -8,12 +8,12 @@ import type { View } from '../../settings/index.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import { downstreamLimits } from '../limits.ts'
 
-// `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): what a client gets with `input_required` and sends back
+// `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): what a client gets with `input_required`, and returns
 // with its answers. It is encrypted, authenticated, and bound to its principal and request.
 
 /** Encrypts and authenticates texts with keys that all replicas may have. */
 export interface Sealer {
-  /** @param place the purpose, with which alone the result opens */
+  /** @param place the purpose; the result opens only with the same one */
   seal: (text: string, place: string) => string
   /** @throws Error when it does not open */
   unseal: (sealed: string, place: string) => string
@@ -21,50 +21,51 @@ export interface Sealer {
 
 /**
  * The content of a `requestState`, before it is sealed. `call`: a call that waits in this gateway for `inputResponses`,
- * and how many rounds it has had. `server`: a `requestState` that a modern server sent; `after` is the id of the
- * `requestState` that we sent in the round before. `again`: no data; the request is sent to the server a second time.
+ * with the number of its rounds. `server`: a `requestState` of a modern server; `after` is the id of the `requestState`
+ * that we sent in the previous round. `again`: no data; the request is sent to the server a second time.
  */
-export type State =
+export type RequestState =
   { readonly kind: 'call', readonly id: string, readonly round: number } |
   { readonly kind: 'server', readonly server: string, readonly state: string, readonly after?: string } |
   { readonly kind: 'again' }
 
 /** The request that a state belongs to. */
-export interface Binding {
+export interface StateBinding {
   readonly view: View, readonly method: string, readonly params: Readonly<Record<string, unknown>>
 }
 
 interface Content {
-  readonly principal: string, readonly request: string, readonly until: number, readonly state: State
+  readonly principal: string, readonly request: string, readonly until: number, readonly state: RequestState
 }
 
-const notValid = (): RpcError =>
+const invalidStateError = (): RpcError =>
   new RpcError(code.invalidParams, 'Invalid params: this requestState is not valid for this request')
-const expired = (): RpcError =>
+const expiredStateError = (): RpcError =>
   new RpcError(code.invalidParams, 'The requestState has expired; send the request again without it')
-export const notHere = (): RpcError => new RpcError(
+export const callNotHereError = (): RpcError => new RpcError(
   code.invalidParams,
   'The call that waits for these answers has ended, or another gateway process holds it, or held it before a ' +
   'restart; ' +
   'send the request again without requestState'
 )
 
-export const usedAlready = (): RpcError => new RpcError(code.invalidParams, 'This requestState was answered already')
+export const alreadyUsedError = (): RpcError =>
+  new RpcError(code.invalidParams, 'This requestState was answered already')
 
 /** Max remembered ids. The oldest is forgotten. */
-const maxOver = 10_000
+const maxAnswered = 10_000
 const nonceLength = 12
 const tagLength = 16
 
 /** Seals states, and opens them for their principal and request. */
-export class States {
+export class RequestStates {
   /** Identifies this process, to tell states of others apart. */
   readonly #instance = randomBytes(6).toString('base64url')
   readonly #key = randomBytes(32)
   readonly #sealer: Sealer | undefined
   readonly #used: UsedStates
   /** The ids of states whose next round was answered here. */
-  readonly #over = new BoundedMap<string, true>(maxOver)
+  readonly #answered = new BoundedMap<string, true>(maxAnswered)
 
   /**
    * @param used the used states; if a restart forgets them, all states open in this process only, so that none can be
@@ -77,28 +78,28 @@ export class States {
   }
 
   /** @param until when it expires, in ms since the epoch */
-  seal (state: State, binding: Binding, until: number): string {
-    const content: Content = { principal: binding.view.principal.key, request: digestOf(binding), until, state }
+  seal (state: RequestState, binding: StateBinding, until: number): string {
+    const content: Content = { principal: binding.view.principal.key, request: requestDigest(binding), until, state }
     const text = JSON.stringify(content)
     if (state.kind !== 'call' && this.#sealer) return `r.${this.#sealer.seal(text, 'requestState')}`
     const nonce = randomBytes(nonceLength)
     const encrypting =
-      createCipheriv('aes-256-gcm', this.#key, nonce, { authTagLength: tagLength }).setAAD(this.#boundTo())
+      createCipheriv('aes-256-gcm', this.#key, nonce, { authTagLength: tagLength }).setAAD(this.#associatedData())
     const parts = [nonce, encrypting.update(text, 'utf8'), encrypting.final(), encrypting.getAuthTag()]
     return `p.${this.#instance}.${Buffer.concat(parts).toString('base64url')}`
   }
 
   /**
-   * Opens a state that came back. The state of the former round becomes invalid in this process.
+   * Opens a state that came back. The state of the previous round becomes invalid in this process.
    * @throws RpcError -32602 for a state that was changed, has expired, belongs to another principal, request or
-   * process, or to a former round
+   * process, or to an earlier round
    */
-  open (sealed: string, binding: Binding): State {
+  open (sealed: string, binding: StateBinding): RequestState {
     const { principal, request, until, state } = this.#read(sealed)
-    if (principal !== binding.view.principal.key || request !== digestOf(binding)) throw notValid()
-    if (until < Date.now()) throw expired()
-    if (this.#over.has(this.idOf(sealed))) throw usedAlready()
-    if (state.kind === 'server' && state.after !== undefined) this.#over.set(state.after, true)
+    if (principal !== binding.view.principal.key || request !== requestDigest(binding)) throw invalidStateError()
+    if (until < Date.now()) throw expiredStateError()
+    if (this.#answered.has(this.idOf(sealed))) throw alreadyUsedError()
+    if (state.kind === 'server' && state.after !== undefined) this.#answered.set(state.after, true)
     return state
   }
 
@@ -106,16 +107,16 @@ export class States {
   idOf (sealed: string): string { return hash('sha256', sealed, 'base64url') }
 
   /**
-   * Uses a state without a parked call, which is valid once. A repeated request with the same answers is accepted for a
+   * Uses a state without a parked call; it is valid once. A repeated request with the same answers is accepted for a
    * while, since its answer may have been lost.
    * @param answersText the `inputResponses` of the request
-   * @throws RpcError -32602: it was used already, -32000: the database is not available
+   * @throws RpcError -32602 when it was used already, -32000 when the database is not available
    */
   async use (sealed: string, answersText: string): Promise<void> {
     const answers = hash('sha256', answersText)
     try {
       const first = await this.#used.use(hash('sha256', sealed), answers, Date.now() + downstreamLimits.parked.time)
-      if (first.answers !== answers || first.age > downstreamLimits.parked.again) throw usedAlready()
+      if (first.answers !== answers || first.age > downstreamLimits.parked.again) throw alreadyUsedError()
     } catch (error) {
       if (error instanceof StorageError) {
         throw new RpcError(code.unavailable, `${error.message}; send the request again`, 'internal')
@@ -131,38 +132,38 @@ export class States {
         return JSON.parse(this.#sealer.unseal(rest.join('.'), 'requestState')) as Content
       }
     } catch {
-      throw notValid()
+      throw invalidStateError()
     }
     const [instance, encoded = '', ...more] = rest
-    if (kind !== 'p' || more.length > 0 || !/^[\w-]+$/.test(encoded)) throw notValid()
-    if (instance !== this.#instance) throw notHere()
+    if (kind !== 'p' || more.length > 0 || !/^[\w-]+$/.test(encoded)) throw invalidStateError()
+    if (instance !== this.#instance) throw callNotHereError()
     const bytes = Buffer.from(encoded, 'base64url')
-    // The last character of base64url may have unused bits, which must not be changed either.
-    if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== encoded) throw notValid()
+    // Rejects changes to the unused bits of base64url's last character.
+    if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== encoded) throw invalidStateError()
     try {
       const decrypting =
         createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, nonceLength), { authTagLength: tagLength })
-          .setAAD(this.#boundTo())
+          .setAAD(this.#associatedData())
           .setAuthTag(bytes.subarray(-tagLength))
       const text =
         Buffer.concat([decrypting.update(bytes.subarray(nonceLength, -tagLength)), decrypting.final()]).toString('utf8')
       return JSON.parse(text) as Content
     } catch {
-      throw notValid()
+      throw invalidStateError()
     }
   }
 
-  #boundTo (): Buffer { return Buffer.from(`tool-hub.request-state.${this.#instance}`) }
+  #associatedData (): Buffer { return Buffer.from(`tool-hub.request-state.${this.#instance}`) }
 }
 
 /** Identifies a request by its route, method, item and arguments, regardless of the order of members. */
-function digestOf ({ view, method, params }: Binding): string {
+function requestDigest ({ view, method, params }: StateBinding): string {
   const member = nameMemberOf(method)
   const name = member === undefined ? undefined : params[member]
   return hash('sha256', JSON.stringify([view.key, method, name, canonical(params.arguments)]), 'base64url')
 }
 
-/** A value whose objects are lists of their members in alphabetical order. */
+/** A canonical form of a value: objects become lists of their members in alphabetical order. */
 function canonical (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(canonical)
   if (!isObject(value)) return value

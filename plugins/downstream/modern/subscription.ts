@@ -1,7 +1,7 @@
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { eventText } from '../../../protocol/event-stream.ts'
-import type { Client, Exchange, Headers } from '../../../protocol/exchange.ts'
+import type { Client, Exchange, RequestHeaders } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import type { Listener } from '../../../protocol/listener.ts'
 import { errorText, notificationText, resultText, type Response } from '../../../protocol/message.ts'
@@ -13,21 +13,23 @@ import { gatewayLimits } from '../../gateway/index.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** The filter of a subscription (MCP 2026-07-28, `SubscriptionFilter`). */
-export interface Filter {
+export interface SubscriptionFilter {
   readonly toolsListChanged: boolean
   readonly promptsListChanged: boolean
   readonly resourcesListChanged: boolean
   readonly resourceSubscriptions: readonly string[]
 }
 
-const lists = { tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged' } as const
+const filterMembers = {
+  tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged'
+} as const
 
 /** The filter of a `subscriptions/listen`. @throws RpcError -32602 */
-export function filterOf ({ notifications }: Readonly<Record<string, unknown>>): Filter {
+export function parseFilter ({ notifications }: Readonly<Record<string, unknown>>): SubscriptionFilter {
   const invalid = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
   if (!isObject(notifications)) throw invalid('"notifications" must be an object')
   const { resourceSubscriptions: uris = [] } = notifications
-  const flags = Object.values(lists).map((name) => {
+  const flags = Object.values(filterMembers).map((name) => {
     const value = notifications[name] ?? false
     if (typeof value !== 'boolean') throw invalid(`notifications.${name} must be true or false`)
     return [name, value] as const
@@ -39,7 +41,8 @@ export function filterOf ({ notifications }: Readonly<Record<string, unknown>>):
     throw invalid(`notifications.resourceSubscriptions has more than ${gatewayLimits.subscriptionsPerSession} URIs`)
   }
   return {
-    ...Object.fromEntries(flags) as Omit<Filter, 'resourceSubscriptions'>, resourceSubscriptions: [...new Set(uris)]
+    ...Object.fromEntries(flags) as Omit<SubscriptionFilter, 'resourceSubscriptions'>,
+    resourceSubscriptions: [...new Set(uris)]
   }
 }
 
@@ -55,19 +58,21 @@ export class Subscription implements Client, Listener<View> {
   readonly capabilities: ClientCapabilities
   readonly owner: string
   readonly level = undefined
-  readonly headers: Headers
-  /** The client of the same principal's requests, whose links the subscription uses. */
-  readonly linksOf: Client
+  readonly headers: RequestHeaders
+  /** The client of the same principal's requests; the subscription uses its links. */
+  readonly linkOwner: Client
   readonly #idText: string
   readonly #stream: EventStream
-  #accepted: Filter | undefined
+  #accepted: SubscriptionFilter | undefined
   /** Messages that arrived before the acknowledgement. */
-  #early: Array<readonly [method: string, paramsText: string | undefined]> = []
+  #earlyMessages: Array<readonly [method: string, paramsText: string | undefined]> = []
 
-  constructor (idText: string, view: View, linksOf: Client, owner: string, headers: Headers, stream: EventStream) {
+  constructor (
+    idText: string, view: View, linksOf: Client, owner: string, headers: RequestHeaders, stream: EventStream
+  ) {
     this.#idText = idText
     this.view = view
-    this.linksOf = linksOf
+    this.linkOwner = linksOf
     this.capabilities = linksOf.capabilities
     this.owner = owner
     this.headers = headers
@@ -77,26 +82,26 @@ export class Subscription implements Client, Listener<View> {
   get user (): string { return this.view.principal.user }
   get principal (): string { return this.view.principal.key }
   get listener (): Listener<View> { return this }
-  headersOf (): Headers { return this.headers }
-  get open (): boolean { return this.#stream.open }
+  headersOf (): RequestHeaders { return this.headers }
+  get isOpen (): boolean { return this.#stream.isOpen }
 
   async ask (): Promise<Response> {
     throw new RpcError(code.internal, 'The client can be asked during a request only', 'internal')
   }
 
   /** Sends the first message: the accepted part of the filter. */
-  acknowledge (accepted: Filter): void {
+  acknowledge (accepted: SubscriptionFilter): void {
     this.#accepted = accepted
     const notifications: Record<string, unknown> = {}
-    for (const name of Object.values(lists)) if (accepted[name]) notifications[name] = true
+    for (const name of Object.values(filterMembers)) if (accepted[name]) notifications[name] = true
     if (accepted.resourceSubscriptions.length > 0) notifications.resourceSubscriptions = accepted.resourceSubscriptions
     this.#send('notifications/subscriptions/acknowledged', JSON.stringify({ notifications }))
-    for (const [method, paramsText] of this.#early.splice(0)) this.deliver(method, paramsText)
+    for (const [method, paramsText] of this.#earlyMessages.splice(0)) this.deliver(method, paramsText)
   }
 
   deliver (method: string, paramsText?: string): void {
     if (!this.#accepted) {
-      if (this.#early.length < downstreamLimits.waitingMessages) this.#early.push([method, paramsText])
+      if (this.#earlyMessages.length < downstreamLimits.waitingMessages) this.#earlyMessages.push([method, paramsText])
     } else if (this.#isWanted(method, this.#accepted)) this.#send(method, paramsText)
   }
 
@@ -115,7 +120,7 @@ export class Subscription implements Client, Listener<View> {
     this.#stream.end()
   }
 
-  #isWanted (method: string, accepted: Filter): boolean {
+  #isWanted (method: string, accepted: SubscriptionFilter): boolean {
     switch (method) {
       case 'notifications/tools/list_changed': return accepted.toolsListChanged
       case 'notifications/prompts/list_changed': return accepted.promptsListChanged
@@ -153,7 +158,7 @@ export class SubscribeRequest implements Exchange<View> {
     this.address = address
   }
 
-  get headers (): Headers { return this.client.headers }
+  get headers (): RequestHeaders { return this.client.headers }
   onCancel (): void {}
   notify (): void {}
   pause (): void {}

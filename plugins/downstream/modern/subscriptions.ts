@@ -5,10 +5,10 @@ import type { Gateway } from '../../gateway/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import type { RequestOrigin } from '../exchange.ts'
 import { EventStream } from '../event-stream.ts'
-import type { Inbound } from '../endpoint.ts'
+import type { InboundRequest } from '../endpoint.ts'
 import { withoutHeaders } from '../../../protocol/exchange.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import { filterOf, SubscribeRequest, Subscription, type Filter } from './subscription.ts'
+import { parseFilter, SubscribeRequest, Subscription, type SubscriptionFilter } from './subscription.ts'
 import type { Leases } from './leases.ts'
 import type { ModernRequest } from './request.ts'
 import { downstreamLimits } from '../limits.ts'
@@ -31,8 +31,10 @@ export class ClientSubscriptions {
   get size (): number { return this.#open.size }
 
   /** `subscriptions/listen`: answers it with a stream that stays open. @throws RpcError for its filter, ShareError */
-  listen ({ view, raw, address }: Inbound, request: ModernRequest, { headers, credentialHeader }: RequestOrigin): void {
-    const filter = filterOf(request.params)
+  listen (
+    { view, raw, address }: InboundRequest, request: ModernRequest, { headers, credentialHeader }: RequestOrigin
+  ): void {
+    const filter = parseFilter(request.params)
     const owner = ownerOf(view.principal, address)
     const release = this.#shares.take(owner)
     const passed = credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
@@ -46,16 +48,16 @@ export class ClientSubscriptions {
       this.#forget(subscription)
       this.#leases.release(client)
     })
-    this.#gateway.join(subscription, subscription)
+    this.#gateway.addListener(subscription, subscription)
     this.#accept(subscription, filter, address).then(
       (accepted) => { subscription.acknowledge(accepted) },
       (error: unknown) => { subscription.fail(error instanceof RpcError ? error : undefined) }
     ).catch((error: unknown) => { this.#logError(error, 'a subscription failed') })
   }
 
-  /** Ends the subscriptions without access to their view. */
-  revoke (stands: (view: View) => boolean): void {
-    for (const subscription of [...this.#open]) if (!stands(subscription.view)) this.#end(subscription)
+  /** Ends the subscriptions that have lost access to their view. */
+  revoke (hasAccess: (view: View) => boolean): void {
+    for (const subscription of [...this.#open]) if (!hasAccess(subscription.view)) this.#end(subscription)
   }
 
   /** Ends the subscriptions that a credential opened. @param id as in `Principal.credential` */
@@ -68,7 +70,7 @@ export class ClientSubscriptions {
   close (): void { for (const subscription of [...this.#open]) this.#end(subscription) }
 
   #forget (subscription: Subscription): void {
-    this.#gateway.forget(subscription)
+    this.#gateway.removeClient(subscription)
       .catch((error: unknown) => { this.#logError(error, 'a subscription could not be released') })
   }
 
@@ -77,7 +79,7 @@ export class ClientSubscriptions {
   }
 
   /** The accepted part of a filter: lists that the route has, and resources whose subscription succeeded in time. */
-  async #accept (subscription: Subscription, filter: Filter, address: string): Promise<Filter> {
+  async #accept (subscription: Subscription, filter: SubscriptionFilter, address: string): Promise<SubscriptionFilter> {
     const { capabilities } = await this.#gateway.describe(subscription.view, subscription, true)
     const has = (name: string): boolean => isObject(capabilities[name])
     const accepted = new Set<string>()
@@ -90,9 +92,9 @@ export class ClientSubscriptions {
         if (!(error instanceof RpcError)) this.#logError(error, 'a resource could not be subscribed to')
       }
     }
-    const subscribing = beginEach(filter.resourceSubscriptions, subscribe)
-    // A client that left meanwhile was forgotten before its subscriptions began.
-    void subscribing.then(() => { if (!subscription.open) this.#forget(subscription) })
+    const subscribing = startEach(filter.resourceSubscriptions, subscribe)
+    // The gateway forgot a client that disconnected meanwhile before its subscriptions began.
+    void subscribing.then(() => { if (!subscription.isOpen) this.#forget(subscription) })
     let timer: NodeJS.Timeout | undefined
     await Promise.race([subscribing, new Promise((resolve) => { timer = setTimeout(resolve, gatewayLimits.newClass) })])
     clearTimeout(timer)
@@ -106,15 +108,15 @@ export class ClientSubscriptions {
 }
 
 /**
- * Begins something for each URI, and lets the event loop run meanwhile, since finding a server may compare thousands of
- * templates.
+ * Starts a function for each URI, and yields to the event loop meanwhile, since finding a server may compare thousands
+ * of templates.
  */
-async function beginEach (uris: readonly string[], begin: (uri: string) => Promise<void>): Promise<void> {
+async function startEach (uris: readonly string[], begin: (uri: string) => Promise<void>): Promise<void> {
   const begun: Array<Promise<void>> = []
   const budget = new LoopBudget()
   for (const uri of uris) {
     begun.push(begin(uri))
-    if (budget.spent) await budget.yieldToEventLoop()
+    if (budget.isSpent) await budget.yieldToEventLoop()
   }
   await Promise.all(begun)
 }

@@ -1,16 +1,14 @@
 import { Semaphore, Shares } from '../../base/limits/index.ts'
 
-/**
- * A UTF-8 text in chunks, and its hash. An undefined chunk is a placeholder, which is filled in with each use.
- */
-export interface CachedText {
+/** A UTF-8 text in chunks, and its hash. An undefined chunk is a placeholder that is filled in at each use. */
+export interface DocumentText {
   readonly chunks: ReadonlyArray<Buffer | undefined>
   readonly hash: string
-  /** It would be larger than a document may be: there are no chunks. */
+  /** Whether the text would exceed the max size of a document: then there are no chunks. */
   readonly isTooLarge?: boolean
 }
 
-const sizeOf = ({ chunks }: CachedText): number => chunks.reduce((sum, chunk) => sum + (chunk?.length ?? 0), 0)
+const sizeOf = ({ chunks }: DocumentText): number => chunks.reduce((sum, chunk) => sum + (chunk?.length ?? 0), 0)
 
 interface CacheLimits {
   readonly maxTexts: number
@@ -24,9 +22,9 @@ interface CacheLimits {
  * Texts by key, bounded in number and size. The least recently used are evicted. Texts are made one at a time, owners
  * take turns, and concurrent callers share one result.
  */
-export class TextCache {
-  readonly #texts = new Map<string, CachedText>()
-  readonly #pending = new Map<string, Promise<CachedText>>()
+export class DocumentCache {
+  readonly #texts = new Map<string, DocumentText>()
+  readonly #pending = new Map<string, Promise<DocumentText>>()
   readonly #limits: CacheLimits
   readonly #turns = new Semaphore({ places: 1 })
   readonly #waiting: Shares
@@ -42,7 +40,7 @@ export class TextCache {
    * @param owner the owner of the request
    * @throws ShareError if too many are pending
    */
-  async get (key: string, make: () => Promise<CachedText>, owner = ''): Promise<CachedText> {
+  async get (key: string, make: () => Promise<DocumentText>, owner = ''): Promise<DocumentText> {
     const cached = this.#texts.get(key)
     if (cached) {
       this.#texts.delete(key)
@@ -60,7 +58,7 @@ export class TextCache {
     return await made
   }
 
-  async #make (key: string, make: () => Promise<CachedText>, owner: string): Promise<CachedText> {
+  async #make (key: string, make: () => Promise<DocumentText>, owner: string): Promise<DocumentText> {
     const release = await this.#turns.take(owner)
     try {
       const text = await make()
@@ -71,7 +69,7 @@ export class TextCache {
     }
   }
 
-  #add (key: string, text: CachedText): void {
+  #add (key: string, text: DocumentText): void {
     this.#size += key.length + sizeOf(text)
     this.#texts.set(key, text)
     for (const [oldestKey, oldest] of this.#texts) {

@@ -17,29 +17,31 @@ export interface ListedServer {
   /** The tool as the view shows it; undefined if it does not. */
   readonly toTool: (item: Item) => ListedTool | undefined
   /** Whether the view may show a tool, judged by selection and overrides without reading its text. */
-  readonly mayShow?: (item: Item, disabled: boolean) => boolean
+  readonly canShow?: (item: Item, disabled: boolean) => boolean
   /**
    * Whether a tool has the plain operationId `<server>_<tool>`, which another server may claim; undefined: all have it.
    */
   readonly hasPlainId?: ((key: string) => boolean) | undefined
 }
 
-/** The max length of a server's own description, in characters. */
-const maxWords = 500
+/** Max length of a server's own description, in characters. */
+const maxDescription = 500
 
-/** A server's own description: that or the title in `serverInfo`, or the first paragraph of its instructions. */
-function wordsOf ({ serverInfo, instructions }: Catalogue): string | undefined {
+/** A server's own description: the description or title in `serverInfo`, or the first paragraph of its instructions. */
+function ownDescription ({ serverInfo, instructions }: Catalogue): string | undefined {
   const [description, title] = [smallMemberOf(serverInfo, 'description'), smallMemberOf(serverInfo, 'title')]
-  const words = [description, title, instructions?.trimStart().slice(0, 4 * maxWords).split(/\n\s*\n/, 1)[0]]
+  const words = [description, title, instructions?.trimStart().slice(0, 4 * maxDescription).split(/\n\s*\n/, 1)[0]]
     .find((each): each is string => typeof each === 'string' && each.trim() !== '')
     ?.trim()
   return words !== undefined &&
-    words.length > maxWords
-    ? `${words.slice(0, maxWords).replace(/[\ud800-\udbff]$/, '')}…`
+    words.length > maxDescription
+    ? `${words.slice(0, maxDescription).replace(/[\ud800-\udbff]$/, '')}…`
     : words
 }
 
-/** The servers of a view that can be called now, in the order of configuration, with those that start on demand. */
+/**
+ * The servers of a view that can be called now, including those that start on demand, in the order of configuration.
+ */
 export function collectServers (
   sections: readonly Section[],
   hasPlainId: (name: string, at: number) => ListedServer['hasPlainId'] = () => undefined
@@ -48,16 +50,16 @@ export function collectServers (
   const names = new Set<string>()
   for (const [at, section] of sections.entries()) {
     const { server: { name, config }, provider, catalogue } = section
-    if (!provider || !catalogue || provider.available === false || names.has(name)) continue
+    if (!provider || !catalogue || provider.isAvailable === false || names.has(name)) continue
     names.add(name)
     listed.push({
       name,
-      description: config.description ?? wordsOf(catalogue),
+      description: config.description ?? ownDescription(catalogue),
       status: provider.status ?? 'connected',
       catalogue: catalogue.id,
       items: catalogue.lists.tools,
       hasPlainId: hasPlainId(name, at),
-      mayShow: (item, disabled) => {
+      canShow: (item, disabled) => {
         if (!selects(section.member, 'tools', item.key)) return false
         return disabled || isEnabled(overrideOf(section.server, 'tools', item.key))
       },

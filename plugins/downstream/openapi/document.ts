@@ -11,16 +11,16 @@ interface Head {
 
 export interface BodyInput {
   readonly servers: readonly ListedServer[]
-  /** Includes disabled tools. */
-  readonly disabled: boolean
-  /** True for the document of a group: each operation states the URL of the group's server. */
-  readonly inGroup: boolean
+  /** Whether disabled tools are included. */
+  readonly includesDisabled: boolean
+  /** Whether the document is that of a group: then each operation states the URL of the group's server. */
+  readonly isForGroup: boolean
   /**
-   * The caller authenticated, and may need the credentials for the calls, too. Otherwise they are optional: they add
-   * tools.
+   * Whether the caller authenticated, and so may need the credentials for the calls as well. Otherwise they are
+   * optional: they add tools.
    */
   readonly isAuthenticated: boolean
-  /** The operations of large tools; one that is missing takes any object. */
+  /** The operations of large tools; a missing one is described as taking any object. */
   readonly large?: ReadonlyMap<Item, Operation>
 }
 
@@ -29,7 +29,7 @@ const failure = (description: string): JsonObject => ({
   description, content: json({ $ref: '#/components/schemas/ErrorResponse' })
 })
 /** The Responses Object of every operation. */
-export const responses: JsonObject = {
+export const operationResponses: JsonObject = {
   200: {
     description: 'The result as the tool gave it. `isError` is true where the tool failed',
     content: json({ $ref: '#/components/schemas/ToolResponse' })
@@ -39,7 +39,7 @@ export const responses: JsonObject = {
   502: { $ref: '#/components/responses/ServerFailed' },
   504: { $ref: '#/components/responses/ServerSlow' }
 }
-const shared: JsonObject = {
+const sharedSchemas: JsonObject = {
   ToolResponse: {
     type: 'object',
     description: 'The result of an MCP tool call',
@@ -71,8 +71,8 @@ const shared: JsonObject = {
   }
 }
 
-/** The members of a document beside its head and its operations. Pure. */
-export function frameOf ({ servers, isAuthenticated }: BodyInput): {
+/** The members of a document other than its head and its operations. Pure. */
+export function documentFrame ({ servers, isAuthenticated }: BodyInput): {
   security: JsonObject[]
   tags: JsonObject[]
   components: { schemas: JsonObject; responses: JsonObject; securitySchemes: JsonObject }
@@ -81,7 +81,7 @@ export function frameOf ({ servers, isAuthenticated }: BodyInput): {
     security: isAuthenticated ? [{ bearerAuth: [] }, { login: [] }] : [{}, { bearerAuth: [] }],
     tags: servers.map(({ name, description }) => ({ name, ...(description === undefined ? {} : { description }) })),
     components: {
-      schemas: shared,
+      schemas: sharedSchemas,
       responses: {
         InvalidArguments: failure('The arguments do not fit; the message names them'),
         NoSuchTool: failure('There is no such tool, or the caller may not see it'),
@@ -99,7 +99,7 @@ export function frameOf ({ servers, isAuthenticated }: BodyInput): {
 }
 
 /** The first members of a document. */
-export const headOf = ({ title, description, version, serverUrl }: Head): JsonObject => ({
+export const documentHead = ({ title, description, version, serverUrl }: Head): JsonObject => ({
   openapi: '3.0.3',
   info: { title, description, version },
   servers: [{ url: serverUrl }]

@@ -8,12 +8,12 @@ declare module 'fastify' {
   interface FastifyInstance { openapi: OpenApi }
 }
 
-/** How long the first connections are waited for before the number of open tools is logged, in ms. */
-const longestWait = 60_000
-/** How often they are looked at meanwhile, in ms. */
-const interval = 250
+/** Max wait for the first connections before the number of open tools is logged, in ms. */
+const maxConnectWait = 60_000
+/** Interval at which the connections are checked meanwhile, in ms. */
+const checkInterval = 250
 
-/** `app.openapi`: the tools that may be called over plain HTTP, as OpenAPI documents. */
+/** Decorates `app.openapi`: the tools that may be called over plain HTTP, as OpenAPI documents. */
 export default fp(async (app) => {
   const snapshot = (): Snapshot => app.settings.current
   const base = (): string => configuredBase(snapshot().system, app.config) ?? app.config.basePath
@@ -21,12 +21,12 @@ export default fp(async (app) => {
 
   let timer: NodeJS.Timeout | undefined
   app.addHook('onListen', async () => {
-    const until = Date.now() + longestWait
+    const until = Date.now() + maxConnectWait
     timer = setInterval(() => {
       if (app.upstreams.counts().connecting > 0 && Date.now() < until) return
       clearInterval(timer)
       logOpenTools(app)
-    }, interval).unref()
+    }, checkInterval).unref()
   })
   app.addHook('onClose', async () => { clearInterval(timer) })
 }, { name: 'openapi', dependencies: ['config', 'settings', 'access', 'gateway', 'upstream'] })

@@ -1,4 +1,4 @@
-// Translates single keywords of JSON Schema to OpenAPI 3.0.3. A keyword whose value is not valid is left out.
+// Translates single keywords of JSON Schema to OpenAPI 3.0.3. A keyword with an invalid value is dropped.
 import { isObject } from '../../../protocol/json.ts'
 
 export type JsonObject = Record<string, unknown>
@@ -14,7 +14,7 @@ export const annotationKeywords: ReadonlySet<string> =
 
 /** Keywords with the same meaning in OpenAPI 3.0.3, each with the test of its value. */
 const sharedKeywords: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
-  ['title', isString], ['description', isString], ['default', hasNoRef], ['example', hasNoRef],
+  ['title', isString], ['description', isString], ['default', isRefFree], ['example', isRefFree],
   ['deprecated', isBoolean], ['format', isString],
   ['multipleOf', (value) => isNumber(value) && value > 0], ['minimum', isNumber], ['maximum', isNumber],
   ['minLength', isCount], ['maxLength', isCount], ['pattern', isPattern],
@@ -23,9 +23,8 @@ const sharedKeywords: ReadonlyMap<string, (value: unknown) => boolean> = new Map
 ])
 
 /**
- * True for a schema that needs no translation, subschemas included: each keyword has the same meaning in OpenAPI 3.0.3.
- * @param levels max levels examined; since this is asked again for each subschema, the limit bounds the cost of a deep
- * schema
+ * Whether a schema, including subschemas, needs no translation: each keyword has the same meaning in OpenAPI 3.0.3.
+ * @param levels max levels examined; the test is repeated for each subschema, so this limits the cost of a deep schema
  */
 export function isPortable (schema: unknown, levels = 5): boolean {
   if (!isObject(schema) || levels === 0) return false
@@ -68,7 +67,7 @@ export function translateKeywords (schema: JsonObject): JsonObject {
       const names = [...new Set(value.filter(isString))]
       if (names.length > 0) out.required = names
     } else if (key === 'examples' && Array.isArray(value) && value.length > 0 && schema.example === undefined &&
-        hasNoRef(value[0])) {
+        isRefFree(value[0])) {
       out.example = value[0] as unknown
     }
   }
@@ -135,10 +134,10 @@ function translateExclusive (
 }
 
 /**
- * Many OpenAPI parsers follow `$ref` everywhere, also in values: there it would break the document, or make them fetch
- * a URL.
+ * Whether a value contains no `$ref`: many OpenAPI parsers follow it everywhere, even in values, where it would break
+ * the document or make them fetch a URL.
  */
-export function hasNoRef (value: unknown): boolean {
+export function isRefFree (value: unknown): boolean {
   return typeof value !== 'object' || value === null || !JSON.stringify(value).includes('"$ref"')
 }
 
@@ -182,7 +181,7 @@ export function translateType (schema: JsonObject): { own: JsonObject, alternati
 /** `enum` and `const` as `enum`, with the type where the schema states none and all values share one. */
 export function translateEnum (schema: JsonObject, own: JsonObject): JsonObject | undefined {
   const given: unknown = Object.hasOwn(schema, 'const') ? [schema.const] : schema.enum
-  if (!Array.isArray(given) || given.length === 0 || own === nullOnly || !hasNoRef(given)) return undefined
+  if (!Array.isArray(given) || given.length === 0 || own === nullOnly || !isRefFree(given)) return undefined
   const values = [...new Map(given.map((value) => [JSON.stringify(value), value])).values()] as unknown[]
   if (schema.type !== undefined) return { enum: values }
   if (values.every((value) => value === null)) return nullOnly

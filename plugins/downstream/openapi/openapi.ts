@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { Snapshot } from '../../../db/store.ts'
-import { plainClient } from '../../../protocol/exchange.ts'
+import { gatewayClient } from '../../../protocol/exchange.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { type Access, ownerOf, prefixOf, type Principal, type View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { ShareError } from '../../base/limits/index.ts'
 import type { Gateway, Precedence, Section } from '../../gateway/index.ts'
-import { TextCache, type CachedText } from './cache.ts'
+import { DocumentCache, type DocumentText } from './cache.ts'
 import { collectServers, type ListedServer } from './collect.ts'
-import { headOf } from './document.ts'
+import { documentHead } from './document.ts'
 import { notations, type Format } from './notation.ts'
-import { TooLarge, translateLarge, writeBody, writeHead, writeServers, type TextPiece } from './write.ts'
+import { DocumentTooLarge, translateLarge, writeBody, writeHead, writeServers, type TextPiece } from './write.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** The query of a document. */
@@ -43,10 +43,10 @@ interface OpenApiDeps {
   base: () => string
 }
 
-/** The longest `serverUrl`, in bytes. */
-const longestUrl = 2_048
+/** Max length of `serverUrl`, in bytes. */
+const maxUrlLength = 2_048
 
-/** The estimated characters of an operation beside the text of its tool. */
+/** The estimated size of an operation beyond the text of its tool, in characters. */
 const operationSize = 700
 
 /** The size of a chunk, in characters. */
@@ -58,7 +58,7 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 export class OpenApi {
   readonly #deps: OpenApiDeps
   readonly #bodies =
-    new TextCache(
+    new DocumentCache(
       {
         maxTexts: downstreamLimits.documents,
         maxSize: downstreamLimits.documentsSize,
@@ -71,10 +71,9 @@ export class OpenApi {
   }
 
   /**
-   * The OpenAPI 3.0.3 document of everything that a caller may run, or of one group or server.
-   * It describes the state at the time of the call.
+   * The OpenAPI 3.0.3 document of everything that a caller may run, or of one group or server, at the time of the call.
    * @param address the address of the caller
-   * @param hold takes memory for the document, in bytes, before it is written; throws if there is none
+   * @param hold reserves memory for the document, in bytes, before it is written; throws if there is none
    * @throws NoSuch, InvalidInput, NotFound; ShareError, also for a document beyond `downstreamLimits.documentSize`
    */
   async document (
@@ -87,10 +86,10 @@ export class OpenApi {
   ): Promise<Document> {
     const view = this.#deps.access.open(principal, { name }, 'group or server')
     const { scope } = view
-    const serverUrl = query.serverUrl === undefined ? this.#base() : checkedUrl(query.serverUrl)
-    const head = headOf({
+    const serverUrl = query.serverUrl === undefined ? this.#base() : checkUrl(query.serverUrl)
+    const head = documentHead({
       title: query.title ?? (scope.kind === 'global' ? 'Tool-Hub' : scope.name),
-      description: query.description ?? `Tools of ${describedScope(scope)}, to be called over plain HTTP.`,
+      description: query.description ?? `Tools of ${describeScope(scope)}, to be called over plain HTTP.`,
       version: query.version ?? '1.0.0',
       serverUrl
     })
@@ -102,11 +101,11 @@ export class OpenApi {
     const servers = listed.servers.filter((each) => wanted?.has(each.name) ?? true)
     const disabled = query.includeDisabled === true
     const expected = expectedSize(servers, disabled)
-    if (expected > downstreamLimits.documentSize) throw tooLarge()
+    if (expected > downstreamLimits.documentSize) throw tooLargeError()
     hold(expected)
     const isAuthenticated = principal.kind !== 'anonymous'
     const owner = ownerOf(principal, address)
-    // Names and catalogues say what is connected; overrides and selections belong to the settings' version.
+    // Names and catalogues identify what is connected; overrides and selections are part of the settings' version.
     const key = JSON.stringify([
       view.key,
       this.#deps.snapshot().version,
@@ -120,13 +119,16 @@ export class OpenApi {
       key,
       async () => {
         const large = await translateLarge(servers, disabled, format, owner)
-        return await joined(
-          writeBody({ servers, disabled, inGroup: scope.kind === 'group', isAuthenticated, large }, format)
+        return await joinPieces(
+          writeBody(
+            { servers, includesDisabled: disabled, isForGroup: scope.kind === 'group', isAuthenticated, large },
+            format
+          )
         )
       },
       owner
     )
-    if (isTooLarge === true) throw tooLarge()
+    if (isTooLarge === true) throw tooLargeError()
     const start = writeHead(head, notations[format])
     const reached =
       scope.kind === 'group'
@@ -164,8 +166,8 @@ export class OpenApi {
   #listed (view: View): {
     servers: ListedServer[], contested: ReadonlyArray<readonly [name: string, catalogue: number | undefined]>
   } {
-    const sections = this.#deps.gateway.sections(view, plainClient)
-    const contested = contestedOf(sections.map(({ server }) => server.name))
+    const sections = this.#deps.gateway.sections(view, gatewayClient)
+    const contested = findContested(sections.map(({ server }) => server.name))
     const hasPlainId = this.#plainIds(sections)
     return {
       contested: sections.flatMap(({ server: { name }, catalogue }) =>
@@ -182,7 +184,7 @@ export class OpenApi {
     let precedence: Precedence | undefined
     return (at, key) => {
       precedence ??= this.#deps.gateway.precedence(sections.map((each) => ({ ...each, label: each.server.name })), '_')
-      return precedence.plainName(at, 'tools', key) !== 'lost'
+      return precedence.plainNameStanding(at, 'tools', key) !== 'lost'
     }
   }
 
@@ -192,8 +194,8 @@ export class OpenApi {
   }
 }
 
-/** The servers whose prefix of operationIds begins with the prefix of another one, with those others. */
-function contestedOf (names: readonly string[]): Set<string> {
+/** The servers whose operationId prefix begins with the prefix of another server, and those other servers. */
+function findContested (names: readonly string[]): Set<string> {
   const byPrefix = new Map<string, Set<string>>()
   for (const name of names) {
     const prefix = prefixOf(name, '_')
@@ -209,7 +211,7 @@ function contestedOf (names: readonly string[]): Set<string> {
   return contested
 }
 
-const describedScope = (scope: View['scope']): string =>
+const describeScope = (scope: View['scope']): string =>
   scope.kind === 'global' ? 'the MCP servers behind this gateway' : `the ${scope.kind} ${scope.name}`
 
 /** The estimated size of a document, in characters. */
@@ -218,29 +220,29 @@ function expectedSize (servers: readonly ListedServer[], disabled: boolean): num
   const all = servers.reduce((sum, { items }) => items.reduce((sum, item) => sum + sizeOf(item), sum), 0)
   if (all <= downstreamLimits.documentSize) return all
   // Excludes the tools that are not shown, as far as that is known without reading their texts.
-  return servers.reduce((sum, { items, mayShow }) =>
-    items.reduce((sum, item) => mayShow?.(item, disabled) === false ? sum : sum + sizeOf(item), sum), 0)
+  return servers.reduce((sum, { items, canShow }) =>
+    items.reduce((sum, item) => canShow?.(item, disabled) === false ? sum : sum + sizeOf(item), sum), 0)
 }
 
-const tooLarge = (): ShareError => new ShareError(
+const tooLargeError = (): ShareError => new ShareError(
   `The document would have more than ${downstreamLimits.documentSize / 1024 / 1024} MiB; name some of the servers ` +
   'with ?servers=, or ask for ' +
   'those of one server or group',
   false
 )
 
-/** Joins the pieces of a text to few chunks; none if the text exceeds the size of a document. */
-async function joined (pieces: Iterable<TextPiece>): Promise<CachedText> {
+/** Joins the pieces of a text to few chunks; no chunks if the text exceeds the max size of a document. */
+async function joinPieces (pieces: Iterable<TextPiece>): Promise<DocumentText> {
   try {
     return await chunksOf(pieces)
   } catch (error) {
-    if (!(error instanceof TooLarge)) throw error
+    if (!(error instanceof DocumentTooLarge)) throw error
     return { chunks: [], hash: '', isTooLarge: true }
   }
 }
 
 /** @throws TooLarge */
-async function chunksOf (pieces: Iterable<TextPiece>): Promise<CachedText> {
+async function chunksOf (pieces: Iterable<TextPiece>): Promise<DocumentText> {
   const hash = createHash('sha256')
   const chunks: Array<Buffer | undefined> = []
   const budget = new LoopBudget()
@@ -249,7 +251,7 @@ async function chunksOf (pieces: Iterable<TextPiece>): Promise<CachedText> {
   const take = (): void => {
     const chunk = Buffer.from(waiting)
     size += chunk.length
-    if (size > downstreamLimits.documentSize) throw new TooLarge()
+    if (size > downstreamLimits.documentSize) throw new DocumentTooLarge()
     hash.update(chunk)
     chunks.push(chunk)
     waiting = ''
@@ -262,22 +264,22 @@ async function chunksOf (pieces: Iterable<TextPiece>): Promise<CachedText> {
       waiting = rest
     }
     if (waiting.length >= chunkSize) take()
-    if (budget.spent) await budget.yieldToEventLoop()
+    if (budget.isSpent) await budget.yieldToEventLoop()
   }
   take()
   return { chunks, hash: hash.digest('base64url') }
 }
 
 /** Checks a `serverUrl`. @throws InvalidInput */
-function checkedUrl (text: string): string {
+function checkUrl (text: string): string {
   const url =
-    Buffer.byteLength(text) <= longestUrl && /^https?:\/\/[^\s{}\\]+$/i.test(text) &&
+    Buffer.byteLength(text) <= maxUrlLength && /^https?:\/\/[^\s{}\\]+$/i.test(text) &&
       URL.canParse(text)
       ? new URL(text)
       : undefined
   if (!url || url.username !== '' || url.password !== '') {
     throw new errors.InvalidInput('serverUrl must be an absolute http or https address without a user name, of at ' +
-      `most ${longestUrl} bytes`)
+      `most ${maxUrlLength} bytes`)
   }
   return text
 }

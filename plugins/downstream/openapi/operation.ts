@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isObject } from '../../../protocol/json.ts'
-import { isScalar, shapeOf } from '../../base/json-schema/index.ts'
+import { isScalarSchema, inputShapeOf } from '../../base/json-schema/index.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import type { JsonObject } from './keywords.ts'
 import { SchemaTranslator } from './translate.ts'
@@ -20,9 +20,9 @@ export interface Operation {
 /** Max query parameters. A tool with more takes a body. */
 const maxParameters = 10
 /** Max length of one path segment, in characters, so that a URL fits into the head of a request. */
-const maxSegment = 4_096
+const maxSegmentLength = 4_096
 
-/** A tool as an operation; undefined if no URL can name it. Pure. */
+/** Converts a tool to an operation; undefined if no URL can name the tool. Pure. */
 export function toOperation (server: string, { key, text }: Item): Operation | undefined {
   const segments = [server, key].map(pathSegment)
   if (segments.includes(undefined)) return undefined
@@ -55,7 +55,7 @@ function pathSegment (name: string): string | undefined {
   if (name === '.' || name === '..') return undefined
   try {
     const segment = encodeURIComponent(name)
-    return segment.length > maxSegment ? undefined : segment
+    return segment.length > maxSegmentLength ? undefined : segment
   } catch {
     return undefined
   }
@@ -65,12 +65,12 @@ function pathSegment (name: string): string | undefined {
 function parametersOf (schema: unknown, translator: SchemaTranslator): JsonObject[] | undefined {
   // A quick test, which decides for most tools that take a body.
   if (isObject(schema) && isObject(schema.properties) &&
-      !Object.values(schema.properties).every((each) => isScalar(each, schema))) {
+      !Object.values(schema.properties).every((each) => isScalarSchema(each, schema))) {
     return undefined
   }
-  const { properties, required, isComplete: listable } = shapeOf(schema)
-  if (!listable || properties.size > maxParameters || ![...properties.values()].every((each) =>
-    isScalar(each, schema))) return undefined
+  const { properties, required, isComplete: isListable } = inputShapeOf(schema)
+  if (!isListable || properties.size > maxParameters || ![...properties.values()].every((each) =>
+    isScalarSchema(each, schema))) return undefined
   return Array.from(properties, ([name, property]) =>
     toParameter(name, required.has(name), translator.translate(property).schema))
 }

@@ -1,15 +1,17 @@
 import { isObject } from '../../../protocol/json.ts'
-import { isScalar, resolveRef } from '../../base/json-schema/index.ts'
+import { isScalarSchema, resolveRef } from '../../base/json-schema/index.ts'
 import {
-  joinSchemas, annotationKeywords, hasNoRef, isNullOnly, isPortable, keepsAllConstraints, translateEnum,
+  joinSchemas, annotationKeywords, isRefFree, isNullOnly, isPortable, keepsAllConstraints, translateEnum,
   translateKeywords, translateType, type JsonObject
 } from './keywords.ts'
 
-/** A schema of OpenAPI 3.0.3. `exact`: it accepts what the original accepts; otherwise it accepts more, never less. */
-interface Translated { readonly schema: JsonObject, readonly exact: boolean }
+/**
+ * A schema of OpenAPI 3.0.3. `isExact`: it accepts what the original accepts; otherwise it accepts more, never less.
+ */
+interface Translated { readonly schema: JsonObject, readonly isExact: boolean }
 
-const acceptsAnything: Translated = { schema: {}, exact: true }
-const inexactAnything: Translated = { schema: {}, exact: false }
+const acceptsAnything: Translated = { schema: {}, isExact: true }
+const inexactAnything: Translated = { schema: {}, isExact: false }
 
 /**
  * Keywords that OpenAPI 3.0.3 cannot express. `nullable` is not a keyword of JSON Schema, so its meaning in the
@@ -35,7 +37,7 @@ const unsupportedKeywords = new Set([
 ])
 const isSupported = (schema: JsonObject): boolean => {
   for (const keyword of Object.keys(schema)) if (unsupportedKeywords.has(keyword)) return false
-  return hasNoRef(schema.enum) && hasNoRef(schema.const)
+  return isRefFree(schema.enum) && isRefFree(schema.const)
 }
 
 /** The keywords that combine a schema from others. */
@@ -45,9 +47,9 @@ const combiningKeywords = ['allOf', 'anyOf', 'oneOf', 'then', 'not']
 const maxInlined = 500
 
 /**
- * Translates a JSON Schema (2020-12, or an earlier draft) into the schemas of OpenAPI 3.0.3. A constraint that OpenAPI
- * 3.0.3 cannot express is left out, so that the translation accepts more. A referenced schema becomes a component,
- * which makes recursion possible.
+ * Translates JSON Schema (2020-12, or an earlier draft) to OpenAPI 3.0.3 schemas. Constraints that OpenAPI 3.0.3 cannot
+ * express are dropped, so that the translation accepts more. A referenced schema becomes a component, which allows
+ * recursion.
  */
 export class SchemaTranslator {
   /** The schemas that the translations refer to, by name. */
@@ -72,27 +74,27 @@ export class SchemaTranslator {
   /** Translates the root, or a schema within it. */
   translate (schema: unknown): Translated {
     if (schema === true) return acceptsAnything
-    if (schema === false) return { schema: { not: {} }, exact: true }
+    if (schema === false) return { schema: { not: {} }, isExact: true }
     if (!isObject(schema)) return inexactAnything
-    if (isPortable(schema)) return { schema, exact: true }
+    if (isPortable(schema)) return { schema, isExact: true }
     if (typeof schema.$ref === 'string') return this.#reference(schema.$ref, schema)
     const { own, alternatives } = translateType(schema)
     const object = this.#object(schema)
     const out = Object.assign(translateKeywords(schema), own, translateEnum(schema, own), object.schema)
-    let exact = object.exact && isSupported(schema) && keepsAllConstraints(schema, out)
+    let exact = object.isExact && isSupported(schema) && keepsAllConstraints(schema, out)
     const array = arraySchemaOf(schema, own, alternatives, out)
     if (array && !this.#array(schema, array, out)) exact = false
     if (!alternatives && !combiningKeywords.some((keyword) => schema[keyword] !== undefined)) {
-      return { schema: out, exact }
+      return { schema: out, isExact: exact }
     }
     const parts = this.#combined(schema)
-    if (alternatives) parts.unshift({ schema: { anyOf: alternatives }, exact: true })
+    if (alternatives) parts.unshift({ schema: { anyOf: alternatives }, isExact: true })
     return {
-      schema: joinSchemas(out, parts.map((part) => part.schema)), exact: exact && parts.every((part) => part.exact)
+      schema: joinSchemas(out, parts.map((part) => part.schema)), isExact: exact && parts.every((part) => part.isExact)
     }
   }
 
-  /** The schemas that the combining keywords stand for; a value must be valid against each of them. */
+  /** The schemas that the combining keywords stand for; a value must match each of them. */
   #combined (schema: JsonObject): Translated[] {
     const parts: Translated[] = []
     if (Array.isArray(schema.allOf)) for (const each of schema.allOf) parts.push(this.translate(each))
@@ -103,13 +105,13 @@ export class SchemaTranslator {
     }
     if (schema.then !== undefined && schema.else !== undefined && schema.if !== undefined) {
       parts.push(
-        { schema: { anyOf: [this.translate(schema.then).schema, this.translate(schema.else).schema] }, exact: false }
+        { schema: { anyOf: [this.translate(schema.then).schema, this.translate(schema.else).schema] }, isExact: false }
       )
     }
     if (schema.not !== undefined) {
       // The negation of a schema that accepts more would accept less.
       const negated = this.translate(schema.not)
-      parts.push(negated.exact ? { schema: { not: negated.schema }, exact: true } : inexactAnything)
+      parts.push(negated.isExact ? { schema: { not: negated.schema }, isExact: true } : inexactAnything)
     }
     return parts
   }
@@ -121,10 +123,10 @@ export class SchemaTranslator {
       : allSiblings
     const beside = this.translate(siblings)
     const target = this.#resolve(ref)
-    if (target === undefined) return { schema: beside.schema, exact: false }
+    if (target === undefined) return { schema: beside.schema, isExact: false }
     const inlined = this.#componentOf.has(target) ? undefined : this.#inline(target)
     const translated = inlined ?? this.#component(ref, target)
-    return { schema: joinSchemas(beside.schema, [translated.schema]), exact: translated.exact && beside.exact }
+    return { schema: joinSchemas(beside.schema, [translated.schema]), isExact: translated.isExact && beside.isExact }
   }
 
   /** The schema at the end of a chain of references; undefined where the chain leads to nothing, or is a cycle. */
@@ -142,7 +144,7 @@ export class SchemaTranslator {
   /** The translation of a small scalar schema without references; undefined for any other schema. */
   #inline (target: unknown): Translated | undefined {
     if (typeof target === 'boolean') return this.translate(target)
-    if (!isObject(target) || !isScalar(target, this.#root)) return undefined
+    if (!isObject(target) || !isScalarSchema(target, this.#root)) return undefined
     const text = JSON.stringify(target)
     return text.length <= maxInlined && !text.includes('"$ref"') ? this.translate(target) : undefined
   }
@@ -150,7 +152,7 @@ export class SchemaTranslator {
   /** A reference to the component of a schema, which is translated the first time. */
   #component (ref: string, target: unknown): Translated {
     const existing = this.#componentOf.get(target)
-    if (existing) return { schema: { $ref: `#/components/schemas/${existing.name}` }, exact: existing.exact }
+    if (existing) return { schema: { $ref: `#/components/schemas/${existing.name}` }, isExact: existing.exact }
     const last = (ref.split('/').at(-1) ?? '').replace(/[^A-Za-z0-9_-]/g, '_')
     const base = `${this.#prefix}.${last === '_' || last === '' ? 'Arguments' : last}`
     let name = base
@@ -161,8 +163,8 @@ export class SchemaTranslator {
     this.components.set(name, {})
     const translated = this.translate(target)
     this.components.set(name, translated.schema)
-    component.exact = translated.exact
-    return { schema: { $ref: `#/components/schemas/${name}` }, exact: translated.exact }
+    component.exact = translated.isExact
+    return { schema: { $ref: `#/components/schemas/${name}` }, isExact: translated.isExact }
   }
 
   /**
@@ -175,11 +177,11 @@ export class SchemaTranslator {
       const values = other.schema.enum
       const nullable: JsonObject = { ...other.schema, nullable: true }
       if (Array.isArray(values) && !values.includes(null)) nullable.enum = [...values, null]
-      return { schema: nullable, exact: other.exact && other.schema.nullable !== true }
+      return { schema: nullable, isExact: other.isExact && other.schema.nullable !== true }
     }
-    const exact = translated.every((each) => each.exact)
+    const exact = translated.every((each) => each.isExact)
     // A value may be valid against two schemas that accept more, where it was valid against one: oneOf would refuse it.
-    return { schema: { [exact ? keyword : 'anyOf']: translated.map(({ schema }) => schema) }, exact }
+    return { schema: { [exact ? keyword : 'anyOf']: translated.map(({ schema }) => schema) }, isExact: exact }
   }
 
   /** The keywords of objects. */
@@ -193,12 +195,13 @@ export class SchemaTranslator {
       const names = Object.keys(properties).filter((name) => name !== '$ref')
       out.properties = Object.fromEntries(names.map((name) => {
         const property = this.translate(properties[name])
-        exact &&= property.exact
+        exact &&= property.isExact
         return [name, property.schema]
       }))
-      if (Object.hasOwn(properties, '$ref')) return { schema: out, exact: false }
+      if (Object.hasOwn(properties, '$ref')) return { schema: out, isExact: false }
     }
-    if (typeof additionalProperties !== 'boolean' && !isObject(additionalProperties)) return { schema: out, exact }
+    if (typeof additionalProperties !== 'boolean' &&
+      !isObject(additionalProperties)) return { schema: out, isExact: exact }
     const additional = this.translate(additionalProperties)
     // Properties that match a pattern count as additional ones, so they must be accepted there.
     const byPattern = isObject(patternProperties) &&
@@ -212,7 +215,7 @@ export class SchemaTranslator {
       out.additionalProperties =
       typeof additionalProperties === 'boolean' ? additionalProperties : additional.schema
     }
-    return { schema: out, exact: exact && additional.exact }
+    return { schema: out, isExact: exact && additional.isExact }
   }
 
   /**
@@ -228,7 +231,7 @@ export class SchemaTranslator {
     if (prefixItems.length > 0 && rest === false) {
       out.maxItems = Math.min(prefixItems.length, typeof out.maxItems === 'number' ? out.maxItems : Infinity)
     }
-    return items.exact
+    return items.isExact
   }
 
   /** A schema that accepts every element that an array may have, at whatever index. */
@@ -238,7 +241,7 @@ export class SchemaTranslator {
     const schemas = [...prefixItems, ...(items === false ? [] : [items])].map((each) => this.translate(each).schema)
     if (schemas.some((each) => Object.keys(each).length === 0)) return inexactAnything
     const [first, ...others] = new Map(schemas.map((each) => [JSON.stringify(each), each])).values()
-    return { schema: first && others.length === 0 ? first : { anyOf: [first, ...others] }, exact: false }
+    return { schema: first && others.length === 0 ? first : { anyOf: [first, ...others] }, isExact: false }
   }
 }
 

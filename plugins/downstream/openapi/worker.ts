@@ -1,4 +1,4 @@
-// The module that the worker pool runs for `translateLarge`.
+// The worker pool runs this module for `translateLarge`.
 import type { Item } from '../../../protocol/lists.ts'
 import { toOperation, type Operation } from './operation.ts'
 

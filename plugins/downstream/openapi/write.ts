@@ -1,15 +1,15 @@
 import { withMembers } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { TaskStopped, workers } from '../../base/threads/index.ts'
+import { TaskAborted, workers } from '../../base/threads/index.ts'
 import type { ListedServer, ListedTool } from './collect.ts'
-import { frameOf, responses, uniqueOperationId, type BodyInput } from './document.ts'
+import { documentFrame, operationResponses, uniqueOperationId, type BodyInput } from './document.ts'
 import type { JsonObject } from './keywords.ts'
 import { notations, type Format, type Notation } from './notation.ts'
 import { toOperation, type Operation } from './operation.ts'
 import { downstreamLimits } from '../limits.ts'
 
-/** The beginning of a document, before the pieces of `writeBody`. */
+/** The text of the beginning of a document, before the pieces of `writeBody`. */
 export const writeHead = (head: JsonObject, { open, members, separator }: Notation): string =>
   `${open}${members(head, 0)}${separator}`.trimStart()
 
@@ -21,7 +21,7 @@ export const writeServers = (url: string, { members, separator }: Notation): str
 export interface TextPiece { readonly text: string, readonly rest?: string }
 
 /** Thrown when a document exceeds its max size. */
-export class TooLarge extends Error {}
+export class DocumentTooLarge extends Error {}
 
 /** Min length of a piece of components, in characters. Shorter ones are joined. */
 const minPiece = 4_096
@@ -32,7 +32,7 @@ const minPiece = 4_096
  */
 export function * writeBody (input: BodyInput, format: Format): Generator<TextPiece> {
   const { close, separator, members, begin, end } = notations[format]
-  const { components: { schemas, ...components }, ...frame } = frameOf(input)
+  const { components: { schemas, ...components }, ...frame } = documentFrame(input)
   yield { text: `${members({ ...frame }, 0)}${separator}${begin('paths', 0)}` }
   const operations = new Operations(input, format)
   yield * operations.pieces()
@@ -59,7 +59,7 @@ class Operations {
     const { separator, members, end } = notations[format]
     this.#input = input
     this.#format = format
-    this.#end = `${separator}${members({ responses }, 3)}${end(false)}${end(false)}`
+    this.#end = `${separator}${members({ responses: operationResponses }, 3)}${end(false)}${end(false)}`
   }
 
   * pieces (): Generator<TextPiece> {
@@ -73,7 +73,7 @@ class Operations {
 
   /** The text of one operation; undefined if the tool is not shown, or cannot be an operation. */
   #piece (listed: ListedServer, tool: ListedTool | undefined): TextPiece | undefined {
-    if (!tool || !(tool.enabled || this.#input.disabled)) return undefined
+    if (!tool || !(tool.enabled || this.#input.includesDisabled)) return undefined
     const { item, description } = tool
     const { name: server } = listed
     const operation = operationTextOf(server, item, this.#format, this.#input.large)
@@ -88,12 +88,12 @@ class Operations {
     const rest = `${operation.method}${members(own, 3)}${separator}${operation.tail}${this.#end}`
     this.isEmpty = false
     if (operation.components !== '') this.#addComponents(operation.components)
-    return this.#input.inGroup ? { text: start, rest } : { text: `${start}${rest}` }
+    return this.#input.isForGroup ? { text: start, rest } : { text: `${start}${rest}` }
   }
 
   #addComponents (components: string): void {
     this.#componentsSize += components.length
-    if (this.#componentsSize > downstreamLimits.documentSize) throw new TooLarge()
+    if (this.#componentsSize > downstreamLimits.documentSize) throw new DocumentTooLarge()
     const { components: texts } = this
     const last = texts.length - 1
     if (last < 0 || (texts[last] ?? '').length >= minPiece) texts.push(components)
@@ -112,58 +112,58 @@ interface OperationText extends Pick<Operation, 'summary' | 'description'> {
   readonly components: string
 }
 
-type Kept = Readonly<Record<Format, WeakMap<Item, { server: string; operation: OperationText | undefined }>>>
+type OperationCache = Readonly<Record<Format, WeakMap<Item, { server: string; operation: OperationText | undefined }>>>
 
-/** The texts of the items by format, with the server that they were written for. */
-let kept: Kept = { json: new WeakMap(), yaml: new WeakMap() }
+/** The cached texts of the items, by format, with the server that each was written for. */
+let operationCache: OperationCache = { json: new WeakMap(), yaml: new WeakMap() }
 /** The memory of all texts since the last reset, in bytes. */
-let keptSize = 0
+let operationCacheSize = 0
 
-function keep (item: Item, server: string, operation: OperationText | undefined, format: Format): void {
+function cacheOperation (item: Item, server: string, operation: OperationText | undefined, format: Format): void {
   const { summary = '', description = '', start = '', tail = '', components = '' } = operation ?? {}
-  for (const text of [summary, description, start, tail, components]) keptSize += memoryOf(text)
-  if (keptSize > downstreamLimits.operationsSize) {
-    kept = { json: new WeakMap(), yaml: new WeakMap() }
-    keptSize = 0
+  for (const text of [summary, description, start, tail, components]) operationCacheSize += memoryOf(text)
+  if (operationCacheSize > downstreamLimits.operationsSize) {
+    operationCache = { json: new WeakMap(), yaml: new WeakMap() }
+    operationCacheSize = 0
     return
   }
-  kept[format].set(item, { server, operation })
+  operationCache[format].set(item, { server, operation })
 }
 
 /** The operation of an item, written once for each format; undefined where the item cannot be an operation. */
 function operationTextOf (
   server: string, item: Item, format: Format, large: BodyInput['large']
 ): OperationText | undefined {
-  const cached = kept[format].get(item)
+  const cached = operationCache[format].get(item)
   if (cached && cached.server === server) return cached.operation
   const isLarge = item.text.length >= downstreamLimits.translations.large
-  const operation = isLarge ? large?.get(item) ?? toGeneric(server, item) : toOperation(server, item)
+  const operation = isLarge ? large?.get(item) ?? toGenericOperation(server, item) : toOperation(server, item)
   const text = writeOperation(operation, server, notations[format])
-  keep(item, server, text, format)
+  cacheOperation(item, server, text, format)
   return text
 }
 
 /**
- * Translates large tools in a worker thread, since a stranger's schema may take without end. What takes too long is
- * left out.
- * @param owner the caller, in whose name that is done
+ * Translates large tools in a worker thread, since an upstream's schema may take unlimited time. Tools that take too
+ * long are left out.
+ * @param owner the caller that the tasks count for
  */
 export async function translateLarge (
   servers: readonly ListedServer[], disabled: boolean, format: Format, owner: string
 ): Promise<ReadonlyMap<Item, Operation>> {
   const { large, time, stopped } = downstreamLimits.translations
   const operations = new Map<Item, Operation>()
-  for (const { name: server, items, mayShow } of servers) {
+  for (const { name: server, items, canShow } of servers) {
     let late = 0
-    const wanted = items.filter((item) => item.text.length >= large && mayShow?.(item, disabled) !== false)
+    const wanted = items.filter((item) => item.text.length >= large && canShow?.(item, disabled) !== false)
     for (const item of wanted) {
-      if (kept[format].get(item)?.server === server || late >= stopped) continue
+      if (operationCache[format].get(item)?.server === server || late >= stopped) continue
       try {
         const operation = await workers
           .run<Operation | undefined>('plugins/downstream/openapi/worker', { server, item }, { owner, time })
         if (operation) operations.set(item, operation)
       } catch (error) {
-        if (!(error instanceof TaskStopped)) throw error
+        if (!(error instanceof TaskAborted)) throw error
         late++
       }
     }
@@ -173,7 +173,7 @@ export async function translateLarge (
 
 const anyObject = '{"type":"object","additionalProperties":{"description":"The arguments of the tool"}}'
 /** A tool that takes any object. */
-const toGeneric = (server: string, item: Item): Operation | undefined =>
+const toGenericOperation = (server: string, item: Item): Operation | undefined =>
   toOperation(server, { key: item.key, text: withMembers(item.text, { inputSchema: anyObject }) })
 
 function writeOperation (

@@ -1,14 +1,14 @@
-import { PlainClient, type Client, type Exchange, type Headers } from '../../../protocol/exchange.ts'
+import { PlainClient, type Client, type Exchange, type RequestHeaders } from '../../../protocol/exchange.ts'
 import type { Response } from '../../../protocol/message.ts'
 import { ownerOf, type View } from '../../settings/index.ts'
 
 /** One request of a plain HTTP caller, who can neither be asked nor notified. */
-export class PlainExchange implements Exchange<View> {
+export class HttpCallExchange implements Exchange<View> {
   readonly view: View
   readonly method: string
   readonly params: Record<string, unknown>
   readonly paramsText: string
-  readonly headers: Headers
+  readonly headers: RequestHeaders
   readonly address: string
   readonly client: Client
   readonly canSuspend = false
@@ -23,7 +23,7 @@ export class PlainExchange implements Exchange<View> {
     view: View,
     method: string,
     params: Record<string, unknown>,
-    { headers, address }: { headers: Headers, address: string },
+    { headers, address }: { headers: RequestHeaders, address: string },
     client: Client = sessionlessClient(view, address),
     paramsText = JSON.stringify(params)
   ) {
@@ -42,7 +42,7 @@ export class PlainExchange implements Exchange<View> {
   }
 
   notify (): void {}
-  async ask (): Promise<Response> { return await plain.ask() }
+  async ask (): Promise<Response> { return await plainClient.ask() }
   pause (): void {}
 
   /** The caller is gone. */
@@ -53,17 +53,17 @@ export class PlainExchange implements Exchange<View> {
   }
 }
 
-const plain = new PlainClient('', '')
+const plainClient = new PlainClient('', '')
 
-/** A caller without a session, as a client. @param address the owner of what a caller without credentials holds */
+/** A caller without a session, as a client. @param address the owner of what an unauthenticated caller holds */
 export const sessionlessClient = ({ principal }: View, address = ''): Client =>
   new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, ownerOf(principal, address))
 
 /**
- * Tells whether a caller disconnected before its answer. Used on the path of every call, where an AbortSignal is
+ * Signals that a caller disconnected before its answer. It is on the path of every call, where an AbortSignal is
  * expensive.
  */
-export class Disconnect {
+export class DisconnectSignal {
   #hasHappened = false
   #listener: (() => void) | undefined
 
@@ -75,7 +75,7 @@ export class Disconnect {
     if (this.#hasHappened) run()
   }
 
-  happen (): void {
+  trigger (): void {
     if (this.#hasHappened) return
     this.#hasHappened = true
     this.#listener?.()

@@ -1,22 +1,22 @@
 import { isObject } from '../../../protocol/json.ts'
 import { largeText } from '../../../protocol/text.ts'
-import { type HoldMemory, parseJson, parseLarge } from '../../base/body/index.ts'
+import { type ReserveMemory, parseJson, parseLargeJson } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { inexactNumber } from '../../base/json-schema/index.ts'
+import { findInexactNumber } from '../../base/json-schema/index.ts'
 
 /**
- * The arguments in a query. A repeated name has a list of values.
+ * Parses the arguments in a query. A repeated name gets a list of values.
  * @param search the query without the question mark
  * @throws InvalidInput if it is not percent-encoded UTF-8
  */
-export function fromQuery (search: string): Record<string, unknown> {
+export function parseQueryArguments (search: string): Record<string, unknown> {
   const args = new Map<string, string | string[]>()
   for (const pair of search.split('&')) {
     if (pair === '') continue
     const [, name = '', value = ''] = /^([^=]*)=?(.*)$/s.exec(pair) ?? []
-    const key = decoded(name)
+    const key = decodeFormText(name)
     const known = args.get(key)
-    const next = decoded(value)
+    const next = decodeFormText(value)
     if (known === undefined) args.set(key, next)
     else if (typeof known === 'string') args.set(key, [known, next])
     else known.push(next)
@@ -24,7 +24,7 @@ export function fromQuery (search: string): Record<string, unknown> {
   return Object.fromEntries(args)
 }
 
-function decoded (text: string): string {
+function decodeFormText (text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
@@ -33,31 +33,31 @@ function decoded (text: string): string {
 }
 
 /**
- * The arguments in a body. An empty body has none.
- * @param hold takes memory for the values of a large body
+ * Parses the arguments in a body; none if the body is empty.
+ * @param reserve reserves memory for the values of a large body
  * @throws InvalidJson; InvalidInput if it is no object, or has an inexact number; ShareError
  */
-export function fromBody (text: string, hold: HoldMemory): Record<string, unknown> {
-  const value = exactJson(text, hold)
+export function parseBodyArguments (text: string, reserve: ReserveMemory): Record<string, unknown> {
+  const value = parseExactJson(text, reserve)
   if (!isObject(value)) throw new errors.InvalidInput('The body must be a JSON object with the arguments of the tool')
   return value
 }
 
 /**
  * Parses JSON whose numbers JavaScript can represent exactly. An empty text is an empty object.
- * @param hold takes memory for the values of a large text
+ * @param reserve reserves memory for the values of a large text
  * @throws InvalidJson; InvalidInput for an inexact number; ShareError
  */
-export function exactJson (text: string, hold: HoldMemory): unknown {
+export function parseExactJson (text: string, hold: ReserveMemory): unknown {
   if (text.trim() === '') return {}
-  const value = text.length > largeText ? parseLarge(text, hold) : parseJson(text)
-  mustBeExact(text)
+  const value = text.length > largeText ? parseLargeJson(text, hold) : parseJson(text)
+  requireExactNumbers(text)
   return value
 }
 
 /** @throws InvalidInput */
-function mustBeExact (text: string): void {
-  const number = inexactNumber(text)
+function requireExactNumbers (text: string): void {
+  const number = findInexactNumber(text)
   if (number === undefined) return
   throw new errors.InvalidInput(
     `The number ${number.slice(0, 40)} is too large to be passed on exactly; write it as text if the tool takes that`

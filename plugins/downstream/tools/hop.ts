@@ -6,14 +6,14 @@ import { withoutHeaders } from '../../../protocol/exchange.ts'
 import { passthroughNames } from '../../../schemas/server.ts'
 import type { Principal } from '../../settings/index.ts'
 
-const none: Readonly<Record<string, string | undefined>> = {}
+const noChanges: Readonly<Record<string, string | undefined>> = {}
 
 /**
  * The changes for `withMembers` that remove the envelope of a modern server's result: its type, caching, and
  * `serverInfo`. Results of legacy servers are not changed, since such members are their own.
  */
-export function ofHop (result: string): Readonly<Record<string, string | undefined>> {
-  if (!result.includes('"resultType"') || memberOf(result, 'resultType') === undefined) return none
+export function envelopeRemoval (result: string): Readonly<Record<string, string | undefined>> {
+  if (!result.includes('"resultType"') || memberOf(result, 'resultType') === undefined) return noChanges
   const changes = { resultType: undefined, ttlMs: undefined, cacheScope: undefined }
   const meta = result.includes(metaKeys.serverInfo) ? memberOf(result, '_meta') : undefined
   if (meta?.startsWith('{') !== true) return changes
@@ -21,20 +21,20 @@ export function ofHop (result: string): Readonly<Record<string, string | undefin
   return { ...changes, _meta: rest === '{}' ? undefined : rest }
 }
 
-/** A result without its modern envelope. Others keep their bytes. */
-export function withoutHop (result: string): string {
-  const changes = ofHop(result)
-  return changes === none ? result : withMembers(result, changes)
+/** Removes the modern envelope from a result. Other results keep their bytes. */
+export function withoutEnvelope (result: string): string {
+  const changes = envelopeRemoval(result)
+  return changes === noChanges ? result : withMembers(result, changes)
 }
 
-/** Selects the headers of a caller that may be passed to a server. */
-export type OwnHeaders = (principal: Principal, server: string, headers: IncomingHttpHeaders) => IncomingHttpHeaders
+/** Selects the headers of a caller that may be forwarded to a server. */
+export type SelectHeaders = (principal: Principal, server: string, headers: IncomingHttpHeaders) => IncomingHttpHeaders
 
 /**
  * Removes `Authorization` if it identified the user. `passedOn` removes bearer keys and the gateway's own credentials
  * from any header later. Headers for a server that receives none are not copied.
  */
-export const ownHeaders = (snapshot: () => Snapshot): OwnHeaders => ({ kind }, server, headers) => {
+export const headerSelector = (snapshot: () => Snapshot): SelectHeaders => ({ kind }, server, headers) => {
   const config = snapshot().servers.get(server)?.config
   if (config === undefined || passthroughNames(config).length === 0) return headers
   const isByToken = kind === 'access-token' || (kind === 'user' && headers['x-auth-token'] === undefined)

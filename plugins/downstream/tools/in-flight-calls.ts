@@ -1,21 +1,21 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { View } from '../../settings/index.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { InFlight } from '../endpoint.ts'
-import type { Disconnect, PlainExchange } from './exchange.ts'
+import { InFlightTable } from '../endpoint.ts'
+import type { DisconnectSignal, HttpCallExchange } from './exchange.ts'
 
 interface InFlightCall {
-  readonly exchange: PlainExchange
+  readonly exchange: HttpCallExchange
   readonly server: string
-  /** The answer in place of the result after access was withdrawn. */
+  /** The error that replaces the result after access was withdrawn. */
   refusal: Error | undefined
 }
 
-/** The running requests of plain HTTP callers. The gateway bounds their number. */
+/** The running requests of plain HTTP callers. The gateway limits their number. */
 export class InFlightCalls {
   readonly #gateway: Pick<Gateway, 'handle' | 'redact'>
-  readonly #running = new InFlight<InFlightCall>()
+  readonly #running = new InFlightTable<InFlightCall>()
 
   constructor (gateway: Pick<Gateway, 'handle' | 'redact'>) {
     this.#gateway = gateway
@@ -27,7 +27,7 @@ export class InFlightCalls {
    * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached; the refusal of
    * `withdraw`
    */
-  async run (exchange: PlainExchange, server: string, gone: Disconnect): Promise<string> {
+  async run (exchange: HttpCallExchange, server: string, gone: DisconnectSignal): Promise<string> {
     if (this.#running.isClosing) throw new errors.Draining()
     gone.listen(() => { exchange.cancel('the caller went away') })
     const call: InFlightCall = { exchange, server, refusal: undefined }
@@ -42,25 +42,25 @@ export class InFlightCalls {
   }
 
   /** Translates a JSON-RPC error to an HTTP error without the server's secrets. Other errors are returned unchanged. */
-  toHttp (error: unknown, server: string, { method, params }: Pick<PlainExchange, 'method' | 'params'>): unknown {
+  toHttp (error: unknown, server: string, { method, params }: Pick<HttpCallExchange, 'method' | 'params'>): unknown {
     if (!(error instanceof RpcError)) return error
     const message = this.#gateway.redact(server, error.message)
     const name = String(params.name ?? params.uri ?? '')
     switch (error.reason) {
-      case 'unknown-tool': return noSuch('tool', name)
-      case 'unknown-prompt': return noSuch('prompt', name)
-      case 'unknown-resource': return noSuch('resource', name)
+      case 'unknown-tool': return noSuchError('tool', name)
+      case 'unknown-prompt': return noSuchError('prompt', name)
+      case 'unknown-resource': return noSuchError('resource', name)
       case 'timeout': return new errors.UpstreamSlow(message)
       case 'limit': return new errors.LimitReached(message)
       case 'share': return new errors.ShareUsed(message)
       default:
-        if (method === 'resources/read' && error.code === code.resourceNotFound) return noSuch('resource', name)
+        if (method === 'resources/read' && error.code === code.resourceNotFound) return noSuchError('resource', name)
         return error.code === code.invalidParams ? new errors.InvalidInput(message) : new errors.UpstreamFailed(message)
     }
   }
 
   /** Ends calls whose access was withdrawn. @param refusalOf the error for the caller; undefined: the call goes on */
-  withdraw (refusalOf: (view: View, server: string) => Error | undefined): void {
+  applyAccess (refusalOf: (view: View, server: string) => Error | undefined): void {
     for (const call of this.#running.values()) {
       call.refusal ??= refusalOf(call.exchange.view, call.server)
       if (call.refusal) call.exchange.cancel('access was withdrawn')

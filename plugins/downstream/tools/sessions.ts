@@ -6,7 +6,7 @@ import { BoundedMap, ShareError } from '../../base/limits/index.ts'
 interface RestSession { readonly client: Client, readonly principal: Principal, lastUsed: number, open: number }
 
 /**
- * Bounds of sessions. `idle`: max time without a call, in ms. `most`: max sessions; beyond it, the least recently used
+ * Limits of sessions. `idle`: max time without a call, in ms. `most`: max sessions; beyond it, the least recently used
  * session without a call in flight ends. In the last quarter, an owner of a tenth of all sessions ends one of its own
  * first.
  */
@@ -17,7 +17,7 @@ interface SessionBounds { readonly idle: number, readonly most: number }
  * each server. The id is chosen by the caller and is no credential: it is looked up together with the principal.
  */
 export class RestSessions {
-  /** In the order of use. */
+  /** In order of use. */
   readonly #sessions: BoundedMap<string, RestSession>
   readonly #most: number
   /** In ms. */
@@ -41,7 +41,7 @@ export class RestSessions {
    * Executes one call in the session of an id, or without a session.
    * @throws InvalidInput for an invalid id; ShareError if the caller's share of sessions is in use
    */
-  async in<Result> (
+  async withSession<Result> (
     principal: Principal,
     address: string,
     id: string | string[] | undefined,
@@ -62,8 +62,8 @@ export class RestSessions {
   }
 
   /** Ends the sessions of principals without access. */
-  withdraw (stands: (principal: Principal) => boolean): void {
-    for (const [name, session] of this.#sessions) if (!stands(session.principal)) this.#end(name, session)
+  withdraw (hasAccess: (principal: Principal) => boolean): void {
+    for (const [name, session] of this.#sessions) if (!hasAccess(session.principal)) this.#end(name, session)
   }
 
   close (): void { clearInterval(this.#sweeping) }

@@ -1,36 +1,38 @@
 import { isObject, memberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
 import { errors } from '../../base/errors/index.ts'
-import { fitArguments, shapeOf } from '../../base/json-schema/index.ts'
+import { fitArguments, quickCheck, type QuickCheck, inputShapeOf } from '../../base/json-schema/index.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
-/** Arguments as a tool takes them, and their JSON text. */
-export interface FitArguments { readonly args: Record<string, unknown>, readonly text: string }
+/** Converted arguments of a tool, and their JSON text. */
+interface ConvertedArguments { readonly args: Record<string, unknown>, readonly text: string }
 
-const byName = new WeakMap<Catalogue, ReadonlyMap<string, Item>>()
-const inputs = new WeakMap<Item, ToolInput>()
+const itemsByCatalogue = new WeakMap<Catalogue, ReadonlyMap<string, Item>>()
+const inputsByItem = new WeakMap<Item, ToolInput>()
 
-/** The input of a tool that a catalogue lists, by its own name; undefined: it lists no such tool. */
-export function inputOf (catalogue: Catalogue | undefined, tool: string): ToolInput | undefined {
+/** The input of a tool in a catalogue, by its own name; undefined: the catalogue has no such tool. */
+export function toolInputOf (catalogue: Catalogue | undefined, tool: string): ToolInput | undefined {
   if (!catalogue) return undefined
-  let items = byName.get(catalogue)
-  if (!items) byName.set(catalogue, items = new Map(catalogue.lists.tools.map((item) => [item.key, item])))
+  let items = itemsByCatalogue.get(catalogue)
+  if (!items) itemsByCatalogue.set(catalogue, items = new Map(catalogue.lists.tools.map((item) => [item.key, item])))
   const item = items.get(tool)
   if (!item) return undefined
-  let input = inputs.get(item)
-  if (!input) inputs.set(item, input = new ToolInput(item))
+  let input = inputsByItem.get(item)
+  if (!input) inputsByItem.set(item, input = new ToolInput(item))
   return input
 }
 
-/** The input of one tool. Its schema is a stranger's, and arguments are a caller's: neither may take long. */
+/** The input of one tool. Neither the upstream's schema nor the caller's arguments may take long. */
 export class ToolInput {
-  /** It runs as a task only (MCP 2025-11-25, "Tasks"). */
-  readonly asTask: boolean
+  /** Whether the tool runs as a task only (MCP 2025-11-25, "Tasks"). */
+  readonly needsTask: boolean
   readonly #schema: unknown
   readonly #schemaText: string | undefined
   readonly #now: () => number
-  /** Until when the schema is not tried, since it took too long. */
-  #restsUntil = 0
+  /** Absent where the schema is not simple enough; undefined: not known yet. */
+  #quick: { readonly check?: QuickCheck } | undefined
+  /** Until when the schema is not tried, because it took too long. */
+  #pausedUntil = 0
 
   /** @param now a clock, in ms */
   constructor ({ text }: Item, now = () => performance.now()) {
@@ -39,27 +41,28 @@ export class ToolInput {
     this.#schema = inputSchema
     this.#schemaText = memberOf(text, 'inputSchema')
     this.#now = now
-    this.asTask = isObject(execution) && execution.taskSupport === 'required'
+    this.needsTask = isObject(execution) && execution.taskSupport === 'required'
   }
 
-  /** Whether the schema names such an argument. */
-  names (argument: string): boolean {
+  /** Whether the schema names such a parameter. */
+  hasParameter (argument: string): boolean {
     if (!isObject(this.#schema)) return false
     if ((this.#schemaText ?? '').length <= baseLimits.checkedSchema) {
-      return shapeOf(this.#schema).properties.has(argument)
+      return inputShapeOf(this.#schema).properties.has(argument)
     }
     return isObject(this.#schema.properties) && Object.hasOwn(this.#schema.properties, argument)
   }
 
   /**
-   * Arguments as the tool takes them; as they were given where its schema takes too long.
+   * Converts and validates arguments; returns them unchanged when that takes too long.
    * @param owner the caller
-   * @throws InvalidInput that names those that do not fit, or for those that are too large to be checked in time;
-   *   ShareError
+   * @throws InvalidInput that names the invalid arguments, or says that they are too large to be validated in time;
+   * ShareError
    */
-  async fit (given: Record<string, unknown>, owner: string): Promise<FitArguments> {
+  async convert (given: Record<string, unknown>, owner: string): Promise<ConvertedArguments> {
     const text = JSON.stringify(given)
-    if (this.#schemaText === undefined || this.#now() < this.#restsUntil) return { args: given, text }
+    if (this.#schemaText === undefined || this.#now() < this.#pausedUntil) return { args: given, text }
+    if (text.length <= baseLimits.argumentChecks.quick.args && this.#fitsAsGiven(given)) return { args: given, text }
     const answer = await fitArguments({ schema: this.#schemaText, args: text }, owner)
     if (answer === undefined) return this.#late(given, text)
     if (answer.problems.length > 0) {
@@ -71,12 +74,19 @@ export class ToolInput {
       : { args: JSON.parse(answer.args) as Record<string, unknown>, text: answer.args }
   }
 
+  /** False also where it cannot be told at once. */
+  #fitsAsGiven (args: Record<string, unknown>): boolean {
+    const isShort = (this.#schemaText ?? '').length <= baseLimits.argumentChecks.quick.schema
+    this.#quick ??= { check: isShort ? quickCheck(this.#schema) : undefined }
+    return this.#quick.check?.(args) === true
+  }
+
   /** @throws InvalidInput */
-  #late (args: Record<string, unknown>, text: string): FitArguments {
+  #late (args: Record<string, unknown>, text: string): ConvertedArguments {
     if (text.length > baseLimits.argumentChecks.large) {
       throw new errors.InvalidInput('The arguments are too large to be checked in time by the schema of the tool')
     }
-    this.#restsUntil = this.#now() + baseLimits.argumentChecks.backoff
+    this.#pausedUntil = this.#now() + baseLimits.argumentChecks.backoff
     return { args, text }
   }
 }

@@ -2,51 +2,51 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { type Access, makeView, ownerOf, type Principal, type View } from '../../settings/index.ts'
 import type { StandingOf } from '../../identity/index.ts'
-import type { HoldMemory } from '../../base/body/index.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import type { ReserveMemory } from '../../base/body/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { Disconnect, sessionlessClient, PlainExchange } from './exchange.ts'
-import { fromBody, fromQuery } from './given.ts'
-import { ofHop, withoutHop, type OwnHeaders } from './hop.ts'
+import { DisconnectSignal, sessionlessClient, HttpCallExchange } from './exchange.ts'
+import { parseBodyArguments, parseQueryArguments } from './given.ts'
+import { envelopeRemoval, withoutEnvelope, type SelectHeaders } from './hop.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
 import { RestSessions } from './sessions.ts'
-import { inputOf, type ToolInput } from './tool-input.ts'
+import { toolInputOf, type ToolInput } from './tool-input.ts'
 import { downstreamLimits } from '../limits.ts'
 
 /** A plain HTTP caller. */
-export interface Caller {
+export interface HttpCaller {
   readonly principal: Principal
   readonly headers: IncomingHttpHeaders
   /** The IP address. */
   readonly address: string
-  /** Tells when the caller disconnects. */
-  readonly gone: Disconnect
-  /** Takes memory for the arguments in the body. */
-  readonly hold: HoldMemory
+  /** Triggered when the caller disconnects. */
+  readonly disconnect: DisconnectSignal
+  /** Reserves memory for the arguments in the body. */
+  readonly reserveMemory: ReserveMemory
 }
 
 /** A tool as a route names it. `name`: the group or server through which the route reaches it, if given. */
-export interface ToolWord { server: string, tool: string, name?: string }
+export interface RouteTool { server: string, tool: string, name?: string }
 
 /** The query of the URL, and the body if there is one. */
-interface Given { search: string, body?: string }
+interface SentArguments { search: string, body?: string }
 
 /** Runs tools and prompts for plain HTTP callers. */
 export class Tools {
   readonly #gateway: Gateway
   readonly #access: Access
-  readonly #ownHeaders: OwnHeaders
+  readonly #ownHeaders: SelectHeaders
   readonly #sessions: RestSessions
   readonly #calls: InFlightCalls
 
-  constructor (gateway: Gateway, access: Access, ownHeaders: OwnHeaders) {
+  constructor (gateway: Gateway, access: Access, ownHeaders: SelectHeaders) {
     this.#gateway = gateway
     this.#access = access
     this.#ownHeaders = ownHeaders
     this.#calls = new InFlightCalls(gateway)
     this.#sessions =
       new RestSessions({ idle: downstreamLimits.restSessionIdle, most: downstreamLimits.restSessions }, (client) => {
-        gateway.forget(client).catch(() => {})
+        gateway.removeClient(client).catch(() => {})
       })
   }
 
@@ -56,7 +56,7 @@ export class Tools {
    * @throws NoSuch for a server or tool that the caller does not see, InvalidInput for arguments that do not fit the
    * schema, UpstreamFailed, UpstreamSlow, ShareError
    */
-  async call (caller: Caller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
+  async call (caller: HttpCaller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
     const view = this.#access.server(caller.principal, server)
     const input = this.#input(view, name) ??
       await this.#learnt(caller, view, server, { name, arguments: args }, () => this.#input(view, name))
@@ -65,15 +65,16 @@ export class Tools {
       throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the ` +
         'result of a tool')
     }
-    return withMembers(result, { ...ofHop(result), toolName: JSON.stringify(name), arguments: JSON.stringify(args) })
+    const added = { toolName: JSON.stringify(name), arguments: JSON.stringify(args) }
+    return withMembers(result, { ...envelopeRemoval(result), ...added })
   }
 
   /** @throws NoSuch for a server that the principal does not see, or a prompt that the server is known not to have */
-  mustHavePrompt (principal: Principal, server: string, name: string): void {
+  requirePrompt (principal: Principal, server: string, name: string): void {
     const view = this.#access.server(principal, server)
     const client = sessionlessClient(view)
     const isKnown = this.#gateway.surface(view, client).capabilities.has(server)
-    if (isKnown && !this.#gateway.lookUp(view, client, 'prompts', name)) throw noSuch('prompt', name)
+    if (isKnown && !this.#gateway.lookUp(view, client, 'prompts', name)) throw noSuchError('prompt', name)
   }
 
   /**
@@ -82,14 +83,14 @@ export class Tools {
    * @returns the text of the server's result; missing `messages` are an empty array
    * @throws as `call`
    */
-  async prompt (caller: Caller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
+  async prompt (caller: HttpCaller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
     const view = this.#access.server(caller.principal, server)
     const texts = Object.fromEntries(
       Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])
     )
     const result = (await this.#send(caller, view, server, 'prompts/get', { name, arguments: texts })).trimStart()
     // Not parsed, since it may have many megabytes.
-    const text = result.startsWith('{') ? withoutHop(result) : '{}'
+    const text = result.startsWith('{') ? withoutEnvelope(result) : '{}'
     return memberOf(text, 'messages')?.startsWith('[') === true ? text : withMembers(text, { messages: '[]' })
   }
 
@@ -98,57 +99,57 @@ export class Tools {
    * @returns the text of the server's result
    * @throws NoSuch, InvalidInput, UpstreamFailed, UpstreamSlow, ShareError
    */
-  async read (caller: Caller, uri: string): Promise<string> {
+  async read (caller: HttpCaller, uri: string): Promise<string> {
     const { principal, headers, address } = caller
     const view = makeView(principal, { kind: 'global' })
-    const exchange = new PlainExchange(view, 'resources/read', { uri }, { headers, address })
+    const exchange = new HttpCallExchange(view, 'resources/read', { uri }, { headers, address })
     const server =
-      await this.#gateway.reader(exchange).catch((error: unknown) => { throw this.#calls.toHttp(error, '', exchange) })
+      await this.#gateway.findReader(exchange).catch((error: unknown) => {
+        throw this.#calls.toHttp(error, '', exchange)
+      })
     const result = await this.#send(caller, view, server, 'resources/read', { uri })
     if (!result.trimStart().startsWith('{')) {
       throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the ` +
         'content of a resource')
     }
-    return withoutHop(result)
+    return withoutEnvelope(result)
   }
 
   /**
    * Executes a tool on an open route. Arguments that do not fit its input schema never reach the server.
    * @returns the text of the tool's result, failed or not
-   * @throws as `call`; NoSuch does not tell a missing tool from one that is closed to the caller
+   * @throws as `call`; NoSuch does not tell what is missing from what is closed to the caller
    */
-  async open (caller: Caller, word: ToolWord, given: Given): Promise<string> {
-    try {
-      return await this.#open(caller, word, given)
-    } catch (error) {
-      // Names the tool as the route does, since it may have another name in the view.
-      throw error instanceof errors.NoSuch ? noSuch('tool', word.tool) : error
-    }
-  }
-
-  async #open (caller: Caller, { server, tool, name }: ToolWord, { search, body }: Given): Promise<string> {
-    const query = fromQuery(search)
+  async open (caller: HttpCaller, { server, tool, name }: RouteTool, { search, body }: SentArguments): Promise<string> {
+    const query = parseQueryArguments(search)
     const { group } = query
-    // An argument of the tool with this name has precedence.
-    const isArgument = body === undefined && this.#inputOf(server, tool)?.names('group') === true
+    // A tool argument with this name has precedence.
+    const isArgument = body === undefined && this.#inputOf(server, tool)?.hasParameter('group') === true
     const isWord = name === undefined && group !== undefined && !isArgument
     const view = this.#openView(caller.principal, server, name, isWord ? group : undefined)
     if (isWord && typeof group !== 'string') throw new errors.InvalidInput('The query names several groups; name one')
     if (isWord) delete query.group
     let args: Record<string, unknown> | undefined
     const read = (): Record<string, unknown> => {
-      args ??= body === undefined ? query : fromBody(body, caller.hold)
+      args ??= body === undefined ? query : parseBodyArguments(body, caller.reserveMemory)
       return args
     }
-    const exposed = this.#exposed(view, server, tool) ?? await this.#exposedLater(caller, view, server, tool, read)
-    const input = this.#inputOf(server, tool)
-    return withoutHop(await this.#fit(caller, view, server, input, exposed, read()))
+    const exposed = this.#exposed(view, server, tool)
+    const { providers } = this.#gateway.surface(view, sessionlessClient(view))
+    if (exposed === undefined && !providers.includes(server)) throw noSuchError('server', server)
+    try {
+      const known = exposed ?? await this.#exposedLater(caller, view, server, tool, read)
+      return withoutEnvelope(await this.#fit(caller, view, server, this.#inputOf(server, tool), known, read()))
+    } catch (error) {
+      // Names the tool as the route does, since it may have another name in the view.
+      throw error instanceof errors.NoSuch ? noSuchError('tool', tool) : error
+    }
   }
 
   /** Ends the calls and sessions of callers that have lost their access. */
-  withdraw (standingOf: StandingOf): void {
+  applyAccess (standingOf: StandingOf): void {
     this.#sessions.withdraw((principal) => standingOf(principal) !== undefined)
-    this.#calls.withdraw((view, server) => {
+    this.#calls.applyAccess((view, server) => {
       const principal = standingOf(view.principal)
       if (!principal) return new errors.Unauthorized('Your access was withdrawn while the call ran')
       return this.#access.reaches(view, principal, server) ? undefined : new errors.NoSuch('tool')
@@ -162,11 +163,13 @@ export class Tools {
   }
 
   #openView (principal: Principal, server: string, name: string | undefined, group: unknown): View {
-    if (typeof group === 'string') return this.#access.open(principal, { group }, 'tool')
-    return this.#access.open(principal, name === undefined ? { server } : { name }, 'tool')
+    if (typeof group === 'string') return this.#access.open(principal, { group }, 'group')
+    return name === undefined
+      ? this.#access.open(principal, { server }, 'server')
+      : this.#access.open(principal, { name }, 'group or server')
   }
 
-  /** The input of a tool, by a name in the view. */
+  /** The input of a tool, by its name in the view. */
   #input (view: View, name: string): ToolInput | undefined {
     const target = this.#gateway.lookUp(view, sessionlessClient(view), 'tools', name)
     return target && this.#inputOf(target.provider, target.key)
@@ -174,7 +177,7 @@ export class Tools {
 
   /** The input of a tool, by its name at the server. */
   #inputOf (server: string, tool: string): ToolInput | undefined {
-    return inputOf(this.#gateway.catalogue(server), tool)
+    return toolInputOf(this.#gateway.catalogue(server), tool)
   }
 
   #exposed (view: View, server: string, tool: string): string | undefined {
@@ -186,12 +189,11 @@ export class Tools {
    * @throws NoSuch, UpstreamFailed
    */
   async #exposedLater (
-    caller: Caller, view: View, server: string, tool: string, read: () => Record<string, unknown>
+    caller: HttpCaller, view: View, server: string, tool: string, read: () => Record<string, unknown>
   ): Promise<string> {
-    if (!this.#gateway.surface(view, sessionlessClient(view)).providers.includes(server)) throw noSuch('tool', tool)
-    const params = { name: tool, arguments: attempt(read) }
+    const params = { name: tool, arguments: tryRun(read) }
     const exposed = await this.#learnt(caller, view, server, params, () => this.#exposed(view, server, tool))
-    if (exposed === undefined) throw noSuch('tool', tool)
+    if (exposed === undefined) throw noSuchError('tool', tool)
     return exposed
   }
 
@@ -200,12 +202,16 @@ export class Tools {
    * @throws UpstreamFailed
    */
   async #learnt<Found> (
-    { headers, address }: Caller, view: View, server: string, params: { name: string, arguments: unknown }, look: () =>
+    { headers, address }: HttpCaller,
+    view: View,
+    server: string,
+    params: { name: string, arguments: unknown },
+    look: () =>
     Found
   ): Promise<Found> {
-    const exchange = new PlainExchange(view, 'tools/call', params, { headers, address })
+    const exchange = new HttpCallExchange(view, 'tools/call', params, { headers, address })
     try {
-      await this.#gateway.learn(exchange, server, params.name)
+      await this.#gateway.waitForLists(exchange, server, params.name)
     } catch (error) {
       throw this.#calls.toHttp(error, server, exchange)
     }
@@ -213,12 +219,12 @@ export class Tools {
   }
 
   /**
-   * Executes a tool with arguments that fit its schema, and waits for its result where it runs as a task.
+   * Runs a tool with arguments that match its schema; waits for its result when it runs as a task.
    * @param name the tool's name in the view
-   * @throws InvalidInput that names the arguments that do not fit
+   * @throws InvalidInput that names the invalid arguments
    */
   async #fit (
-    caller: Caller,
+    caller: HttpCaller,
     view: View,
     server: string,
     input: ToolInput | undefined,
@@ -226,21 +232,21 @@ export class Tools {
     given: Record<string, unknown>
   ): Promise<string> {
     if (!input) return await this.#run(caller, view, server, input, { name, arguments: given })
-    const { args, text } = await input.fit(given, ownerOf(caller.principal, caller.address))
+    const { args, text } = await input.convert(given, ownerOf(caller.principal, caller.address))
     const paramsText = `{"name":${JSON.stringify(name)},"arguments":${text}}`
     return await this.#run(caller, view, server, input, { name, arguments: args }, paramsText)
   }
 
-  /** Executes a tool, and waits for its result where it runs as a task. */
+  /** Runs a tool, and waits for its result when it runs as a task. */
   async #run (
-    caller: Caller,
+    caller: HttpCaller,
     view: View,
     server: string,
     input: ToolInput | undefined,
     params: Record<string, unknown>,
     paramsText?: string
   ): Promise<string> {
-    if (input?.asTask !== true) return await this.#send(caller, view, server, 'tools/call', params, paramsText)
+    if (input?.needsTask !== true) return await this.#send(caller, view, server, 'tools/call', params, paramsText)
     const begun = await this.#send(caller, view, server, 'tools/call', { ...params, task: {} })
     const task = smallMemberOf(begun, 'task')
     if (!isObject(task)) return begun
@@ -248,7 +254,7 @@ export class Tools {
     try {
       return await this.#send(caller, view, server, 'tasks/result', { taskId })
     } catch (error) {
-      const stayed = { ...caller, gone: new Disconnect() }
+      const stayed = { ...caller, gone: new DisconnectSignal() }
       this.#send(stayed, view, server, 'tasks/cancel', { taskId }).catch(() => {})
       throw error
     }
@@ -259,20 +265,20 @@ export class Tools {
    * them.
    */
   async #send (
-    caller: Caller, view: View, server: string, method: string, params: Record<string, unknown>, paramsText?: string
+    caller: HttpCaller, view: View, server: string, method: string, params: Record<string, unknown>, paramsText?: string
   ): Promise<string> {
-    const { principal, address, gone } = caller
+    const { principal, address, disconnect } = caller
     const id = principal.kind === 'anonymous' ? undefined : caller.headers['x-session-id']
     const headers = this.#ownHeaders(principal, server, caller.headers)
-    return await this.#sessions.in(principal, address, id, async (client) =>
+    return await this.#sessions.withSession(principal, address, id, async (client) =>
       await this.#calls.run(
-        new PlainExchange(view, method, params, { headers, address }, client, paramsText), server, gone
+        new HttpCallExchange(view, method, params, { headers, address }, client, paramsText), server, disconnect
       ))
   }
 }
 
 /** @returns undefined where the function throws */
-function attempt<Result> (run: () => Result): Result | undefined {
+function tryRun<Result> (run: () => Result): Result | undefined {
   try {
     return run()
   } catch {

@@ -1,7 +1,7 @@
-import type { Activities, Activity, ActivityFilter } from '../../../db/ports.ts'
+import type { Activities, Activity, ActivityFilter } from '../../../db/ports/activities.ts'
 import type { Principal } from '../../settings/index.ts'
-import { type DateRange, timesOf } from '../../base/body/index.ts'
-import { askedRecords, errors, noSuch } from '../../base/errors/index.ts'
+import { type DateRange, parseDateRange } from '../../base/body/index.ts'
+import { awaitRecords, errors, noSuchError } from '../../base/errors/index.ts'
 
 /** A filter: values that must match exactly, and a range of time. */
 type ActivityQuery = Omit<ActivityFilter, 'from' | 'to'> & DateRange
@@ -33,6 +33,9 @@ export class ActivityLog {
 
   get available (): boolean { return typeof this.#store !== 'string' }
 
+  /** Why calls are not recorded; undefined: they are. */
+  get reason (): string | undefined { return typeof this.#store === 'string' ? this.#store : undefined }
+
   /** @throws NotRecorded */
   get #activities (): Activities {
     if (typeof this.#store === 'string') throw new errors.NotRecorded(this.#store)
@@ -56,7 +59,7 @@ export class ActivityLog {
     const filter = this.#filterOf(principal, query)
     const { activities, total, approximate } = filter === undefined
       ? { activities: [], total: 0, approximate: false }
-      : await askedRecords(this.#activities.list(filter, page, limit))
+      : await awaitRecords(this.#activities.list(filter, page, limit))
     const totalPages = Math.ceil(total / limit)
     return {
       data: activities
@@ -67,8 +70,8 @@ export class ActivityLog {
 
   /** @throws NoSuch, also for an activity of another user */
   async find (principal: Principal, id: string): Promise<ShownActivity> {
-    const found = await askedRecords(this.#activities.find(id))
-    if (found === undefined || !(principal.isAdmin || this.#isOf(principal, found))) throw noSuch('activity', id)
+    const found = await awaitRecords(this.#activities.find(id))
+    if (found === undefined || !(principal.isAdmin || this.#isOf(principal, found))) throw noSuchError('activity', id)
     return toShown(found)
   }
 
@@ -80,7 +83,7 @@ export class ActivityLog {
     const filter = this.#filterOf(principal, query)
     const { total, errors: failed, duration } = filter === undefined
       ? { total: 0, errors: 0, duration: 0 }
-      : await askedRecords(this.#activities.stats(filter))
+      : await awaitRecords(this.#activities.stats(filter))
     return { totalCalls: total, successCount: total - failed, errorCount: failed, avgDuration: duration }
   }
 
@@ -89,7 +92,7 @@ export class ActivityLog {
     principal: Principal
   ): Promise<{ servers: string[], tools: string[], groups: string[], usernames: string[], keyNames: string[] }> {
     const { servers, tools, groups, usernames, keyNames } =
-      await askedRecords(this.#activities.values(this.#filterOf(principal, {}) ?? {}))
+      await awaitRecords(this.#activities.values(this.#filterOf(principal, {}) ?? {}))
     return {
       servers: [...servers], tools: [...tools], groups: [...groups], usernames: [...usernames], keyNames: [...keyNames]
     }
@@ -97,14 +100,14 @@ export class ActivityLog {
 
   /** Removes the activities older than some days. @returns their number */
   async cleanup (days: number): Promise<number> {
-    return await askedRecords(this.#activities.cleanup(Date.now() - days * day))
+    return await awaitRecords(this.#activities.cleanup(Date.now() - days * day))
   }
 
   /** Limits a query to the activities that a principal may see; undefined: none. @throws InvalidInput */
   #filterOf (
     { isAdmin, username }: Principal, { startDate, endDate, ...equal }: ActivityQuery
   ): ActivityFilter | undefined {
-    const filter = { ...equal, ...timesOf({ startDate, endDate }) }
+    const filter = { ...equal, ...parseDateRange({ startDate, endDate }) }
     if (isAdmin) return filter
     // Calls of a principal without a name cannot be found again.
     if (username === undefined || (equal.username !== undefined && equal.username !== username)) return undefined

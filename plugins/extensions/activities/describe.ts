@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Activity } from '../../../db/ports.ts'
+import type { Activity } from '../../../db/ports/activities.ts'
 import { RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
-import { saysError } from '../../../protocol/message.ts'
 import { authorKey, type Principal } from '../../settings/index.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 import { extensionsLimits } from '../limits.ts'
@@ -32,7 +31,8 @@ export interface DescribeOptions {
 /** The record of a call. Its texts are redacted, and cut to `extensionsLimits.activities`. */
 export function describeCall (call: FinishedCall, { payloads, redact }: DescribeOptions): Activity {
   const {
-    exchange: { view: { principal, scope }, method, address, paramsText }, provider, item, duration, output, error
+    exchange: { view: { principal, scope }, method, address, paramsText },
+    provider, item, duration, output, isToolError, error
   } = call
   const shown = (text: string | undefined, max: number): string | undefined =>
     text === undefined ? undefined : truncateBytes(redact(provider, text.slice(0, max + margin)), max)
@@ -41,9 +41,8 @@ export function describeCall (call: FinishedCall, { payloads, redact }: Describe
     text !== undefined && Math.max(text.length, whole.length) <= small
       ? redact(provider, text)
       : shown(text, extensionsLimits.activities.payload)
-  const isError = output !== undefined && error === undefined && saysError(output)
   const message = error === undefined
-    ? isError ? messageOf(output, payloads) : undefined
+    ? isToolError && output !== undefined ? messageOf(output, payloads) : undefined
     : messageOfError(error, payloads)
   return {
     id: newId(),
@@ -51,7 +50,7 @@ export function describeCall (call: FinishedCall, { payloads, redact }: Describe
     server: provider,
     tool: method === 'tools/call' ? item ?? '' : method,
     duration,
-    status: error !== undefined || isError ? 'error' : 'success',
+    status: error !== undefined || isToolError ? 'error' : 'success',
     input: payloads ? payload(inputOf(method, paramsText), paramsText) : undefined,
     output: payloads ? payload(output) : undefined,
     group: scope.kind === 'group' ? scope.name : undefined,

@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
-import type { Activities } from '../../../db/ports.ts'
-import { span } from '../../../schemas/env.ts'
+import type { Activities } from '../../../db/ports/activities.ts'
+import { span } from '../../../schemas/durations.ts'
 import { ActivityLog } from './activity-log.ts'
 import { maskPatterns } from '../../base/secrets/index.ts'
 import { describeCall, isRecorded, type DescribeOptions } from './describe.ts'

@@ -1,4 +1,5 @@
-import type { Activities, Activity } from '../../../db/ports.ts'
+import { messageOf } from '../../../db/errors.ts'
+import type { Activities, Activity } from '../../../db/ports/activities.ts'
 import { memoryOf } from '../../../protocol/text.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 
@@ -159,8 +160,7 @@ export class ActivityRecorder {
       this.#failures = 0
     } catch (error) {
       if (this.#failures++ === 0) {
-        log('warn', 'calls cannot be recorded now: ' +
-        `${error instanceof Error ? error.message : String(error)}`)
+        log('warn', `calls cannot be recorded now: ${messageOf(error)}`)
       }
       if (isAway() || this.#failures < maxAttempts) return
       log('warn', `${next.length} calls were not recorded: the database refuses them`)

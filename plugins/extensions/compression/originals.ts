@@ -152,8 +152,7 @@ function amountOf (asked: URLSearchParams, name: string, otherwise: number): num
   const value = asked.get(name)
   if (value === null) return otherwise
   if (!/^\d{1,15}$/.test(value)) {
-    throw new RpcError(code.invalidParams, `Invalid params: "${name}" in the URI must ` +
-    'be a number of bytes')
+    throw new RpcError(code.invalidParams, `Invalid params: "${name}" in the URI must be a number of bytes`)
   }
   return Number(value)
 }

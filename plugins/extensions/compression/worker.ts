@@ -1,5 +1,4 @@
-// The worker thread that compresses results.
-import { parentPort } from 'node:worker_threads'
+// The module that the worker pool runs for `Compressor`.
 import { compressResult, type ResultOptions } from './result.ts'
 import { loadTokenCounter } from './tokens.ts'
 
@@ -11,12 +10,9 @@ export type CompressionAnswer = { result: string, originals: OriginalBytes[] } |
 const counter = loadTokenCounter()
 const encoder = new TextEncoder()
 
-parentPort?.on('message', ({ result, options }: CompressionTask) => {
-  void counter.then((count) => {
-    const compressed = compressResult(result, options, count)
-    const originals =
-      compressed?.originals.map(({ text, mimeType }) => ({ bytes: encoder.encode(text), mimeType })) ?? []
-    const answer: CompressionAnswer = compressed && { result: compressed.result, originals }
-    parentPort?.postMessage(answer, originals.map(({ bytes }) => bytes.buffer))
-  })
-})
+export async function run ({ result, options }: CompressionTask): Promise<CompressionAnswer> {
+  const compressed = compressResult(result, options, await counter)
+  if (compressed === undefined) return undefined
+  const originals = compressed.originals.map(({ text, mimeType }) => ({ bytes: encoder.encode(text), mimeType }))
+  return { result: compressed.result, originals }
+}

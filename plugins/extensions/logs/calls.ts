@@ -1,5 +1,4 @@
 import fp from 'fastify-plugin'
-import { saysError } from '../../../protocol/message.ts'
 import { authorKey } from '../../settings/index.ts'
 import { messageOfError, usernameOf } from '../activities/describe.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
@@ -35,7 +34,7 @@ export default fp(async (app) => {
 }, { name: 'call-log', dependencies: ['logs', 'gateway'] })
 
 function lineOf (
-  { exchange, provider, item, outcome, output, error, duration }: FinishedCall, redact: (text: string) => string
+  { exchange, provider, item, outcome, isToolError, error, duration }: FinishedCall, redact: (text: string) => string
 ): CallLine {
   const { method, address, view: { principal } } = exchange
   const named = method === 'resources/read' ? item?.split(/[?#]/, 1)[0] : item
@@ -46,7 +45,7 @@ function lineOf (
     server: provider,
     method,
     ...(named !== undefined && { item: redact(named).slice(0, longest) }),
-    outcome: outcome === 'ok' && output !== undefined && saysError(output) ? 'tool-error' : outcome,
+    outcome: outcome === 'ok' && isToolError ? 'tool-error' : outcome,
     // The message of a server may repeat a payload.
     ...(error !== undefined && { error: redact(messageOfError(error, false)) }),
     duration: Math.round(duration * 10) / 10,

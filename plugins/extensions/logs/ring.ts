@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../db/store.ts'
-import { maskPatterns, scrubber, secretsOf } from '../../base/secrets/index.ts'
+import { maskPatterns, createScrubber, secretsOf } from '../../base/secrets/index.ts'
 
 /** One line of the log. */
 export interface LogEntry {
@@ -31,8 +31,7 @@ const margin = 2_048
 /** Escape sequences of terminals (ECMA-48). */
 // eslint-disable-next-line no-control-regex
 const terminal = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g
-// eslint-disable-next-line no-control-regex
-const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g
+const controls = /[\p{Cc}\u2028\u2029]+/gu
 
 /** The newest lines of the log, in memory. Secrets are masked before an entry is kept. */
 export class LogRing {
@@ -129,7 +128,7 @@ export function maskerOf (snapshot: () => Snapshot, own: readonly string[]): (te
     // Most changes of the settings change no secret.
     if (found.length === sets.length && found.every((set, at) => set === sets[at])) return
     sets = found
-    scrub = scrubber(found.flat())
+    scrub = createScrubber(found.flat())
   }
   return (text) => {
     refresh()

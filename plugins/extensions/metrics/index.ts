@@ -1,6 +1,5 @@
 import fp from 'fastify-plugin'
 import type { Registry } from 'prom-client'
-import { saysError } from '../../../protocol/message.ts'
 import { makeView, type Principal } from '../../settings/index.ts'
 import { CallMetrics } from './call-metrics.ts'
 import type { AddedMetric } from './registry.ts'
@@ -28,10 +27,10 @@ export default fp(async (app) => {
   const open = async (): Promise<Registry> =>
     (await import('./registry.ts')).openRegistry(app, { calls, questions, added })
 
-  app.gateway.addHook('onDone', ({ provider, exchange, outcome: given, output, duration }) => {
+  app.gateway.addHook('onDone', ({ provider, exchange, outcome: given, isToolError, duration }) => {
     // The call continues; its last request is counted.
     if (given === 'input_required') return
-    const outcome = given === 'ok' && output !== undefined && saysError(output) ? 'tool_error' : given
+    const outcome = given === 'ok' && isToolError ? 'tool_error' : given
     calls.add(provider, exchange.method, outcome, duration / 1_000)
   })
   app.gateway.addHook('onQuestion', (server) => {

@@ -21,7 +21,7 @@ interface Counted {
 /** Max number of servers in `toolhub_upstream_up`, in the order of the configuration. */
 const shownServers = 2_000
 
-/** The registry of all metrics. What Node tells of itself (event loop, garbage collection) is counted from now on. */
+/** Creates the registry of all metrics. Node's own (event loop, garbage collection) are counted from then on. */
 export function openRegistry (app: FastifyInstance, { calls, questions, added }: Counted): Registry {
   const register = new Registry()
   collectDefaultMetrics({ register })
@@ -53,6 +53,7 @@ export function openRegistry (app: FastifyInstance, { calls, questions, added }:
   count('toolhub_connections_closed_total', 'Idle or new connections that were closed for want ' +
     'of room', () => app.connections.closed)
   gauge('toolhub_sessions', 'MCP sessions', () => app.downstream.sessions.size)
+  gauge('toolhub_calls_in_flight', 'Requests of clients that wait for a server', () => app.gateway.inFlight)
   gauge('toolhub_links', 'Connections to upstream servers', () => app.upstreams.links)
   const states = new Gauge({
     name: 'toolhub_upstreams',
@@ -70,7 +71,7 @@ export function openRegistry (app: FastifyInstance, { calls, questions, added }:
     collect () {
       this.reset()
       let left = shownServers
-      for (const [server, isAvailable] of app.upstreams.reachable()) {
+      for (const [server, isAvailable] of app.upstreams.availability()) {
         if (left-- > 0) this.set({ server }, isAvailable ? 1 : 0)
       }
     }

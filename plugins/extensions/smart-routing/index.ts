@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import fp from 'fastify-plugin'
 import { openVectors } from '../../../db/open.ts'
-import type { Vectors } from '../../../db/ports.ts'
+import type { Vectors } from '../../../db/ports/vectors.ts'
 import { isAdmins } from '../../settings/index.ts'
 import { ApiEmbeddings } from './embeddings/index.ts'
 import { embeddingOptions, type EmbeddingOptions } from './embeddings/options.ts'
@@ -43,8 +43,7 @@ export default fp<{ vectors: Vectors }>(async (app, { vectors }) => {
     warn
   })
   const search = new Search(app.gateway, embeddings, (error) => {
-    warn(error, 'The index of tools could not be ' +
-    'brought up to date')
+    warn(error, 'The index of tools could not be brought up to date')
   })
   const isProgressive = (): boolean => settings().progressiveDisclosure === true
   const changed = app.gateway.addPresentation('search', {
@@ -58,8 +57,7 @@ export default fp<{ vectors: Vectors }>(async (app, { vectors }) => {
   const tidying = setInterval(() => {
     search.followAll()
     embeddings.removeUnused().catch((error: unknown) => {
-      warn(error, 'Embeddings that are not used could not be ' +
-      'removed')
+      warn(error, 'Embeddings that are not used could not be removed')
     })
   }, extensionsLimits.smartRouting.embeddings.marked / 8).unref()
   app.addHook('onClose', async () => {

@@ -1,5 +1,5 @@
 import type { Surface } from '../../gateway/index.ts'
-import { BoundedMap, shrink } from '../../base/limits/index.ts'
+import { BoundedMap, evictOldest } from '../../base/limits/index.ts'
 import { ViewIndex } from './view-index.ts'
 import { extensionsLimits } from '../limits.ts'
 
@@ -33,7 +33,7 @@ export class Indexes {
     const index = this.#indexes.get(key) ?? new ViewIndex(this.#logError)
     const updated = index.follow(surface)
     this.#indexes.setNewest(key, index)
-    shrink(this.#indexes, extensionsLimits.smartRouting.tools, ({ size }) => size, key)
+    evictOldest(this.#indexes, extensionsLimits.smartRouting.tools, ({ size }) => size, key)
     return { index, updated }
   }
 }

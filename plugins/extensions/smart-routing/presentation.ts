@@ -1,6 +1,6 @@
 import type { Item } from '../../../protocol/lists.ts'
 import { truncate } from '../../../protocol/text.ts'
-import { List, type Presented, type Surface, type Target } from '../../gateway/index.ts'
+import { ListResult, type PresentationInput, type Surface, type Target } from '../../gateway/index.ts'
 import { callInstead } from './call-tool.ts'
 import { hint, names, ownTools } from './own-tools.ts'
 
@@ -28,10 +28,10 @@ export function serversOf ({ parts: { tools } }: Surface): string[] {
  * the others.
  * @param progressive as `ownTools`
  */
-export function presentBySearch ({ merged, before }: Presented, progressive: boolean): Surface {
+export function presentBySearch ({ merged, before }: PresentationInput, progressive: boolean): Surface {
   const items =
     ownTools(serversOf(merged), progressive).map((tool): Item => ({ key: tool.name, text: JSON.stringify(tool) }))
-  const list = new List('tools', items.map(({ text }) => ({ text })), '{}')
+  const list = new ListResult('tools', items.map(({ text }) => ({ text })), '{}')
   const old = before?.parts.tools.list
   const targets = new Map(items.map((item): [string, Target] => [item.key, {
     provider: smartProviderName,
@@ -44,7 +44,7 @@ export function presentBySearch ({ merged, before }: Presented, progressive: boo
     parts: {
       ...merged.parts, tools: { list: old?.equals(list) === true ? old : list, targets, aliases: new Map(), hint }
     },
-    shown: { ...merged.shown, tools: { listChanged: true } },
+    announced: { ...merged.announced, tools: { listChanged: true } },
     // An agent's context is what this saves: of long instructions it gets the beginning.
     instructions: merged.instructions === undefined ? undefined : shorten(merged.instructions)
   }

@@ -1,6 +1,6 @@
 import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { isObject, memberOf, oneLine } from '../../../protocol/json.ts'
+import { isObject, memberOf, toOneLine } from '../../../protocol/json.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import { type Gateway, itemText } from '../../gateway/index.ts'
@@ -60,7 +60,7 @@ export class SmartProvider implements Provider {
     const { tools } = this.#gateway.surface(merged, exchange.client).parts
     const entry = shown === undefined ? undefined : tools.list.entries[[...tools.targets.keys()].indexOf(shown)]
     if (!entry) throw new RpcError(code.invalidParams, `Unknown tool: ${name}${hint}`, 'unknown-tool')
-    return oneLine(itemText(entry, 'name'))
+    return toOneLine(itemText(entry, 'name'))
   }
 }
 
@@ -70,8 +70,7 @@ function asked (args: unknown): Asked {
   // Models often write a number as a text.
   const limit = typeof given === 'string' && /^\s*\d{1,9}\s*$/.test(given) ? Number(given) : given
   if (typeof query !== 'string') {
-    throw new RpcError(code.invalidParams, 'Invalid params: "query" must say what is to ' +
-    'be done')
+    throw new RpcError(code.invalidParams, 'Invalid params: "query" must say what is to be done')
   }
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < range.least || limit > range.most) {
     throw new RpcError(code.invalidParams, `Invalid params: "limit" must be a whole number from ${range.least} to ` +

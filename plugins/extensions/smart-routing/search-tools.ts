@@ -81,7 +81,7 @@ export async function toolsOf (
   const budget = new LoopBudget()
   let at = 0
   for (const [name, target] of tools.targets) {
-    if (at % perCheck === perCheck - 1 && budget.spent) await budget.yieldToEventLoop()
+    if (at % perCheck === perCheck - 1 && budget.isSpent) await budget.yieldToEventLoop()
     // Entries and targets are added together.
     const entry = tools.list.entries[at++]
     if (!entry) continue

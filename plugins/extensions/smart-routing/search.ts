@@ -1,6 +1,6 @@
 import type { Exchange } from '../../../protocol/exchange.ts'
 import type { View } from '../../settings/index.ts'
-import type { Gateway, Presented, Surface } from '../../gateway/index.ts'
+import type { Gateway, PresentationInput, Surface } from '../../gateway/index.ts'
 import type { Found, Metadata } from './answer.ts'
 import { fuse } from './fuse.ts'
 import { Indexes } from './indexes.ts'
@@ -33,7 +33,7 @@ export class Search {
   readonly #embeddings: Embeddings
   readonly #indexes: Indexes
   /** What the surfaces of `$smart` were made of, and the key of their views. */
-  readonly #origins = new WeakMap<Surface, Pick<Presented, 'merged' | 'key'>>()
+  readonly #origins = new WeakMap<Surface, Pick<PresentationInput, 'merged' | 'key'>>()
 
   constructor (
     gateway: Pick<Gateway, 'settled' | 'surface'>, embeddings: Embeddings, logError: (error: unknown) => void
@@ -44,7 +44,7 @@ export class Search {
   }
 
   /** Makes the surface that `$smart` shows, and brings the index of its tools up to date in the background. */
-  present (presented: Presented, progressive: boolean): Surface {
+  present (presented: PresentationInput, progressive: boolean): Surface {
     const surface = presentBySearch(presented, progressive)
     // Not `presented`: with `before`, each would keep the one before it.
     const { merged, key } = presented
@@ -58,8 +58,7 @@ export class Search {
     const origin = this.#origins.get(await this.#gateway.settled(exchange))
     if (!origin) return { found: [], metadata: { mode: 'words' } }
     if (query.trim() === '') {
-      return nothing(origin, { mode: 'words' }, 'Write into "query" what is to be done, in ' +
-      'some words')
+      return nothing(origin, { mode: 'words' }, 'Write into "query" what is to be done, in some words')
     }
     const { index, updated } = this.#follow(origin)
     await updated
@@ -74,8 +73,7 @@ export class Search {
       fuse(words, scores, tools).filter(({ tool }) => now !== undefined && isListed(now, tool)).slice(0, limit)
     const metadata = metadataOf(similarity)
     if (found.length === 0) {
-      return nothing(origin, metadata, 'No tool has these words. Say it in other words, best ' +
-      'in English')
+      return nothing(origin, metadata, 'No tool has these words. Say it in other words, best in English')
     }
     return { found, metadata }
   }
@@ -85,7 +83,7 @@ export class Search {
     if (this.#embeddings.isOn) for (const { tools } of this.#indexes.all) this.#embeddings.follow(tools)
   }
 
-  #follow ({ merged, key }: Pick<Presented, 'merged' | 'key'>): ReturnType<Indexes['of']> {
+  #follow ({ merged, key }: Pick<PresentationInput, 'merged' | 'key'>): ReturnType<Indexes['of']> {
     const followed = this.#indexes.of(key, merged)
     if (this.#embeddings.isOn) void followed.updated.then(() => { this.#embeddings.follow(followed.index.tools) })
     return followed
@@ -94,7 +92,7 @@ export class Search {
 
 /** An answer without tools. It names the servers, so that the next question can be about one of them. */
 function nothing (
-  { merged }: Pick<Presented, 'merged'>, metadata: Metadata, hint: string
+  { merged }: Pick<PresentationInput, 'merged'>, metadata: Metadata, hint: string
 ): { found: Found[], metadata: Metadata } {
   return { found: [], metadata: { ...metadata, hint: `${hint}. ${behind(serversOf(merged))}` } }
 }

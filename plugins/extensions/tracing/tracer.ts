@@ -11,10 +11,9 @@ import {
 } from '@opentelemetry/sdk-trace-base'
 import { RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { saysError } from '../../../protocol/message.ts'
 import type { TraceContext } from '../../../protocol/trace-context.ts'
 import type { FinishedCall, GatewayCall } from '../../gateway/index.ts'
-import { Outage, type Tell } from '../../base/limits/index.ts'
+import { Outage, type ReportOutage } from '../../base/limits/index.ts'
 
 /** Length to which names and URIs in spans are cut, in characters. */
 const longest = 256
@@ -52,7 +51,7 @@ interface TracingDeps {
   version: string
   /** Masks the credentials of this gateway in a text. */
   mask: (text: string) => string
-  tell: Tell
+  tell: ReportOutage
 }
 
 /** Logs the beginning and end of an exporter's outage, in place of the SDK's line for each batch. */
@@ -60,7 +59,7 @@ class OutageLoggingExporter implements SpanExporter {
   readonly #exporter: SpanExporter
   readonly #outage: Outage
 
-  constructor (exporter: SpanExporter, tell: Tell) {
+  constructor (exporter: SpanExporter, tell: ReportOutage) {
     this.#exporter = exporter
     this.#outage = new Outage(tell, { ill: 'traces cannot be sent', well: 'traces are sent' })
   }
@@ -76,7 +75,7 @@ class OutageLoggingExporter implements SpanExporter {
   async forceFlush (): Promise<void> { await this.#exporter.forceFlush?.() }
 
   async shutdown (): Promise<void> {
-    this.#outage.end()
+    this.#outage.stop()
     await this.#exporter.shutdown()
   }
 }
@@ -134,10 +133,10 @@ export class CallTracer {
   }
 
   /** Ends the span of a call (`onDone`). */
-  end ({ trace: given, outcome, output, error }: FinishedCall): void {
+  end ({ trace: given, outcome, isToolError, error }: FinishedCall): void {
     if (!(given instanceof CallTrace)) return
     const { span } = given
-    const failed = outcome === 'ok' && output !== undefined && saysError(output)
+    const failed = outcome === 'ok' && isToolError
     span.setAttribute('toolhub.outcome', failed ? 'tool_error' : outcome)
     if (failed) span.setAttribute('error.type', 'tool_error')
     if (error !== undefined) {

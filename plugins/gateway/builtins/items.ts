@@ -1,21 +1,21 @@
 import type { Snapshot } from '../../../db/store.ts'
-import { makeCatalogue, sameCatalogue, type Catalogue } from '../../../protocol/lists.ts'
+import { makeCatalogue, isSameCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 import type { BuiltInPrompt, BuiltInResource } from '../../../schemas/builtins.ts'
 
-/** No name of a server, since those do not begin with `$`. */
+/** Never the name of a server: those do not begin with `$`. */
 export const builtInProviderName = '$builtins'
 
-/** The enabled built-in prompts and resources of one snapshot, and how they are listed. */
+/** The enabled built-in prompts and resources of one snapshot, and their catalogue. */
 export interface BuiltInItems {
-  /** By name; of several with one name (a file may have them), the first. */
+  /** By name; of duplicates (possible in a file), the first. */
   readonly prompts: ReadonlyMap<string, BuiltInPrompt>
   /** By URI, likewise. */
   readonly resources: ReadonlyMap<string, BuiltInResource>
   readonly catalogue: Catalogue
 }
 
-/** @param former what was made of an earlier snapshot: its catalogue is kept if the lists are equal */
-export function itemsOf (
+/** @param former the items of an earlier snapshot: their catalogue is kept if the lists are equal */
+export function collectBuiltIns (
   snapshot: Pick<Snapshot, 'prompts' | 'resources'>, version: string, former?: BuiltInItems
 ): BuiltInItems {
   const prompts = byKey(snapshot.prompts.values(), ({ name }) => name)
@@ -37,12 +37,12 @@ export function itemsOf (
     resources: [...resources.values()]
       .map(({ uri, name = uri, description, mimeType }) => ({ uri, name, description, mimeType }))
   })
-  // Announced even while there are none: clients never ask for a capability that was not announced at the beginning.
+  // Announced even without items: clients never use a capability that was not announced when they connected.
   const catalogue = {
     ...made, capabilities: { prompts: { listChanged: true }, resources: { listChanged: true, subscribe: true } }
   }
   return {
-    prompts, resources, catalogue: former && sameCatalogue(former.catalogue, catalogue) ? former.catalogue : catalogue
+    prompts, resources, catalogue: former && isSameCatalogue(former.catalogue, catalogue) ? former.catalogue : catalogue
   }
 }
 
@@ -54,7 +54,7 @@ function byKey<Item extends { enabled?: boolean }> (
   return found
 }
 
-/** The URIs of resources that are read as something else than before, or are gone. */
+/** The URIs of resources whose content has changed, or that are gone. */
 export const changedUris = (former: BuiltInItems, next: BuiltInItems): string[] =>
   [...former.resources].flatMap(([uri, before]) => {
     const now = next.resources.get(uri)

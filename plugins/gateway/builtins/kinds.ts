@@ -1,31 +1,25 @@
 import {
-  NewPrompt,
-  NewResource,
-  type BuiltInPrompt,
-  type BuiltInResource,
-  type PromptRecord,
-  type ResourceRecord
+  NewPrompt, NewResource, type BuiltInPrompt, type BuiltInResource, type PromptRecord, type ResourceRecord
 } from '../../../schemas/builtins.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { SectionKind } from './section.ts'
 import { gatewayLimits } from '../limits.ts'
 
-/** Characters that people cannot see, or that change the order of others. */
+/** Characters that are invisible, or change the order of others. */
 const invisible = /[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u
-/** The end of names that the gateway makes for items whose names are taken. */
-const hash = /_[0-9a-f]{8}$/
+/** The suffix of names that the gateway makes for items whose names are taken. */
+const hashSuffix = /_[0-9a-f]{8}$/
 
 const refuse = (place: string, reason: string): never => { throw new errors.InvalidInput(`"${place}" ${reason}`) }
 
 function checkText (place: string, text: string): void {
   if (text.length > gatewayLimits.builtIns.text) {
-    refuse(place, `must have at most ${gatewayLimits.builtIns.text} ` +
-    'characters')
+    refuse(place, `must have at most ${gatewayLimits.builtIns.text} characters`)
   }
 }
 
-/** @throws InvalidInput for a name that nothing may have */
+/** @throws InvalidInput for the name of a property that objects inherit */
 function checkPrototype (place: string, name: string): void {
   const problem = prototypeProblem(name)
   if (problem !== undefined) refuse(place, problem)
@@ -35,8 +29,7 @@ function checkName (place: string, name: string): void {
   const { name: longest } = gatewayLimits.builtIns
   if (name.length < 1 || name.length > longest) refuse(place, `must have 1 to ${longest} characters`)
   if (invisible.test(name) || name !== name.trim()) {
-    refuse(place, 'must not have control characters, nor spaces ' +
-    'around it')
+    refuse(place, 'must not have control characters, nor spaces around it')
   }
   checkPrototype(place, name)
   if (name !== name.normalize('NFC')) refuse(place, 'must be written with composed letters (Unicode NFC)')
@@ -51,14 +44,12 @@ export const promptKind: SectionKind<BuiltInPrompt, PromptRecord> = {
   keyOf: ({ name }) => name,
   check: ({ name, template, arguments: declared = [] }) => {
     checkName('name', name)
-    if (hash.test(name)) {
-      refuse('name', 'must not end in "_" and eight hexadecimal digits: the gateway makes ' +
-      'such names')
+    if (hashSuffix.test(name)) {
+      refuse('name', 'must not end in "_" and eight hexadecimal digits: the gateway makes such names')
     }
     checkText('template', template)
     if (declared.length > gatewayLimits.builtIns.arguments) {
-      refuse('arguments', 'has more than ' +
-      `${gatewayLimits.builtIns.arguments} entries`)
+      refuse('arguments', `has more than ${gatewayLimits.builtIns.arguments} entries`)
     }
     const seen = new Set<string>()
     for (const [at, argument] of declared.entries()) {

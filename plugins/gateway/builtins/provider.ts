@@ -6,10 +6,10 @@ import type { Response } from '../../../protocol/message.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { isObject } from '../../../protocol/json.ts'
 import type { BuiltInPrompt } from '../../../schemas/builtins.ts'
-import { changedUris, itemsOf, builtInProviderName, type BuiltInItems } from './items.ts'
+import { changedUris, collectBuiltIns, builtInProviderName, type BuiltInItems } from './items.ts'
 import { gatewayLimits } from '../limits.ts'
 
-/** The client of some subscriptions, and their URIs. There are no more than resources. */
+/** A client and the URIs of its subscriptions, at most one per resource. */
 interface Subscriber { readonly client: Client, readonly uris: Set<string> }
 
 /** The built-in prompts and resources, as a provider of the gateway. */
@@ -19,19 +19,19 @@ export class BuiltInProvider implements Provider {
   readonly #subscribers = new Map<string, Subscriber>()
   #items: BuiltInItems
 
-  /** @param version the gateway's own */
+  /** @param version the version of the gateway */
   constructor (snapshot: Snapshot, version: string) {
     this.#version = version
-    this.#items = itemsOf(snapshot, version)
+    this.#items = collectBuiltIns(snapshot, version)
   }
 
   /**
-   * Takes changed settings, and tells subscribers of resources that are read as something else now.
-   * @returns whether a list is another one
+   * Applies changed settings, and notifies subscribers of resources whose content has changed.
+   * @returns whether a list has changed
    */
   update (snapshot: Snapshot): boolean {
     const former = this.#items
-    this.#items = itemsOf(snapshot, this.#version, former)
+    this.#items = collectBuiltIns(snapshot, this.#version, former)
     for (const uri of changedUris(former, this.#items)) {
       for (const { client, uris } of this.#subscribers.values()) {
         if (uris.has(uri)) client.listener?.deliver('notifications/resources/updated', JSON.stringify({ uri }))
@@ -45,9 +45,11 @@ export class BuiltInProvider implements Provider {
 
   async call ({ method, params }: Exchange, changes: Readonly<Record<string, string>>): Promise<Response> {
     switch (method) {
-      case 'prompts/get': return answer(this.#prompt(ownKey(params.name, changes.name), params.arguments ?? undefined))
-      case 'resources/read': return answer(this.#resource(ownKey(params.uri, changes.uri)))
-      case 'completion/complete': return answer({ completion: { values: [], total: 0, hasMore: false } })
+      case 'prompts/get': return toResponse(
+        this.#prompt(ownKey(params.name, changes.name), params.arguments ?? undefined)
+      )
+      case 'resources/read': return toResponse(this.#resource(ownKey(params.uri, changes.uri)))
+      case 'completion/complete': return toResponse({ completion: { values: [], total: 0, hasMore: false } })
       default: throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
     }
   }
@@ -76,7 +78,7 @@ export class BuiltInProvider implements Provider {
     return {
       description: prompt.description,
       messages: [
-        { role: 'user', content: { type: 'text', text: fill(prompt, given) } }
+        { role: 'user', content: { type: 'text', text: fillPrompt(prompt, given) } }
       ]
     }
   }
@@ -94,32 +96,32 @@ export class BuiltInProvider implements Provider {
   }
 }
 
-/** The item's own name, which the gateway may have put in the place of the one that the client sent. */
+/** The item's own name or URI, with which the gateway may have replaced the client's. */
 const ownKey = (sent: unknown, changed: string | undefined): string =>
   String(changed === undefined ? sent : JSON.parse(changed))
 
-const answer = (result: object): Response => ({ kind: 'response', id: null, resultText: JSON.stringify(result) })
+const toResponse = (result: object): Response => ({ kind: 'response', id: null, resultText: JSON.stringify(result) })
 
 /**
- * The text of a prompt with its arguments. Each `{{name}}` (also with spaces inside) is replaced once, by the value as
- * it is: placeholders in values stay. Optional arguments that are not given are empty; placeholders of no argument stay
- * as written.
+ * Fills in a prompt. Each `{{name}}` (spaces around the name are allowed) is replaced once by the value as it is:
+ * placeholders within values stay. Optional arguments that are missing are empty; placeholders without an argument
+ * stay.
  * @param given `params.arguments` of the request: texts by name
- * @throws RpcError -32602 for arguments that are missing or no texts, or make the text larger than
+ * @throws RpcError -32602 when arguments are missing or no texts, or make the text larger than
  * `gatewayLimits.builtIns.filled`
  */
-export function fill ({ name, template, arguments: declared = [] }: BuiltInPrompt, given: unknown = {}): string {
-  if (!isObject(given)) throw invalid('"arguments" must be an object of texts')
+export function fillPrompt ({ name, template, arguments: declared = [] }: BuiltInPrompt, given: unknown = {}): string {
+  if (!isObject(given)) throw invalidParams('"arguments" must be an object of texts')
   const values = new Map<string, string>()
   for (const [key, value] of Object.entries(given)) {
-    if (typeof value !== 'string') throw invalid(`the argument ${JSON.stringify(key)} must be a text`)
+    if (typeof value !== 'string') throw invalidParams(`the argument ${JSON.stringify(key)} must be a text`)
     values.set(key, value)
   }
   const missing =
     declared.filter((each) => each.required === true && !values.has(each.name)).map((each) => JSON.stringify(each.name))
   if (missing.length > 0) {
     const [noun, verb] = missing.length === 1 ? ['argument', 'is'] : ['arguments', 'are']
-    throw invalid(`the ${noun} ${missing.join(', ')} of the prompt ${JSON.stringify(name)} ${verb} required`)
+    throw invalidParams(`the ${noun} ${missing.join(', ')} of the prompt ${JSON.stringify(name)} ${verb} required`)
   }
   const names = new Set(declared.map((each) => each.name))
   let size = template.length
@@ -128,10 +130,12 @@ export function fill ({ name, template, arguments: declared = [] }: BuiltInPromp
     const value = values.get(key) ?? (names.has(key) ? '' : place)
     size += value.length - place.length
     if (value !== place && size > gatewayLimits.builtIns.filled) {
-      throw invalid(`the prompt with these arguments would be longer than ${gatewayLimits.builtIns.filled} characters`)
+      throw invalidParams(
+        `the prompt with these arguments would be longer than ${gatewayLimits.builtIns.filled} characters`
+      )
     }
     return value
   })
 }
 
-const invalid = (reason: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${reason}`)
+const invalidParams = (reason: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${reason}`)

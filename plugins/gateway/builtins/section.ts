@@ -1,41 +1,38 @@
 import { randomUUID } from 'node:crypto'
 import type { Change, Snapshot } from '../../../db/store.ts'
-import { plainClient } from '../../../protocol/exchange.ts'
+import { gatewayClient } from '../../../protocol/exchange.ts'
 import { makeView, type Principal, type Settings } from '../../settings/index.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../gateway.ts'
 import { gatewayLimits } from '../limits.ts'
 
-/** What all built-in items have. */
+/** The common members of built-in items. */
 interface BuiltIn { readonly id: string, readonly enabled?: boolean }
 
-/** What differs between prompts and resources. */
+/** The differences between prompts and resources. */
 export interface SectionKind<Item extends BuiltIn, Shown> {
-  /** The section of the settings, and the list of MCP. */
+  /** The section of the settings, and the MCP list. */
   readonly list: 'prompts' | 'resources'
-  /** For errors. */
+  /** The noun for errors. */
   readonly noun: string
   /** The members that a caller may send. */
   readonly members: readonly string[]
   readonly stored: (snapshot: Snapshot) => ReadonlyMap<string, Item>
   readonly change: (id: string, value: Item | undefined) => Change
-  /** The name or URI that identifies it to clients. */
+  /** The name or URI by which clients identify the item. */
   readonly keyOf: (item: Item) => string
   /** @throws InvalidInput */
   readonly check: (item: Item) => void
   readonly show: (item: Item) => Shown
 }
 
-/** Members that a caller sends; null removes an optional one. */
-type Sent<Item extends BuiltIn> = { [Member in keyof Omit<Item, 'id'>]?: Item[Member] | null }
+/** Members in a request; null removes an optional one. */
+type SentMembers<Item extends BuiltIn> = { [Member in keyof Omit<Item, 'id'>]?: Item[Member] | null }
 
 /** Sees what every admin sees on the global route. */
-const everything = makeView({ key: 'gateway', kind: 'system-key', user: 'gateway', isAdmin: true }, { kind: 'global' })
+const adminView = makeView({ key: 'gateway', kind: 'system-key', user: 'gateway', isAdmin: true }, { kind: 'global' })
 
-/**
- * The built-in prompts, or resources, as the management API reads and writes them. Its routes admit admins only where
- * they write.
- */
+/** The built-in prompts, or resources, for the management API. Its routes allow only admins to write. */
 export class BuiltInSection<Item extends BuiltIn, Shown> {
   readonly #settings: Settings
   readonly #gateway: Pick<Gateway, 'surface'>
@@ -47,14 +44,14 @@ export class BuiltInSection<Item extends BuiltIn, Shown> {
     this.#kind = kind
   }
 
-  /** All of them, disabled ones too, in the order of configuration. */
+  /** All items, including disabled ones, in the order of configuration. */
   list (): Shown[] { return [...this.#kind.stored(this.#settings.current).values()].map(this.#kind.show) }
 
   /** @throws NoSuch */
   get (id: string): Shown { return this.#kind.show(this.#mustHave(this.#settings.current, id)) }
 
   /** @throws InvalidInput, Duplicate, LimitReached */
-  async create (principal: Principal, sent: Sent<Item>): Promise<Shown> {
+  async create (principal: Principal, sent: SentMembers<Item>): Promise<Shown> {
     const item = this.#merged({ id: randomUUID() }, sent)
     this.#kind.check(item)
     await this.#settings.change((snapshot) => {
@@ -65,8 +62,8 @@ export class BuiltInSection<Item extends BuiltIn, Shown> {
     return this.get(item.id)
   }
 
-  /** Changes the given members; others stay, unknown ones too. @throws NoSuch, InvalidInput, Duplicate, LimitReached */
-  async update (principal: Principal, id: string, sent: Sent<Item>): Promise<Shown> {
+  /** Changes the given members; other members stay. @throws NoSuch, InvalidInput, Duplicate, LimitReached */
+  async update (principal: Principal, id: string, sent: SentMembers<Item>): Promise<Shown> {
     await this.#settings.change((snapshot) => {
       const former = this.#mustHave(snapshot, id)
       const item = this.#merged(former, sent)
@@ -86,8 +83,8 @@ export class BuiltInSection<Item extends BuiltIn, Shown> {
     )
   }
 
-  /** An item with the members that were sent. */
-  #merged (former: BuiltIn, sent: Sent<Item>): Item {
+  /** Merges the known members of a request into an item. */
+  #merged (former: BuiltIn, sent: SentMembers<Item>): Item {
     const known = Object.entries(sent).filter(([name]) => this.#kind.members.includes(name))
     const entries = Object.entries({ ...former, ...Object.fromEntries(known) })
     return Object.fromEntries(entries.filter(([, value]) => value !== undefined && value !== null)) as unknown as Item
@@ -95,11 +92,11 @@ export class BuiltInSection<Item extends BuiltIn, Shown> {
 
   #mustHave (snapshot: Snapshot, id: string): Item {
     const item = this.#kind.stored(snapshot).get(id)
-    if (!item) throw noSuch(`built-in ${this.#kind.noun}`, id)
+    if (!item) throw noSuchError(`built-in ${this.#kind.noun}`, id)
     return item
   }
 
-  /** Checks that the name or URI is free: a built-in item never takes one from an admin's server. @throws Duplicate */
+  /** Checks that the name or URI is free; those of admins' servers are taken as well. @throws Duplicate */
   #checkKey (snapshot: Snapshot, item: Item): void {
     const { noun, list, keyOf, stored } = this.#kind
     const key = keyOf(item)
@@ -108,7 +105,7 @@ export class BuiltInSection<Item extends BuiltIn, Shown> {
         throw new errors.Duplicate(`There is a built-in ${noun} ${JSON.stringify(key)} already`)
       }
     }
-    const server = this.#gateway.surface(everything, plainClient).adminsServer(list, key)
+    const server = this.#gateway.surface(adminView, gatewayClient).adminsServer(list, key)
     if (server !== undefined) {
       throw new errors.Duplicate(`The server ${JSON.stringify(server)} shows a ${noun} ${JSON.stringify(key)} already`)
     }

@@ -13,13 +13,12 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   const { view, params } = exchange
   const { name } = params
   if (typeof name !== 'string') {
-    throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the ' +
-    'tool\'s name')
+    throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the tool\'s name')
   }
   // Known names are resolved without awaiting, since this is the path of every call.
   const surface = surfaces.of(view, exchange.client)
-  const target = resolver.byName(view, surface, 'tools', name) ??
-    await resolved(parts, exchange, name, async () => await resolver.named(exchange, 'tools', name))
+  const target = resolver.lookUpName(view, surface, 'tools', name) ??
+    await resolveItem(parts, exchange, name, async () => await resolver.findByName(exchange, 'tools', name))
   if (!target) throw unknownTool(name, surface)
   if (target.redirect) return await target.redirect(exchange, (other) => callTool(parts, other))
   const result = await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })
@@ -29,10 +28,10 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
 }
 
 /**
- * What a call's name or URI is resolved to.
- * @throws what `resolve` throws; where the provider is not connected, once the hooks have seen the call fail
+ * Resolves the name or URI of a call.
+ * @throws the errors of `resolve`; NotConnected only after the hooks have seen the call fail
  */
-export async function resolved<Found> (
+export async function resolveItem<Found> (
   { forwarder }: Pick<GatewayParts, 'forwarder'>, exchange: Exchange<View>, item: string, resolve: () => Promise<Found>
 ): Promise<Found> {
   const startedAt = performance.now()
@@ -51,19 +50,19 @@ const unknownPrompt = (name: string): RpcError =>
 
 /**
  * The provider of the tool, prompt or resource that an exchange names, as its request would find it now.
- * @throws RpcError as that: the view does not show the item
+ * @throws RpcError when the view does not show the item
  */
 export async function providerOf (parts: GatewayParts, exchange: Exchange<View>): Promise<string> {
   const { resolver, surfaces } = parts
   const { view, client, method, params: { name } } = exchange
-  if (method === 'resources/read') return (await resolver.reader(exchange)).provider
+  if (method === 'resources/read') return (await resolver.findReader(exchange)).provider
   const kind = method === 'tools/call' ? 'tools' : 'prompts'
-  const target = await resolver.named(exchange, kind, String(name))
+  const target = await resolver.findByName(exchange, kind, String(name))
   if (!target) {
     throw kind === 'tools' ? unknownTool(String(name), surfaces.of(view, client)) : unknownPrompt(String(name))
   }
   let provider = target.provider
-  // Of a tool that stands for another one, that of the other; nothing is called.
+  // For a tool that stands for another one, the provider of that other tool; nothing is called.
   await target.redirect?.(exchange, async (other) => {
     provider = await providerOf(parts, other)
     return '{}'
@@ -76,10 +75,10 @@ export const getPrompt: Method = async (parts, exchange) => {
   const { resolver, forwarder } = parts
   const { name } = exchange.params
   if (typeof name !== 'string') {
-    throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the ' +
-    'prompt\'s name')
+    throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the prompt\'s name')
   }
-  const target = await resolved(parts, exchange, name, async () => await resolver.named(exchange, 'prompts', name))
+  const target = await resolveItem(parts, exchange, name, async () =>
+    await resolver.findByName(exchange, 'prompts', name))
   if (!target) throw unknownPrompt(name)
   return await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })
 }
@@ -88,15 +87,15 @@ export const getPrompt: Method = async (parts, exchange) => {
 export const readResource: Method = async (parts, exchange) => {
   const { resolver, forwarder } = parts
   const target =
-    await resolved(parts, exchange, String(exchange.params.uri), async () => await resolver.reader(exchange))
+    await resolveItem(parts, exchange, String(exchange.params.uri), async () => await resolver.findReader(exchange))
   return await forwarder.send(exchange, target.provider, target.key, { uri: JSON.stringify(target.key) })
 }
 
-/** `completion/complete`: for an argument of a prompt, or of a resource template. */
+/** `completion/complete`, for an argument of a prompt or of a resource template. */
 export const completionComplete: Method = async ({ resolver, forwarder }, exchange) => {
   const { ref } = exchange.params
   if (isObject(ref) && ref.type === 'ref/prompt' && typeof ref.name === 'string') {
-    const target = await resolver.named(exchange, 'prompts', ref.name)
+    const target = await resolver.findByName(exchange, 'prompts', ref.name)
     if (!target) throw unknownPrompt(ref.name)
     const refText = memberOf(exchange.paramsText, 'ref') ?? '{}'
     return await forwarder
@@ -113,20 +112,20 @@ export const completionComplete: Method = async ({ resolver, forwarder }, exchan
     'with a uri')
 }
 
-/** `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`. Large ones have several pages. */
-export const listMethod = (kind: ListKind): Method => async ({ resolver, news, hooks }, exchange) => {
+/** `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`. Large lists have several pages. */
+export const listMethod = (kind: ListKind): Method => async ({ resolver, notifier, hooks }, exchange) => {
   const { view, client } = exchange
   const surface = await resolver.settled(exchange)
-  resolver.mustBeKnown(view, surface, client)
-  if (view.scope.kind === 'server' && !isObject(surface.shown[listKinds[kind].capability])) {
+  resolver.requireCatalogue(view, surface, client)
+  if (view.scope.kind === 'server' && !isObject(surface.announced[listKinds[kind].capability])) {
     throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
   }
   const { list } = surface.parts[kind]
-  news.saw(client, list)
+  notifier.recordSeenList(client, list)
   let { entries } = list
   for (const hook of hooks.onList) {
     const next = hook(exchange, kind, entries); entries =
     next instanceof Promise ? await next : next
   }
-  return (entries === list.entries ? list : list.with(entries)).page(exchange.params.cursor)
+  return (entries === list.entries ? list : list.withEntries(entries)).page(exchange.params.cursor)
 }

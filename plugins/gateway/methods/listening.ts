@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
-import { isLevel } from '../../../protocol/listener.ts'
+import { isLogLevel } from '../../../protocol/listener.ts'
 import type { Method } from './method.ts'
 import { gatewayLimits } from '../limits.ts'
 
 /** `resources/subscribe`. */
-export const subscribe: Method = async ({ resolver, providers, news }, exchange) => {
+export const subscribe: Method = async ({ resolver, providers, notifier }, exchange) => {
   const { client } = exchange
-  const { provider: name, key } = await resolver.reader(exchange)
+  const { provider: name, key } = await resolver.findReader(exchange)
   const provider = providers.use(name, client)
   if (!provider.subscribe) throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
-  const wanted = news.wantedBy(client)
+  const wanted = notifier.wantedResourcesOf(client)
   const isNew = wanted?.add(client, key) === true
-  // It becomes a request of the gateway's own, without the client's progress token, which could equal that of another
+  // It becomes a request of the gateway's own, without the client's progress token, which may equal that of another
   // request.
   try {
     return await provider.subscribe(client, key, withoutProgressToken(exchange.paramsText))
@@ -23,27 +23,27 @@ export const subscribe: Method = async ({ resolver, providers, news }, exchange)
   }
 }
 
-/** `resources/unsubscribe`. A client may end a subscription whether the resource is still shown or not. */
-export const unsubscribe: Method = async ({ resolver, providers, news }, exchange) => {
+/** `resources/unsubscribe`. A client may unsubscribe even if the resource is no longer shown. */
+export const unsubscribe: Method = async ({ resolver, providers, notifier }, exchange) => {
   const { client, params: { uri } } = exchange
-  const wasWanted = typeof uri === 'string' && news.wantedBy(client)?.remove(uri) === true
+  const wasWanted = typeof uri === 'string' && notifier.wantedResourcesOf(client)?.remove(uri) === true
   const provider = typeof uri === 'string'
     ? providers.usedBy(client).find((each) => each.subscriptions?.(client).includes(uri))
     : undefined
   if (provider?.unsubscribe) {
     return await provider.unsubscribe(client, String(uri), withoutProgressToken(exchange.paramsText))
   }
-  if (!wasWanted) await resolver.reader(exchange)
+  if (!wasWanted) await resolver.findReader(exchange)
   return '{}'
 }
 
 /**
- * `logging/setLevel`: requests the lowest level that any client wants of each provider of the view; the gateway filters
- * the rest.
+ * `logging/setLevel`: requests from each provider of the view the least severe level that any client wants; the gateway
+ * filters the messages.
  */
 export const setLevel: Method = async ({ resolver, providers }, exchange) => {
   const { client, params: { level }, view: { scope } } = exchange
-  if (!isLevel(level)) {
+  if (!isLogLevel(level)) {
     throw new RpcError(code.invalidParams, 'Invalid params: "level" must be a log level, not ' +
       `${JSON.stringify(level) ?? 'nothing'}`)
   }
@@ -66,7 +66,7 @@ export const setLevel: Method = async ({ resolver, providers }, exchange) => {
       throw error
     }
   }))
-  // With several providers, none is awaited: one may be slow.
+  // Several providers are not awaited for long: one may be slow.
   await (scope.kind === 'server'
     ? done
     : Promise.race([done, sleep(gatewayLimits.firstAnswerBudget, undefined, { ref: false })]))

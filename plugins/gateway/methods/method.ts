@@ -2,23 +2,23 @@ import type { Exchange } from '../../../protocol/exchange.ts'
 import type { View } from '../../settings/index.ts'
 import type { Forwarder } from '../forward.ts'
 import type { HookLists } from '../hooks.ts'
-import type { List } from '../list.ts'
-import type { News } from '../news.ts'
+import type { ListResult } from '../list.ts'
+import type { Notifier } from '../news.ts'
 import type { ProviderTable } from '../providers.ts'
 import type { ResourceLinks, TaskOwners } from '../result-notes.ts'
 import type { ItemResolver } from '../resolve.ts'
 import type { Surfaces } from '../surfaces.ts'
 
 /** The text of a result, or a list that is serialized later. */
-export type Result = string | List
+export type Result = string | ListResult
 
-/** The parts of the gateway that methods work with. */
+/** The parts of the gateway that methods use. */
 export interface GatewayParts {
   readonly providers: ProviderTable
   readonly surfaces: Surfaces
   readonly resolver: ItemResolver
   readonly forwarder: Forwarder
-  readonly news: News
+  readonly notifier: Notifier
   readonly hooks: HookLists
   readonly tasks: TaskOwners
   readonly links: ResourceLinks

@@ -3,17 +3,16 @@ import { elementsOf, memberOf, smallMemberOf, withMembers } from '../../../proto
 import type { Method } from './method.ts'
 
 /**
- * `tasks/get`, `tasks/result`, `tasks/cancel` and other methods of tasks (MCP 2025-11-25), for the owner of the task
- * only.
+ * `tasks/get`, `tasks/result`, `tasks/cancel` and other task methods (MCP 2025-11-25), for the owner of the task only.
  */
-export const task: Method = async ({ surfaces, forwarder, tasks }, exchange) => {
+export const runTaskMethod: Method = async ({ surfaces, forwarder, tasks }, exchange) => {
   const { view, client, params: { taskId } } = exchange
   const provider = tasks.providerOf(taskId, view.principal.key, surfaces.of(view, client).providers)
   if (provider === undefined) throw new RpcError(code.invalidParams, 'Unknown task')
   return await forwarder.send(exchange, provider, undefined)
 }
 
-/** `tasks/list`: the principal's own tasks only, while an upstream lists all tasks of a shared connection. */
+/** `tasks/list`: only the principal's own tasks, since an upstream lists all tasks of a shared connection. */
 export const listTasks: Method = async ({ forwarder, tasks }, exchange) => {
   const { scope, principal } = exchange.view
   if (scope.kind !== 'server') throw new RpcError(code.methodNotFound, 'Method not found: tasks/list')

@@ -1,7 +1,7 @@
 import { normalizeIP } from '@fastify/rate-limit'
 import { foldName } from '../../../db/invariants.ts'
 import { errors } from '../../base/errors/index.ts'
-import { ownerAt, Semaphore, Shares, baseLimits } from '../../base/limits/index.ts'
+import { ownerOfAddress, Semaphore, Shares, baseLimits } from '../../base/limits/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import type { Refusals } from './refusals.ts'
 import { identityLimits } from '../limits.ts'
@@ -133,7 +133,7 @@ export class Attempts<Request extends { ip: string }> {
    * @throws ShareError
    */
   async #bounded<Result> ({ ip }: Request, work: () => Promise<Result>): Promise<Result> {
-    const release = this.#shares.take(ownerAt(ip))
+    const release = this.#shares.take(ownerOfAddress(ip))
     try {
       return await work()
     } finally {
@@ -143,7 +143,7 @@ export class Attempts<Request extends { ip: string }> {
 
   /** Runs work that hashes a password, when it is the turn of its address. */
   async #inTurn<Result> ({ ip }: Request, work: () => Promise<Result>): Promise<Result> {
-    const leave = await this.#turns.take(ownerAt(ip))
+    const leave = await this.#turns.take(ownerOfAddress(ip))
     try {
       return await work()
     } finally {

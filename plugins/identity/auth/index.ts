@@ -4,9 +4,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { headerOf, mayRun, type Principal, statedAddress } from '../../settings/index.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
-import { errors } from '../../base/errors/index.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { markOf } from '../users/account.ts'
+import { errors } from '../../base/errors/index.ts'
+import { markOf, principalOfUser, subjectOf } from '../users/account.ts'
 import type { Effect } from '../../base/scopes/index.ts'
 import { checkScopes, checkToken, isForAll, otherResource, entersFor, missingOrWrong } from './rights.ts'
 import {
@@ -14,11 +14,13 @@ import {
   socialSession
 } from './chain.ts'
 import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'
+import { LentCredentials } from './lent.ts'
 import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
-import { bearerKey, restrictionOf, standingOfKey } from './steps/bearer-key.ts'
+import { bearerKey, principalOfKey, restrictionOf, standingOfKey } from './steps/bearer-key.ts'
 import { holdsLocal, localCredential, type LoginClaims, loginToken } from './steps/login-token.ts'
-import { warnOfOpenTools, warnOfSkippedAuth, warnOfSecret } from './warn-open.ts'
+import { opennessOf, warnOfOpenTools, warnOfSkippedAuth, warnOfSecret } from './warn-open.ts'
+import type { Auth } from './auth.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { auth: Auth }
@@ -26,57 +28,6 @@ declare module 'fastify' {
     /** The route is served under any `Host`: health checks use the address of the process. */
     anyHost?: true
   }
-}
-
-interface Auth {
-  /**
-   * The caller on an MCP route. A promise only where a step of the chain has to wait.
-   * @param named the user in the route's path, if any: a credential is then required, whatever the settings say
-   * @throws Unauthorized, WrongUser, TokenTwice, DataAway
-   */
-  transport: (request: FastifyRequest, named?: string) => Principal | Promise<Principal>
-  /**
-   * The caller on the management API.
-   * @param query false: a token in the query does not count
-   * @throws Unauthorized, also for an access token of another resource · InsufficientScope for one, by the route's
-   *   effect · ForeignOrigin for a cookie that a page of others may have caused to be sent
-   */
-  management: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
-  /**
-   * The caller who reads the metrics: a bearer key or an access token with the scope for changes, in `Authorization`,
-   * or a login token in `x-auth-token`. Neither the query, nor a cookie, nor `routing.skipAuth` stands for one.
-   * @throws Unauthorized · InsufficientScope
-   */
-  operator: (request: FastifyRequest) => Promise<Principal>
-  /** The user of an access token; undefined: the request has none that is valid. */
-  token: (request: FastifyRequest) => Promise<Principal | undefined>
-  /**
-   * The caller where credentials are optional: an invalid one is ignored, and an access token for another resource, or
-   * without the scope that running needs.
-   */
-  optional: (request: FastifyRequest) => Promise<Principal>
-  /** Emits an event when access may have ended. */
-  readonly standings: Standings
-  /** @throws ForeignOrigin */
-  origin: (request: FastifyRequest) => void
-  /** Whether pages of this origin may read the gateway's answers. */
-  trustsOrigin: (origin: string) => boolean
-  /**
-   * The user with this name and password; undefined: there is none.
-   * @throws TooManyFailures, TooManyRequests, ShareError
-   */
-  authenticate: (request: FastifyRequest, username: string, password: string) => Promise<User | undefined>
-  /**
-   * Changes the password of a principal who states the current one.
-   * @returns a new login token, since all former ones end, and a sentence for each rule that the password breaks
-   *   without being refused
-   * @throws Unauthorized for a wrong current password, Forbidden, WeakPassword, and as `authenticate`
-   */
-  changePassword: (
-    request: FastifyRequest, principal: Principal, current: string, next: string
-  ) => Promise<{ token: string, warnings: string[] }>
-  /** A login token for a user, as the settings have it now. It becomes invalid when the account changes. */
-  login: (user: User) => string
 }
 
 interface AuthOptions {
@@ -116,7 +67,9 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   // The first match wins.
   const token = accessToken(app.accessTokens, app.config)
   const [key, local, jwtLogin] = [bearerKey(app.keys), localCredential(localToken), loginToken(claimsOf)]
-  const chain: readonly AuthStep[] = [key, local, token, socialSession(app.social), jwtLogin, guest]
+  const lent = new LentCredentials()
+  const chain: readonly AuthStep[] =
+    [key, local, token, socialSession(app.social), jwtLogin, lent.step, guest]
   const operators: readonly AuthStep[] = [key, local, token, jwtLogin]
   const isLocal = holdsLocal(localToken)
   const credentialsOf = ({ headers, query, socket, ip }: FastifyRequest): RequestCredentials =>
@@ -213,8 +166,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     noteRefused(request, request.headers.authorization)
     const wrong = request.headers.authorization === undefined
       ? ''
-      : 'The credential in the Authorization header is ' +
-      'not valid here. '
+      : 'The credential in the Authorization header is not valid here. '
     const restriction = restrictionOf(app.keys, request.headers, app.settings.current)
     throw new errors.Unauthorized(
       `${restriction ?? wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system ` +
@@ -261,6 +213,10 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       return request.routeOptions.config?.effect === 'read' || mayRun(principal) ? principal : anonymous
     },
     standings,
+    lend: (whom) => lent.lend((snapshot) => 'keyId' in whom
+      ? principalOfKey(whom.keyId, snapshot)
+      : clientOf(snapshot.users.get(whom.username))),
+    openness: () => opennessOf(app, anonymous),
     origin: (request) => { checkOrigin(rules, request.host, request.headers.origin, baseUrl(), request.protocol) },
     trustsOrigin: (origin) => {
       const base = baseUrl()
@@ -274,6 +230,16 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     'config', 'refusals', 'keys', 'settings', 'access', 'access-tokens', 'social', 'throttle', 'users'
   ]
 })
+
+/** A user as a client of MCP: as a key of the user without a scope would be. */
+function clientOf (user: User | undefined): Principal | undefined {
+  if (!user) return undefined
+  const standing: Principal['standing'] = (snapshot) => {
+    const later = snapshot.users.get(user.username)
+    return later && subjectOf(later) === subjectOf(user) ? clientOf(later) : undefined
+  }
+  return { ...principalOfUser(user, standing), kind: 'user-key' }
+}
 
 /** The credentials in the headers that every program sends them in, and what tells whether a proxy passed them on. */
 function inHeadersOf ({ headers, socket }: FastifyRequest): RequestCredentials {

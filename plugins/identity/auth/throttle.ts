@@ -1,8 +1,7 @@
 import rateLimit, { type FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { StorageError, type Counters } from '../../../db/store.ts'
-import { errors } from '../../base/errors/index.ts'
+import type { Counters } from '../../../db/store.ts'
 import { Attempts, type Count } from './attempts.ts'
 import { identityLimits } from '../limits.ts'
 
@@ -25,17 +24,12 @@ function storeOn (counters: Counters): FastifyRateLimitStoreCtor {
     ): void {
       counters.hit(key, window).then(
         ({ count, left }) => { done(null, { current: count, ttl: left }) },
-        (error: unknown) => { done(toHttpError(error)) }
+        (error: Error) => { done(error) }
       )
     }
 
     child (): this { return this }
   }
-}
-
-function toHttpError (error: unknown): Error {
-  if (error instanceof StorageError) return new errors.StorageAway(error.message)
-  return error instanceof Error ? error : new Error(String(error))
 }
 
 /** `app.attempts`: rate limits for logins, registrations and templates. */
@@ -51,9 +45,7 @@ export default fp(async (app) => {
       return result.isAllowed || !result.isExceeded ? 0 : Math.max(1, result.ttlInSeconds)
     }
   }
-  const reset = async (key: string): Promise<void> => {
-    await app.counters.reset(key).catch((error: unknown) => { throw toHttpError(error) })
-  }
+  const reset = async (key: string): Promise<void> => { await app.counters.reset(key) }
   app.decorate('attempts', new Attempts({
     failure: count(identityLimits.loginFailures, identityLimits.loginWindow),
     registration: count(identityLimits.registrations, identityLimits.registrationWindow),

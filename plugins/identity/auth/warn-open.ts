@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { countServers, makeView, type Principal, statedAddress } from '../../settings/index.ts'
 import { isLoopback } from '../../base/config/index.ts'
-import { goodSecret } from '../../base/secrets/index.ts'
+import { secretAdvice } from '../../base/secrets/index.ts'
 
 /** In ms. */
 const interval = 15 * 60_000
@@ -54,6 +54,28 @@ export function exposureSigns ({ host, allowedHosts, address }: Exposure): strin
   ]
 }
 
+/** What callers without credentials can do. */
+export interface Openness {
+  /** The number of servers whose tools they can run over plain HTTP, and over MCP. */
+  readonly overHttp: number
+  readonly overMcp: number
+  /** `routing.skipAuth`: they are admins of the management API. */
+  readonly isSkipped: boolean
+}
+
+/** @param anonymous the principal of such callers */
+export function opennessOf (app: FastifyInstance, anonymous: Principal): Openness {
+  const { routing } = app.settings.current.system
+  const { PUBLIC_TOOLS: publicTools } = app.config.env
+  return {
+    overHttp: publicTools === 'off' ? 0 : countServers(app.access, app.access.open(anonymous, {}, 'server')),
+    overMcp: routing?.enableBearerAuth === false
+      ? countServers(app.access, makeView(anonymous, { kind: 'global' }))
+      : 0,
+    isSkipped: routing?.skipAuth === true
+  }
+}
+
 /**
  * Logs a warning when callers without credentials can run tools and other machines reach the gateway.
  * PUBLIC_TOOLS=public is a decision: each of these servers was marked.
@@ -65,12 +87,8 @@ export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): vo
   let warned = ''
   const warn = (): void => {
     const { system } = app.settings.current
-    const { routing } = system
     const signs = exposureSigns({ host, allowedHosts, address: statedAddress(system, env) }).join(' and ')
-    const overHttp = publicTools === 'off' ? 0 : countServers(app.access, app.access.open(anonymous, {}, 'server'))
-    const overMcp = routing?.enableBearerAuth === false
-      ? countServers(app.access, makeView(anonymous, { kind: 'global' }))
-      : 0
+    const { overHttp, overMcp } = opennessOf(app, anonymous)
     const ways = [
       ...overHttp > 0 ? [`under ${basePath}/api/tools, whatever routing.enableBearerAuth says`] : [],
       ...overMcp > 0 ? [`under ${basePath}/mcp, since routing.enableBearerAuth is off`] : []
@@ -84,8 +102,7 @@ export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): vo
       app.log.warn(
         { servers, publicTools },
         `Everybody who reaches this gateway may run the tools of ${servers} of its servers without credentials, ` +
-        `${found}. ` +
-        `Set PUBLIC_TOOLS=public to open only servers that are marked public, or ${closing}`
+        `${found}. Set PUBLIC_TOOLS=public to open only servers that are marked public, or ${closing}`
       )
     }
     warned = found
@@ -100,8 +117,8 @@ const placeholders = new Set(['secret', 'changeme', 'change-me', 'password', 'yo
 export function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {
   if (secret === undefined) {
     app.log.warn('JWT_SECRET is not set, and no secret is kept: logins end when the gateway stops. Set it to ' +
-      `${goodSecret}`)
+      `${secretAdvice}`)
   } else if (Buffer.byteLength(secret) < 32 || placeholders.has(secret.toLowerCase())) {
-    app.log.warn(`JWT_SECRET is weak: use ${goodSecret}`)
+    app.log.warn(`JWT_SECRET is weak: use ${secretAdvice}`)
   }
 }

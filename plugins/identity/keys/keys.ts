@@ -3,7 +3,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
 import { type Principal, type Settings, sponsorsOf, withoutToken } from '../../settings/index.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { maskToken, sha256 } from '../../base/secrets/index.ts'
@@ -220,7 +220,7 @@ const isOwn = (principal: Principal, key: BearerKey): boolean =>
 /** @throws NoSuch, Forbidden */
 function managed ({ keys }: Snapshot, principal: Principal, id: string): BearerKey {
   const key = keys.get(id)
-  if (!key) throw noSuch('bearer key', id)
+  if (!key) throw noSuchError('bearer key', id)
   if (!isOwn(principal, key)) throw new errors.Forbidden('This bearer key belongs to another user')
   return key
 }
@@ -232,8 +232,7 @@ function managed ({ keys }: Snapshot, principal: Principal, id: string): BearerK
  */
 function checkLabel (name: string): void {
   if (/[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u.test(name)) {
-    throw new errors.InvalidInput('"name" must not have ' +
-    'control characters')
+    throw new errors.InvalidInput('"name" must not have control characters')
   }
   const problem = prototypeProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"name" ${problem}`)

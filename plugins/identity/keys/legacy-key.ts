@@ -8,21 +8,18 @@ import { makerOf } from './new-key.ts'
 /** What becomes of the one key of old settings, for the operator and for the client whose change did it. */
 export const legacyKeyWarning =
   'routing.bearerAuthKey became the bearer key "default". It opens every MCP route, and the management API with the ' +
-  'rights of an admin. ' +
-  'To narrow it, set its "accessType" to "groups", "servers" or "custom" (PUT /api/auth/keys/:id), or remove it and ' +
-  'create other keys'
+  'rights of an admin. To narrow it, set its "accessType" to "groups", "servers" or "custom" (PUT ' +
+  '/api/auth/keys/:id), or remove it and create other keys'
 
 /** The same for one that is not taken. */
 export const legacyKeyIgnored =
   '"routing.bearerAuthKey" was ignored: this gateway has bearer keys of its own, and that member becomes one only ' +
-  'once, where there are ' +
-  'none. Create a key with POST /api/auth/keys'
+  'once, where there are none. Create a key with POST /api/auth/keys'
 
 /** The same for one that a guest sends, who is nobody on whose rights a key could rest. */
 export const legacyKeyOfGuest =
   '"routing.bearerAuthKey" was ignored: a bearer key rests on the rights of who makes it, and there is no account ' +
-  'behind ' +
-  'your credential. Create a key with POST /api/auth/keys, and name its "owner"'
+  'behind your credential. Create a key with POST /api/auth/keys, and name its "owner"'
 
 /** The people of the key that a principal makes of such a key: those on whose rights the principal acts. */
 export function legacyPeople (users: Snapshot['users'], principal: Principal): Pick<BearerKey, 'owner' | 'createdBy'> {

@@ -12,7 +12,7 @@ type Users = ReadonlyMap<string, User>
 export const userScope: Scope = { kind: 'user', accessType: 'all', allowedGroups: [], allowedServers: [] }
 
 /** The scope of lists without an access type: only what they name. */
-export function accessOf (
+function accessOf (
   { allowedGroups, allowedServers }: Pick<Asked, 'allowedGroups' | 'allowedServers'>
 ): Scope['accessType'] {
   if (allowedServers === undefined || (allowedServers.length === 0 && (allowedGroups?.length ?? 0) > 0)) return 'groups'
@@ -127,8 +127,7 @@ export function changed (key: BearerKey, asked: KeyChange, byAdmin: boolean): Be
   const fixed = differing.find((member) => member === 'kind' || member === 'owner')
   const own = differing.every((member) => member === 'name' || member === 'enabled')
   if (!byAdmin && !own) {
-    throw new errors.Forbidden('You may change "name" and "enabled" of your bearer keys; ask an ' +
-    'admin for more')
+    throw new errors.Forbidden('You may change "name" and "enabled" of your bearer keys; ask an admin for more')
   }
   if (fixed !== undefined) {
     throw new errors.InvalidInput(`"${fixed}" of a bearer key cannot be changed, since its token is in somebody's ` +

@@ -1,4 +1,4 @@
-import type { OAuthClient } from '../../../db/ports.ts'
+import type { OAuthClient } from '../../../db/ports/clients.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
 import { OAuthError } from '../../base/errors/index.ts'
 import { mcpScope } from '../../settings/index.ts'
@@ -16,8 +16,7 @@ function text (metadata: Readonly<Record<string, unknown>>, name: string): strin
   if (value === undefined) return undefined
   if (typeof value !== 'string') throw invalid(`"${name}" must be a string`)
   if (value.length > identityLimits.oauth.uri) {
-    throw invalid(`"${name}" is longer than ${identityLimits.oauth.uri} ` +
-    'characters')
+    throw invalid(`"${name}" is longer than ${identityLimits.oauth.uri} characters`)
   }
   return value
 }
@@ -27,8 +26,7 @@ function address (metadata: Readonly<Record<string, unknown>>, name: string): st
   const value = text(metadata, name)
   if (value === undefined) return undefined
   if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
-    throw invalid(`"${name}" must be an http ` +
-    'or https address')
+    throw invalid(`"${name}" must be an http or https address`)
   }
   return value
 }
@@ -164,13 +162,11 @@ function problemOf (uri: string): string | undefined {
   if (protocol === 'http:') {
     return loopbackHosts.has(hostname)
       ? undefined
-      : 'is not encrypted: http is for loopback ' +
-    'addresses only'
+      : 'is not encrypted: http is for loopback addresses only'
   }
   return protocol.includes('.') || knownSchemes.has(protocol)
     ? undefined
-    : 'has a scheme that is neither https nor ' +
-    'a reversed domain'
+    : 'has a scheme that is neither https nor a reversed domain'
 }
 
 /** @param name of the member, for messages @throws OAuthError `invalid_redirect_uri` */
@@ -183,8 +179,7 @@ export function checkRedirectUris (uris: unknown, name = 'redirect_uris'): reado
   for (const uri of uris) {
     const problem = problemOf(uri)
     if (problem !== undefined) {
-      throw new OAuthError('invalid_redirect_uri', `${JSON.stringify(uri.slice(0, 200))} ` +
-      `${problem}`)
+      throw new OAuthError('invalid_redirect_uri', `${JSON.stringify(uri.slice(0, 200))} ${problem}`)
     }
   }
   return uris

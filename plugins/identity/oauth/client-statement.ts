@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox'
-import type { OAuthClient } from '../../../db/ports.ts'
+import type { OAuthClient } from '../../../db/ports/clients.ts'
 import { type OAuthClientRecord, OAuthClientUpdate } from '../../../schemas/oauth.ts'
 import { prototypeProblem } from '../../../schemas/names.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
@@ -49,8 +49,7 @@ export function checkChange (statement: object, client: OAuthClient): void {
   const names = Object.keys(statement)
   const unknown = names.find((name) => !changeable.includes(name) && !shown.has(name))
   if (unknown !== undefined) {
-    throw new errors.InvalidInput(`${JSON.stringify(unknown)} is not known; it takes ` +
-    `${changeable.join(', ')}`)
+    throw new errors.InvalidInput(`${JSON.stringify(unknown)} is not known; it takes ${changeable.join(', ')}`)
   }
   if (names.some((name) => changeable.includes(name))) return
   throw new errors.InvalidInput(`The body changes nothing: it takes ${changeable.join(', ')}`)

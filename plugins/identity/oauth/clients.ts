@@ -1,14 +1,12 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import type { OAuthClient, Clients } from '../../../db/ports.ts'
-import { withoutAbsent } from '../../../protocol/json.ts'
+import type { OAuthClient, Clients } from '../../../db/ports/clients.ts'
+import { withoutEmptyMembers } from '../../../protocol/json.ts'
 import type { Author } from '../../settings/index.ts'
-import { errors, noSuch, OAuthError } from '../../base/errors/index.ts'
+import { errors, noSuchError, OAuthError } from '../../base/errors/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { readClientMetadata, type ClientMetadata } from './client-metadata.ts'
 import { checkChange, type ClientStatement, type IssuedClient, readStatement } from './client-statement.ts'
 import { allGrantTypes, type OAuthSettings } from './settings.ts'
-
-export type { OAuthClient as Client }
 
 /**
  * Notes a change that an admin made: in the audit log. `before` and `after` undefined: there was, or is, no such
@@ -83,8 +81,7 @@ export class ClientRegistry {
     const surplus = notSentBack.find((name) => sent[name] !== undefined)
     if (surplus !== undefined) throw new OAuthError('invalid_request', `The request must not hold "${surplus}"`)
     if (sent.client_id !== clientId) {
-      throw new OAuthError('invalid_request', '"client_id" must be that of the ' +
-      'client, which never changes')
+      throw new OAuthError('invalid_request', '"client_id" must be that of the client, which never changes')
     }
     const secret = sent.client_secret
     if (secret !== undefined && !(typeof secret === 'string' && matchesHash(secret, client.secretHash))) {
@@ -147,7 +144,7 @@ export class ClientRegistry {
   /** @throws NoSuch */
   async remove (by: Author, clientId: string): Promise<void> {
     const former = await this.get(clientId)
-    if (!await this.#remove(clientId)) throw noSuch('client', clientId)
+    if (!await this.#remove(clientId)) throw noSuchError('client', clientId)
     this.#audit(by, former, undefined)
   }
 
@@ -215,7 +212,7 @@ export class ClientRegistry {
 const needsSecret = ({ tokenEndpointAuthMethod }: ClientMetadata): boolean => tokenEndpointAuthMethod !== 'none'
 
 function existing (client: OAuthClient | undefined, clientId: string): OAuthClient {
-  if (!client) throw noSuch('client', clientId)
+  if (!client) throw noSuchError('client', clientId)
   return client
 }
 
@@ -224,5 +221,5 @@ function asObject (body: unknown): Json {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new OAuthError('invalid_client_metadata', 'The body must be a JSON object with the metadata of the client')
   }
-  return withoutAbsent(body)
+  return withoutEmptyMembers(body)
 }

@@ -76,20 +76,20 @@ export function resourceName (issuer: string, uri: string): string | undefined {
  * A user at the time of a login: the name and the mark of the account. It becomes invalid once the account has another
  * password or other rights, or was removed, so that nothing that was issued for it is of use then.
  */
-export interface Account { readonly username: string, readonly mark: string }
+export interface MarkedAccount { readonly username: string, readonly mark: string }
 
-export const accountOf = (user: User): Account => ({ username: user.username, mark: rightsMarkOf(user) })
+export const accountOf = (user: User): MarkedAccount => ({ username: user.username, mark: rightsMarkOf(user) })
 
 /** The user of an account, if the account still stands. */
-export function accountUser ({ users }: Snapshot, { username, mark }: Account): User | undefined {
+export function accountUser ({ users }: Snapshot, { username, mark }: MarkedAccount): User | undefined {
   const user = users.get(username)
   return user && rightsMarkOf(user) === mark ? user : undefined
 }
 
 /** An account as one text, for the library's `accountId`. */
-export const accountId = ({ username, mark }: Account): string => `${mark} ${username}`
+export const accountId = ({ username, mark }: MarkedAccount): string => `${mark} ${username}`
 
-export function parseAccountId (text: string): Account {
+export function parseAccountId (text: string): MarkedAccount {
   const end = text.indexOf(' ')
   return { mark: text.slice(0, end), username: text.slice(end + 1) }
 }

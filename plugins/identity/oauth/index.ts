@@ -2,15 +2,19 @@ import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Provider } from 'oidc-provider'
-import type { OAuthClient, Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../../db/ports.ts'
+import type { OAuthClient, Clients } from '../../../db/ports/clients.ts'
+import type { Consent, Consents } from '../../../db/ports/consents.ts'
+import type { Grants } from '../../../db/ports/grants.ts'
+import type { LoginStates } from '../../../db/ports/login-states.ts'
+import type { Tokens } from '../../../db/ports/tokens.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { ConsentRecord } from '../../../schemas/oauth.ts'
 import { mcpScope, type Parts } from '../../settings/index.ts'
-import { trustsPeer } from '../../base/config/index.ts'
-import { errors, noSuch, unanswered } from '../../base/errors/index.ts'
+import { peerTrust } from '../../base/config/index.ts'
+import { errors, noSuchError, oauthErrorTitle } from '../../base/errors/index.ts'
 import { rightsMarkOf, subjectOf } from '../users/account.ts'
 import {
-  type Account, accountOf, accountUser, issuerOf, issuerPath, parseAccountId, resourceName
+  accountOf, accountUser, issuerOf, issuerPath, type MarkedAccount, parseAccountId, resourceName
 } from './identifiers.ts'
 import { scopesIn } from './client-statement.ts'
 import { ClientRegistry } from './clients.ts'
@@ -60,7 +64,7 @@ declare module 'fastify' {
 export default fp<OAuthPorts>(async (app, ports) => {
   const settings = (): OAuthSettings => oauthSettingsOf(app.settings.current.system)
   const { accessTokens } = app
-  const isProxy = trustsPeer(app.config.env.TRUST_PROXY)
+  const isProxy = peerTrust(app.config.env.TRUST_PROXY)
   const issuer = (request: FastifyRequest): string => issuerOf(app, request, isProxy)
   const revokeClient = async (clientId: string): Promise<void> => { await accessTokens.revoke({ clientId }) }
   const clients = new ClientRegistry(ports.clients, settings, revokeClient, (by, before, after) => {
@@ -102,9 +106,9 @@ export default fp<OAuthPorts>(async (app, ports) => {
     settings,
     outbound: app.outbound,
     interactionPath,
-    problemPage: (problem, status) => app.pages.problem({ title: unanswered, text: sentenceOf(problem), status }),
+    problemPage: (problem, status) => app.pages.problem({ title: oauthErrorTitle, text: sentenceOf(problem), status }),
     refusalPage: (problem, status, client, href) =>
-      app.pages.refused({ title: unanswered, text: sentenceOf(problem), status, client, href }),
+      app.pages.refused({ title: oauthErrorTitle, text: sentenceOf(problem), status, client, href }),
     isAdmins: async (clientId) => (await ports.clients.find(clientId))?.origin === 'admin',
     scopesOf: async (clientId) => scopesFor(await ports.clients.find(clientId), settings()),
     consent: async (id, clientId) => await rememberedConsent(ports, parseAccountId(id), clientId),
@@ -136,7 +140,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
     },
     withdraw: async (username, clientId) => {
       const former = await ports.consents.find(username, clientId)
-      if (!await ports.consents.remove(username, clientId)) throw noSuch('consent', clientId)
+      if (!await ports.consents.remove(username, clientId)) throw noSuchError('consent', clientId)
       app.audit.note(username, auditOfConsent(former, undefined))
       await accessTokens.revoke({ username, clientId })
     }
@@ -192,8 +196,7 @@ const withoutSecrets = (
 /** An error of the library, for the person in front of the browser. */
 function sentenceOf ({ error, error_description: text }: Problem): string {
   if (error === 'server_error') {
-    return 'Something went wrong within the gateway. Its log says what; try again, or ' +
-    'ask who runs it.'
+    return 'Something went wrong within the gateway. Its log says what; try again, or ask who runs it.'
   }
   const sentence = text ?? error
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`
@@ -215,8 +218,7 @@ async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provid
 async function withoutNotice<Module> (load: () => Promise<Module>): Promise<Module> {
   const { warn } = console
   console.warn = (...parts) => {
-    if (!String(parts[0]).includes('oidc-provider WARNING: Unsupported ' +
-    'runtime')) warn(...parts)
+    if (!String(parts[0]).includes('oidc-provider WARNING: Unsupported runtime')) warn(...parts)
   }
   try {
     return await load()
@@ -246,7 +248,7 @@ function challengeOf (
  */
 async function rememberedConsent (
   { clients, consents }: OAuthPorts,
-  { username, mark }: Account,
+  { username, mark }: MarkedAccount,
   clientId: string
 ): Promise<Consent | undefined> {
   const client = await clients.find(clientId)

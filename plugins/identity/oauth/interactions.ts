@@ -1,7 +1,6 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Client as ProviderClient, Interaction, InteractionResults, Provider } from 'oidc-provider'
-import type { Consent, Consents } from '../../../db/ports.ts'
+import type { Consent, Consents } from '../../../db/ports/consents.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
@@ -10,6 +9,7 @@ import { accountId, accountOf, parseAccountId } from './identifiers.ts'
 import type { ClientRegistry } from './clients.ts'
 import type { GivenConsent } from './provider/grants.ts'
 import { defaultScope, scopesFor, type OAuthSettings } from './settings.ts'
+import { csrfOf, shownBy } from './csrf.ts'
 
 /** A request of a browser that a user is asked by, with the library's provider for it. */
 export interface BrowserRequest {
@@ -39,26 +39,6 @@ interface InteractionDeps {
 
 /** Checks a password; throws where there were too many failures. */
 type Authenticate = (username: string, password: string) => Promise<User | undefined>
-
-export const newCsrfKey = (): string => randomBytes(16).toString('base64url')
-
-/**
- * The CSRF token of a form of one interaction, which only the browser with the cookie can present.
- * @param shown the content of the page, so that the form decides about nothing else
- */
-const csrfOf = (key: string, uid: string, shown = ''): string =>
-  `${shown === '' ? '' : `${Buffer.from(shown).toString('base64url')}.`}${macOf(key, uid, shown)}`
-
-const macOf = (key: string, uid: string, shown: string): string =>
-  createHmac('sha256', key).update(shown === '' ? uid : `${uid} ${shown}`).digest('base64url')
-
-/** The content of the page of a form, from its token; undefined: the token is not from this interaction and browser. */
-function shownBy (key: string, uid: string, csrf: string): string | undefined {
-  const [mac = '', text = ''] = csrf.split('.').reverse()
-  const shown = Buffer.from(text, 'base64url').toString()
-  const [given, expected] = [Buffer.from(mac), Buffer.from(macOf(key, uid, shown))]
-  return given.length === expected.length && timingSafeEqual(given, expected) ? shown : undefined
-}
 
 /** The content of a consent page that can change until the user decides. */
 interface Shown {
@@ -114,8 +94,7 @@ export class Interactions {
     if (!user) {
       return await this.#login(request, details, {
         username,
-        error: 'The username or the password is ' +
-      'wrong.',
+        error: 'The username or the password is wrong.',
         status: 401
       })
     }
@@ -212,8 +191,7 @@ export class Interactions {
     return this.#deps.pages.problem({
       title: 'What you were asked has changed',
       text: 'The application, what it may have, or the account that you are signed in with has changed since this ' +
-        'page was made. ' +
-        'Nothing was allowed. Go back to the application, and start again.',
+        'page was made. Nothing was allowed. Go back to the application, and start again.',
       status: 400
     })
   }

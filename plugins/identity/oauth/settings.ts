@@ -1,5 +1,5 @@
 import { Value } from '@sinclair/typebox/value'
-import type { OAuthClient } from '../../../db/ports.ts'
+import type { OAuthClient } from '../../../db/ports/clients.ts'
 import { OAuthServer } from '../../../schemas/oauth.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { isLoopback, trustedProxies } from '../../base/config/index.ts'
@@ -53,11 +53,9 @@ function addressProblem (system: SystemConfig, addressing: Addressing): string |
   if (isLoopback(host) || trustedProxies(proxy) !== false) return undefined
   return host === '0.0.0.0' || host === '::'
     ? `BASE_URL (or install.baseUrl) is not set, and the gateway listens on ${host}: clients on other machines are ` +
-      'told of addresses at ' +
-      'localhost, and cannot log in. Set it to the address that they use, with https'
+      'told of addresses at localhost, and cannot log in. Set it to the address that they use, with https'
     : `BASE_URL (or install.baseUrl) is not set: clients are told of http addresses at ${host}, where passwords, ` +
-      'codes and tokens can be ' +
-      'read on the way'
+      'codes and tokens can be read on the way'
 }
 
 const withoutUndefined = (value: object): object =>

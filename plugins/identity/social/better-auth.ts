@@ -9,7 +9,7 @@ import type { IdentityProvider, Person } from './providers/provider.ts'
 /** The account that a login enters: its name, and its mark. */
 export interface Entered { readonly username: string, readonly mark: string }
 
-export interface BetterAuthDeps {
+interface BetterAuthDeps {
   /** The `database` option. */
   readonly database: object
   readonly secret: string

@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
-import type { SocialLogins } from '../../../db/ports.ts'
-import { milliseconds } from '../../../schemas/env.ts'
+import type { SocialLogins } from '../../../db/ports/social-logins.ts'
+import { milliseconds } from '../../../schemas/durations.ts'
 import { publicBase, statedAddress, withBasePath } from '../../settings/index.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
 import { subjectOf } from '../users/account.ts'
@@ -36,13 +36,14 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
       logins: logins ?? none,
       refused: (about, reason) => { app.log.warn(about, `a social login was refused: ${reason}`) }
     }),
-    base: () => withBasePath(settings.url, basePath) ?? publicBase(app),
-    defaultOrigins: () => {
-      const stated = statedAddress(app.settings.current.system, env)?.text
-      return [settings.url, stated].flatMap((address) => originOf(address) ?? [])
+    addresses: {
+      base: () => withBasePath(settings.url, basePath) ?? publicBase(app),
+      defaultOrigins: () => {
+        const stated = statedAddress(app.settings.current.system, env)?.text
+        return [settings.url, stated].flatMap((address) => originOf(address) ?? [])
+      }
     },
     lifetime: milliseconds(env.JWT_EXPIRES_IN),
-    snapshot: () => app.settings.current,
     log: app.log
   })
   app.decorate('social', social)

@@ -1,6 +1,7 @@
+import type { Snapshot } from '../../../db/store.ts'
 import { createHash } from 'node:crypto'
 import { foldName } from '../../../db/invariants.ts'
-import type { SocialIdentity, SocialLogins } from '../../../db/ports.ts'
+import type { SocialIdentity, SocialLogins } from '../../../db/ports/social-logins.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Settings } from '../../settings/index.ts'
@@ -40,6 +41,9 @@ export class LocalAccounts {
   constructor (deps: LocalAccountsDeps) {
     this.#deps = deps
   }
+
+  /** The settings of now. */
+  get snapshot (): Snapshot { return this.#deps.settings.current }
 
   /**
    * The local account of a person. A verified e-mail address enters the account of that name. Anything else enters only
@@ -81,8 +85,7 @@ export class LocalAccounts {
       this.#users.get(name) ?? [...this.#users.values()].find(({ username }) => foldName(username) === folded)
     if (!user) return undefined
     if (!emailNames(person, user)) {
-      throw this.#refuse(person, user, 'it is not vouched for that the name is this ' +
-      'person\'s')
+      throw this.#refuse(person, user, 'it is not vouched for that the name is this person\'s')
     }
     const creator = await this.#deps.logins.creatorOf(user.username, subjectOf(user))
     // Somebody may have waited in the account for the one whose address it is.

@@ -60,8 +60,7 @@ export function socialSettings (env: SocialEnv, system: SystemConfig, hasDatabas
   if (!(env.SOCIAL_AUTH_ENABLED ?? stored.enabled ?? true)) {
     return {
       ...common,
-      off: 'it is switched off ' +
-    '(SOCIAL_AUTH_ENABLED)'
+      off: 'it is switched off (SOCIAL_AUTH_ENABLED)'
     }
   }
   if (!hasDatabase) {
@@ -85,8 +84,7 @@ function storedConfig ({ auth }: SystemConfig): SocialConfig {
   const [problem] = Value.Errors(SocialConfig, stored)
   if (problem) {
     throw new Error(`systemConfig.auth.betterAuth${problem.path.replaceAll('/', '.')} cannot be ` +
-      `${JSON.stringify(problem.value)}: ` +
-      `${problem.message}. Correct it in the settings file or the database.`)
+      `${JSON.stringify(problem.value)}: ${problem.message}. Correct it in the settings file or the database.`)
   }
   return stored as SocialConfig
 }

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { SocialLogins } from '../../../db/ports.ts'
-import { StorageError, type Snapshot } from '../../../db/store.ts'
+import type { SocialLogins } from '../../../db/ports/social-logins.ts'
+import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../settings/index.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { markOf, subjectOf } from '../users/account.ts'
 import type { BetterAuth, Entered } from './better-auth.ts'
@@ -14,6 +14,15 @@ import {
 import { emailOf, type LocalAccounts } from './local-accounts.ts'
 import type { IdentityProvider } from './providers/provider.ts'
 import { identityLimits } from '../limits.ts'
+import { type Session, credentialId, principalOf } from './session.ts'
+
+/** Read at the first login. */
+interface PublicAddresses {
+  /** The public address with the base path. */
+  readonly base: () => string
+  /** The origins that are trusted when the operator names none. */
+  readonly defaultOrigins: () => readonly string[]
+}
 
 interface SocialDeps {
   readonly settings: SocialSettings
@@ -21,15 +30,9 @@ interface SocialDeps {
   readonly logins: SocialLogins | undefined
   readonly providers: readonly IdentityProvider[]
   readonly accounts: LocalAccounts
-  /**
-   * The public address with the base path, and the origins that are trusted when the operator names none; read at the
-   * first login.
-   */
-  readonly base: () => string
-  readonly defaultOrigins: () => readonly string[]
+  readonly addresses: PublicAddresses
   /** How long a session lasts, in ms. */
   readonly lifetime: number
-  readonly snapshot: () => Snapshot
   readonly log: { debug: (about: object, message: string) => void, warn: (about: object, message: string) => void }
 }
 
@@ -42,14 +45,6 @@ interface SocialRequest {
 
 /** A redirect of a browser, with lines of `Set-Cookie`. */
 export interface Redirect { readonly location: string, readonly cookies: readonly string[] }
-
-/** A session, without its token. */
-interface Session {
-  readonly session: {
-    readonly id: string, readonly userId: string, readonly createdAt: string, readonly expiresAt: string
-  }
-  readonly user: { readonly id: string, readonly name: string, readonly username: string, readonly isAdmin: boolean }
-}
 
 /** The login that a request is part of. */
 interface Login { readonly iss?: string, entered?: Entered, problem?: unknown }
@@ -90,7 +85,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 
   /** Whether browsers reach social login at this origin, so that a login which begins there can end there. */
-  isAt (origin: string): boolean { return this.isOn && originOf(this.#deps.base()) === origin }
+  isAt (origin: string): boolean { return this.isOn && originOf(this.#deps.addresses.base()) === origin }
 
   /**
    * Begins a login.
@@ -100,11 +95,10 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
    */
   async begin (provider: string, target: string): Promise<Redirect> {
     const { mount, trusted } = await this.#run()
-    if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuch('login provider', provider)
+    if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuchError('login provider', provider)
     const safe = safeTarget(target, (origin) => origin === mount.origin || trusted.has(origin))
     if (safe === undefined) {
-      throw new errors.InvalidInput('"callbackURL" must be a path of this gateway, or an ' +
-      'address of a trusted origin')
+      throw new errors.InvalidInput('"callbackURL" must be a path of this gateway, or an address of a trusted origin')
     }
     const body = JSON.stringify({ provider, callbackURL: new URL(safe, mount.origin).href, disableRedirect: true })
     const { response } =
@@ -122,7 +116,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     provider: string, query: Readonly<Record<string, unknown>>, { headers }: SocialRequest
   ): Promise<Redirect> {
     const { mount, cookies } = await this.#run()
-    if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuch('login provider', provider)
+    if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuchError('login provider', provider)
     const given = ['code', 'state', 'error', 'iss'].flatMap((name): Array<[string, string]> => {
       const value = query[name]
       return typeof value === 'string' ? [[name, value]] : []
@@ -141,7 +135,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     const found = await this.#find(headers)
     if (!found) return undefined
     const { session, user } = found
-    const principal = principalOf(session, this.#deps.snapshot())
+    const principal = principalOf(session, this.#deps.accounts.snapshot)
     return principal && {
       session: {
         id: session.id,
@@ -220,7 +214,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     const response = await this.#login.run(login, async () => await auth.handler(request))
     if (login.problem === undefined) return { response }
     this.#deps.log.warn({ err: login.problem }, 'a social login failed')
-    throw toHttpError(login.problem)
+    throw login.problem
   }
 
   async #run (): Promise<Running> {
@@ -230,12 +224,12 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
       return await starting
     } catch (error) {
       if (this.#running === starting) this.#running = undefined
-      throw toHttpError(error)
+      throw error
     }
   }
 
   async #start (): Promise<Running> {
-    const { settings, logins, providers, accounts, base, defaultOrigins, lifetime, log } = this.#deps
+    const { settings, logins, providers, accounts, addresses: { base, defaultOrigins }, lifetime, log } = this.#deps
     if (!logins) throw new errors.SocialLoginOff('there is no database')
     const { makeBetterAuth } = await import('./better-auth.ts')
     const mount = new URL(`${base()}${settings.path}`)
@@ -278,23 +272,6 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 }
 
-const credentialId = ({ id }: { id: string }): string => `social ${id}`
-
-/** The principal of a session, for as long as the account is the one that was entered. */
-function principalOf (session: Entered & { readonly id: string }, { users }: Snapshot): Principal | undefined {
-  const user = users.get(session.username)
-  if (!user || markOf(user) !== session.mark) return undefined
-  return {
-    key: credentialId(session),
-    kind: 'social-session',
-    user: user.username,
-    username: user.username,
-    isAdmin: user.isAdmin === true,
-    credential: { id: credentialId(session) },
-    standing: (later) => principalOf(session, later)
-  }
-}
-
 /** The failure that better-auth tells by a redirect. @param refusal the provider's `error` */
 function failureOf (location: string, refusal: string | null): Error {
   const code = URL.canParse(location) ? new URL(location).searchParams.get('error') ?? '' : ''
@@ -305,6 +282,3 @@ function failureOf (location: string, refusal: string | null): Error {
   }
   return new errors.StorageAway('the login could not be stored; try again')
 }
-
-const toHttpError = (error: unknown): unknown =>
-  error instanceof StorageError ? new errors.StorageAway(error.message) : error

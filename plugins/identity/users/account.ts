@@ -15,9 +15,11 @@ export const markOf = ({ username, password, createdAt, restoredAt }: User): str
 
 /**
  * A mark that also changes when the user becomes an admin, or is one no more: what a client was allowed by an admin
- * ends with the admin's rights, and what it was allowed by another user does not grow with theirs.
+ * ends with the admin's rights, also for a user who becomes an admin again, and what it was allowed by another user
+ * does not grow with theirs.
  */
-export const rightsMarkOf = (user: User): string => `${markOf(user)}${user.isAdmin === true ? '+' : ''}`
+export const rightsMarkOf = (user: User): string =>
+  user.isAdmin === true ? `${markOf(user)}+${user.demotedAt ?? ''}` : markOf(user)
 
 /** Identifies an account, and never another one of the same name: `sub` in the terms of OpenID Connect. */
 export const subjectOf = ({ username, createdAt }: User): string => digest(['sub', username, createdAt])
@@ -30,6 +32,20 @@ export function * goneAccounts (former: ReadonlyMap<string, User>, next: Readonl
     if (!later || (later !== user && subjectOf(later) !== subjectOf(user))) yield username
   }
 }
+
+/**
+ * The principal of somebody who has logged in as a user.
+ * @param standing the same principal in a later snapshot; undefined when the login has ended
+ */
+export const principalOfUser = (user: User, standing: Principal['standing']): Principal => ({
+  // Of the account: what belongs to a principal is not that of a later account of the same name.
+  key: `user ${subjectOf(user)}`,
+  kind: 'user',
+  user: user.username,
+  username: user.username,
+  isAdmin: user.isAdmin === true,
+  standing
+})
 
 const digest = (parts: readonly unknown[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)

@@ -18,8 +18,7 @@ export async function createFirstAdmin (
   if (settings.current.users.size > 0) return undefined
   const weak = given === undefined ? [] : weaknesses(given)
   if (weak.length > 0) {
-    warn('The password of the first admin (ADMIN_PASSWORD) is weak: change it soon. ' +
-    `${weak.join(' ')}`)
+    warn(`The password of the first admin (ADMIN_PASSWORD) is weak: change it soon. ${weak.join(' ')}`)
   }
   const password = given ?? randomBytes(12).toString('base64url')
   const admin: User = {

@@ -71,14 +71,12 @@ const sizeRule: Rule = {
 const classRules: readonly Rule[] = [
   {
     holds: (password) => /[A-Za-z]/.test(password),
-    sentence: 'The password must have a letter from A to Z or ' +
-    'a to z.'
+    sentence: 'The password must have a letter from A to Z or a to z.'
   },
   { holds: (password) => /[0-9]/.test(password), sentence: 'The password must have a digit from 0 to 9.' },
   {
     holds: (password) => /[\p{P}\p{S}]/u.test(password),
-    sentence: 'The password must have a special character, such ' +
-    'as ! or -.'
+    sentence: 'The password must have a special character, such as ! or -.'
   }
 ]
 

@@ -1,20 +1,16 @@
 import fp from 'fastify-plugin'
-import { foldName } from '../../../db/invariants.ts'
-import type { Change, Snapshot } from '../../../db/store.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { errors } from '../../base/errors/index.ts'
 import { needsRehash, Passwords } from '../../base/secrets/index.ts'
 import { type Principal, type Settings, sponsorsOf } from '../../settings/index.ts'
 import { demotionOf, removalOf } from './account.ts'
 import {
-  canonicalName, checkChosenPassword, checkGivenPassword, defaultOwner, isDefaultOwner, knownName, usernameProblem
+  canonicalName, checkChosenPassword, checkGivenPassword, defaultOwner, isDefaultOwner, usernameProblem
 } from './rules.ts'
 import { createFirstAdmin, type FirstAdmin } from './first-admin.ts'
 import { identityLimits } from '../limits.ts'
-
-/** A user as the API answers it. */
-interface ShownUser { username: string, isAdmin: boolean }
+import { put, find, existing, mustBeFree, type ShownUser, shown } from './look-up.ts'
 
 /** The members of a new user. */
 interface NewUser { username: string, password: string, isAdmin?: boolean }
@@ -123,8 +119,7 @@ export class Users {
     by: Principal | null, { username, password, isAdmin = false }: NewUser
   ): Promise<{ user: User; warnings: string[] }> {
     if (isAdmin && by?.isAdmin !== true) {
-      throw new errors.Forbidden('Only an admin may create another admin: leave ' +
-      '"isAdmin" out')
+      throw new errors.Forbidden('Only an admin may create another admin: leave "isAdmin" out')
     }
     const name = this.#free(username)
     if (by?.isAdmin !== true && isDefaultOwner(name)) {
@@ -159,8 +154,12 @@ export class Users {
     const password = newPassword === undefined ? undefined : await this.#passwords.hash(newPassword)
     const snapshot = await this.#settings.change((base) => {
       const user = existing(base, username)
-      const changed = { ...(isAdmin === undefined ? {} : { isAdmin }), ...(password === undefined ? {} : { password }) }
       const isDemoted = user.isAdmin === true && isAdmin === false
+      const changed = {
+        ...(isAdmin === undefined ? {} : { isAdmin }),
+        ...(isDemoted ? { demotedAt: new Date().toISOString() } : {}),
+        ...(password === undefined ? {} : { password })
+      }
       return [put({ ...user, ...changed }), ...isDemoted ? demotionOf(base, user.username) : []]
     }, by)
     return shown(existing(snapshot, username))
@@ -174,8 +173,7 @@ export class Users {
     await this.#settings.change((base) => {
       const user = existing(base, username)
       if (user.username === by.username) {
-        throw new errors.InvalidInput('You cannot delete your own account: another ' +
-        'admin can')
+        throw new errors.InvalidInput('You cannot delete your own account: another admin can')
       }
       return removalOf(base, user.username, sponsorsOf(base.users, by))
     }, by)
@@ -277,40 +275,13 @@ export class Users {
     await this.#settings
       .change(({ users }) => {
         const current = users.get(user.username)
-        return current !== undefined &&
-          current.password === user.password
-          ? [put({ ...current, password: hashed })]
-          : []
+        return current && current.password === user.password ? [put({ ...current, password: hashed })] : []
       })
       .catch(() => {})
     const now = this.get(user.username)
     if (now?.password === hashed || now?.password === user.password) return now
     // Another login has rehashed the same password, or the password was changed.
     return await this.authenticate(user.username, password)
-  }
-}
-
-const put = (user: User): Change => ({ entity: 'users', key: user.username, value: user })
-
-const shown = ({ username, isAdmin }: User): ShownUser => ({ username, isAdmin: isAdmin === true })
-
-const find = ({ users }: Snapshot, username: string): User | undefined => users.get(knownName(users, username))
-
-/** @throws NoSuch */
-function existing (snapshot: Snapshot, username: string): User {
-  const user = find(snapshot, username)
-  if (!user) throw noSuch('user', username)
-  return user
-}
-
-/** @throws InvalidInput when a user has this name, in any case */
-function mustBeFree ({ users }: Snapshot, username: string): void {
-  const folded = foldName(username)
-  for (const other of users.keys()) {
-    if (other === username || foldName(other) === folded) {
-      throw new errors.InvalidInput('The username ' +
-      `${JSON.stringify(username)} is taken`)
-    }
   }
 }
 

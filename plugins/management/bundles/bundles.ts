@@ -2,9 +2,10 @@ import { open, readFile, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import fp from 'fastify-plugin'
 import pLimit from 'p-limit'
+import { errorCode } from '../../../db/errors.ts'
 import { FolderError } from '../../../db/folder.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
-import { mayEnter, type ProcessUser } from '../../../protocol/transports/started-process.ts'
+import { canEnter, type ProcessUser } from '../../../protocol/transports/started-process.ts'
 import type { UploadedBundle } from '../../../schemas/bundle.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { errors } from '../../base/errors/index.ts'
@@ -13,7 +14,7 @@ import { type ArchiveEntry, ArchiveError } from './archive/archive.ts'
 import { cutSignature } from './archive/end.ts'
 import { readEntries } from './archive/entries.ts'
 import { extract } from './archive/extract.ts'
-import { BundleFolder, systemCodeOf } from './folder.ts'
+import { BundleFolder } from './folder.ts'
 import { bundleProblem, bundlesOf, launchOf, shownManifest } from './launch.ts'
 import { findCommand, readManifest } from './manifest.ts'
 import { type MultipartPart, receive } from './receive.ts'
@@ -137,8 +138,7 @@ export class Bundles {
           : undefined,
         entries.some((entry) => entry.path === start)
           ? undefined
-          : 'It does not have its entry point ' +
-          `${JSON.stringify(start)}`,
+          : `It does not have its entry point ${JSON.stringify(start)}`,
         await this.#deps.closed(place)
       ].filter((each) => each !== undefined)
     }
@@ -176,7 +176,7 @@ async function unpack (archive: string, unpacked: string, signal: AbortSignal): 
 
 function toHttpError (error: unknown): unknown {
   if (error instanceof ArchiveError) return new errors.InvalidBundle(error.message)
-  const code = systemCodeOf(error)
+  const code = errorCode(error)
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new errors.StorageFull('the bundle was not stored. Free some space where DATA_DIR is, then upload it again')
   }
@@ -205,10 +205,10 @@ export default fp<BundleOptions>(async (app, { root, isShared, environment, chil
   const bundles = new Bundles({
     folder,
     settings: () => app.settings.current,
-    ended: async (server) => { await app.upstreams.ended(server) },
+    ended: async (server) => { await app.upstreams.waitUntilClosed(server) },
     path: environment.PATH ?? '',
     home: childUser?.home ?? environment.HOME,
-    closed: async (path) => childUser === undefined || await mayEnter(path, childUser)
+    closed: async (path) => childUser === undefined || await canEnter(path, childUser)
       ? undefined
       : `Its folder ${path} is closed to the user ${childUser.name} (CHILD_USER): let others pass through the ` +
         'folders above it'

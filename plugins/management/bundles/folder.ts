@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, lstat, mkdir, open, readdir, readlink, rename, rm, symlink } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readdir, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { makeFolder } from '../../../db/folder.ts'
+import { errorCode } from '../../../db/errors.ts'
+import { makeFolder, syncPath } from '../../../db/folder.ts'
 import { current } from './launch.ts'
 
 const temporary = '.tmp-'
@@ -63,7 +64,7 @@ export class BundleFolder {
     const folder = join(this.root, name)
     const version = randomUUID()
     await mkdir(folder, { mode: 0o755 })
-      .catch((error: unknown) => { if (systemCodeOf(error) !== 'EEXIST') throw error })
+      .catch((error: unknown) => { if (errorCode(error) !== 'EEXIST') throw error })
     const before = await this.#currentOf(name)
     await rename(unpacked, join(folder, version))
     try {
@@ -82,7 +83,7 @@ export class BundleFolder {
     const path = join(this.root, `${temporary}${randomUUID()}`)
     // Gone at once: a large folder takes a while.
     await rename(join(this.root, name), path)
-      .catch((error: unknown) => { if (systemCodeOf(error) !== 'ENOENT') throw error })
+      .catch((error: unknown) => { if (errorCode(error) !== 'ENOENT') throw error })
     await rm(path, { recursive: true, force: true })
   }
 
@@ -126,24 +127,5 @@ export class BundleFolder {
       if (each === current || kept.includes(each) || !await this.#isAbandoned(path)) continue
       await rm(path, { recursive: true, force: true }).catch(() => {})
     }
-  }
-}
-
-/** The code of a system error. */
-export const systemCodeOf = (error: unknown): string | undefined =>
-  error instanceof Error && 'code' in error ? String(error.code) : undefined
-
-/**
- * Makes a file, or the names in a folder, durable by fsync. Some file systems do not support that for folders, and do
- * not need it.
- */
-export async function syncPath (path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } catch (error) {
-    if (!['EINVAL', 'ENOTSUP', 'EPERM', 'EISDIR'].includes(systemCodeOf(error) ?? '')) throw error
-  } finally {
-    await handle.close()
   }
 }

@@ -28,7 +28,7 @@ const placeholder = /\$\{([^}]*)\}/g
 const optionKey = /^user_config\.(.+)$/
 
 /** The keys of the options that a text still needs, written `${user_config.<key>}`. */
-export const openOptions = (text: string): string[] =>
+const openOptions = (text: string): string[] =>
   [...text.matchAll(placeholder)].flatMap(([, name = '']) => optionKey.exec(name)?.[1] ?? [])
 
 /** The default of an option as it stands in a command line; undefined: it has none, or is a secret. */
@@ -57,8 +57,7 @@ export function launchOf (manifest: BundleManifest, { folder, home, platform }: 
   const mustBeSet = (key: string): boolean => {
     const option = options.get(key)
     if (option === undefined) {
-      throw new ArchiveError(`its manifest.json uses the option ${quoteEntryName(key)}, ` +
-      'which it does not declare')
+      throw new ArchiveError(`its manifest.json uses the option ${quoteEntryName(key)}, which it does not declare`)
     }
     return defaultOf(option) === undefined && (option.required === true || option.default !== undefined)
   }
@@ -154,8 +153,7 @@ function warningsOf (
   return [
     ...(platforms.includes(platform)
       ? []
-      : [`The bundle is made for ${platforms.join(', ')}, and the gateway runs ` +
-      `on ${platform}`]),
+      : [`The bundle is made for ${platforms.join(', ')}, and the gateway runs on ${platform}`]),
     ...secrets.map((key) => `The secret ${JSON.stringify(key)} is in the arguments of the command, which admins and ` +
       'the owner can read')
   ]

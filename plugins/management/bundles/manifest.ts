@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { access, chmod, constants, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, sep } from 'node:path'
 import { isDeeperThan, isObject } from '../../../protocol/json.ts'
-import { withoutMark } from '../../../protocol/text.ts'
+import { withoutBom } from '../../../protocol/text.ts'
 import { BundleManifest } from '../../../schemas/bundle.ts'
 import { nameProblem } from '../../../schemas/names.ts'
 import { problemOf } from '../../../schemas/problem.ts'
@@ -16,7 +16,7 @@ import { baseLimits } from '../../base/limits/index.ts'
 export function readManifest (bytes: Buffer): BundleManifest {
   const refuse = (reason: string): never => { throw new ArchiveError(`its manifest.json ${reason}`) }
   if (!isUtf8(bytes)) refuse('is not UTF-8 text')
-  const text = withoutMark(bytes.toString())
+  const text = withoutBom(bytes.toString())
   if (isDeeperThan(text, baseLimits.requestDepth)) refuse(`is nested deeper than ${baseLimits.requestDepth} levels`)
   const manifest = parse(text)
   if (!isObject(manifest)) return refuse('is no JSON object')

@@ -1,8 +1,8 @@
 import { createWriteStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { errorCode } from '../../../db/errors.ts'
 import { errors } from '../../base/errors/index.ts'
-import { systemCodeOf } from './folder.ts'
 import { managementLimits } from '../limits.ts'
 
 /** The field that holds the bundle. */
@@ -61,7 +61,7 @@ const unexpected = (): Error =>
 
 /** The error for one of the parser's. */
 function toError (error: unknown): unknown {
-  const code = systemCodeOf(error) ?? ''
+  const code = errorCode(error) ?? ''
   if (code === 'FST_REQ_FILE_TOO_LARGE') return new errors.BundleTooLarge(managementLimits.bundles.upload)
   if (code.startsWith('FST_') || (error instanceof Error &&
       /multipart|part terminated|boundary/i.test(error.message))) return unexpected()

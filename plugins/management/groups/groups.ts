@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import type { Change, Snapshot, StoredGroup } from '../../../db/store.ts'
 import type { Group, GroupMember } from '../../../schemas/settings.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { defaultOwner, knownName, withNewName, withoutNames } from '../../identity/index.ts'
 import { groupNamed, type Principal, type Settings } from '../../settings/index.ts'
@@ -245,7 +245,7 @@ const isVisible = (snapshot: Snapshot, principal: Principal, group: StoredGroup)
 /** @throws NoSuch, also for a group that the principal may not see */
 function find (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
   const group = snapshot.groups.get(idOrName) ?? groupNamed(snapshot, idOrName)
-  if (!group || !isVisible(snapshot, principal, group)) throw noSuch('group', idOrName)
+  if (!group || !isVisible(snapshot, principal, group)) throw noSuchError('group', idOrName)
   return group
 }
 

@@ -2,8 +2,8 @@ import type { Snapshot, StoredGroup } from '../../../db/store.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import { aliasProblem } from '../../../schemas/names.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
-import { valuesIn } from '../../base/body/index.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { countValues } from '../../base/body/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
 import { canSee, ownNames, type Principal } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 
@@ -53,7 +53,7 @@ export function unlistedIn (member: GroupMember, catalogues: ReadonlyArray<Pick<
 }
 
 /** Whether a principal may see a member; an admin also sees members whose server is no longer configured. */
-export function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: GroupMember): boolean {
+function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: GroupMember): boolean {
   const server = snapshot.servers.get(name)
   return principal.isAdmin || (server !== undefined && canSee(principal, server, 'public'))
 }
@@ -86,7 +86,7 @@ export function mustBeMember (
   snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], name: string
 ): void {
   const member = stored.find((each) => each.name === name)
-  if (!member || !isVisibleMember(snapshot, principal, member)) throw noSuch('server in this group', name)
+  if (!member || !isVisibleMember(snapshot, principal, member)) throw noSuchError('server in this group', name)
 }
 
 /**
@@ -117,7 +117,7 @@ export function readMembers (
   input: Array<string | GroupMember>,
   stored: readonly GroupMember[] = []
 ): GroupMember[] {
-  if (valuesIn(input, managementLimits.groupValues) > managementLimits.groupValues) {
+  if (countValues(input, managementLimits.groupValues) > managementLimits.groupValues) {
     throw new errors.InvalidInput(`"servers": a group may have ${managementLimits.groupValues} members and selected ` +
       'items together')
   }
@@ -135,8 +135,7 @@ export function readMembers (
       throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
     }
     if (seen.has(member.name)) {
-      throw new errors.InvalidInput('"servers": ' +
-      `${JSON.stringify(member.name)} is listed twice`)
+      throw new errors.InvalidInput(`"servers": ${JSON.stringify(member.name)} is listed twice`)
     }
     seen.add(member.name)
     const problem = member.alias === undefined ||
@@ -144,8 +143,7 @@ export function readMembers (
       ? undefined
       : aliasProblem(member.alias)
     if (problem !== undefined) {
-      throw new errors.InvalidInput('"servers": the alias of ' +
-      `${JSON.stringify(member.name)}: ${problem}`)
+      throw new errors.InvalidInput(`"servers": the alias of ${JSON.stringify(member.name)}: ${problem}`)
     }
     return member
   })

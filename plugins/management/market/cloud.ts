@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isObject } from '../../../protocol/json.ts'
 import type { CloudServer, CloudTool } from '../../../schemas/catalogues.ts'
 import { incomplete } from '../../../schemas/server.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
 import { localName, plainText, Unusable } from './inputs.ts'
 import type { SourceAnswer, Source } from './source.ts'
 import { managementLimits } from '../limits.ts'
@@ -50,7 +50,7 @@ export class Cloud {
     const { value, staleSince } = await this.servers(owner)
     const server = value.find((each) => each.name === name) ??
       value.find((each) => each.server_key === name || each.config_name === name)
-    if (!server) throw noSuch('server in this catalogue', name)
+    if (!server) throw noSuchError('server in this catalogue', name)
     return { value: server, staleSince }
   }
 
@@ -124,8 +124,7 @@ function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 
       required: [{
         key: keyVariable,
         title: 'API key',
-        description: 'Your key of the service that ' +
-        'mcpRouter names',
+        description: 'Your key of the service that mcpRouter names',
         sensitive: true
       }]
     }

@@ -5,13 +5,13 @@ import {
 import { problemOf } from '../../../schemas/problem.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { readAssetSync } from '../../base/config/index.ts'
-import { noSuch } from '../../base/errors/index.ts'
+import { noSuchError } from '../../base/errors/index.ts'
 import { Cloud } from './cloud.ts'
 import { Registry } from './registry.ts'
 import { Source } from './source.ts'
 
-/** The catalogue that the project ships. It is read once, by its first use. */
-export class Market {
+/** The catalogue that the project ships. It is read once. */
+class Market {
   readonly #servers: readonly MarketServer[]
 
   /** @param text the content of `assets/market/servers.json` @throws Error for a file that is not one */
@@ -36,7 +36,7 @@ export class Market {
   /** @throws NoSuch */
   server (name: string): MarketServer {
     const server = this.#servers.find((each) => each.name === name)
-    if (!server) throw noSuch('server in this catalogue', name)
+    if (!server) throw noSuchError('server in this catalogue', name)
     return server
   }
 

@@ -4,7 +4,7 @@ import { problemOf } from '../../../schemas/problem.ts'
 import { official, RegistryMeta, ServerJson } from '../../../schemas/server-json.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import { noSuch } from '../../base/errors/index.ts'
+import { noSuchError } from '../../base/errors/index.ts'
 import type { SourceAnswer, SourceQuery, Source } from './source.ts'
 import { toConfigs } from './to-configs.ts'
 import { managementLimits } from '../limits.ts'
@@ -50,7 +50,7 @@ export class Registry {
 /** A name as one segment of a path. @throws NoSuch for one that a path cannot hold */
 function segment (text: string): string {
   // URLs resolve these.
-  if (/^\.{0,2}$/.test(text) || text.length > 255) throw noSuch('entry in this catalogue', text)
+  if (/^\.{0,2}$/.test(text) || text.length > 255) throw noSuchError('entry in this catalogue', text)
   return encodeURIComponent(text)
 }
 

@@ -1,9 +1,9 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { isDeeperThan } from '../../../protocol/json.ts'
-import { withoutMark } from '../../../protocol/text.ts'
+import { withoutBom } from '../../../protocol/text.ts'
 import { errors } from '../../base/errors/index.ts'
-import { BoundedMap, Outage, ShareError, Shares, type Tell } from '../../base/limits/index.ts'
-import type { Fetched, Outbound } from '../../base/outbound/index.ts'
+import { BoundedMap, Outage, ShareError, Shares, type ReportOutage } from '../../base/limits/index.ts'
+import type { FetchedResponse, Outbound } from '../../base/outbound/index.ts'
 import { managementLimits } from '../limits.ts'
 
 /** One question to a service. Questions with the same `key` have the same answer. */
@@ -39,7 +39,7 @@ interface SourceDeps {
   /** In ms since the epoch. */
   now?: () => number
   /** Receives what is told of the service's failures. */
-  tell: Tell
+  tell: ReportOutage
 }
 
 /** Max length of an ETag that is sent back, in characters. */
@@ -102,7 +102,7 @@ export class Source {
   /** Ends all requests. */
   close (): void {
     this.#ending.abort()
-    this.#outage.end()
+    this.#outage.stop()
   }
 
   /** The kept answer in place of one, where the service failed. @throws as `ask` */
@@ -136,7 +136,7 @@ export class Source {
       body,
       maxSize: managementLimits.catalogues.answer,
       timeout: managementLimits.catalogues.time,
-      cause: owner,
+      memoryOwner: owner,
       signal: this.#ending.signal
     })
     const times = { givenAt: now(), dueAt: now() + managementLimits.catalogues.fresh, isStale: false }
@@ -166,7 +166,7 @@ const answerOf = <Value>({ value, givenAt, isStale }: Kept): SourceAnswer<Value>
   ({ value: value as Value, ...(isStale && { staleSince: new Date(givenAt).toISOString() }) })
 
 /** @param isOfCaller whether a caller chose what is asked for @throws NotAnswered, UpstreamError */
-function checkStatus ({ status }: Fetched, isOfCaller: boolean): void {
+function checkStatus ({ status }: FetchedResponse, isOfCaller: boolean): void {
   if (status >= 200 && status < 300) return
   if (isOfCaller && (status === 404 || status === 400 || status === 422)) throw new NotAnswered(status)
   if (status === 401 || status === 403) {
@@ -177,7 +177,7 @@ function checkStatus ({ status }: Fetched, isOfCaller: boolean): void {
 
 /** The JSON of an answer. @throws UpstreamError */
 function parse (body: Buffer): unknown {
-  const text = withoutMark(body.toString())
+  const text = withoutBom(body.toString())
   if (isDeeperThan(text, managementLimits.catalogues.depth)) {
     throw new UpstreamError('broken', 'its answer is nested too deeply', { isPublic: true })
   }

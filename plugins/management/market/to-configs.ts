@@ -53,7 +53,7 @@ function attempt (
 const types = ['streamable-http', 'sse'] as const
 
 /** The config that connects to a remote. @throws Unusable with the reason why there is none */
-export function fromRemote (
+function fromRemote (
   { type: given, url, headers = [], variables = {} }: RegistryTransport, inputs: Inputs
 ): ServerConfig {
   const type = types.find((each) => each === given)
@@ -61,8 +61,7 @@ export function fromRemote (
   if (url === undefined) throw new Unusable('it has no address')
   const address = inputs.fill({ value: url, variables }, 'url', 'url', true) ?? ''
   if (!/^https?:\/\//i.test(address) && !address.startsWith('${')) {
-    throw new Unusable(`${quoteText(url)} is not an ` +
-    'http or https address')
+    throw new Unusable(`${quoteText(url)} is not an http or https address`)
   }
   const values: Record<string, string> = {}
   for (const header of headers) {
@@ -124,7 +123,7 @@ const others: Readonly<Record<string, string>> = {
 }
 
 /** The config that runs a package. @throws Unusable with the reason why there is none */
-export function fromPackage (given: Package, inputs: Inputs): ServerConfig {
+function fromPackage (given: Package, inputs: Inputs): ServerConfig {
   const { registryType, transport, runtimeArguments = [], packageArguments = [], environmentVariables = [] } = given
   const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
   if (!runner) {
@@ -152,8 +151,7 @@ function checkSource (given: Package, runner: Runner): void {
   const { identifier, version, registryBaseUrl, registryType, fileSha256, runtimeHint, runtimeArguments = [] } = given
   const { command } = runner
   if (!runner.identifier.test(identifier)) {
-    throw new Unusable(`${quoteText(identifier)} is not the name of a package ` +
-    `that ${command} runs`)
+    throw new Unusable(`${quoteText(identifier)} is not the name of a package that ${command} runs`)
   }
   if (version !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._+!~-]*$/.test(version)) {
     throw new Unusable(`${quoteText(version)} is not one version`)
@@ -164,8 +162,7 @@ function checkSource (given: Package, runner: Runner): void {
       `${command} takes packages from the registry that \`install\` names`)
   }
   if (fileSha256 !== undefined && registryType !== 'oci') {
-    throw new Unusable(`it has a checksum, which ${command} ` +
-    'does not compare')
+    throw new Unusable(`it has a checksum, which ${command} does not compare`)
   }
   if (runtimeHint !== undefined && runtimeArguments.length > 0 && !runner.hints.includes(runtimeHint)) {
     throw new Unusable(`its arguments are those of ${quoteText(runtimeHint)}, and it would be run by ${command}`)
@@ -203,12 +200,10 @@ function words (given: readonly Argument[], inputs: Inputs): string[] {
       return value === undefined ? [] : [value]
     }
     if (argument.type !== 'named') {
-      throw new Unusable(`arguments of the type ${quoteText(argument.type)} are not ` +
-      'known here')
+      throw new Unusable(`arguments of the type ${quoteText(argument.type)} are not known here`)
     }
     if (argument.name === undefined || argument.name === '') {
-      throw new Unusable('it has a named argument without ' +
-      'a name')
+      throw new Unusable('it has a named argument without a name')
     }
     const name = plainText(argument.name, 'an argument')
     // A switch is there or not.

@@ -14,7 +14,7 @@ const maxEntries = 1_000
 export interface SentServers { readonly servers: readonly ForeignServer[], readonly warnings: string[] }
 
 /** The result for one of several servers. `unchanged`: it is there already, as it was sent. */
-export interface Outcome { name: string, success: boolean, unchanged?: true, message?: string, warnings?: string[] }
+export interface AddOutcome { name: string, success: boolean, unchanged?: true, message?: string, warnings?: string[] }
 
 /** The servers of a request, in its order: a list, or the configuration file of a client. @throws InvalidInput */
 export function serverEntries (body: unknown): SentServers {
@@ -25,13 +25,11 @@ export function serverEntries (body: unknown): SentServers {
   }
   const { servers, members } = document
   if (servers.length > maxEntries) {
-    throw new errors.InvalidInput(`There are ${servers.length} servers; send ` +
-    `${maxEntries} at most`)
+    throw new errors.InvalidInput(`There are ${servers.length} servers; send ${maxEntries} at most`)
   }
   return {
     servers,
-    warnings: members.slice(0, 20).map((name) => `${JSON.stringify(name)} holds no servers, and is ` +
-    'not stored')
+    warnings: members.slice(0, 20).map((name) => `${JSON.stringify(name)} holds no servers, and is not stored`)
   }
 }
 
@@ -42,13 +40,12 @@ export function serverEntries (body: unknown): SentServers {
  */
 export function additionsOf (
   snapshot: Snapshot, principal: Principal, servers: readonly ForeignServer[], usersMayRun: boolean
-): { changes: Change[], outcomes: Outcome[] } {
+): { changes: Change[], outcomes: AddOutcome[] } {
   const names = new Set<string>()
   const changes: Change[] = []
-  const add = ({ name, config }: ForeignServer, at: number): Outcome => {
+  const add = ({ name, config }: ForeignServer, at: number): AddOutcome => {
     if (name === '' || !isObject(config)) {
-      throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", ` +
-      '"config": {…}}')
+      throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", "config": {…}}`)
     }
     if (names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
     const isUnchanged = isStored(snapshot, principal, name, config, usersMayRun)
@@ -60,7 +57,7 @@ export function additionsOf (
     names.add(name)
     return { name, success: true, ...(isUnchanged && { unchanged: true }) }
   }
-  const outcomes = servers.map((each, at): Outcome => {
+  const outcomes = servers.map((each, at): AddOutcome => {
     try {
       return add(each, at)
     } catch (error) {
@@ -83,13 +80,13 @@ export function refusalOf (error: unknown): string {
 
 /** The results for several servers, and what to say of them. */
 export interface BatchResult {
-  readonly data: { readonly results: Outcome[], readonly successCount: number, readonly failureCount: number }
+  readonly data: { readonly results: AddOutcome[], readonly successCount: number, readonly failureCount: number }
   readonly message: string
   readonly warnings: string[]
   readonly outcome?: 'partial' | 'failed'
 }
 
-export function batchOf (results: Outcome[], warnings: string[]): BatchResult {
+export function batchOf (results: AddOutcome[], warnings: string[]): BatchResult {
   const successCount = results.filter(({ success }) => success).length
   const data = { results, successCount, failureCount: results.length - successCount }
   if (successCount === 0) {

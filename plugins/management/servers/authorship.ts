@@ -71,7 +71,7 @@ const addressMembers = new Set(['servers', 'host', 'basePath', 'schemes', 'token
  * The values of those members, at any depth.
  * @param schema the description, or its text, which then counts as a whole
  */
-export function addressesOf (schema: unknown): unknown[] {
+function addressesOf (schema: unknown): unknown[] {
   if (!isObject(schema) && !Array.isArray(schema)) return typeof schema === 'string' ? [schema] : []
   return Object.entries(schema)
     .flatMap(([key, value]) => (addressMembers.has(key) ? [value] : addressesOf(value)))

@@ -6,7 +6,7 @@ import type { ProviderStatus } from '../../../protocol/provider.ts'
 import { nameProblem } from '../../../schemas/names.ts'
 import { typeOf } from '../../../schemas/server.ts'
 import { transports } from '../../../schemas/transports.ts'
-import { type Outbound, reachOf } from '../../base/outbound/index.ts'
+import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { maskConfig } from '../../base/secrets/index.ts'
 import { defaultOwner } from '../../identity/index.ts'
 import {
@@ -69,7 +69,7 @@ interface ConnectionState {
 }
 
 /** The login that a server wants from the caller. `flow` undefined: it has no address yet. */
-export interface WantedLogin { readonly flow: { readonly url: string } | undefined }
+interface WantedLogin { readonly flow: { readonly url: string } | undefined }
 
 /**
  * A server's record. Secrets are masked for those who manage it, and absent for the others.
@@ -134,8 +134,7 @@ function openMembers (config: Server['config']): Record<string, unknown> {
 function shownError (error: string | null, manages: boolean, wanted: WantedLogin | undefined): string | null {
   if (error === null || manages) return error
   return wanted?.flow
-    ? 'It wants you to log in: open ' +
-    'oauth.authorizationUrl'
+    ? 'It wants you to log in: open oauth.authorizationUrl'
     : 'It is not connected; its owner can see why'
 }
 
@@ -174,7 +173,7 @@ export class ServerLogins {
   /** The login that a server wants of a principal, as far as is known; undefined: none. */
   wanted (principal: Principal, server: Server): WantedLogin | undefined {
     const holder = this.#holder(principal, server)
-    return holder === undefined ? undefined : this.#upstreams.get(server.name)?.login?.required(holder)
+    return holder === undefined ? undefined : this.#upstreams.get(server.name)?.login?.pendingLogin(holder)
   }
 
   /** Makes the address of such a login. Never throws. */
@@ -186,7 +185,7 @@ export class ServerLogins {
   /** @returns whether there was a login */
   async leave (principal: Principal, server: Server): Promise<boolean> {
     const holder = this.#holder(principal, server)
-    return holder !== undefined && await this.#upstreams.get(server.name)?.login?.leave(holder) === true
+    return holder !== undefined && await this.#upstreams.get(server.name)?.login?.endLogin(holder) === true
   }
 
   /** The holder of the login that a principal may see and change; undefined: there is none. */
@@ -211,6 +210,6 @@ export function refusalToConnect (
   if (type !== undefined && transports[type].locatedBy === 'command') return undefined
   const addresses = [config.url, config.openapi?.url].filter((address) => typeof address === 'string')
   const reason =
-    addresses.map((address) => outbound.warning(address, reachOf(config))).find((each) => each !== undefined)
+    addresses.map((address) => outbound.warning(address, outboundAccessOf(config))).find((each) => each !== undefined)
   return reason === undefined ? undefined : `It will not be connected: ${reason}`
 }

@@ -2,13 +2,13 @@ import { type Era, eraOf } from '../../../protocol/era.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { type ItemKind, unmatchedIn } from '../../settings/index.ts'
-import type { Probe } from '../../upstream/index.ts'
+import type { ProbeResult } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 
 /** The result of a test of a server. */
 export interface ServerTest {
   connected: boolean
-  status: Probe['status']
+  status: ProbeResult['status']
   /** Why it does not connect. */
   error: string | null
   warnings: string[]
@@ -25,7 +25,7 @@ export interface ServerTest {
 
 /** @param warnings about the config as it was sent */
 export function testRecord (
-  { status, error, catalogue, time, ...probe }: Probe, config: ServerConfig, warnings: string[]
+  { status, error, catalogue, time, ...probe }: ProbeResult, config: ServerConfig, warnings: string[]
 ): ServerTest {
   const items = (kind: ItemKind): ItemTexts => new ItemTexts(catalogue?.lists[kind] ?? [], { config }, kind)
   return {

@@ -1,27 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import fp from 'fastify-plugin'
 import { jsonSize } from '../../../db/json-size.ts'
-import type { Server, Snapshot } from '../../../db/store.ts'
+import type { Server } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { adopt } from '../../../schemas/foreign-config.ts'
-import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { errors } from '../../base/errors/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { withoutNames } from '../../identity/index.ts'
 import {
-  canManage, canSee, isInForce, type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal,
-  type Settings, withOverride
+  canManage, canSee, isInForce, type ItemKind, type OverrideChange, type Principal, type Settings
 } from '../../settings/index.ts'
 import type { Upstreams } from '../../upstream/index.ts'
 import { withoutMember } from '../groups/groups.ts'
 import { checkCount, checkMayRun, checkServerName, managed, sharedNameWarnings, visible } from '../checks.ts'
-import { additionsOf, batchOf, type BatchResult, type Outcome, type SentServers } from './add-many.ts'
+import { additionsOf, batchOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
 import {
-  disabling, findItem, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toRecord, unlistedItem
+  disabling, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toRecord
 } from './present.ts'
+import { itemToOverride, overrideItem } from './overrides.ts'
 import { type ServerTest, testMessage, testRecord } from './server-test.ts'
 import { toStore, withStorer } from './to-store.ts'
 import { upstreamLimits } from '../../upstream/index.ts'
@@ -169,7 +168,7 @@ export class Servers {
 
   /** @throws NoSuch also for an item that the server is known not to have, Forbidden */
   mustManageItem (principal: Principal, name: string, kind: ItemKind, key: string): void {
-    this.#withItem(this.#settings.current, principal, name, kind, key)
+    itemToOverride(this.#settings.current, this.#gateway, principal, { name, kind, key })
   }
 
   /** The stored config of a server that the principal may change, with its secrets. @throws NoSuch, Forbidden */
@@ -204,8 +203,7 @@ export class Servers {
       checkMayRun(principal, server.config, this.#usersMayRun)
       const badName = disabling(server)
       if (enabled && badName !== undefined) {
-        throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename ` +
-        'it (newName)')
+        throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename it (newName)`)
       }
       const isTaken = enabled && principal.isAdmin && !isInForce(snapshot, server)
       const config = isTaken ? withStorer(snapshot, principal, server.config) : server.config
@@ -221,14 +219,14 @@ export class Servers {
   }
 
   /** Adds several servers in one commit. @returns the result of each, in their order */
-  async createMany (principal: Principal, servers: SentServers['servers']): Promise<Outcome[]> {
-    let outcomes: Outcome[] = []
+  async createMany (principal: Principal, servers: SentServers['servers']): Promise<AddOutcome[]> {
+    let outcomes: AddOutcome[] = []
     await this.#settings.change((snapshot) => {
       const additions = additionsOf(snapshot, principal, servers, this.#usersMayRun)
       outcomes = additions.outcomes
       return additions.changes
     }, principal)
-    return outcomes.map((outcome, at): Outcome => {
+    return outcomes.map((outcome, at): AddOutcome => {
       const config = servers[at]?.config
       const warnings = outcome.success && isObject(config) ? this.warnings(outcome.name, config) : []
       return warnings.length === 0 ? outcome : { ...outcome, message: warnings.join('. '), warnings }
@@ -244,21 +242,7 @@ export class Servers {
   async override (
     principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange
   ): Promise<PresentedItem> {
-    this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
-    let own = key
-    await this.#settings.change((snapshot) => {
-      const { server, own: ownKey } = this.#withItem(snapshot, principal, name, kind, key)
-      own = ownKey
-      const value = withOverride(server, kind, own, change)
-      if (Object.keys(value[kind] ?? {}).length > Math
-        .max(maxConfigEntries, Object.keys(server.config[kind] ?? {}).length)) {
-        throw new errors.InvalidInput(`A server has at most ${maxConfigEntries} overrides of its ` +
-          `${kind}: reset one first`)
-      }
-      return [{ entity: 'mcpServers', key: name, value }]
-    }, principal)
-    const server = visible(this.#settings.current, principal, name)
-    return findItem(kind, own, server, this.#gateway.catalogues(name)) ?? unlistedItem(kind, own, server)
+    return await overrideItem(this.#settings, this.#gateway, principal, { name, kind, key }, change)
   }
 
   /** Closes the connections to a server and connects it again. @throws NoSuch, Forbidden */
@@ -270,32 +254,11 @@ export class Servers {
   }
 
   /**
-   * A server that the principal may change and that may have this item: it is listed, overridden, or no list of the
-   * server is known.
-   * @param key its own name or URI, or its name on merged routes
-   * @returns the server, and the item's own name or URI
-   * @throws NoSuch, Forbidden
-   */
-  #withItem (
-    snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string
-  ): { server: Server, own: string } {
-    const server = managed(snapshot, principal, name)
-    const catalogues = this.#gateway.catalogues(name)
-    const isKnown =
-      findItem(kind, key, server, catalogues) !== undefined || ownOverrideOf(server, kind, key) !== undefined
-    if (catalogues.length === 0 || isKnown) return { server, own: key }
-    const listed = kind === 'resources' ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
-    const own = ownNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)
-    if (own === undefined) throw noSuch(kind.slice(0, -1), key)
-    return { server, own }
-  }
-
-  /**
    * Waits until all connections and processes of a removed or disabled server have ended, but not longer than
    * `endTimeout`.
    */
   async #ended (name: string): Promise<void> {
-    await Promise.race([this.#upstreams.ended(name), sleep(endTimeout, undefined, { ref: false })])
+    await Promise.race([this.#upstreams.waitUntilClosed(name), sleep(endTimeout, undefined, { ref: false })])
   }
 
   #record (principal: Principal, server: Server): PresentedServer {
@@ -305,9 +268,8 @@ export class Servers {
     const wanted = this.#login.wanted(principal, server)
     // With a login of each user, the status is the caller's.
     const isOwn = server.config.isolation === 'user' && upstream?.login !== undefined
-    const status = upstream &&
-      isOwn
-      ? (wanted ? 'oauth_required' : upstream.available ? 'connected' : upstream.status)
+    const status = upstream && isOwn
+      ? (wanted ? 'oauth_required' : upstream.isAvailable ? 'connected' : upstream.status)
       : upstream?.status
     const error = isOwn && status === 'connected' ? null : upstream?.error ?? null
     const { warnings = [], connectedAt, protocolVersion } = upstream ?? {}

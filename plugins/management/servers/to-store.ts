@@ -6,7 +6,7 @@ import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
 import { incomplete, ServerConfig } from '../../../schemas/server.ts'
 import type { StoredByUser } from '../../../schemas/stored-by-user.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { valuesIn, wordsIn } from '../../base/body/index.ts'
+import { countValues, countWords } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { canManage, isInForce, type Principal, sponsorsOf } from '../../settings/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
@@ -80,7 +80,7 @@ export function withStorer ({ users }: Snapshot, principal: Principal, stored: S
   return storedBy.length === 0 ? config : { ...config, storedBy }
 }
 
-/** Whether a server that the principal may change is there already, and storing this config would leave it as it is. */
+/** Whether a server that the principal may change is there already, and storing this config would leave it is. */
 export function isStored (
   snapshot: Snapshot, principal: Principal, name: string, sent: Record<string, unknown>, usersMayRun: boolean
 ): boolean {
@@ -108,12 +108,12 @@ function checkConfig (config: unknown): void {
 /** Unknown members are kept, so they are bounded as well. @throws InvalidInput */
 function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
   const { schema: _description, ...others } = isObject(openapi) ? openapi : {}
-  if (valuesIn([config, others], managementLimits.configValues) > managementLimits.configValues) {
+  if (countValues([config, others], managementLimits.configValues) > managementLimits.configValues) {
     throw new errors.InvalidInput(`"config": it has more than ${managementLimits.configValues} values`)
   }
   // Each may be a secret that texts are searched for. Those of people and of servers are not.
   const { tools: _tools, prompts: _prompts, resources: _resources, description: _text, ...secrets } = config
-  if (wordsIn([secrets, others], managementLimits.configWords) > managementLimits.configWords) {
+  if (countWords([secrets, others], managementLimits.configWords) > managementLimits.configWords) {
     throw new errors.InvalidInput(`"config": its texts have more than ${managementLimits.configWords} words and ` +
       'parameters of addresses')
   }
@@ -147,8 +147,7 @@ function withOwner (
   const keepsOwner = sent.owner === undefined || sent.owner === before.owner
   const owner = keepsOwner ? before.owner : knownName(snapshot.users, sent.owner ?? '')
   if (!principal.isAdmin && owner !== before.owner) {
-    throw new errors.Forbidden('Only an admin may set a ' +
-    'server\'s owner')
+    throw new errors.Forbidden('Only an admin may set a server\'s owner')
   }
   // A user who is created later with the name of an unknown owner would inherit the server.
   if (owner !== defaultOwner && owner !== before.owner && !snapshot.users.has(owner)) {

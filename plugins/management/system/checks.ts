@@ -1,5 +1,5 @@
 import type { SystemSections } from '../../../schemas/system.ts'
-import { bytesOf } from '../../base/body/index.ts'
+import { parseSize } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { isMask } from '../../base/secrets/index.ts'
 
@@ -44,7 +44,7 @@ export function checkSections (sent: SystemSections): void {
       'example X-API-Key')
   }
   if (routing.jsonBodyLimit != null) {
-    const bytes = bytesOf(routing.jsonBodyLimit)
+    const bytes = parseSize(routing.jsonBodyLimit)
     if (!(bytes >= bodyLimit.min && bytes <= bodyLimit.max)) {
       throw wrong('routing.jsonBodyLimit', 'expected between 1kb and 256mb')
     }
@@ -58,8 +58,7 @@ export function checkSections (sent: SystemSections): void {
   }
   for (const [path, address] of Object.entries(addresses)) {
     if (address && !isMask(address) && !isHttpUrl(address)) {
-      throw wrong(path, 'expected an absolute http or https ' +
-      'address')
+      throw wrong(path, 'expected an absolute http or https address')
     }
   }
   const { dbUrl } = smartRouting

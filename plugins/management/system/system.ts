@@ -29,7 +29,7 @@ const open: Readonly<Record<string, true | readonly string[]>> = {
 }
 
 /** The system configuration, as the management API reads and writes it. */
-export class System {
+class System {
   readonly #settings: Settings
   readonly #baseUrl: string | undefined
   readonly #warn: (sentence: string) => void
@@ -154,7 +154,7 @@ const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undef
  * @param shown the answer of a GET for `stored`: masks for secrets, defaults for absent values
  * @throws InvalidInput naming the key that is unknown, or whose value is invalid
  */
-export function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, path = ''): Json {
+function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, path = ''): Json {
   const next: Json = { ...stored }
   const members = membersOf(schema) ?? {}
   for (const [key, value] of Object.entries(sent)) {
@@ -162,16 +162,14 @@ export function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, p
     if (Object.hasOwn(shown, key) && isDeepStrictEqual(value, shown[key])) continue
     const known = Object.hasOwn(members, key) ? members[key] : undefined
     if (!known) {
-      throw new errors.InvalidInput(`"${place}" is not known; the documentation of this route lists what ` +
-      'it takes')
+      throw new errors.InvalidInput(`"${place}" is not known; the documentation of this route lists what it takes`)
     }
     if (value === null) {
       delete next[key]
       continue
     }
     if (isMask(value)) {
-      throw new errors.InvalidInput(`"${place}": this is a mask, not a value; send the value ` +
-      'itself, or leave it out')
+      throw new errors.InvalidInput(`"${place}": this is a mask, not a value; send the value itself, or leave it out`)
     }
     if (membersOf(known) && isObject(value)) {
       next[key] = merge(objectIn(stored, key), value, objectIn(shown, key), known, place)

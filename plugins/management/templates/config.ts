@@ -9,8 +9,8 @@ import { type SentTemplate, Template, TemplateGroup } from '../../../schemas/tem
 import { isComment, quoteName } from '../../../schemas/unknown-members.ts'
 import { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import { errors } from '../../base/errors/index.ts'
-import { coverText, maskAll, maskConfig } from '../../base/secrets/index.ts'
-import { fillPlaces, leftAsWritten } from '../../upstream/index.ts'
+import { maskTokens, maskAll, maskConfig } from '../../base/secrets/index.ts'
+import { mapVariablePlaces, keepsVariables } from '../../upstream/index.ts'
 import { referencesIn, type TemplateVariables } from './variables.ts'
 
 type Json = Record<string, unknown>
@@ -38,7 +38,7 @@ export function portable (config: Readonly<Json>): Json {
 }
 
 /** The members of a config that the gateway knows and that `portable` leaves out. */
-export const leftOut = (config: Readonly<Json>): string[] => Object.keys(config).filter((name) => local.has(name))
+const leftOut = (config: Readonly<Json>): string[] => Object.keys(config).filter((name) => local.has(name))
 
 /** The variables that a config names in places where they are filled in. */
 export function referenced ({ env, headers, url, args, proxy, oauth, openapi }: Readonly<Json>): string[] {
@@ -70,8 +70,8 @@ const isByUser = ({ storedByUser }: Readonly<Json>): boolean => storedByUser !==
  * notation: the import reads those of other programs.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
-  const isLeft = leftAsWritten(config.storedByUser as StoredByUser)
-  return fillPlaces(portable(config) as ServerConfig, (text, place, ...within) => isLeft(place, ...within)
+  const isLeft = keepsVariables(config.storedByUser as StoredByUser)
+  return mapVariablePlaces(portable(config) as ServerConfig, (text, place, ...within) => isLeft(place, ...within)
     ? text.replace(anyVariable, (written) => variables.ofUsers(written, name, String(within[0] ?? place)))
     : text)
 }
@@ -84,7 +84,7 @@ function coverOpenApi (value: unknown, cover: ReturnType<TemplateVariables['cove
 }
 
 function coverAll (value: unknown, cover: ReturnType<TemplateVariables['coverOf']>): unknown {
-  if (typeof value === 'string') return coverText(value, cover)
+  if (typeof value === 'string') return maskTokens(value, cover)
   if (Array.isArray(value)) return value.map((each) => coverAll(each, cover))
   if (!isObject(value)) return value
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, coverAll(each, cover)]))
@@ -130,8 +130,7 @@ export function readGroup (value: unknown): { group: TemplateGroup, warnings: st
   if (!isObject(value)) throw new errors.InvalidInput('A group is an object: {"name": "…", "servers": ["…"]}')
   if (value.name === undefined) throw new errors.InvalidInput('"name" is missing: a group needs one')
   if (value.servers === undefined) {
-    throw new errors.InvalidInput('"servers" is missing: list the names of its ' +
-    'servers, or [] for none')
+    throw new errors.InvalidInput('"servers" is missing: list the names of its servers, or [] for none')
   }
   const wrong = problemOf(TemplateGroup, value)
   if (wrong) throw new errors.InvalidInput(memberProblem(value.servers) ?? `"${wrong.path}": ${wrong.message}`)

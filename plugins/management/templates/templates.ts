@@ -31,7 +31,7 @@ interface ImportResult { data: Imported, message: string, warnings: string[], ou
 const nameOf = (member: string | GroupMember): string => typeof member === 'string' ? member : member.name
 
 /** Templates: servers and groups without owners and secrets, to be taken to another gateway. */
-export class Templates {
+class Templates {
   readonly #settings: Settings
   readonly #servers: Servers
   readonly #groups: Groups
@@ -157,8 +157,7 @@ export class Templates {
           type: 'server',
           name,
           action: 'skipped',
-          message: 'There is a server of this name ' +
-          'already'
+          message: 'There is a server of this name already'
         })
       } catch (error) {
         details.set(name, { type: 'server', name, action: 'failed', message: refusalOf(error) })
@@ -229,8 +228,7 @@ function resultOf ({ details }: Imported, variables: readonly string[]): string 
     : has('failed')
       ? `Nothing of the template was imported: ${cause}`
       : has('skipped')
-        ? 'Nothing was imported: all names of the template exist ' +
-        'already'
+        ? 'Nothing was imported: all names of the template exist already'
         : 'The template is empty: nothing was imported'
   if (variables.length === 0) return result
   const names = [...new Set(variables)].sort().join(', ')

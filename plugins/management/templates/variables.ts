@@ -1,6 +1,6 @@
 import { Env } from '../../../schemas/env.ts'
-import { type Cover, isNoSecret } from '../../base/secrets/index.ts'
-import { isOurs, type ProcessEnvironment, variablePattern } from '../../upstream/index.ts'
+import { type MaskSecret, isPlaceholder } from '../../base/secrets/index.ts'
+import { isGatewaySecretName, type ProcessEnvironment, variablePattern } from '../../upstream/index.ts'
 
 /**
  * Variables of any gateway, its machine and its runtime, also of the gateway that imports: they have values of another
@@ -56,11 +56,11 @@ export class TemplateVariables {
   }
 
   /** Replaces the secrets of one server. */
-  coverOf (server: string, naming: Naming = {}): Cover {
+  coverOf (server: string, naming: Naming = {}): MaskSecret {
     return (secret, hint) => {
-      if (isNoSecret(secret)) return secret
+      if (isPlaceholder(secret)) return secret
       const [, before = '', rest = secret] = scheme.exec(secret) ?? []
-      return isNoSecret(rest) ? secret : `${before}\${${this.#nameOf(rest, server, hint, naming)}}`
+      return isPlaceholder(rest) ? secret : `${before}\${${this.#nameOf(rest, server, hint, naming)}}`
     }
   }
 
@@ -103,6 +103,7 @@ export class TemplateVariables {
   }
 
   #isFree (name: string): boolean {
-    return !isOurs(name) && !occupied.has(name) && !/_FILE$/.test(name) && !this.#present.has(name.toUpperCase())
+    return !isGatewaySecretName(name) && !occupied.has(name) && !/_FILE$/.test(name) &&
+      !this.#present.has(name.toUpperCase())
   }
 }

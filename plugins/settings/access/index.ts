@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import { isUsable, type Server, type Snapshot } from '../../../db/store.ts'
-import { errors, noSuch } from '../../base/errors/index.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
 import { Directory } from './directory.ts'
 import { makeView, type Principal, type Scope, type View } from './view.ts'
@@ -54,14 +54,13 @@ export default fp(async (app) => {
   // What a principal may see through a route is decided once for each snapshot; refusals are decided each time.
   let snapshot: Snapshot | undefined
   let views = new WeakMap<Principal, Map<string, View>>()
-  const view = (principal: Principal, word: RouteWord): View => {
+  const once = (principal: Principal, key: string, make: (current: Snapshot) => View): View => {
     const { current } = directory
     if (current !== snapshot) { snapshot = current; views = new WeakMap() }
     let known = views.get(principal)
     if (!known) views.set(principal, known = new Map())
-    const key = keyOf(word)
     let found = known.get(key)
-    if (!found) known.set(key, found = viewOf(current, principal, word, publicTools))
+    if (!found) known.set(key, found = make(current))
     return found
   }
   const visible = (view: View): VisibleServer[] => visibleServers(directory.current, view, publicTools)
@@ -69,19 +68,23 @@ export default fp(async (app) => {
     get snapshot () { return directory.current },
     register: (server) => { directory.register(server) },
     visible,
-    view,
-    server: (principal, name) => serverView(directory.current, principal, name, publicTools),
-    open: (principal, word, what) => openView(directory.current, principal, word, what, publicTools),
+    view: (principal, word) =>
+      once(principal, keyOf(word), (current) => viewOf(current, principal, word, publicTools)),
+    server: (principal, name) =>
+      once(principal, `server ${name}`, (current) => serverView(current, principal, name, publicTools)),
+    open: (principal, word, what) =>
+      once(principal, `open ${keyOf(word)}`, (current) => openView(current, principal, word, what, publicTools)),
     stands: (former, principal) => stands(directory.current, former, principal, publicTools),
     reaches: ({ scope, presentation }, principal, server) =>
       visible(makeView(principal, scope, presentation)).some((each) => each.server.name === server)
   })
 }, { name: 'access', dependencies: ['config', 'settings'] })
 
-function keyOf ({ name, group, smart = false }: RouteWord): string {
+function keyOf ({ name, group, server, smart = false }: RouteWord & { server?: string }): string {
   const mark = smart ? '$' : ''
   if (group !== undefined) return `${mark}group ${group}`
-  return name === undefined ? mark : `${mark}any ${name}`
+  if (name !== undefined) return `${mark}any ${name}`
+  return server === undefined ? mark : `server ${server}`
 }
 
 /** Whether `$smart` is on. */
@@ -124,7 +127,7 @@ function scopeOf (snapshot: Snapshot, { name, group }: RouteWord, byName: boolea
 
 function serverView (snapshot: Snapshot, principal: Principal, name: string, anonymous: PublicReach): View {
   const view = makeView(principal, { kind: 'server', name })
-  if (!isVisible(snapshot, view, anonymous)) throw noSuch('server', name)
+  if (!isVisible(snapshot, view, anonymous)) throw noSuchError('server', name)
   return view
 }
 
@@ -140,7 +143,7 @@ function openView (
   const scope: Scope | undefined = server !== undefined && name === undefined && group === undefined
     ? { kind: 'server', name: server }
     : scopeOf(snapshot, { name, group }, true)
-  const unknown = (): Error => noSuch(what, group ?? name ?? server ?? '')
+  const unknown = (): Error => noSuchError(what, group ?? name ?? server ?? '')
   if (!scope) throw unknown()
   const view = makeView(principal, { ...scope, open: true })
   if (scope.kind !== 'global' && visibleServers(snapshot, view, anonymous).length === 0) throw unknown()

@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { ownerAt } from '../../base/limits/index.ts'
+import { ownerOfAddress } from '../../base/limits/index.ts'
 import type { Principal } from './view.ts'
 import { isAdmins } from './visibility.ts'
 
@@ -9,7 +9,7 @@ import { isAdmins } from './visibility.ts'
  * for callers without credentials the address.
  */
 export function ownerOf ({ kind, username, key }: Principal, address: string): string {
-  if (kind === 'anonymous' || kind === 'guest') return ownerAt(address)
+  if (kind === 'anonymous' || kind === 'guest') return ownerOfAddress(address)
   return username === undefined ? key : `user ${username}`
 }
 

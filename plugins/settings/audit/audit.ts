@@ -1,7 +1,8 @@
+import { messageOf } from '../../../db/errors.ts'
 import type { AuditEntry, AuditFilter, AuditTrail } from '../../../db/audit-trail.ts'
 import type { Author } from '../access/author.ts'
-import { type DateRange, timesOf } from '../../base/body/index.ts'
-import { askedRecords, errors } from '../../base/errors/index.ts'
+import { type DateRange, parseDateRange } from '../../base/body/index.ts'
+import { awaitRecords, errors } from '../../base/errors/index.ts'
 import type { Committed } from '../settings.ts'
 import { entriesOfCommit, entryOf, type Parts } from './entries.ts'
 import { BoundedEntries, type TrailBounds } from './memory-trail.ts'
@@ -94,12 +95,11 @@ export class Audit {
    */
   async list (query: AuditQuery): Promise<{ data: ShownEntry[], nextCursor?: string }> {
     const { limit = defaultLimit, cursor, startDate, endDate, ...equal } = query
-    const filter = { ...equal, ...timesOf({ startDate, endDate }) }
+    const filter = { ...equal, ...parseDateRange({ startDate, endDate }) }
     const found =
-      await askedRecords(this.#write().then(async () => await this.#deps.trail.list(filter, limit + 1, cursor)))
+      await awaitRecords(this.#write().then(async () => await this.#deps.trail.list(filter, limit + 1, cursor)))
     if (found === undefined) {
-      throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin ' +
-      'again without it')
+      throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
     }
     const page = found.slice(0, limit)
     const last = page.at(-1)
@@ -115,8 +115,7 @@ export class Audit {
     clearTimeout(timer)
     clearTimeout(this.#timer)
     if (this.#waiting.size > 0) {
-      this.#deps.warn(`${this.#waiting.size} changes are in no audit log but that of the ` +
-      'process')
+      this.#deps.warn(`${this.#waiting.size} changes are in no audit log but that of the process`)
     }
   }
 
@@ -137,8 +136,7 @@ export class Audit {
       this.#hasFailed = false
     } catch (error) {
       if (!this.#hasFailed) {
-        warn('the audit log cannot be written now: ' +
-        `${error instanceof Error ? error.message : String(error)}`)
+        warn(`the audit log cannot be written now: ${messageOf(error)}`)
       }
       this.#hasFailed = true
       this.#timer = setTimeout(() => { this.#write().catch(() => {}) }, pause).unref()

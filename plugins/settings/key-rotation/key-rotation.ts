@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { messageOf } from '../../../protocol/errors.ts'
+import { messageOf } from '../../../db/errors.ts'
 import { StorageError, type Resealing, type SealedCounts } from '../../../db/store.ts'
 
 interface KeyRotationDeps {
@@ -35,8 +35,7 @@ export class KeyRotation {
   start (): void {
     this.#running = this.#runUntilDone().catch((error: unknown) => {
       if (!this.#end.signal.aborted) {
-        this.#deps.warn(`${failed} ` +
-        `(${messageOf(error)}). It is tried again at the next start.`)
+        this.#deps.warn(`${failed} (${messageOf(error)}). It is tried again at the next start.`)
       }
     })
   }
@@ -56,8 +55,7 @@ export class KeyRotation {
       } catch (error) {
         if (!(error instanceof StorageError) || signal.aborted) throw error
         if (!this.#hasFailed) {
-          this.#deps.warn(`${failed} (${error.message}) It is tried again; keep the former keys ` +
-          'until then.')
+          this.#deps.warn(`${failed} (${error.message}) It is tried again; keep the former keys until then.`)
         }
         this.#hasFailed = true
         await sleep(this.#pauses.failure, undefined, { signal, ref: false })
@@ -71,8 +69,7 @@ export class KeyRotation {
     if (!this.#hasBegun) this.#tellOfLocked(locked)
     // Without a number: the settings have begun to be sealed anew when they were loaded.
     if (former > 0 && !this.#hasBegun) {
-      info('key rotation: secrets that former keys have sealed are being sealed ' +
-      'anew with the first key')
+      info('key rotation: secrets that former keys have sealed are being sealed anew with the first key')
     }
     this.#hasBegun = true
     for (let pass = 0; pass < maxPasses; pass++) {
@@ -95,14 +92,12 @@ export class KeyRotation {
       warn(
         `key rotation: ${sealedAnew(this.#anew)}; ${left} still ${left === 1 ? 'has' : 'have'} a former key: ` +
         `${left === 1 ? 'it does' : 'they do'} not open, or a replica that has another first key seals ` +
-        `${left === 1 ? 'it' : 'them'}. ` +
-        'Keep the former keys.'
+        `${left === 1 ? 'it' : 'them'}. Keep the former keys.`
       )
     } else if (this.#anew > 0) {
       info(
         `key rotation: ${sealedAnew(this.#anew)} with the first key. Nothing stored needs another one: once each ` +
-        'replica ' +
-        'has started with this first key, the former keys may go from ENCRYPTION_KEY'
+        'replica has started with this first key, the former keys may go from ENCRYPTION_KEY'
       )
     }
   }
@@ -112,8 +107,7 @@ export class KeyRotation {
     const those = locked.map(({ what, key, count }) => `${count} ${what} (key ${key})`).join(', ')
     this.#deps.warn(
       `Sealed with a key that is not available, and so not to be opened: ${those}. Add that key to ENCRYPTION_KEY, ` +
-      'behind a comma. ' +
-      'A login at a server that cannot be opened counts as none.'
+      'behind a comma. A login at a server that cannot be opened counts as none.'
     )
   }
 }

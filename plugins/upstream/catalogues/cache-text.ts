@@ -1,47 +1,45 @@
 import { validCapabilities } from '../../../protocol/capabilities.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { kinds, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
+import { allListKinds, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
 import { LineReader } from '../../../protocol/pieces.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { sha256 } from '../../base/secrets/index.ts'
-import type { Claims, KeptClaims } from '../../gateway/index.ts'
+import type { Claims, StoredClaims } from '../../gateway/index.ts'
 
 /** Max characters of a line: a catalogue may have many megabytes, and is read and written line by line. */
 const lineSize = 64 * 1024
-/** The last line. Without it a text is cut off. */
-const end = { isWhole: true }
+/** The last line. A text without it is truncated. */
+const endLine = { isWhole: true }
 
-export interface Kept {
-  /** Its catalogues were read from the same target. */
+export interface KeptCatalogues {
+  /** Whether its catalogues were read from the same target. */
   readonly isSame: boolean
   readonly catalogues: readonly Catalogue[]
-  readonly claims: KeptClaims | undefined
+  readonly claims: StoredClaims | undefined
 }
 
-export const ownerOf = ({ owner = 'admin' }: ServerConfig): string => owner
+export const configOwner = ({ owner = 'admin' }: ServerConfig): string => owner
 
-/** Identifies the owner of lists and what they are read from: they outlive other changes of the config. */
-export const targetOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
-  sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, ownerOf(config)]))
+/** Identifies the owner of lists and what they are read from; other changes of the config keep the lists valid. */
+export const sourceIdOf = ({ type, command, args, url, openapi, ...config }: ServerConfig): string =>
+  sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, configOwner(config)]))
 
-/** The beginning of the text of a server of this owner. */
-const headOf = (owner: string): string => `{"owner":${JSON.stringify(owner)},`
-/** The same, as versions wrote it that kept no claims. */
-const formerHeadOf = (target: string): string => `{"target":${JSON.stringify(target)},`
+/** The beginning of the text for a server of this owner. */
+const ownerPrefix = (owner: string): string => `{"owner":${JSON.stringify(owner)},`
 
 /**
- * A server's catalogues, and its claims as far as they do not follow from these, as lines of JSON for the cache on
- * disk: the claims, each catalogue followed by its items, and the end.
+ * Serializes a server's catalogues, and the claims that these do not imply, as lines of JSON for the cache on disk: the
+ * claims, each catalogue followed by its items, and the end line.
  */
 export function * cacheText (
   target: string, owner: string, claims: Claims, catalogues: readonly Catalogue[]
 ): Generator<string> {
-  const { initial, items } = claims.keptBeside(catalogues)
-  yield `${headOf(owner)}"target":${JSON.stringify(target)},"claims":{`
+  const { initial, items } = claims.unlistedClaims(catalogues)
+  yield `${ownerPrefix(owner)}"target":${JSON.stringify(target)},"claims":{`
   yield initial === undefined ? '"items":{' : `"initial":${initial},"items":{`
-  for (const kind of kinds) {
-    yield `${kind === kinds[0] ? '' : ','}${JSON.stringify(kind)}:[`
+  for (const kind of allListKinds) {
+    yield `${kind === allListKinds[0] ? '' : ','}${JSON.stringify(kind)}:[`
     let before = ''
     for (const elements of elementsText([...items[kind]])) {
       yield `${before}${elements}`
@@ -52,14 +50,14 @@ export function * cacheText (
   yield '}}}\n'
   for (const { id: _, lists, ...catalogue } of catalogues) {
     yield `${JSON.stringify({ catalogue })}\n`
-    for (const kind of kinds) {
+    for (const kind of allListKinds) {
       for (const elements of elementsText(lists[kind])) yield `{${JSON.stringify(kind)}:[${elements}]}\n`
     }
   }
-  yield `${JSON.stringify(end)}\n`
+  yield `${JSON.stringify(endLine)}\n`
 }
 
-/** The elements of an array as JSON text, in pieces, without brackets and without the commas between two pieces. */
+/** The elements of an array as JSON text, in pieces, without brackets and without commas between pieces. */
 function * elementsText (elements: readonly unknown[]): Generator<string> {
   let piece = ''
   for (const element of elements) {
@@ -72,31 +70,27 @@ function * elementsText (elements: readonly unknown[]): Generator<string> {
 }
 
 /**
- * Parses a server's cached catalogues, without holding the event loop.
- * @param text in pieces; none at all: nothing was cached
+ * Parses a server's cached catalogues without blocking the event loop.
+ * @param text in pieces; empty: nothing was cached
  * @returns undefined when they were cached for a server of another owner
- * @throws SyntaxError when a line is not JSON, or the text is cut off; what reading it throws
+ * @throws SyntaxError when a line is not JSON or the text is truncated; errors of reading the text
  */
-export async function readKept (text: AsyncIterable<string>, target: string, owner: string): Promise<Kept | undefined> {
+export async function parseCacheText (
+  text: AsyncIterable<string>, target: string, owner: string
+): Promise<KeptCatalogues | undefined> {
   const budget = new LoopBudget()
   let head: Record<string, unknown> | undefined
   const found: unknown[] = []
   let isWhole = false
   for await (const line of linesOf(text)) {
-    if (!head && !line.startsWith(headOf(owner)) && !line.startsWith(formerHeadOf(target))) return undefined
+    if (!head && !line.startsWith(ownerPrefix(owner))) return undefined
     const value = JSON.parse(line) as unknown
     await budget.pause()
     if (!isObject(value)) return undefined
-    if (!head) {
-      head = value
-      // Earlier versions kept all in one line.
-      if (!Array.isArray(value.catalogues)) continue
-      found.push(...value.catalogues)
-      isWhole = true
-    } else if (value.isWhole === true) {
-      isWhole = true
-    } else if (isObject(value.catalogue)) {
-      found.push({ ...value.catalogue, lists: Object.fromEntries(kinds.map((kind) => [kind, []])) })
+    if (!head) head = value
+    else if (value.isWhole === true) isWhole = true
+    else if (isObject(value.catalogue)) {
+      found.push({ ...value.catalogue, lists: Object.fromEntries(allListKinds.map((kind) => [kind, []])) })
     } else addItems(found.at(-1), value)
   }
   if (!head) return undefined
@@ -108,7 +102,7 @@ export async function readKept (text: AsyncIterable<string>, target: string, own
   }
 }
 
-/** The lines of a text, without empty ones. */
+/** The lines of a text, except empty ones. */
 async function * linesOf (text: AsyncIterable<string>): AsyncGenerator<string> {
   const lines: string[] = []
   const reader = new LineReader(Infinity, (line) => { if (line !== '') lines.push(line) })
@@ -120,10 +114,10 @@ async function * linesOf (text: AsyncIterable<string>): AsyncGenerator<string> {
   yield * lines
 }
 
-/** Adds the items of a line to the catalogue before it. */
+/** Adds the items of a line to the preceding catalogue. */
 function addItems (catalogue: unknown, line: Readonly<Record<string, unknown>>): void {
   if (!isObject(catalogue) || !isObject(catalogue.lists)) return
-  for (const kind of kinds) {
+  for (const kind of allListKinds) {
     const [items, list] = [line[kind], catalogue.lists[kind]]
     if (Array.isArray(items) && Array.isArray(list)) list.push(...items as unknown[])
   }
@@ -134,8 +128,8 @@ const isTime = (value: unknown): value is number => Number.isSafeInteger(value) 
 const isEntry = (value: unknown): value is readonly [string, number] =>
   Array.isArray(value) && typeof value[0] === 'string' && isTime(value[1])
 
-/** Claims of the cache; undefined when they are not valid. */
-function toClaims (value: unknown): KeptClaims | undefined {
+/** Validates cached claims; undefined when they are invalid. */
+function toClaims (value: unknown): StoredClaims | undefined {
   if (!isObject(value) || !isObject(value.items) || !(value.initial === undefined || isTime(value.initial))) {
     return undefined
   }
@@ -155,14 +149,14 @@ function toClaims (value: unknown): KeptClaims | undefined {
 const isItem = (value: unknown): boolean =>
   isObject(value) && typeof value.key === 'string' && typeof value.text === 'string' && value.text.startsWith('{')
 
-/** A catalogue of the cache; undefined when it is not valid. */
+/** Validates a cached catalogue; undefined when it is invalid. */
 export function toCatalogue (value: unknown): Catalogue | undefined {
   if (!isObject(value) || !isObject(value.lists) || !isObject(value.extras) || !isObject(value.capabilities)) {
     return undefined
   }
   const { lists, extras } = value
   if (typeof value.serverInfo !== 'string' || typeof value.capabilityClass !== 'string') return undefined
-  if (!kinds.every((kind) =>
+  if (!allListKinds.every((kind) =>
     Array.isArray(lists[kind]) && lists[kind].every(isItem) && typeof extras[kind] === 'string')) return undefined
   const { capabilities } = validCapabilities(value.capabilities)
   return { ...value, capabilities, id: nextCatalogueId() } as unknown as Catalogue

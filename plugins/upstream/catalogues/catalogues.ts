@@ -1,97 +1,80 @@
-import { leftOf, staleAt, type Caching, type Freshness } from '../../../protocol/caching.ts'
-import { plainClass } from '../../../protocol/capabilities.ts'
-import { sameCatalogue, type Catalogue, type ListingHistory, type ListKind } from '../../../protocol/lists.ts'
+import { messageOf } from '../../../db/errors.ts'
+import { remainingFreshness, staleAt, type Caching, type Freshness } from '../../../protocol/caching.ts'
+import { emptyCapabilityClass } from '../../../protocol/capabilities.ts'
+import { isSameCatalogue, type Catalogue, type ListingHistory, type ListKind } from '../../../protocol/lists.ts'
 import { Claims, gatewayLimits } from '../../gateway/index.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
 import type { Slot } from '../links/slot.ts'
-import { cacheText, readKept, type Kept } from './cache-text.ts'
-import { LeftOut } from '../notes.ts'
+import { cacheText, parseCacheText, type KeptCatalogues } from './cache-text.ts'
+import { OmissionLog } from '../notes.ts'
 import { readCatalogue, UndeclaredTools } from './read-catalogue.ts'
-import { type CatalogueAllowance, catalogueSize, fitting } from './shares.ts'
+import { ReadingPace } from './reading-pace.ts'
+import { type CatalogueAllowance, catalogueSize, fitCatalogue } from './shares.ts'
 import { upstreamLimits } from '../limits.ts'
 
 interface CataloguesDeps {
-  /** Identifies what the catalogues are read from: cached ones of another target are not shown. */
+  /** Identifies the source of the catalogues: cached ones of another target are not shown. */
   target: string
   /** The server's owner: claims of another owner's server are not used. */
   owner: string
   changed: () => void
   allowance: CatalogueAllowance
-  /** Those of single clients' links, where they differ from their class's. */
-  owned: () => Iterable<Catalogue>
+  /** The catalogues of single clients' links that differ from those of their class. */
+  ownCatalogues: () => Iterable<Catalogue>
   warn: (sentence: string) => void
 }
 
-/** Capability classes that are kept on disk. */
-const keptClasses = 8
-/** Time for which further `list_changed` are awaited, in ms: a server that changes many things sends a burst. */
-const settleTime = 30
-/** For a server whose `list_changed` brings no change, that time doubles up to this, in ms. */
-const longestSettleTime = 10_000
-/** A list that failed is read again after `upstreamLimits.listRetry` ms, and each time later, up to this, in ms. */
-const longestRetry = 60_000
-/** Failures in a row that lengthen the waits. */
-const mostFailures = 5
-
-/** How one slot's lists are read. Times are in ms since the epoch. */
-interface Pace {
-  /** How long further changes are awaited, in ms. */
-  settle: number
-  read: number
-  /** When they were last read because of their age. */
-  renewed: number
-  failures: number
-}
-
-/** What one upstream lists, by capability class, and for single clients where that differs. */
+/** Max capability classes that are stored on disk. */
+const maxStoredClasses = 8
+/** The lists of one upstream, by capability class, and by client where they differ from the class. */
 export class Catalogues {
   readonly #deps: CataloguesDeps
   readonly #byClass = new BoundedMap<string, Catalogue>(upstreamLimits.classesPerServer, {
-    isEvictable: (capabilityClass) => capabilityClass !== plainClass
+    isEvictable: (capabilityClass) => capabilityClass !== emptyCapabilityClass
   })
 
   readonly #reading = new Map<Slot, Promise<void>>()
-  /** Readings that are due; `changed`: because of a `list_changed`, and not because the last one failed. */
+  /** Scheduled readings; `changed`: after a `list_changed`, rather than after a failure. */
   readonly #due = new Map<Slot, { timer: NodeJS.Timeout, changed: boolean }>()
-  /** Readings after a `list_changed` that are under way, and since when (ms since the epoch). */
+  /** Readings after a `list_changed` that are in progress, and since when (ms since the epoch). */
   readonly #refreshing = new Map<Slot, { since: number, done: Promise<void> }>()
-  readonly #paces = new WeakMap<Slot, Pace>()
-  /** How long each catalogue may be kept, as the server said, and since when. */
+  readonly #paces = new WeakMap<Slot, ReadingPace>()
+  /** How long each catalogue may be cached, as the server states, and since when. */
   readonly #fresh = new WeakMap<Catalogue, Freshness>()
   readonly #undeclared = new UndeclaredTools()
   #claims = new Claims()
-  /** Settles when what was kept has been restored. */
+  /** Settles when the stored catalogues have been restored. */
   #restoring: Promise<unknown> | undefined
   #known = false
-  /** The first sentences about what the last reading of the gateway's link left out. */
+  /** The first sentences about what the last reading of the gateway's link omitted. */
   #leftOut: readonly string[] = []
-  /** A reading may end after its server has. */
+  /** A reading may end after its server has been closed. */
   #closed = false
 
   constructor (deps: CataloguesDeps) {
     this.#deps = deps
   }
 
-  /** A catalogue has been read, in this run or the last one: a silent server is known to be silent. */
-  get known (): boolean { return this.#known }
+  /** Whether a catalogue has ever been read, in this run or the last one. If not, the server may never answer. */
+  get isKnown (): boolean { return this.#known }
 
-  /** The first sentences about what of its lists is left out. */
-  get leftOut (): readonly string[] { return this.#leftOut }
+  /** The first sentences about what is omitted from its lists. */
+  get omissions (): readonly string[] { return this.#leftOut }
 
-  /** Since when its items are listed. */
+  /** When its items were first listed. */
   get claims (): ListingHistory { return this.#claims }
 
   get all (): Catalogue[] { return [...this.#byClass.values()] }
 
-  /** Whether it is known what is listed to this class. */
+  /** Whether the lists for this class are known. */
   has (capabilityClass: string): boolean { return this.#byClass.has(capabilityClass) }
 
-  /** What a client is shown: its link's catalogue, its class's, or that of clients that declare nothing. */
+  /** The catalogue for a client: that of its link, else of its class, else of clients without capabilities. */
   of (slot: Slot | undefined, capabilityClass: string): Catalogue | undefined {
-    return slot?.catalogue ?? this.#byClass.get(capabilityClass) ?? this.#byClass.get(plainClass)
+    return slot?.catalogue ?? this.#byClass.get(capabilityClass) ?? this.#byClass.get(emptyCapabilityClass)
   }
 
-  /** Takes over what the former upstream of this server listed, if its target was the same, and its claims. */
+  /** Takes over the claims of this server's former upstream, and its lists if its target was the same. */
   takeOver (former: Catalogues): void {
     if (former.#deps.owner === this.#deps.owner) this.#claims = former.#claims
     if (former.#deps.target !== this.#deps.target) { this.#claims.reconfigure(); return }
@@ -102,8 +85,8 @@ export class Catalogues {
   }
 
   /**
-   * Restores what was kept in the last run, unless something newer is known. What is read from the server meanwhile is
-   * published after that: it would count as listed at first.
+   * Restores what was stored in the last run, unless something newer is known. Lists read meanwhile are published
+   * afterwards: otherwise their items would count as listed first.
    */
   async restoreFrom (read: () => AsyncIterable<string>): Promise<void> {
     if (this.#known) return
@@ -114,15 +97,15 @@ export class Catalogues {
   }
 
   async #restore (text: AsyncIterable<string>): Promise<void> {
-    let kept: Kept | undefined
+    let kept: KeptCatalogues | undefined
     try {
-      kept = await readKept(text, this.#deps.target, this.#deps.owner)
+      kept = await parseCacheText(text, this.#deps.target, this.#deps.owner)
     } catch {
       this.#deps.warn('the cached catalogue cannot be read and is ignored')
     }
     if (!kept || this.#known || this.#closed) return
     const { isSame, catalogues, claims } = kept
-    // Of another address or command, only the claims to names are used.
+    // From another URL or command, only the claims to names are used.
     if (isSame) {
       this.#known = true
       for (const catalogue of catalogues) this.#byClass.set(catalogue.capabilityClass, catalogue)
@@ -133,15 +116,17 @@ export class Catalogues {
     if (!isSame || catalogues.length === 0) this.#claims.reconfigure()
   }
 
-  keep (): void {
+  store (): void {
     const { target, owner, allowance } = this.#deps
-    allowance.keep(cacheText(target, owner, this.#claims, this.all.slice(0, keptClasses)))
+    allowance.store(cacheText(target, owner, this.#claims, this.all.slice(0, maxStoredClasses)))
   }
 
-  /** Notes what is listed now. @returns whether any of it is listed for the first time */
-  #note (): boolean { return !this.#closed && this.#claims.note([...this.all, ...this.#deps.owned()]) }
+  /** Records what is listed now. @returns whether any item is listed for the first time */
+  #note (): boolean { return !this.#closed && this.#claims.record([...this.all, ...this.#deps.ownCatalogues()]) }
 
-  /** Reads what a slot's link lists, and publishes it if it changed. @param base the slot is the gateway's */
+  /**
+   * Reads the lists of a slot's link, and publishes them if they changed. @param base whether it is the gateway's slot
+   */
   read (slot: Slot, base: boolean): Promise<void> {
     const running = this.#reading.get(slot)
     if (running) return running
@@ -150,17 +135,16 @@ export class Catalogues {
     return reading
   }
 
-  /** The upstream sent `list_changed`: reads again, once for a burst of them. */
+  /** Handles `list_changed`: reads the lists again, once for a burst. */
   refresh (slot: Slot, base: boolean): void {
     const pace = this.#paceOf(slot)
-    if (Date.now() - pace.read > 10 * pace.settle) pace.settle = settleTime
-    this.#readIn(pace.settle, slot, base, true)
+    this.#readIn(pace.wait, slot, base, true)
   }
 
   /**
-   * Reads at once if a `list_changed` is waiting, or a list has expired: a client asks for it.
-   * @param isAlone no other slot reads what its class is shown
-   * @returns the reading, and since when it is under way (ms since the epoch); undefined: nothing has changed
+   * Reads at once if a `list_changed` is waiting or a list has expired, because a client asks for it.
+   * @param isAlone whether no other slot reads the lists of its class
+   * @returns the reading, and since when it has been in progress (ms since the epoch); undefined: nothing has changed
    */
   catchUp (slot: Slot, base: boolean, isAlone = base): { since: number, done: Promise<void> } | undefined {
     if (this.#due.get(slot)?.changed === true || this.#isStale(slot, isAlone)) this.#readAgain(slot, base)
@@ -168,15 +152,18 @@ export class Catalogues {
   }
 
   /**
-   * How long one list of a catalogue may be kept from now on; undefined: its server did not say.
-   * @param slot where changes of it are heard
+   * How long one list of a catalogue may be cached from now on; undefined: its server does not state it.
+   * @param slot the slot on which its changes are announced
    */
   caching (catalogue: Catalogue, kind: ListKind, slot: Slot): Caching | undefined {
     const fresh = this.#fresh.get(catalogue)
     const said = fresh?.lists[kind]
     if (!fresh || !said) return undefined
     const isChanging = this.#due.get(slot)?.changed === true || this.#refreshing.has(slot)
-    return { ...said, ttlMs: isChanging ? 0 : leftOf(said.ttlMs, fresh.at, Date.now(), gatewayLimits.freshLists) }
+    return {
+      ...said,
+      ttlMs: isChanging ? 0 : remainingFreshness(said.ttlMs, fresh.learnedAt, Date.now(), gatewayLimits.freshLists)
+    }
   }
 
   /** Whether a slot's lists have expired, and can be read now. */
@@ -198,31 +185,31 @@ export class Catalogues {
 
   close (): void {
     this.#closed = true
-    this.#deps.allowance.hold(0)
+    this.#deps.allowance.setHeldSize(0)
     for (const { timer } of this.#due.values()) clearTimeout(timer)
     this.#due.clear()
   }
 
-  /** Counts how much is held: catalogues were read, taken over or restored, or went with their clients' links. */
-  recount (): void { if (!this.#closed) this.#deps.allowance.hold(this.#sizeBeside(undefined)) }
+  /** Reports the held size, after catalogues were read, taken over, restored, or removed with their clients' links. */
+  recount (): void { if (!this.#closed) this.#deps.allowance.setHeldSize(this.#sizeBeside(undefined)) }
 
-  /** The size of all catalogues but one, in characters. */
+  /** The size of all catalogues but one, in bytes of memory. */
   #sizeBeside (left: Catalogue | undefined): number {
     let size = 0
     for (const catalogue of this.#byClass.values()) if (catalogue !== left) size += catalogueSize(catalogue)
-    for (const catalogue of this.#deps.owned()) if (catalogue !== left) size += catalogueSize(catalogue)
+    for (const catalogue of this.#deps.ownCatalogues()) if (catalogue !== left) size += catalogueSize(catalogue)
     return size
   }
 
-  /** What of a catalogue its owner has room for, in place of a former one. */
+  /** The part of a catalogue for which its owner has room, when it replaces a former one. */
   #fitting (catalogue: Catalogue, former: Catalogue | undefined): Catalogue {
-    return fitting(catalogue, this.#deps.allowance.room() - this.#sizeBeside(former), this.#deps.warn)
+    return fitCatalogue(catalogue, this.#deps.allowance.remainingSize() - this.#sizeBeside(former), this.#deps.warn)
   }
 
-  #paceOf (slot: Slot): Pace {
+  #paceOf (slot: Slot): ReadingPace {
     const known = this.#paces.get(slot)
     if (known) return known
-    const pace = { settle: settleTime, read: -Infinity, renewed: -Infinity, failures: 0 }
+    const pace = new ReadingPace()
     this.#paces.set(slot, pace)
     return pace
   }
@@ -241,13 +228,13 @@ export class Catalogues {
     this.#refreshing.set(slot, { since: Date.now(), done })
   }
 
-  /** A reading that is under way may be from before the change. */
+  /** Waits first: a reading in progress may have begun before the change. */
   async #readAfterCurrent (slot: Slot, base: boolean): Promise<void> {
     await this.#reading.get(slot)?.catch(() => {})
     try {
       await this.read(slot, base)
     } catch (error) {
-      this.#deps.warn(`its lists could not be read again: ${error instanceof Error ? error.message : String(error)}`)
+      this.#deps.warn(`its lists could not be read again: ${messageOf(error)}`)
     }
   }
 
@@ -256,68 +243,61 @@ export class Catalogues {
     if (!link) return
     const pace = this.#paceOf(slot)
     const former = slot.catalogue ?? this.#byClass.get(capabilityClass)
-    const wait = this.#deps.allowance.wait(former === undefined)
+    const wait = this.#deps.allowance.waitTime(former === undefined)
     if (wait > 0) { this.#readIn(wait, slot, base, true); return }
-    const most = this.#deps.allowance.room() - this.#sizeBeside(former)
-    const timeout = upstreamLimits.listTime * 2 ** pace.failures
-    const leftOut = new LeftOut(this.#deps.warn)
+    const most = this.#deps.allowance.remainingSize() - this.#sizeBeside(former)
+    const leftOut = new OmissionLog(this.#deps.warn)
     const { catalogue: read, whole, fresh } =
-      await readCatalogue(link, former, most, timeout, this.#undeclared, leftOut.add)
+      await readCatalogue(link, former, most, pace.timeout, this.#undeclared, leftOut.add)
     leftOut.end()
     if (base) this.#leftOut = leftOut.sentences
-    this.#deps.allowance.spend(catalogueSize(read))
+    this.#deps.allowance.recordRead(catalogueSize(read))
     if (this.#restoring) await this.#restoring
     const before = this.#byClass.get(capabilityClass)
     const catalogue = this.#fitting(read, before)
-    pace.read = Date.now()
-    pace.failures = whole ? 0 : Math.min(pace.failures + 1, mostFailures)
-    if (!whole) {
-      this.#readIn(Math.min(upstreamLimits.listRetry * 2 ** (pace.failures - 1), longestRetry), slot, base, false)
-    }
-    const same = before !== undefined && sameCatalogue(before, catalogue)
-    pace.settle = same ? Math.min(2 * pace.settle, longestSettleTime) : settleTime
-    // What a server lists to one user's login is not shown to others.
+    const same = before !== undefined && isSameCatalogue(before, catalogue)
+    pace.note(whole, same)
+    if (!whole) this.#readIn(pace.retry, slot, base, false)
+    // What a server lists for one user's login is not shown to others.
     const isPrivate = slot.user !== undefined && Object.values(fresh.lists).some(({ isPublic }) => !isPublic)
     const isOwn = slot.key.affinity !== 'shared' && (before !== undefined || isPrivate)
     const shown = same ? before : isOwn ? this.#fitting(read, slot.catalogue) : catalogue
     this.#fresh.set(shown, fresh)
     if (isOwn) this.#publishTo(slot, same ? undefined : shown)
     else if (!same) this.#publish(shown, slot, base && before !== undefined)
-    // The gateway is shown the same as before, so other classes are, too.
-    else if (base) for (const other of this.#byClass.values()) this.#renew(other, fresh.at)
+    // The gateway's lists are unchanged, so those of other classes count as unchanged, too.
+    else if (base) for (const other of this.#byClass.values()) this.#renew(other, fresh.learnedAt)
   }
 
   #renew (catalogue: Catalogue, at: number): void {
     const fresh = this.#fresh.get(catalogue)
-    if (fresh) fresh.at = at
+    if (fresh) fresh.learnedAt = at
   }
 
-  /** A change on one client's link is that client's, until its class is shown the same. */
+  /** Publishes a change on one client's link to that client only, until its class gets the same. */
   #publishTo (slot: Slot, own: Catalogue | undefined): void {
     if (own === undefined && slot.catalogue === undefined) return
     slot.catalogue = own
     this.#known = true
     this.recount()
-    if (this.#note()) this.keep()
+    if (this.#note()) this.store()
     this.#deps.changed()
   }
 
   /**
-   * A change that all of its class are shown.
-   * @param slot where it was read: its own catalogue is older
-   * @param forgetOthers the gateway is shown something else: other classes may be, too
+   * Publishes a change to all clients of its class.
+   * @param slot where it was read: the slot's own catalogue is older
+   * @param forgetOthers the gateway's lists have changed: those of other classes may have as well
    */
   #publish (catalogue: Catalogue, slot: Slot, forgetOthers: boolean): void {
     const { capabilityClass } = catalogue
     slot.catalogue = undefined
+    if (forgetOthers) this.#byClass.clear()
     this.#byClass.set(capabilityClass, catalogue)
-    if (forgetOthers) {
-      for (const other of this.#byClass.keys()) if (other !== capabilityClass) this.#byClass.delete(other)
-    }
     this.#known = true
     this.recount()
     this.#note()
-    this.keep()
+    this.store()
     this.#deps.changed()
   }
 }

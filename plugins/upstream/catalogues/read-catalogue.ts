@@ -2,26 +2,28 @@ import type { Caching, Freshness } from '../../../protocol/caching.ts'
 import { validCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { type Catalogue, type Item, kinds, type ListKind, listKinds, nextCatalogueId } from '../../../protocol/lists.ts'
+import {
+  type Catalogue, type Item, allListKinds, type ListKind, listKinds, nextCatalogueId
+} from '../../../protocol/lists.ts'
 import { truncate } from '../../../protocol/text.ts'
 import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
 import { type ListRead, readList } from './read-list.ts'
 import { upstreamLimits } from '../limits.ts'
 
 /** Max sentences about single capabilities. */
-const mostProblems = 10
+const maxProblems = 10
 
 /** A connection that lists can be read from. */
-export interface Readable {
+export interface ListConnection {
   readonly key: { readonly capabilityClass: string }
   readonly identity: ServerIdentity
   readonly closed?: boolean
-  /** The text of a result. @throws RpcError, UpstreamError */
+  /** Sends a request; resolves to the text of its result. @throws RpcError, UpstreamError */
   request: (method: string, paramsText: string) => Promise<string>
 }
 
-/** One list as it was read; `failure` says why it, or its later pages, are missing. */
-interface Reading {
+/** A list as it was read; `failure` says why it, or its later pages, are missing. */
+interface ListReading {
   readonly items?: readonly Item[]
   readonly extra?: string
   readonly caching?: Caching | undefined
@@ -29,17 +31,17 @@ interface Reading {
 }
 
 /**
- * Reads all lists of an upstream. Where a list fails, its former items stay.
+ * Reads all lists of an upstream. When a list fails, its former items are kept.
  * @param before the last catalogue that was read
  * @param most max memory of each list, in bytes
- * @param timeout how long other lists are waited for once one is there, in ms
+ * @param timeout max wait for the other lists after the first one, in ms
  * @param undeclared reads tools that are not declared
- * @param warn gets a sentence for each failure, and for what was left out
- * @returns `whole`: no list failed; `fresh`: how long the server lets each list be kept
+ * @param warn gets a sentence for each failure and each omission
+ * @returns `whole`: no list failed; `fresh`: how long the server allows each list to be cached
  * @throws UpstreamError when no list can be read
  */
 export async function readCatalogue (
-  link: Readable,
+  link: ListConnection,
   before: Catalogue | undefined,
   most: number,
   timeout: number,
@@ -49,10 +51,10 @@ export async function readCatalogue (
   const at = Date.now()
   const { key: { capabilityClass }, identity } = link
   const { capabilities, problems } = validCapabilities(identity.capabilities)
-  for (const sentence of problems.slice(0, mostProblems)) warn(sentence)
+  for (const sentence of problems.slice(0, maxProblems)) warn(sentence)
   const isDeclared = (kind: ListKind): boolean => isObject(capabilities[listKinds[kind].capability])
-  const listed = kinds.filter((kind) => isDeclared(kind) || (kind === 'tools' && undeclared.mayHave))
-  const read = async (kind: ListKind): Promise<Reading> => isDeclared(kind)
+  const listed = allListKinds.filter((kind) => isDeclared(kind) || (kind === 'tools' && undeclared.isWorthAsking))
+  const read = async (kind: ListKind): Promise<ListReading> => isDeclared(kind)
     ? await readOne(link, kind, most, warn)
     : await undeclared.read(async () => await readFrom(link, kind, most, warn), () => link.closed === true)
   const readings = await readAll(listed.map(read), timeout)
@@ -60,9 +62,9 @@ export async function readCatalogue (
   const extras = {} as Record<ListKind, string>
   const fresh: Partial<Record<ListKind, Caching>> = {}
   let whole = true
-  for (const kind of kinds) {
+  for (const kind of allListKinds) {
     const at = listed.indexOf(kind)
-    const reading: Reading = at === -1 ? { items: [], extra: '{}' } : readings[at] ?? { failure: 'no answer yet' }
+    const reading: ListReading = at === -1 ? { items: [], extra: '{}' } : readings[at] ?? { failure: 'no answer yet' }
     const { items, extra, caching, failure } = reading
     const former = before?.lists[kind] ?? []
     if (failure !== undefined) {
@@ -82,23 +84,22 @@ export async function readCatalogue (
     ? undefined
     : truncate(identity.instructions, upstreamLimits.instructions)
   if (instructions !== identity.instructions) {
-    warn(`its instructions are longer than ${upstreamLimits.instructions} ` +
-    'characters and are cut')
+    warn(`its instructions are longer than ${upstreamLimits.instructions} characters and are cut`)
   }
   const catalogue = { id: nextCatalogueId(), capabilityClass, ...identity, capabilities, instructions, lists, extras }
-  return { catalogue, whole, fresh: { at, lists: fresh } }
+  return { catalogue, whole, fresh: { learnedAt: at, lists: fresh } }
 }
 
-/** What was read of a list, and former items that may stand on the missing pages. */
+/** The items that were read, and former items that may be on the missing pages. */
 function withFormer (items: readonly Item[], former: readonly Item[]): readonly Item[] {
   const read = new Set(items.map(({ key }) => key))
   return [...items, ...former.filter(({ key }) => !read.has(key))]
 }
 
-/** Undefined: not answered in time. @throws UpstreamError when none can be read, or the connection is gone */
+/** Undefined: no answer in time. @throws UpstreamError when none can be read, or the connection is gone */
 async function readAll (
-  reading: ReadonlyArray<Promise<Reading>>, timeout: number
-): Promise<Array<Reading | undefined>> {
+  reading: ReadonlyArray<Promise<ListReading>>, timeout: number
+): Promise<Array<ListReading | undefined>> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => {
     const begin = (): void => { timer ??= setTimeout(() => { resolve(undefined) }, timeout).unref() }
@@ -112,10 +113,10 @@ async function readAll (
   return outcomes.map((outcome) => outcome.status === 'fulfilled' ? outcome.value : undefined)
 }
 
-/** A server with resources need not have templates: an unknown method is an empty list. */
+/** Reads one list. A server with resources need not have templates: an unknown method counts as an empty list. */
 async function readOne (
-  link: Readable, kind: ListKind, most: number, warn: (sentence: string) => void
-): Promise<Reading> {
+  link: ListConnection, kind: ListKind, most: number, warn: (sentence: string) => void
+): Promise<ListReading> {
   try {
     return await readFrom(link, kind, most, warn)
   } catch (error) {
@@ -126,34 +127,35 @@ async function readOne (
 
 /** @throws RpcError; UpstreamError, also when the connection ended before the last page */
 async function readFrom (
-  link: Readable, kind: ListKind, most: number, warn: (sentence: string) => void
+  link: ListConnection, kind: ListKind, most: number, warn: (sentence: string) => void
 ): Promise<ListRead> {
   const list = await readList(kind, async (method, params) => await link.request(method, params), warn, most)
   if (list.failure !== undefined && link.closed === true) throw new UpstreamError('broken', list.failure)
   return list
 }
 
-/** Max times that it is asked again after its connection failed. */
+/** Max attempts after its connection failed. */
 const maxLosses = 3
-const none = { items: [], extra: '{}', caching: undefined }
+const emptyList = { items: [], extra: '{}', caching: undefined }
 
 /**
- * The tools of a server that declares none. Some servers list them nevertheless, so each is asked once, and again with
- * each reading if it answers. A server that does not answer, or ends because of it, is left alone.
+ * The tools of a server that does not declare tools. Some servers list them nevertheless, so each is asked once, and
+ * again with each reading if it answers. A server that does not answer, or ends because of the request, is not asked
+ * again.
  */
 export class UndeclaredTools {
   /** Why it has none, as a clause; undefined: it lists them. */
   #refusal: string | undefined
   #isMethodUnknown = false
-  /** How often its connection failed meanwhile, which says nothing of its tools. */
+  /** How often its connection failed during the request, which tells nothing about its tools. */
   #losses = 0
 
-  get mayHave (): boolean { return this.#refusal === undefined || (this.#losses > 0 && this.#losses < maxLosses) }
+  get isWorthAsking (): boolean { return this.#refusal === undefined || (this.#losses > 0 && this.#losses < maxLosses) }
 
   /**
    * @param read reads the list
    * @param isGone whether its connection has ended
-   * @returns no items where it has no answer
+   * @returns no items when there is no answer
    * @throws UpstreamError when its connection has ended
    */
   async read (read: () => Promise<ListRead>, isGone: () => boolean): Promise<ListRead> {
@@ -166,7 +168,7 @@ export class UndeclaredTools {
       const list = await Promise.race([read(), late])
       this.#refusal = list ? undefined : 'it does not answer tools/list'
       this.#losses = 0
-      return list ?? none
+      return list ?? emptyList
     } catch (error) {
       if (!(error instanceof RpcError || error instanceof UpstreamError) || isGone()) {
         this.#losses = 0
@@ -176,16 +178,15 @@ export class UndeclaredTools {
       const isLost = error instanceof UpstreamError && error.fault === 'broken' && error.status === undefined
       this.#refusal = isLost
         ? `tools/list failed: ${error.message}`
-        : 'it answers tools/list with an error: ' +
-        `${error.message}`
+        : `it answers tools/list with an error: ${error.message}`
       this.#losses = isLost ? this.#losses + 1 : 0
-      return isLost && this.mayHave ? { ...none, failure: error.message } : none
+      return isLost && this.isWorthAsking ? { ...emptyList, failure: error.message } : emptyList
     } finally {
       clearTimeout(timer)
     }
   }
 
-  /** A sentence for the log. @param count how many tools it lists @param hasOthers it declares other lists */
+  /** A sentence for the log. @param count the number of tools @param hasOthers whether it declares other lists */
   sentence (count: number, hasOthers: boolean): string | undefined {
     if (count > 0) return 'it does not declare tools, but lists them: they are shown'
     if (hasOthers && (this.#refusal === undefined || this.#isMethodUnknown)) return undefined

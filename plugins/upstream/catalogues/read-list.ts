@@ -1,10 +1,10 @@
-import { cachingOf, strictestCaching, type Caching } from '../../../protocol/caching.ts'
+import { cachingOf, combineCaching, type Caching } from '../../../protocol/caching.ts'
 import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { eachElement, membersOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
-import { besideList } from '../../../protocol/mended-members.ts'
-import { listOf, mend } from '../../../protocol/mending.ts'
-import { copyOf, truncate, memoryOf } from '../../../protocol/text.ts'
+import { listResultShape } from '../../../protocol/mended-members.ts'
+import { parseIndexedList, mend } from '../../../protocol/mending.ts'
+import { detachedCopy, truncate, memoryOf } from '../../../protocol/text.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { toItem } from './to-item.ts'
 import { upstreamLimits } from '../limits.ts'
@@ -14,14 +14,14 @@ export interface ListRead {
   readonly items: Item[]
   readonly extra: string
   readonly caching: Caching | undefined
-  /** Why what is on its later pages is missing. */
+  /** Why its later pages are missing. */
   readonly failure?: string
 }
 
 /**
- * Reads all pages of one of an upstream's lists. Where a later page fails, the earlier ones count.
+ * Reads all pages of one of an upstream's lists. When a later page fails, the earlier ones count.
  * @param request sends a request to the upstream; resolves to the text of its result
- * @param warn gets a sentence for everything that is left out or mended
+ * @param warn gets a sentence for everything that is omitted or mended
  * @param most max memory of its items, in bytes; at most `upstreamLimits.listSize`
  * @throws RpcError, UpstreamError of the first page
  */
@@ -42,7 +42,7 @@ class ListReader {
   readonly #items: Item[] = []
   readonly #seen = new Set<string>()
   #size = 0
-  /** No more of its items are taken. */
+  /** Whether no more of its items are accepted. */
   #isFull = false
   #repeatedPages = 0
   #mended = 0
@@ -87,18 +87,18 @@ class ListReader {
         return { items, extra, caching, failure: error.message }
       }
       const budget = new LoopBudget()
-      const { list, next, rest, problem } = partsOf(result, this.#kind)
+      const { list, next, rest, problem } = pagePartsOf(result, this.#kind)
       if (problem !== undefined) this.#warn(`${page === 0 ? '' : `page ${page + 1}: `}${problem}`)
-      if (budget.spent) await budget.yieldToEventLoop()
-      // How long the list may be kept differs from one reading to the next.
-      if (page === 0) extra = copyOf(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
-      caching = page === 0 ? cachingOf(rest) : strictestCaching(caching, cachingOf(rest))
+      if (budget.isSpent) await budget.yieldToEventLoop()
+      // How long the list may be cached differs between readings, so it is not part of the list.
+      if (page === 0) extra = detachedCopy(withMembers(rest, { ttlMs: undefined, cacheScope: undefined }))
+      caching = page === 0 ? cachingOf(rest) : combineCaching(caching, cachingOf(rest))
       if (extra.length > upstreamLimits.itemSize) {
         this.#warn(`the other members of the result are larger than ${upstreamLimits.itemSize} characters and are ` +
           'left out')
         extra = '{}'
       }
-      if (budget.spent) await budget.yieldToEventLoop()
+      if (budget.isSpent) await budget.yieldToEventLoop()
       const [first, before] = [items.length, this.#size]
       await this.#take(list, budget, page)
       detach(items, first, this.#isFull || this.#size - before < result.length / 2)
@@ -122,15 +122,14 @@ class ListReader {
       warn: (sentence: string) => { this.#warn(sentence) },
       mended: (name: string, place: string) => {
         if (this.#mended++ === 0) {
-          this.#firstMended = `${JSON.stringify(truncate(name, 200))} ` +
-          `(${JSON.stringify(place)})`
+          this.#firstMended = `${JSON.stringify(truncate(name, 200))} (${JSON.stringify(place)})`
         }
       }
     }
     const repeated: string[] = []
     const before = this.#items.length
     for (const text of eachElement(list)) {
-      if (budget.spent) await budget.yieldToEventLoop()
+      if (budget.isSpent) await budget.yieldToEventLoop()
       const item = toItem(text, this.#kind, notes)
       if (item === undefined) continue
       if (this.#seen.has(item.key)) {
@@ -149,13 +148,12 @@ class ListReader {
     if (page > 0 && repeated.length > 1 && this.#items.length === before) this.#repeatedPages++
     else {
       for (const key of repeated) {
-        this.#warn(`${JSON.stringify(truncate(key, 200))} is listed twice; the first ` +
-      'one counts')
+        this.#warn(`${JSON.stringify(truncate(key, 200))} is listed twice; the first one counts`)
       }
     }
   }
 
-  /** Why this item and the ones behind it are not taken; undefined: it is taken, and counted. */
+  /** Why this item and the following ones are rejected; undefined: it is accepted, and counted. */
   #refusal ({ text }: Item): string | undefined {
     if (this.#items.length >= upstreamLimits.listItems) return `only the first ${upstreamLimits.listItems} are taken`
     this.#size += memoryOf(text)
@@ -164,11 +162,12 @@ class ListReader {
 }
 
 /**
- * Copies the items from one on out of the text of their page, if much of that is left out: they would keep all of it.
+ * Copies items, from one on, out of the text of their page if much of that is omitted: they would keep the whole text
+ * in memory.
  */
 function detach (items: Item[], first: number, isMuchLeftOut: boolean): void {
   if (!isMuchLeftOut) return
-  for (const [at, { key, text }] of items.entries()) if (at >= first) items[at] = { key, text: copyOf(text) }
+  for (const [at, { key, text }] of items.entries()) if (at >= first) items[at] = { key, text: detachedCopy(text) }
 }
 
 interface PageParts {
@@ -176,12 +175,12 @@ interface PageParts {
   readonly next: string | undefined
   /** Its other members. */
   readonly rest: string
-  /** Why its list is read otherwise than it is written. */
+  /** Why its list is read otherwise than written. */
   readonly problem: string | undefined
 }
 
-/** The parts of a page, found in one pass: it may have megabytes. */
-function partsOf (result: string, kind: ListKind): PageParts {
+/** The parts of a page, found in one pass, since it may have megabytes. */
+function pagePartsOf (result: string, kind: ListKind): PageParts {
   let written: string | undefined
   let next: string | undefined
   const rest: string[] = []
@@ -190,13 +189,13 @@ function partsOf (result: string, kind: ListKind): PageParts {
     else if (key === 'nextCursor') next = result.slice(start, end)
     else rest.push(result.slice(keyStart, end))
   }
-  return { ...asList(written, kind), next, rest: mend(`{${rest.join()}}`, besideList).text }
+  return { ...toList(written, kind), next, rest: mend(`{${rest.join()}}`, listResultShape).text }
 }
 
-/** The items that a server lists, and why what it wrote is no list. */
-function asList (written: string | undefined, kind: ListKind): Pick<PageParts, 'list' | 'problem'> {
+/** The items that a server lists, and the problem if it wrote something else than a list. */
+function toList (written: string | undefined, kind: ListKind): Pick<PageParts, 'list' | 'problem'> {
   if (written?.startsWith('[') === true) return { list: written, problem: undefined }
-  const list = written === undefined ? undefined : listOf(written)
+  const list = written === undefined ? undefined : parseIndexedList(written)
   if (list !== undefined) {
     return {
       list, problem: `"${kind}" is an object with numbers for names, as PHP writes some lists, and is read as a list`

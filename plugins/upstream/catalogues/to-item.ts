@@ -2,7 +2,7 @@ import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { type Item, type ListKind, listKinds } from '../../../protocol/lists.ts'
-import { readableTool } from '../../../protocol/modern/for-legacy-clients.ts'
+import { toLegacyTool } from '../../../protocol/modern/for-legacy-clients.ts'
 import { itemShapes } from '../../../protocol/mended-members.ts'
 import { mend } from '../../../protocol/mending.ts'
 import { latestModern } from '../../../protocol/modern/envelope.ts'
@@ -11,24 +11,24 @@ import { problemOf } from '../../../schemas/problem.ts'
 import { upstreamLimits } from '../limits.ts'
 
 /** Receives remarks about single items. */
-interface ItemNotes {
-  /** An item is left out, with the reason. */
+interface ItemRemarks {
+  /** Called when an item is omitted, with the reason. */
   readonly warn: (sentence: string) => void
-  /** Something in an item is read as absent. @param place a path within it */
+  /** Called when something in an item is read as absent. @param place a path within the item */
   readonly mended: (name: string, place: string) => void
 }
 
 /**
- * Characters that are invisible in a name, or change how others are shown: controls, bidirectional ones included, and
- * tags.
+ * Characters that are invisible in a name, or change how others are displayed: controls, including bidirectional ones,
+ * and tags.
  */
-const unseen = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
+const invisibleCharacters = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
 
-/** Size beyond which only some members of an item are parsed, in characters. */
-export const largeItem = 16 * 1024
+/** Max length of an item that is parsed as a whole, in characters. */
+const largeItem = 16 * 1024
 
 /** The members of a large item that `toItem` reads; of schemas only their `type`. */
-function lookedAt (text: string, key: string, kind: ListKind): Record<string, unknown> {
+function parseMembers (text: string, key: string, kind: ListKind): Record<string, unknown> {
   const names = new Set([key, ...checkedMembers(kind)])
   const members: Record<string, unknown> = {}
   for (const { key: name, start, end } of membersOf(text)) {
@@ -40,8 +40,8 @@ function lookedAt (text: string, key: string, kind: ListKind): Record<string, un
   return members
 }
 
-/** An item as it is kept. @param written as its server wrote it @returns undefined: it is left out */
-export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item | undefined {
+/** Converts an item to the stored form. @param written as its server wrote it @returns undefined: it is omitted */
+export function toItem (written: string, kind: ListKind, notes: ItemRemarks): Item | undefined {
   const { key } = listKinds[kind]
   const { warn } = notes
   if (written.length > upstreamLimits.itemSize) {
@@ -51,20 +51,22 @@ export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item
     return undefined
   }
   const { text, places } = mend(written, itemShapes[kind])
-  const value: unknown = text.length > largeItem ? lookedAt(text, key, kind) : JSON.parse(text)
+  const value: unknown = text.length > largeItem ? parseMembers(text, key, kind) : JSON.parse(text)
   if (!isObject(value) || typeof value[key] !== 'string' || value[key] === '') {
     warn(`an item without ${JSON.stringify(key)} is left out`)
     return undefined
   }
   const name = value[key]
-  // Such a name may look like another one, and breaks lines of logs.
-  const seen = kind === 'resources' || kind === 'resourceTemplates' ? name : name.replace(unseen, '\u{fffd}')
+  // Such a name may look like another one, and breaks log lines.
+  const seen = kind === 'resources' || kind === 'resourceTemplates'
+    ? name
+    : name.replace(invisibleCharacters, '\u{fffd}')
   if (seen !== name) {
     warn(`${JSON.stringify(seen)} has control characters in its name and is left out`)
     return undefined
   }
   const changes: Record<string, string> = {}
-  // The name of a resource is for people to see.
+  // The name of a resource is for display.
   if (value.name === undefined) {
     changes.name = JSON.stringify(name)
     value.name = name
@@ -87,15 +89,15 @@ export function toItem (written: string, kind: ListKind, notes: ItemNotes): Item
     changes.inputSchema = withMembers(memberOf(text, 'inputSchema') ?? '{}', { type: '"object"' })
   }
   const item = { key: name, text: Object.keys(changes).length === 0 ? text : withMembers(text, changes) }
-  if (kind === 'tools' && readableTool(item.text) === undefined) {
+  if (kind === 'tools' && toLegacyTool(item.text) === undefined) {
     warn(`${JSON.stringify(name)} is left out for clients before ${latestModern}, which cannot read its inputSchema`)
   }
   if (places[0] !== undefined) notes.mended(name, places[0])
   return item
 }
 
-// What all revisions of MCP say of the members of items. Clients that check it refuse a whole list for one item that is
-// otherwise. Unknown members, and values that MCP does not restrict, are not checked.
+// MCP's rules for the members of items, common to all revisions. Strict clients refuse a whole list because of one
+// invalid item. Unknown members, and values that MCP does not restrict, are not checked.
 
 const optional = <Schema extends TSchema>(members: Record<string, Schema>): TObject =>
   Type.Object(Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)])))
@@ -139,10 +141,10 @@ const compiled =
   Object.fromEntries(Object.entries(schemas).map(([kind, schema]) => [kind, TypeCompiler.Compile(schema)]))
 
 /** The members of an item of this kind that are checked. */
-export const checkedMembers = (kind: ListKind): readonly string[] => Object.keys(schemas[kind].properties)
+const checkedMembers = (kind: ListKind): readonly string[] => Object.keys(schemas[kind].properties)
 
-/** What is wrong with an item, as a clause; undefined: nothing. @param item its `checkedMembers`; more may be there */
-export function itemProblem (kind: ListKind, item: Readonly<Record<string, unknown>>): string | undefined {
+/** The problem of an item, as a clause; undefined: none. @param item has at least its `checkedMembers` */
+function itemProblem (kind: ListKind, item: Readonly<Record<string, unknown>>): string | undefined {
   if (compiled[kind]?.Check(item) === true) return undefined
   const { path, message } = problemOf(schemas[kind], item) ?? { path: '', message: 'it is not valid' }
   return path === '' ? message : `${JSON.stringify(path)}: ${message}`

@@ -1,8 +1,8 @@
-/** A message that an upstream sent on a link, with the facts that decide its recipient. */
+/** A message of an upstream on a link, with the facts that decide its recipient. */
 export interface InboundMessage<Call, Owner> {
   /**
-   * The call on whose stream it came, if the transport knows; `over`: that call, or a request of the gateway, is
-   * answered.
+   * The call on whose stream it arrived, if the transport knows; `over`: that call, or a request of the gateway, has
+   * its answer already.
    */
   origin: Call | 'over' | undefined
   /** The calls open on the link, oldest first. */
@@ -10,8 +10,8 @@ export interface InboundMessage<Call, Owner> {
   ownerOf: (call: Call) => string
   /** Whether a call waits for its client's answer to a question. Default: none does. */
   isAsked?: (call: Call) => boolean
-  /** The owners of running tasks on the link: the message may be about one of them. */
-  workers: readonly string[]
+  /** The owners of tasks that run on the link: the message may be about one of them. */
+  taskOwners: readonly string[]
   /** The session that alone uses the link, if there is one. */
   owner: Owner | undefined
 }
@@ -25,16 +25,17 @@ export type Attribution<Call, Owner> =
   | { kind: 'contested' }
 
 /**
- * The recipient of a question or notification: the call on whose stream it came, and nobody if that call is over; the
- * latest call, if all open calls are of one client and no tasks of others run there, preferably one that does not wait
- * for an answer; the session that owns the link; else nobody. It never guesses between two clients.
+ * Finds the recipient of a question or notification: the call on whose stream it arrived, or nobody if that call has
+ * ended; else the latest call, if all open calls belong to one client and no tasks of others run there, preferably one
+ * that does not wait for an answer; else the session that owns the link; else nobody. It never guesses between two
+ * clients.
  */
-export function attribute<Call extends object, Owner> ({
+export function attributeMessage<Call extends object, Owner> ({
   origin,
   open,
   ownerOf,
   isAsked = () => false,
-  workers,
+  taskOwners,
   owner
 }: InboundMessage<Call, Owner>): Attribution<Call, Owner> {
   if (origin === 'over') return { kind: 'over' }
@@ -42,7 +43,7 @@ export function attribute<Call extends object, Owner> ({
   const latest = open.at(-1)
   if (latest !== undefined) {
     const client = ownerOf(latest)
-    if (open.every((call) => ownerOf(call) === client) && workers.every((worker) => worker === client)) {
+    if (open.every((call) => ownerOf(call) === client) && taskOwners.every((worker) => worker === client)) {
       return { kind: 'call', call: open.findLast((call) => !isAsked(call)) ?? latest }
     }
   }

@@ -1,29 +1,29 @@
 import type { Call } from '../../../protocol/call.ts'
-import { requireClientCapability, classOf } from '../../../protocol/capabilities.ts'
+import { requireClientCapability, capabilityClassOf } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import { isObject, smallMemberOf } from '../../../protocol/json.ts'
 import type { Notification, Response } from '../../../protocol/message.ts'
-import { restoredProgress } from '../../../protocol/progress.ts'
-import { copyOf, largeText } from '../../../protocol/text.ts'
-import type { Origin } from '../../../protocol/upstream-session.ts'
-import { ownerAt } from '../../base/limits/index.ts'
+import { restoreProgressToken } from '../../../protocol/progress.ts'
+import { detachedCopy, largeText } from '../../../protocol/text.ts'
+import type { MessageOrigin } from '../../../protocol/upstream-session.ts'
+import { ownerOfAddress } from '../../base/limits/index.ts'
 import type { Link } from '../links/link.ts'
 import type { Slot } from '../links/slot.ts'
-import { attribute, type Attribution } from './attribution.ts'
+import { attributeMessage, type Attribution } from './attribution.ts'
 
-/** What is done with messages that answer no request. */
+/** The handlers of messages that answer no request. */
 export interface DispatchDeps {
   name: string
   refresh: (slot: Slot) => void
-  /** Several clients had calls open, so that a question had no certain recipient. */
-  contested: () => void
-  /** Called before a question is put to a client. @throws RpcError to refuse it */
+  /** Called when several clients had calls open, so that a question had no certain recipient. */
+  onContested: () => void
+  /** Called before a question is sent to a client. @throws RpcError to refuse it */
   onQuestion: (question: Question, client: Client) => Promise<void>
-  /** For every client that the slot serves and whose principal alone has used the link. */
+  /** Sends to every client that the slot serves and whose principal alone has used the link. */
   broadcast: (slot: Slot, link: Link, method: string, paramsText: string) => void
-  /** It has no certain recipient. */
-  dropped: (method: string) => void
+  /** Called when a message has no certain recipient. */
+  onDropped: (method: string) => void
 }
 
 /** The task that a message belongs to (MCP 2025-11-25, "Related Task Metadata"). */
@@ -35,63 +35,65 @@ function taskOf ({ _meta }: Record<string, unknown>): string | undefined {
 const clientIdOf = ({ client }: Call): string => client.id
 
 /**
- * Identifies the client that is asked about a call. A session of a former revision is one client. Requests of MCP
- * 2026-07-28 are of one client if principal and capabilities are the same. Callers without credentials are told apart:
- * many people may share an address.
+ * Identifies the client that is asked about a call. A session of an earlier revision is one client. Requests of MCP
+ * 2026-07-28 belong to one client if their principal and capabilities are the same. Unauthenticated callers are
+ * distinguished: many people may share an address.
  */
 function askedClientOf ({ client, exchange }: Call): string {
   if (exchange?.canSuspend !== true || isWithoutCredentials(exchange)) return client.id
   const { id, principal = id, owner = id, capabilities } = client
-  return JSON.stringify([principal, owner, classOf(capabilities)])
+  return JSON.stringify([principal, owner, capabilityClassOf(capabilities)])
 }
 
 const isWithoutCredentials = ({ address, client }: Exchange): boolean =>
-  address !== undefined && client.owner === ownerAt(address)
+  address !== undefined && client.owner === ownerOfAddress(address)
 
-/** How many questions each call waits for. */
-const asked = new WeakMap<Call, number>()
+/** The number of questions that each call waits for. */
+const pendingQuestions = new WeakMap<Call, number>()
 
 interface Recipients { readonly ownerOf: (call: Call) => string, readonly isAsked?: (call: Call) => boolean }
 
-const forQuestions: Recipients = { ownerOf: askedClientOf, isAsked: (call) => asked.has(call) }
+const forQuestions: Recipients = { ownerOf: askedClientOf, isAsked: (call) => pendingQuestions.has(call) }
 const forNotifications: Recipients = { ownerOf: clientIdOf }
 
-/** The client that a message is for. A task's message is for the client that waits for its result, or else began it. */
+/**
+ * The client that a message is for. A task's message is for the client that waits for its result, or else started it.
+ */
 function recipientOf (
   { tasks, owner }: Slot,
   link: Link,
-  origin: Origin,
+  origin: MessageOrigin,
   params: Record<string, unknown>,
   recipients: Recipients
 ): Attribution<Call, Client> {
   const taskId = taskOf(params)
   if (taskId === undefined) {
-    const workers = tasks.workersOn(link).map(({ id }) => id)
-    return attribute({ origin, open: link.openCalls, ...recipients, workers, owner })
+    const workers = tasks.taskClientsOn(link).map(({ id }) => id)
+    return attributeMessage({ origin, open: link.openCalls, ...recipients, taskOwners: workers, owner })
   }
   const known = tasks.knowsTask(taskId)
   const isOwn = origin !== undefined && origin !== 'over' && (!known || tasks.hasTask(taskId, origin.client))
   const waits = ({ client, method, params }: Call): boolean =>
     method === 'tasks/result' && params.taskId === taskId && tasks.hasTask(taskId, client)
-  return attribute({
+  return attributeMessage({
     origin: isOwn ? origin : undefined,
     open: link.openCalls.filter(waits),
     ...recipients,
-    workers: [],
+    taskOwners: [],
     owner: known ? tasks.ownerOfTask(taskId) : owner
   })
 }
 
-type Asked = Extract<Attribution<Call, Client>, { kind: 'call' | 'owner' }>
+type QuestionRecipient = Extract<Attribution<Call, Client>, { kind: 'call' | 'owner' }>
 
-/** The client that a question is put to. @throws RpcError to answer the upstream with, where there is none */
-function askedOf (
-  { name, contested }: DispatchDeps, slot: Slot, link: Link, { method, params }: Question, origin: Origin
-): Asked {
+/** The client that a question is sent to. @throws RpcError to answer the upstream with, if there is none */
+function questionRecipientOf (
+  { name, onContested }: DispatchDeps, slot: Slot, link: Link, { method, params }: Question, origin: MessageOrigin
+): QuestionRecipient {
   const target = recipientOf(slot, link, origin, params, forQuestions)
   if (target.kind === 'call' || target.kind === 'owner') return target
   if (target.kind === 'over') throw new RpcError(code.invalidRequest, `The request that ${method} belongs to is over`)
-  if (target.kind === 'contested') contested()
+  if (target.kind === 'contested') onContested()
   throw new RpcError(
     code.invalidRequest,
     `Tool-Hub cannot tell which client ${method} is for: several share this connection. ` +
@@ -99,31 +101,31 @@ function askedOf (
   )
 }
 
-/** Puts an upstream's question to its recipient. @throws RpcError to answer the upstream with */
+/** Sends an upstream's question to its recipient. @throws RpcError to answer the upstream with */
 export async function dispatchQuestion (
-  deps: DispatchDeps, slot: Slot, link: Link, question: Question, origin: Origin
+  deps: DispatchDeps, slot: Slot, link: Link, question: Question, origin: MessageOrigin
 ): Promise<Response> {
-  const target = askedOf(deps, slot, link, question, origin)
-  if (target.kind === 'owner') return await putTo(deps, slot, question, target.owner, target.owner)
+  const target = questionRecipientOf(deps, slot, link, question, origin)
+  if (target.kind === 'owner') return await askClient(deps, slot, question, target.owner, target.owner)
   const { call } = target
   const asker = askedClientOf(call)
-  // Only the time relates it to the call.
+  // Only timing relates the question to the call.
   const isGuessed = origin === undefined && call.exchange?.canSuspend === true
   try {
-    return await whileAsked(
-      call, putTo(deps, slot, isGuessed ? { ...question, outlivesRequest: true } : question, call.client, call)
+    return await countWhilePending(
+      call, askClient(deps, slot, isGuessed ? { ...question, outlivesRequest: true } : question, call.client, call)
     )
   } catch (error) {
-    // The call is over, but the question may be about another one of the same client.
-    const isLeft = origin === undefined && call.over && !question.signal.aborted &&
+    // The call has ended, but the question may be about another call of the same client.
+    const isLeft = origin === undefined && call.isOver && !question.signal.aborted &&
       link.openCalls.some((each) => askedClientOf(each) === asker)
     if (!isLeft) throw error
     return await dispatchQuestion(deps, slot, link, question, undefined)
   }
 }
 
-/** Puts a question to a client, if it may be asked. @throws RpcError */
-async function putTo (
+/** Sends a question to a client, if it may be asked. @throws RpcError */
+async function askClient (
   { onQuestion }: DispatchDeps,
   { tasks }: Slot,
   question: Question,
@@ -132,25 +134,25 @@ async function putTo (
 ): Promise<Response> {
   requireClientCapability(client.capabilities, question)
   await onQuestion(question, client)
-  if (question.method === 'elicitation/create') tasks.elicitation(question.params.elicitationId, client)
+  if (question.method === 'elicitation/create') tasks.recordElicitation(question.params.elicitationId, client)
   return await by.ask(question)
 }
 
-/** Notes that a call waits for the answer to a question. */
-async function whileAsked (call: Call, answer: Promise<Response>): Promise<Response> {
-  asked.set(call, (asked.get(call) ?? 0) + 1)
+/** Counts a question of a call until it is answered. */
+async function countWhilePending (call: Call, answer: Promise<Response>): Promise<Response> {
+  pendingQuestions.set(call, (pendingQuestions.get(call) ?? 0) + 1)
   try {
     return await answer
   } finally {
-    const left = (asked.get(call) ?? 1) - 1
-    if (left > 0) asked.set(call, left)
-    else asked.delete(call)
+    const left = (pendingQuestions.get(call) ?? 1) - 1
+    if (left > 0) pendingQuestions.set(call, left)
+    else pendingQuestions.delete(call)
   }
 }
 
-/** Passes an upstream's notification to its recipients. */
+/** Forwards an upstream's notification to its recipients. */
 export function dispatchNotification (
-  deps: DispatchDeps, slot: Slot, link: Link, notification: Notification, origin: Origin
+  deps: DispatchDeps, slot: Slot, link: Link, notification: Notification, origin: MessageOrigin
 ): void {
   const { method, params, paramsText } = notification
   switch (method) {
@@ -166,34 +168,34 @@ export function dispatchNotification (
       }
       return
     case 'notifications/progress': {
-      // A task goes on reporting under the token of the call that began it.
+      // A task continues to report under the token of the call that started it.
       const progress = slot.tasks.progressOf(link, params.progressToken)
-      if (progress) deliver(deps, progress.client, method, restoredProgress(paramsText, progress.clientToken))
-      else deps.dropped(method)
+      if (progress) deliver(deps, progress.client, method, restoreProgressToken(paramsText, progress.clientToken))
+      else deps.onDropped(method)
       return
     }
     case 'notifications/tasks/status': {
       const owner = slot.tasks.ownerOfTask(params.taskId)
-      slot.tasks.task(params, link)
+      slot.tasks.recordTask(params, link)
       deliver(deps, owner, method, paramsText)
       return
     }
     case 'notifications/elicitation/complete':
-      deliver(deps, slot.tasks.elicited(params.elicitationId), method, paramsText)
+      deliver(deps, slot.tasks.completeElicitation(params.elicitationId), method, paramsText)
       return
     default:
       dispatchOther(deps, slot, link, notification, origin)
   }
 }
 
-function deliver ({ dropped }: DispatchDeps, client: Client | undefined, method: string, paramsText: string): void {
+function deliver ({ onDropped }: DispatchDeps, client: Client | undefined, method: string, paramsText: string): void {
   if (client?.listener) client.listener.deliver(method, paramsText)
-  else dropped(method)
+  else onDropped(method)
 }
 
-/** A log message, or a notification of an unknown kind. */
+/** Handles a log message, or a notification of an unknown kind. */
 function dispatchOther (
-  deps: DispatchDeps, slot: Slot, link: Link, { method, params, paramsText }: Notification, origin: Origin
+  deps: DispatchDeps, slot: Slot, link: Link, { method, params, paramsText }: Notification, origin: MessageOrigin
 ): void {
   const isLog = method === 'notifications/message'
   const target = recipientOf(slot, link, origin, params, forNotifications)
@@ -207,20 +209,20 @@ function dispatchOther (
     case 'idle':
       // A log message is for every listener, unless it may be about another principal that uses the link.
       if (isLog && !link.isShared) deps.broadcast(slot, link, method, paramsText)
-      else deps.dropped(method)
+      else deps.onDropped(method)
       return
     case 'contested':
       if (isLog && isOfOnePrincipal(slot, link)) for (const call of latestOfEach(link)) call.notify(method, paramsText)
-      else deps.dropped(method)
+      else deps.onDropped(method)
       return
     case 'over':
-      deps.dropped(method)
+      deps.onDropped(method)
   }
 }
 
-/** Everything under way on a link is of one principal: each of its clients may hear what the others may. */
+/** Whether all that runs on a link belongs to one principal: then each of its clients may get what the others may. */
 function isOfOnePrincipal ({ tasks }: Slot, link: Link): boolean {
-  const clients = [...link.openCalls.map(({ client }) => client), ...tasks.workersOn(link)]
+  const clients = [...link.openCalls.map(({ client }) => client), ...tasks.taskClientsOn(link)]
   return new Set(clients.map(({ principal, id }) => principal ?? id)).size === 1
 }
 
@@ -229,16 +231,18 @@ function latestOfEach (link: Link): Iterable<Call> {
   return new Map(link.openCalls.map((call) => [call.client.id, call])).values()
 }
 
-/** Notes what an answer begins or ends: a task, or pages to visit before the call is repeated (-32042). */
-export function noteAnswer ({ tasks }: Slot, link: Link, call: Call, { resultText, errorText }: Response): void {
+/**
+ * Records what an answer starts or ends: a task, or URL elicitations to complete before the call is repeated (-32042).
+ */
+export function recordAnswer ({ tasks }: Slot, link: Link, call: Call, { resultText, errorText }: Response): void {
   const { client, method, params } = call
   if (params.task === undefined && errorText === undefined && !method.startsWith('tasks/')) return
-  if (errorText === undefined && method === 'tasks/result') { tasks.taskOver(params.taskId); return }
+  if (errorText === undefined && method === 'tasks/result') { tasks.endTask(params.taskId); return }
   if (errorText !== undefined) {
     const data = smallMemberOf(errorText, 'data')
     const elicitations = isObject(data) ? data.elicitations : undefined
     if (!Array.isArray(elicitations)) return
-    for (const each of elicitations) if (isObject(each)) tasks.elicitation(each.elicitationId, client)
+    for (const each of elicitations) if (isObject(each)) tasks.recordElicitation(each.elicitationId, client)
     return
   }
   // The state of a task is small.
@@ -248,7 +252,7 @@ export function noteAnswer ({ tasks }: Slot, link: Link, call: Call, { resultTex
     const { clientToken } = call
     const progress = clientToken === undefined
       ? undefined
-      : { client, link, token: call.id, clientToken: copyOf(clientToken) }
-    tasks.task(value.task, link, client, progress)
-  } else tasks.task(value, link, client)
+      : { client, link, token: call.id, clientToken: detachedCopy(clientToken) }
+    tasks.recordTask(value.task, link, client, progress)
+  } else tasks.recordTask(value, link, client)
 }

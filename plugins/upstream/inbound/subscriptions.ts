@@ -30,24 +30,24 @@ export class ResourceSubscriptions {
   }
 
   /**
-   * @param paramsText the client's, as JSON text
+   * @param paramsText the client's params, as JSON text
    * @returns the text of the result
-   * @throws RpcError the upstream's; -32000 when the client has too many; -32001 when its owner has, or there is no
-   * answer
+   * @throws RpcError the upstream's; -32000 when the client has too many subscriptions; -32001 when its owner has, or
+   * there is no answer
    */
   async add (client: Client, uri: string, paramsText?: string): Promise<string> {
     const slot = this.#placement.slotFor(client, this.#placement.passed(client.headersOf?.('resources/subscribe')))
     if (!slot.link) await this.#requests.link(slot)
     this.#checkCount(slot, client)
-    const isFirst = noted(slot, client, uri)
-    slot.link?.noteUser(client)
+    const isFirst = addToTable(slot, client, uri)
+    slot.link?.recordUser(client)
     if (isFirst) {
       const subscribing = this.#requests.run(slot, async (link) => await link.subscribe(uri, paramsText))
         .finally(() => { slot.subscribing.delete(uri) })
       slot.subscribing.set(uri, subscribing)
     }
     try {
-      // Clients that subscribe while the upstream is being asked share its answer.
+      // Clients that subscribe while the upstream's answer is pending share that answer.
       return await slot.subscribing.get(uri) ?? '{}'
     } catch (error) {
       slot.subscriptions.removeAll(uri)
@@ -55,19 +55,19 @@ export class ResourceSubscriptions {
     }
   }
 
-  /** Subscribes a client again: its link has the subscription now, or once it is open. @throws RpcError as `add` */
+  /** Renews a client's subscription: its link has it now, or as soon as it is open. @throws RpcError as `add` */
   restore (client: Client, uri: string): void {
     const slot = this.#placement.slotFor(client, this.#placement.passed(client.headersOf?.('resources/subscribe')))
     this.#checkCount(slot, client)
-    const isFirst = noted(slot, client, uri)
-    slot.link?.noteUser(client)
+    const isFirst = addToTable(slot, client, uri)
+    slot.link?.recordUser(client)
     if (slot.link === undefined) this.#open(slot)
     else if (isFirst) slot.link.subscribe(uri).catch(() => {})
   }
 
   /**
    * An unreachable upstream has nothing to unsubscribe from.
-   * @param paramsText the client's, as JSON text
+   * @param paramsText the client's params, as JSON text
    * @returns the text of the result
    * @throws RpcError the upstream's
    */
@@ -82,7 +82,7 @@ export class ResourceSubscriptions {
     }
   }
 
-  /** @throws RpcError -32000 when the client has as many subscriptions as it may have */
+  /** @throws RpcError -32000 when the client has the max number of subscriptions */
   #checkCount ({ subscriptions }: Slot, { id }: Client): void {
     if (subscriptions.countOf(id) < gatewayLimits.subscriptionsPerSession) return
     const server = JSON.stringify(this.#server)
@@ -93,10 +93,10 @@ export class ResourceSubscriptions {
 }
 
 /**
- * Notes a subscription. @returns whether it is the first one of the resource @throws RpcError -32001 when its owner has
- * too many
+ * Records a subscription. @returns whether it is the first one of the resource @throws RpcError -32001 when its owner
+ * has too many
  */
-function noted (slot: Slot, client: Client, uri: string): boolean {
+function addToTable (slot: Slot, client: Client, uri: string): boolean {
   try {
     return slot.subscriptions.add(uri, client)
   } catch (error) {

@@ -3,41 +3,41 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeFolderSync } from '../../../db/folder.ts'
-import { processOf, runs, type ProcessId } from '../../../protocol/transports/process-table.ts'
+import { findProcess, isRunning, type ProcessId } from '../../../protocol/transports/process-table.ts'
 import { ProcessTree } from '../../../protocol/transports/process-tree.ts'
 import { startChild, type StartedProcess, type StartProcess } from '../../../protocol/transports/started-process.ts'
 
 /** Time between TERM and KILL for processes of a former gateway, in ms. */
-const grace = 2_000
+const killGrace = 2_000
 /**
- * Time for which an entry stays once its process has ended, in ms: meanwhile the gateway ends what that process
+ * Time for which an entry remains after its process has ended, in ms: meanwhile the gateway ends what that process
  * started.
  */
-const afterlife = 10_000
+const entryLinger = 10_000
 
 type Log = (level: 'info' | 'warn', sentence: string) => void
 
 /**
- * Starts the processes of stdio servers, and records them on disk, so that the next gateway can end what a `kill -9` of
- * this one left running. An entry is a file: its name has the gateway (id and time of start) and the process's
- * `TOOL_HUB_CHILD`; its text is the id and the time of start of the process, which leads a group. Processes are ended
- * where both match, or where their environment has that mark.
+ * Starts the processes of stdio servers, and records them on disk, so that the next gateway can end those that survive
+ * a `kill -9` of this one. An entry is a file. Its name contains the gateway (id and start time) and the process's
+ * `TOOL_HUB_CHILD`; its text is the id and start time of the process, which leads a group. Processes are ended if both
+ * match, or if their environment has that mark.
  */
 export class ChildRecord {
   readonly #root: string
   readonly #folder: string
-  readonly #gateway = processOf(process.pid)
+  readonly #gateway = findProcess(process.pid)
   readonly #log: Log
   #sweeping: Promise<void> = Promise.resolve()
 
-  /** @param root the folder of the record. It may be missing */
+  /** @param root the folder of the record; it need not exist */
   constructor (root: string, log: Log) {
     this.#root = root
     this.#folder = join(root, bootId())
     this.#log = log
   }
 
-  /** Begins to end the processes of gateways that are gone. `start` waits for that: they may hold ports and files. */
+  /** Starts to end the processes of gateways that are gone. `start` waits for that: they may hold ports and files. */
   endOrphans (): void {
     this.#sweeping = this.#sweep().catch((error: unknown) => {
       this.#log('warn', `the record of processes in ${this.#root} cannot be read: ${String(error)}`)
@@ -49,7 +49,7 @@ export class ChildRecord {
     const { TOOL_HUB_CHILD: mark } = order.env
     if (!this.#gateway || mark === undefined) return await startChild(order)
     const file = join(this.#folder, `${this.#gateway.pid}_${this.#gateway.started}_${mark}`)
-    // Before the process is there, so that no moment is left in which it would run without an entry.
+    // Written before the process exists, so that it never runs without an entry.
     this.#write(file, '')
     let started: StartedProcess
     try {
@@ -58,16 +58,16 @@ export class ChildRecord {
       await rm(file, { force: true })
       throw error
     }
-    const child = processOf(started.pid)
+    const child = findProcess(started.pid)
     if (child) this.#write(file, `${child.pid} ${child.started}`)
     void started.exited.then(async () => {
-      await sleep(afterlife, undefined, { ref: false })
+      await sleep(entryLinger, undefined, { ref: false })
       await rm(file, { force: true })
     }).catch(() => {})
     return started
   }
 
-  /** Removes the entries of this gateway: all of its processes have ended. */
+  /** Removes the entries of this gateway, whose processes have all ended. */
   async close (): Promise<void> {
     const own = (await this.#entries()).filter(({ gateway }) => gateway.pid === process.pid)
     await Promise.all(own.map(async ({ file }) => { await rm(file, { force: true }) }))
@@ -87,7 +87,7 @@ export class ChildRecord {
       // The processes of another boot are gone.
       if (join(this.#root, boot) !== this.#folder) await rm(join(this.#root, boot), { recursive: true, force: true })
     }
-    const entries = (await this.#entries()).filter(({ gateway }) => !runs(gateway))
+    const entries = (await this.#entries()).filter(({ gateway }) => !isRunning(gateway))
     const counts = await Promise.all(entries.map(async ({ file, mark }) => {
       const count = await endOrphan(mark, await readFile(file, 'latin1').catch(() => ''))
       await rm(file, { force: true })
@@ -107,17 +107,17 @@ export class ChildRecord {
   }
 }
 
-/** Ends a process and all that it started. @param text of its entry @returns how many there were */
+/** Ends a process and all that it started. @param text of its entry @returns the number of processes */
 async function endOrphan (mark: string, text: string): Promise<number> {
   const [pid, started = ''] = text.split(' ')
   const leader = { pid: Number(pid), started }
-  const tree = new ProcessTree(runs(leader) ? leader.pid : undefined, mark)
-  await tree.look()
-  if (tree.size > 0) await tree.end(Promise.resolve(), grace)
+  const tree = new ProcessTree(isRunning(leader) ? leader.pid : undefined, mark)
+  await tree.scan()
+  if (tree.size > 0) await tree.end(Promise.resolve(), killGrace)
   return tree.size
 }
 
-/** Times of start are counted from the boot of the system: an entry of another boot could name a process of now. */
+/** Start times count from the boot of the system: an entry of another boot could match a current process. */
 function bootId (): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()

@@ -1,4 +1,4 @@
-import { type Beginning, DualEraSession, WrongBeginning } from '../../../protocol/dual-era-session.ts'
+import { type EraKnowledge, DualEraSession, WrongEraError } from '../../../protocol/dual-era-session.ts'
 import type { Era } from '../../../protocol/era.ts'
 import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { LegacyUpstreamSession } from '../../../protocol/legacy/upstream-session.ts'
@@ -7,18 +7,18 @@ import type { AuthorizationSource } from '../../../protocol/transports/authoriza
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
 import { type Semaphore } from '../../base/limits/index.ts'
-import { reachOf } from '../../base/outbound/index.ts'
+import { outboundAccessOf } from '../../base/outbound/index.ts'
 import { Link, type LinkHandlers, type SessionFactory } from './link.ts'
 import type { Slot } from './slot.ts'
 import { makeTransport, type TransportDeps } from './transport.ts'
 import { upstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** What the connections to all servers share. */
-export interface Connecting<Transport = TransportDeps> {
+/** Settings that the connections to all servers share. */
+export interface ConnectionSettings<Transport = TransportDeps> {
   readonly clientInfo: { readonly name: string, readonly version: string }
   readonly transport: Transport
-  /** Bounds how many processes are spawned and sockets dialled at once. */
+  /** Limits how many processes are spawned and sockets dialled at the same time. */
   readonly dialling: Semaphore
   /** In ms. */
   readonly initTimeout: number
@@ -26,27 +26,27 @@ export interface Connecting<Transport = TransportDeps> {
 }
 
 export interface ConnectDeps {
-  connecting: Connecting
+  connecting: ConnectionSettings
   warn: (sentence: string) => void
   /**
    * Called when the connection takes longer than `gatewayLimits.connectionWait`.
-   * @param lastWords as `Transport` has them
+   * @param lastWords the last lines of the transport
    */
   late: (lastWords: string) => void
   /** The login that a slot's link uses; undefined: none. */
   authorization: (slot: Slot) => AuthorizationSource | undefined
-  /** What is known of the era of the server, and of the headers that its tools want. */
+  /** What is known about the server's era, and about the headers of its tools. */
   eras: EraMemory
   tools: ToolHeaders
-  /** The slot is the gateway's: what its link finds out holds for the others. */
+  /** Whether the slot is the gateway's: what its link finds out applies to the others. */
   isBase: boolean
 }
 
 /**
- * Opens a link for a slot, by the first transport that finds a server.
- * @param config with its variables filled in
- * @param passes headers of the slot's client are passed on to this server
- * @throws UpstreamError, RpcError: what the first transport met
+ * Opens a link for a slot, with the first transport that finds a server.
+ * @param config with its variables expanded
+ * @param passes whether headers of the slot's client are passed on to this server
+ * @throws UpstreamError, RpcError of the first transport
  */
 export async function openLink (
   slot: Slot,
@@ -81,8 +81,8 @@ async function openOnce (
 ): Promise<Link> {
   const { connecting: { clientInfo, initTimeout, transport: transportDeps, dialling }, warn, eras, tools, isBase } =
     deps
-  const { owner, trusted } = reachOf(config)
-  // The place covers spawning or dialling only: a slow server keeps no other one from connecting.
+  const { owner, trusted } = outboundAccessOf(config)
+  // The place covers spawning or dialling only: a slow server does not delay the connections of others.
   const leave = await dialling.take(owner, trusted)
   try {
     const problem = transports[kind].locatedBy === 'command' ? await transportDeps.problemOf?.(config) : undefined
@@ -92,76 +92,76 @@ async function openOnce (
     const transport = makeTransport(kind, { config, deps: { ...transportDeps, warn }, passed, authorization })
     const makeSession: SessionFactory = transports[kind].isDualEra
       ? (...session) => new DualEraSession(
-          transport, ...session, eras.beginning(isBase, era), { tools, warn, bounds: upstreamLimits.inputRounds }
+          transport, ...session, eras.eraKnowledge(isBase, era), { tools, warn, bounds: upstreamLimits.inputRounds }
         )
       : (...session) => new LegacyUpstreamSession(transport, ...session)
     const { key, capabilities } = slot
     const link = new Link(makeSession, { key, owner: slot.owner, capabilities, clientInfo, initTimeout }, handlers)
-    slot.candidate = link
-    if (slot.ended) throw new UpstreamError('closed', 'it is not needed any more')
-    const timer = setTimeout(() => { deps.late(transport.lastWords ?? '') }, gatewayLimits.connectionWait).unref()
+    slot.openingLink = link
+    if (slot.hasEnded) throw new UpstreamError('closed', 'it is not needed any more')
+    const timer = setTimeout(() => { deps.late(transport.lastLines ?? '') }, gatewayLimits.connectionWait).unref()
     await link.open(leave).finally(() => { clearTimeout(timer) })
-    if (slot.ended) {
+    if (slot.hasEnded) {
       await link.close()
       throw new UpstreamError('closed', 'it is not needed any more')
     }
     return link
   } catch (error) {
-    if (!(error instanceof WrongBeginning) || era !== undefined || slot.ended) {
+    if (!(error instanceof WrongEraError) || era !== undefined || slot.hasEnded) {
       eras.forget()
       throw error
     }
     era = error.era
-    if (era === 'legacy') eras.shun()
+    if (era === 'legacy') eras.markLegacy()
   } finally {
-    slot.candidate = undefined
+    slot.openingLink = undefined
     leave()
   }
   return await openOnce(slot, config, passes, kind, deps, handlers, era)
 }
 
-/** How long a verdict holds, in ms. */
+/** How long a verdict is valid, in ms. */
 const verdictTime = 3_600_000
 
-interface Verdict { readonly era: Era, readonly isShy: boolean, readonly at: number }
+interface EraVerdict { readonly era: Era, readonly ignoresDiscover: boolean, readonly at: number }
 
 /**
- * The era of one server, as its last connection found it. The gateway's link asks again whenever it is opened, since
- * the server may have been replaced; other links take its verdict. A server that does not survive the question, or
- * stays silent, is not asked again for an hour, unless it refuses the legacy era.
+ * The era of one server, as its last connection found it. The gateway's link discovers it again whenever it is opened,
+ * since the server may have been replaced; other links use its verdict. A server that exits at `server/discover`, or
+ * does not answer it, is not asked again for an hour, unless it refuses the legacy era.
  */
 export class EraMemory {
   readonly #now: () => number
-  #verdict: Verdict | undefined
+  #verdict: EraVerdict | undefined
 
   constructor (now = Date.now) {
     this.#now = now
   }
 
-  /** @param isBase for the gateway's link @param era known otherwise */
-  beginning (isBase: boolean, era?: Era): Beginning {
+  /** @param isBase whether it is for the gateway's link @param era if known otherwise */
+  eraKnowledge (isBase: boolean, era?: Era): EraKnowledge {
     const known = era ?? this.#known(isBase)
     return {
       era: known,
-      found: (found, isShy) => {
-        // The server was not asked, so this is no news.
-        const isOld = found === 'legacy' && known === 'legacy' && this.#verdict?.isShy === true
-        if (!isOld) this.#verdict = { era: found, isShy, at: this.#now() }
+      onEra: (found, isShy) => {
+        // The server was not asked, so this is nothing new.
+        const isOld = found === 'legacy' && known === 'legacy' && this.#verdict?.ignoresDiscover === true
+        if (!isOld) this.#verdict = { era: found, ignoresDiscover: isShy, at: this.#now() }
       }
     }
   }
 
-  /** The server ended when it was asked. */
-  shun (): void { this.#verdict = { era: 'legacy', isShy: true, at: this.#now() } }
+  /** Records that the server exited when it was asked. */
+  markLegacy (): void { this.#verdict = { era: 'legacy', ignoresDiscover: true, at: this.#now() } }
 
-  /** A connection failed: nothing is known, except that the server may be one that cannot be asked. */
+  /** Records that a connection failed: nothing is known, except that the server may be one that cannot be asked. */
   forget (): void {
-    if (this.#verdict?.isShy !== true) this.#verdict = undefined
+    if (this.#verdict?.ignoresDiscover !== true) this.#verdict = undefined
   }
 
   #known (isBase: boolean): Era | undefined {
     const verdict = this.#verdict
     if (verdict === undefined || this.#now() - verdict.at > verdictTime) return undefined
-    return isBase && !verdict.isShy ? undefined : verdict.era
+    return isBase && !verdict.ignoresDiscover ? undefined : verdict.era
   }
 }

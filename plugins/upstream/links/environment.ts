@@ -3,10 +3,10 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { writtenByUser } from '../../../schemas/stored-by-user.ts'
 
 /** The package indexes for package managers that a child runs (`systemConfig.install`). */
-export interface Install { npmRegistry?: string, pythonIndexUrl?: string }
+export interface PackageIndexes { npmRegistry?: string, pythonIndexUrl?: string }
 
-/** The variables that a child inherits: enough to run, and no secrets. */
-const inherited = [
+/** The variables that a child inherits: enough to run, without secrets. */
+const inheritedNames = [
   'PATH',
   'HOME',
   'USER',
@@ -25,7 +25,9 @@ const inherited = [
   'PATHEXT'
 ]
 
-/** The variables that name the registry to npm, pnpm, yarn, bun and corepack; below, the index to pip and uv. */
+/**
+ * The variables that tell npm, pnpm, yarn, bun and corepack the registry; below, those that tell pip and uv the index.
+ */
 const npmNames = [
   'npm_config_registry',
   'pnpm_config_registry',
@@ -36,29 +38,29 @@ const npmNames = [
 ]
 const pythonNames = ['UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL']
 
-/** Variables that make a program run foreign code. */
-const hijacks = /^(LD_.*|DYLD_.*|NODE_OPTIONS|PYTHONSTARTUP|BASH_ENV|GIT_SSH_COMMAND)$/i
+/** Variables that make a program run other code. */
+const codeInjectors = /^(LD_.*|DYLD_.*|NODE_OPTIONS|PYTHONSTARTUP|BASH_ENV|GIT_SSH_COMMAND)$/i
 
-/** The names in `env` that a child does not get, since a user without admin rights wrote them. */
+/** The names in `env` that are withheld from a child, because a user without admin rights wrote them. */
 export function withheldNames ({ env = {}, storedByUser }: ServerConfig): string[] {
   const isUsers = writtenByUser(storedByUser)
-  return Object.keys(env).filter((name) => hijacks.test(name) && isUsers('env', name))
+  return Object.keys(env).filter((name) => codeInjectors.test(name) && isUsers('env', name))
 }
 
 /**
  * The whole environment of a child.
- * @param config with its variables filled in
- * @param environment the gateway's
+ * @param config with its variables expanded
+ * @param environment the gateway's own
  */
 export function childEnvironment (
   config: ServerConfig,
   environment: ProcessEnvironment,
-  { npmRegistry, pythonIndexUrl }: Install
+  { npmRegistry, pythonIndexUrl }: PackageIndexes
 ): Record<string, string> {
   const own = { ...config.env }
   for (const name of withheldNames(config)) delete own[name]
   const result: Record<string, string> = {}
-  for (const name of inherited) {
+  for (const name of inheritedNames) {
     const value = environment[name]
     if (value !== undefined) result[name] = value
   }
@@ -66,7 +68,7 @@ export function childEnvironment (
     [npmNames, npmRegistry],
     [pythonNames, pythonIndexUrl]
   ] as const) {
-    // A config that sets it for one manager of a family wins for all: the variable of another one could override it.
+    // If a config sets one variable of a family, none is added: another manager's variable could override it.
     if (address && !mentions(own, names)) for (const name of names) result[name] = address
   }
   return { ...result, ...own }
@@ -79,58 +81,59 @@ function mentions (env: Readonly<Record<string, string>>, names: readonly string
 
 export type ProcessEnvironment = Readonly<Record<string, string | undefined>>
 
-/** A config with its variables filled in, to connect with. */
+/** A config to connect with, with its variables expanded. */
 interface Expanded {
   /** Never to be stored or shown. */
   config: ServerConfig
-  /** Sentences about the variables that were not filled in, without values. */
+  /** Sentences about the variables that were not expanded, without values. */
   warnings: string[]
   /** Replaces the values in a text by their variables, for errors that people read. */
   hide: (text: string) => string
 }
 
 /**
- * The gateway's secrets and the files that hold them, which no config gets. Compared in upper case: names are not
+ * The gateway's secrets and the files that hold them, which no config gets. Compared in upper case, since names are not
  * case-sensitive on every system.
  */
-const ours = [
+const gatewaySecrets = [
   /^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY|METRICS_TOKEN|TOOL_HUB_KEY)(_FILE)?$/,
   /_CLIENT_SECRET(_FILE)?$/,
   /^SOCIAL_AUTH_/,
   /^PG/,
   /^OTEL_EXPORTER_OTLP_(\w+_)?HEADERS$/
 ]
-export const isOurs = (name: string): boolean => ours.some((pattern) => pattern.test(name.toUpperCase()))
+export const isGatewaySecretName = (name: string): boolean =>
+  gatewaySecrets.some((pattern) => pattern.test(name.toUpperCase()))
 
-/** Min length of values that are hidden: shorter ones are no secrets, and occur within many words. */
-const shortestHidden = 4
+/** Min length of values that are hidden: shorter ones are no secrets, and occur within ordinary words. */
+const minHiddenLength = 4
 
 /**
- * Members whose values `storedByUser` attributes one by one. No variable is filled in in other members that a user
- * wrote.
+ * Members whose values `storedByUser` attributes individually. In other members that a user wrote, no variable is
+ * expanded.
  */
-const attributed: ReadonlySet<string> = new Set(['env', 'headers', 'url', 'args'])
+const attributedMembers: ReadonlySet<string> = new Set(['env', 'headers', 'url', 'args'])
 
-/** Fills the variables of a text. `place` is a member of the config, `within` a name or index in it. */
-type Fill = (text: string, place: string, ...within: Array<string | number>) => string
+/** Expands the variables of a text. `place` is a member of the config, `within` a name or index in it. */
+type ExpandText = (text: string, place: string, ...within: Array<string | number>) => string
 
-/** A variable in a text, with its name as group 1. */
+/** A variable in a text; group 1 is its name. */
 export const variablePattern = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
-/** A test whether variables at a place stay as written, since a user without admin rights wrote them. */
-export function leftAsWritten (
+/** Returns a test for whether variables at a place are not expanded, because a user without admin rights wrote them. */
+export function keepsVariables (
   storedByUser: ServerConfig['storedByUser']
 ): (place: string, ...within: Array<string | number>) => boolean {
   const isUsers = writtenByUser(storedByUser)
   const isMixed = storedByUser !== undefined && storedByUser !== false
-  return (place, ...within) => isUsers(place, ...within) || (isMixed && !attributed.has(place))
+  return (place, ...within) => isUsers(place, ...within) || (isMixed && !attributedMembers.has(place))
 }
 
 /**
- * A config with other texts where variables are filled in: `env`, `headers`, `url`, `args`, `proxy`, `oauth`,
+ * Maps the texts of a config in which variables are expanded: `env`, `headers`, `url`, `args`, `proxy`, `oauth`,
  * `openapi.url` and `openapi.security`.
  */
-export function fillPlaces (config: ServerConfig, fill: Fill): ServerConfig {
+export function mapVariablePlaces (config: ServerConfig, fill: ExpandText): ServerConfig {
   const fillAll = <Value>(value: Value, place: string): Value => {
     if (typeof value === 'string') return fill(value, place) as Value
     if (Array.isArray(value)) return value.map((each: unknown) => fillAll(each, place)) as Value
@@ -159,19 +162,19 @@ export function fillPlaces (config: ServerConfig, fill: Fill): ServerConfig {
 }
 
 /**
- * Replaces `${NAME}` by its value in the environment, in the places of `fillPlaces`. Values are not expanded again.
- * Variables that are unset, name a secret of the gateway, or were written by a user without admin rights stay as
- * written.
+ * Replaces `${NAME}` by its value in the environment, in the places of `mapVariablePlaces`. Values are not expanded
+ * again. Variables that are unset, name a secret of the gateway, or were written by a user without admin rights are
+ * left as they are.
  */
 export function expandVariables (config: ServerConfig, environment: ProcessEnvironment): Expanded {
   const warnings = new Set<string>()
   const values = new Map<string, string>()
-  const isLeft = leftAsWritten(config.storedByUser)
-  const fill: Fill = (text, place, ...within) => text.replace(variablePattern, (written, name: string) => {
+  const isLeft = keepsVariables(config.storedByUser)
+  const fill: ExpandText = (text, place, ...within) => text.replace(variablePattern, (written, name: string) => {
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined
     if (isLeft(place, ...within)) {
       warnings.add(`${written} in ${place} is not filled in: an admin has to write this value for that`)
-    } else if (isOurs(name)) {
+    } else if (isGatewaySecretName(name)) {
       warnings.add(`${written} in ${place} is not filled in: it is a secret of the gateway's own`)
     } else if (value === undefined) warnings.add(`${written} in ${place} is not set`)
     else {
@@ -181,14 +184,15 @@ export function expandVariables (config: ServerConfig, environment: ProcessEnvir
     return written
   })
   const { url } = config
-  const { headers, ...filled } = fillPlaces(config, fill)
+  const { headers, ...filled } = mapVariablePlaces(config, fill)
   const expanded: ServerConfig = {
     ...filled,
     // Values from files often end with a line break, which headers must not contain.
     ...(headers && { headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, text.trim()])) })
   }
   if (url !== undefined && expanded.url !== url) hideHost(values, url, expanded.url ?? '')
-  const hidden = [...values].filter(([value]) => value.length >= shortestHidden).sort(([a], [b]) => b.length - a.length)
+  const hidden = [...values].filter(([value]) => value.length >= minHiddenLength).sort(([a], [b]) =>
+    b.length - a.length)
   return {
     config: expanded,
     warnings: [...warnings],
@@ -196,7 +200,7 @@ export function expandVariables (config: ServerConfig, environment: ProcessEnvir
   }
 }
 
-/** Hides the host as well, which errors name: it may be part of a value. */
+/** Hides the host as well, which errors contain: it may be part of a value. */
 function hideHost (values: Map<string, string>, written: string, filled: string): void {
   const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/?#]*)/i.exec(written)?.[1] ?? ''
   if (!host.includes('${') || !URL.canParse(filled)) return

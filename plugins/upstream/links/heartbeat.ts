@@ -1,4 +1,4 @@
-/** What is done while a server is connected. */
+/** The checks of a connected server. */
 interface HeartbeatOptions {
   /** The interval of `check`, in ms; undefined: never. */
   keepAlive: number | undefined
@@ -31,12 +31,13 @@ export class Heartbeat {
 }
 
 /**
- * The delay before the next attempt, in ms: 1 s, doubled with each failure up to 60 s, of which half to all at random.
+ * The delay before the next attempt, in ms: 1 s, doubled with each failure up to 60 s, and of that a random part
+ * between half and all.
  */
-export function backoff (failures: number, random: () => number = Math.random): number {
+export function backoffDelay (failures: number, random: () => number = Math.random): number {
   const full = Math.min(1_000 * 2 ** Math.max(failures - 1, 0), 60_000)
   return full / 2 + random() * full / 2
 }
 
-/** After a connection that lasted longer than this, in ms, the delays begin at 1 s again. */
+/** After a connection that lasted longer than this, in ms, the delays start at 1 s again. */
 export const healthyAfter = 60_000

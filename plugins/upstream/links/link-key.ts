@@ -1,46 +1,52 @@
-import { canBeAsked, classOf, plainClass, type ClientCapabilities } from '../../../protocol/capabilities.ts'
+import {
+  acceptsQuestions, capabilityClassOf, emptyCapabilityClass, type ClientCapabilities
+} from '../../../protocol/capabilities.ts'
 
 export type Isolation = 'auto' | 'shared' | 'session' | 'user'
 type Affinity = 'shared' | 'session' | 'user'
 
 /** The properties of a server that decide who shares a connection to it. */
-interface Sharing {
+interface SharingPolicy {
   isolation: Isolation
-  /** It is reached over the network: a link costs a session there, and no process here. */
+  /** Whether it is reached over the network: a link costs a session there, and no process here. */
   remote: boolean
-  /** It asked a question while calls of several clients were open, so that the recipient was unknown. */
+  /** Whether it asked a question while calls of several clients were open, so that the recipient was unknown. */
   contested: boolean
 }
 
 /** The properties of a client that decide it. */
-export interface Sharer {
+export interface LinkClient {
   id: string
   user: string
   capabilities: ClientCapabilities
-  ownLinks?: boolean
-  /** It uses the links of another client. */
-  linksOf?: { id: string }
+  hasOwnLinks?: boolean
+  /** Set when it uses the links of another client. */
+  linkOwner?: { id: string }
 }
 
 /** The headers of a client that are passed on to a server. */
-interface Passing {
-  /** No two principals share a link. */
+interface PassedHeaderTraits {
+  /** The principal: no two principals share a link. */
   principal: string
   /** Identifies the values without revealing them. */
   digest: string
-  /** The client is one session. The name of a REST caller may stand for many people. */
+  /** Whether the client is one session. The name of a REST caller may stand for many people. */
   session: boolean
-  /** A connection takes other values with each request (streamable HTTP), not only when it is opened (SSE). */
+  /**
+   * Whether a connection accepts other values with each request (streamable HTTP), not only when it is opened (SSE).
+   */
   eachRequest: boolean
 }
 
-/** Which link serves a client: equal keys share one. */
+/** Identifies the link that serves a client: clients with equal keys share one. */
 export interface LinkKey { key: string, affinity: Affinity, capabilityClass: string }
 
-/** The link of the gateway: it lists and is pinged, and its state is the server's status. */
-export const baseKey: LinkKey = { key: `shared ${plainClass}`, affinity: 'shared', capabilityClass: plainClass }
+/** The gateway's link: it reads the lists and is pinged, and its state is the server's status. */
+export const baseKey: LinkKey = {
+  key: `shared ${emptyCapabilityClass}`, affinity: 'shared', capabilityClass: emptyCapabilityClass
+}
 
-/** The link that reads lists for a class of clients where headers are passed on: it carries no client's headers. */
+/** The link that reads lists for a class of clients when headers are passed on: it carries no client's headers. */
 export const listingKey = (base: LinkKey, capabilityClass: string): LinkKey =>
   capabilityClass === base.capabilityClass
     ? base
@@ -51,12 +57,12 @@ export const listingKey = (base: LinkKey, capabilityClass: string): LinkKey =>
  * in its test is the specification.
  * @param passing undefined: no headers are passed on
  */
-export function linkKey (server: Sharing, client: Sharer, passing?: Passing): LinkKey {
-  const capabilityClass = classOf(client.capabilities)
+export function linkKey (server: SharingPolicy, client: LinkClient, passing?: PassedHeaderTraits): LinkKey {
+  const capabilityClass = capabilityClassOf(client.capabilities)
   const affinity = affinityOf(server, client)
-  const { id } = client.linksOf ?? client
-  // A link that carries headers is for their principal alone; the link of one session follows the values of its
-  // requests.
+  const { id } = client.linkOwner ?? client
+  // A link that carries headers is for their principal alone; the link of a single session uses the values of each
+  // request.
   if (passing && affinity !== 'session') {
     return {
       key: `passing ${JSON.stringify([affinity, client.user, passing.principal, passing.digest])} ${capabilityClass}`,
@@ -74,9 +80,9 @@ export function linkKey (server: Sharing, client: Sharer, passing?: Passing): Li
   }
 }
 
-function affinityOf (server: Sharing, client: Sharer): Affinity {
-  if (client.ownLinks === true) return 'session'
+function affinityOf (server: SharingPolicy, client: LinkClient): Affinity {
+  if (client.hasOwnLinks === true) return 'session'
   if (server.isolation !== 'auto') return server.isolation
-  if (!canBeAsked(client.capabilities)) return 'shared'
+  if (!acceptsQuestions(client.capabilities)) return 'shared'
   return server.remote || server.contested ? 'session' : 'shared'
 }

@@ -3,20 +3,20 @@ import type { ServerCapabilities } from '../../../protocol/capabilities.ts'
 import type { UpstreamError } from '../../../protocol/errors.ts'
 import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import { isObject } from '../../../protocol/json.ts'
-import type { Level } from '../../../protocol/listener.ts'
+import type { LogLevel } from '../../../protocol/listener.ts'
 import type { Notification, Response } from '../../../protocol/message.ts'
 import type {
-  ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession
+  ClientIdentity, MessageOrigin, ServerIdentity, SessionHandlers, UpstreamSession
 } from '../../../protocol/upstream-session.ts'
 import type { LinkKey } from './link-key.ts'
 
 export interface LinkHandlers {
-  /** The upstream asks something. @throws RpcError to answer it with an error */
-  question: (link: Link, question: Question, origin: Origin) => Promise<Response>
-  /** A notification, unless it is progress of an open call. */
-  notification: (link: Link, notification: Notification, origin: Origin) => void
+  /** The upstream sends a question. @throws RpcError to answer it with an error */
+  question: (link: Link, question: Question, origin: MessageOrigin) => Promise<Response>
+  /** A notification, except progress of an open call. */
+  notification: (link: Link, notification: Notification, origin: MessageOrigin) => void
   mended?: SessionHandlers['mended']
-  /** A call has its answer. Called before anything that the upstream sends after it is passed on. */
+  /** A call has its answer. Called before anything that the upstream sent after it is forwarded. */
   answered: (link: Link, call: Call, response: Response) => void
   closed: (link: Link, error: UpstreamError) => void
 }
@@ -27,16 +27,16 @@ interface LinkOptions extends Omit<ClientIdentity, 'exclusive'> {
   owner: Client | undefined
 }
 
-/** Makes the session of one era over a connection that is not open yet. */
+/** Creates the session of one era on a connection that is not open yet. */
 export type SessionFactory = (identity: ClientIdentity, handlers: SessionHandlers) => UpstreamSession
 
-/** One connection to an upstream, for the clients that share its key. It never reconnects by itself. */
+/** One connection to an upstream, for the clients that share its key. It does not reconnect by itself. */
 export class Link {
   readonly key: LinkKey
   readonly owner: Client | undefined
   lastUsed = Date.now()
-  /** The lowest log level that was asked for; undefined: the upstream decides. */
-  level: Level | undefined
+  /** The least severe log level that was requested; undefined: the upstream decides. */
+  level: LogLevel | undefined
   readonly #session: UpstreamSession
   #retiring = false
   /** Principal and owner of the clients that have used it; undefined: none has. */
@@ -49,7 +49,7 @@ export class Link {
     this.#session = makeSession({ ...identity, exclusive: owner !== undefined }, {
       question: async (question, origin) => await handlers.question(this, question, origin),
       notification: (notification, origin) => { handlers.notification(this, notification, origin) },
-      over: (call, response) => {
+      callEnded: (call, response) => {
         this.lastUsed = Date.now()
         if (response) handlers.answered(this, call, response)
         if (this.#retiring && !this.busy) void this.close()
@@ -66,22 +66,22 @@ export class Link {
   get openCalls (): readonly Call[] { return this.#session.openCalls }
   get busy (): boolean { return this.#session.busy }
 
-  /** @param dialled called when the process is spawned or the socket asked for @throws UpstreamError, RpcError */
-  async open (dialled: () => void): Promise<void> { await this.#session.open(dialled) }
+  /** @param onDialled called when the process is spawned or the socket requested @throws UpstreamError, RpcError */
+  async open (onDialled: () => void): Promise<void> { await this.#session.open(onDialled) }
 
-  /** One request of a client. The answer may be an error. @throws UpstreamError when none comes */
+  /** Sends a client's request. The answer may be an error. @throws UpstreamError when there is none */
   call (exchange: Exchange, options: Omit<CallOptions, 'over'>): Promise<Response> {
-    this.noteUser(exchange.client)
+    this.recordUser(exchange.client)
     return this.#session.call(exchange, options)
   }
 
-  /** Notes that a client uses it: what the upstream sends later may be about that client. */
-  noteUser (client: Client): void {
+  /** Records that a client uses it: later messages of the upstream may be about that client. */
+  recordUser (client: Client): void {
     if (this.#user) this.#isShared ||= !this.#isUser(client)
     else this.#user = { principal: client.principal ?? client.id, owner: client.owner }
   }
 
-  /** Clients of several principals have used it. */
+  /** Whether clients of several principals have used it. */
   get isShared (): boolean { return this.#isShared }
 
   /** Whether no other principal has used it. */
@@ -89,14 +89,14 @@ export class Link {
     return this.#user === undefined || (!this.#isShared && this.#isUser(client))
   }
 
-  /** Callers without credentials are one principal, and differ by the owner. */
+  /** Unauthenticated callers are one principal, and differ by their owner. */
   #isUser (client: Client): boolean {
     return this.#user?.principal === (client.principal ?? client.id) && this.#user.owner === client.owner
   }
 
   /**
-   * One request of the gateway; the text of its result. @throws RpcError of the upstream, UpstreamError when no answer
-   * comes
+   * Sends the gateway's request; resolves to the text of its result. @throws RpcError of the upstream, UpstreamError
+   * when there is no answer
    */
   async request (method: string, paramsText?: string): Promise<string> {
     return await this.#session.request(method, paramsText)
@@ -118,7 +118,7 @@ export class Link {
    * Sets the minimum level of log messages (`logging/setLevel`), if the server supports logging.
    * @throws as `request`
    */
-  async setLevel (level: Level): Promise<void> {
+  async setLevel (level: LogLevel): Promise<void> {
     const before = this.level
     if (level === before || !isObject(this.capabilities.logging)) return
     this.level = level
@@ -130,7 +130,7 @@ export class Link {
     }
   }
 
-  /** Takes no more calls, and closes when the open ones have their answers. */
+  /** Accepts no more calls, and closes once the open ones have their answers. */
   retire (): void {
     if (this.closed || this.#retiring) return
     this.#retiring = true

@@ -1,18 +1,18 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import type { Headers } from '../../../protocol/exchange.ts'
+import type { RequestHeaders } from '../../../protocol/exchange.ts'
 import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
-import { holdsCredential } from '../../base/secrets/index.ts'
+import { containsCredential } from '../../base/secrets/index.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** Headers of a client that are passed on to an upstream, by their names in lower case. */
-export type Passed = Readonly<Record<string, string>>
+/** Headers of a client that are passed on to an upstream, by name in lower case. */
+export type PassedHeaders = Readonly<Record<string, string>>
 
 /**
- * Headers that are never passed on: those of one hop or of the framing of messages, those that authenticate the caller
- * at the gateway, and those that proxies add about the client.
+ * Headers that are never passed on: those of one hop or of message framing, those that authenticate the caller at the
+ * gateway, and those that proxies add about the client.
  */
-const never = new Set([
+const neverPassed = new Set([
   'connection',
   'keep-alive',
   'te',
@@ -34,18 +34,17 @@ const never = new Set([
 const neverPrefixes = /^(proxy-|content-|mcp-|x-forwarded-)/
 const isName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
-/** Whether a name (lower case) may be passed on if it is configured. */
+/** Whether a header name (in lower case) may be passed on if it is configured. */
 export const isForwardable = (name: string): boolean =>
-  isName.test(name) && !never.has(name) && !neverPrefixes.test(name)
+  isName.test(name) && !neverPassed.has(name) && !neverPrefixes.test(name)
 
-/** The names of headers that a config passes on, in lower case, and a sentence for each name that cannot be. */
+/** The header names that a config passes on, in lower case, and a sentence for each name that cannot be passed on. */
 export function passthroughOf (config: ServerConfig, remote: boolean): { names: string[], warnings: string[] } {
   const written = passthroughNames(config)
   if (written.length > 0 && !remote) {
     return {
       names: [],
-      warnings: ['passthroughHeaders have no effect: a server that is a command gets no HTTP ' +
-      'headers']
+      warnings: ['passthroughHeaders have no effect: a server that is a command gets no HTTP headers']
     }
   }
   const set = new Set(Object.keys(config.headers ?? {}).map((name) => name.toLowerCase()))
@@ -54,8 +53,7 @@ export function passthroughOf (config: ServerConfig, remote: boolean): { names: 
   for (const name of written.map((each) => each.toLowerCase())) {
     if (!isForwardable(name)) warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is never forwarded`)
     else if (set.has(name)) {
-      warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is not forwarded, since ` +
-      '"headers" sets it')
+      warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is not forwarded, since "headers" sets it`)
     } else names.add(name)
   }
   return { names: [...names], warnings }
@@ -65,20 +63,20 @@ export function passthroughOf (config: ServerConfig, remote: boolean): { names: 
  * The headers of a request that are passed on to a server; undefined when there are none.
  * @param names as `passthroughOf` returns them
  * @param headers without the one that authenticated the caller
- * @param isOurs whether a value holds a credential of this gateway
+ * @param isOwnCredential whether a value holds a credential of this gateway
  * @throws RpcError -32602 for a value that cannot be sent
  */
-export function passedOn (
+export function selectPassedHeaders (
   server: string,
   names: readonly string[],
-  headers: Headers,
-  isOurs: (value: string) => boolean = holdsCredential
-): Passed | undefined {
+  headers: RequestHeaders,
+  isOwnCredential: (value: string) => boolean = containsCredential
+): PassedHeaders | undefined {
   let passed: Record<string, string> | undefined
   const hop = headers.connection === undefined ? undefined : namesIn(textOf(headers.connection) ?? '')
   for (const name of names) {
     const value = textOf(headers[name])
-    // Headers that the client names in `Connection` are for the gateway only (RFC 9110 §7.6.1).
+    // Headers named in the client's `Connection` are for the gateway only (RFC 9110, section 7.6.1).
     if (value === undefined || hop?.has(name) === true) continue
     const problem = problemOf(value)
     if (problem !== undefined) {
@@ -87,7 +85,7 @@ export function passedOn (
         `The header ${JSON.stringify(name)}, which is passed on to server ${JSON.stringify(server)}, ${problem}`
       )
     }
-    if (isOurs(value)) continue
+    if (isOwnCredential(value)) continue
     passed ??= {}
     passed[name] = value
   }
@@ -102,12 +100,12 @@ function problemOf (value: string): string | undefined {
   return /[^\t\x20-\x7e\x80-\xff]/.test(value) ? 'holds a character that headers cannot hold' : undefined
 }
 
-/** Headers that are sent several times are one list (RFC 9110 §5.3). */
+/** Repeated headers form one list (RFC 9110, section 5.3). */
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : Array.isArray(value) ? value.join(', ') : undefined
 
-const secret = randomBytes(32)
+const digestKey = randomBytes(32)
 
 /** Identifies a set of values within this process, without revealing them. */
-export const digestOf = (passed: Passed): string =>
-  createHmac('sha256', secret).update(JSON.stringify(passed)).digest('base64url')
+export const digestHeaders = (passed: PassedHeaders): string =>
+  createHmac('sha256', digestKey).update(JSON.stringify(passed)).digest('base64url')

@@ -1,41 +1,40 @@
 import { RpcError } from '../../../protocol/errors.ts'
-import type { Client, Headers } from '../../../protocol/exchange.ts'
+import type { Client, RequestHeaders } from '../../../protocol/exchange.ts'
 import { type ServerConfig, typeOf } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
 import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
-import { digestOf, passedOn, type Passed } from './passthrough.ts'
-import { Pool, type Children } from './pool.ts'
+import { digestHeaders, selectPassedHeaders, type PassedHeaders } from './passthrough.ts'
+import { SlotPool, type ChildCounts } from './pool.ts'
 import type { Slot } from './slot.ts'
 import { isRemote } from './transport.ts'
 
 interface PlacementDeps {
   name: string
   config: ServerConfig
-  /** Names of clients' headers that are passed on to the server, in lower case; undefined: none are. */
-  passes: readonly string[] | undefined
+  /** Names of client headers that are passed on to the server, in lower case; undefined: none. */
+  passedNames: readonly string[] | undefined
   /**
-   * Whether the value of a header holds a credential of this gateway, which is not passed on. Undefined: its prefix
-   * decides.
+   * Whether a header value holds a credential of this gateway, which is not passed on. Default: judged by its prefix.
    */
   isOurs?: ((value: string) => boolean) | undefined
   /** The transport that last reached it. */
   kind: () => TransportType | undefined
   warn: (sentence: string) => void
-  children: Children
+  children: ChildCounts
 }
 
-/** Which slot serves each client of one server. */
+/** Selects the slot that serves each client of one server. */
 export class Placement {
-  readonly pool: Pool
+  readonly pool: SlotPool
   readonly #deps: PlacementDeps
   #contested = false
 
   constructor (deps: PlacementDeps) {
     const { name, config: { isolation, idleTimeoutMs = 300_000 }, children } = deps
     this.#deps = deps
-    // Where links are for sessions or users only, no client can have the key of the gateway's link.
+    // When links are only for sessions or users, no client can have the key of the gateway's link.
     const base = isolation === 'session' || isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey
-    this.pool = new Pool(
+    this.pool = new SlotPool(
       { server: name, base, isProcess: !isRemote(deps.config), children, idleTimeout: idleTimeoutMs }
     )
   }
@@ -44,8 +43,8 @@ export class Placement {
     return transports[this.#deps.kind() ?? typeOf(this.#deps.config) ?? 'stdio']
   }
 
-  /** @param passed headers of the client that are passed on; undefined: none count */
-  keyOf (client: Client, passed?: Passed): LinkKey {
+  /** @param passed headers of the client that are passed on; undefined: ignored */
+  keyOf (client: Client, passed?: PassedHeaders): LinkKey {
     const { config } = this.#deps
     const sharing = {
       isolation: config.isolation ?? 'auto',
@@ -54,7 +53,7 @@ export class Placement {
     } as const
     return linkKey(sharing, client, passed && {
       principal: client.principal ?? client.id,
-      digest: digestOf(passed),
+      digest: digestHeaders(passed),
       session: client.principal !== undefined,
       eachRequest: this.#traits.hasStreams
     })
@@ -63,10 +62,10 @@ export class Placement {
   find (client: Client): Slot | undefined { return this.pool.find(this.keyOf(client)) }
 
   /**
-   * The slot for a client's request, whose link notifies the client from now on. @throws RpcError -32001 when all are
-   * in use
+   * The slot for a client's request; its link notifies the client from now on. @throws RpcError -32001 when all are in
+   * use
    */
-  slotFor (client: Client, passed: Passed | undefined): Slot {
+  slotFor (client: Client, passed: PassedHeaders | undefined): Slot {
     const slot = this.slotOf(client, passed)
     if (slot.knows(client)) return slot
     slot.serve(client)
@@ -75,46 +74,48 @@ export class Placement {
   }
 
   /** The slot for a client's request. */
-  slotOf (client: Client, passed: Passed | undefined): Slot {
-    // Without a session there is nothing that could carry one client's headers to another.
+  slotOf (client: Client, passed: PassedHeaders | undefined): Slot {
+    // Without a session, nothing could carry one client's headers over to another.
     if (!this.#traits.hasSession) return this.pool.take(this.keyOf(client), client)
     const slot = this.pool.take(this.keyOf(client, passed), client)
-    if (this.#deps.passes) slot.carry(client.id, passed)
+    if (this.#deps.passedNames) slot.carryHeaders(client.id, passed)
     return slot
   }
 
   /** The slot that reads lists for clients of the same class. */
-  listing (client: Client): Slot {
+  listingSlot (client: Client): Slot {
     const key = this.keyOf(client)
-    return this.pool.take(this.#deps.passes ? listingKey(this.pool.base.key, key.capabilityClass) : key, client)
+    return this.pool.take(this.#deps.passedNames ? listingKey(this.pool.base.key, key.capabilityClass) : key, client)
   }
 
-  /** Whether a slot's lists are shown: where a client's headers may have changed them, they are not. */
-  lists (slot: Slot): boolean {
-    return this.#deps.passes === undefined || slot.key.affinity === 'shared'
+  /** Whether a slot's lists are shown: not when a client's headers may have changed them. */
+  canList (slot: Slot): boolean {
+    return this.#deps.passedNames === undefined || slot.key.affinity === 'shared'
   }
 
   /** The headers of a request that are passed on. @throws RpcError -32602 for a value that cannot be sent */
-  passed (headers: Headers | undefined): Passed | undefined {
-    const { name, passes, isOurs } = this.#deps
-    return passes && headers && passedOn(name, passes, headers, isOurs)
+  passed (headers: RequestHeaders | undefined): PassedHeaders | undefined {
+    const { name, passedNames, isOurs } = this.#deps
+    return passedNames && headers && selectPassedHeaders(name, passedNames, headers, isOurs)
   }
 
   /** The slots that may serve a client. */
   slotsOf (client: Client): Slot[] {
-    if (this.#deps.passes) return this.pool.all.filter((slot) => slot.carriesFor(client))
+    if (this.#deps.passedNames) return this.pool.all.filter((slot) => slot.carriesHeadersOf(client))
     const slot = this.find(client)
     return slot ? [slot] : []
   }
 
-  /** Whether a client gets notifications of a slot's link: that serves it, or is the gateway's while none serves it. */
+  /**
+   * Whether a client gets notifications of a slot's link: it serves the client, or is the gateway's while none does.
+   */
   serves (slot: Slot, client: Client): boolean {
     const own = this.slotsOf(client)
     return own.includes(slot) || (slot === this.pool.base && own.every(({ link }) => link === undefined))
   }
 
   /** The slot with a task of the client's principal. */
-  ofTask (taskId: unknown, client: Client): Slot | undefined {
+  slotOfTask (taskId: unknown, client: Client): Slot | undefined {
     return this.pool.all.find(({ tasks }) => tasks.hasTask(taskId, client))
   }
 
@@ -123,15 +124,15 @@ export class Placement {
     return this.pool.all.find(({ subscriptions }) => subscriptions.has(uri, client.id))
   }
 
-  /** Takes over what clients asked for at the former upstream of this server, whose slots end. */
+  /** Takes over what clients requested at the former upstream of this server, whose slots end. */
   adopt ({ pool }: Placement): void {
     for (const from of pool.all) for (const client of from.clients) this.#move(client, from)
   }
 
   /**
-   * A question had several possible recipients on one link: from now on clients that can be asked have links of their
-   * own, and their subscriptions move there.
-   * @returns false when that is so already, or configured otherwise
+   * Handles a question with several possible recipients on one link: from now on, clients that can be asked have their
+   * own links, and their subscriptions move there.
+   * @returns false when that is so already, or the isolation is configured
    */
   contest (): boolean {
     if (this.#contested || (this.#deps.config.isolation ?? 'auto') !== 'auto') return false
@@ -139,16 +140,18 @@ export class Placement {
     for (const from of this.pool.all) {
       for (const client of from.clients) {
         if (!this.#move(client, from)) continue
-        for (const uri of from.forget(client.id)) from.link?.unsubscribe(uri).catch(() => {})
+        for (const uri of from.removeClient(client.id)) from.link?.unsubscribe(uri).catch(() => {})
       }
     }
     return true
   }
 
-  /** Takes what a client asked for to the slot that serves it now; false: it is there already, or there is no room. */
+  /**
+   * Moves a client's subscriptions to the slot that serves it now; false: they are there already, or there is no room.
+   */
   #move (client: Client, from: Slot): boolean {
     try {
-      const to = this.slotOf(client, this.#deps.passes && from.passed)
+      const to = this.slotOf(client, this.#deps.passedNames && from.passed)
       if (to !== from) to.takeOver(from, client)
       return to !== from
     } catch (error) {

@@ -1,4 +1,4 @@
-import { bridged, shareable } from '../../../protocol/capabilities.ts'
+import { ownLinkCapabilities, sharedLinkCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import { TokenBucket } from '../../base/limits/index.ts'
@@ -6,8 +6,10 @@ import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
 import { upstreamLimits } from '../limits.ts'
 
-/** The processes that each owner has caused at all servers, beside those that the gateway starts for itself. */
-export class Children {
+/**
+ * Counts the processes that each owner has caused at all servers, other than those that the gateway starts for itself.
+ */
+export class ChildCounts {
   readonly #counts = new Map<string, number>()
   readonly #starts =
     new TokenBucket({ burst: upstreamLimits.childStarts.burst, perSecond: 1_000 / upstreamLimits.childStarts.interval })
@@ -20,7 +22,7 @@ export class Children {
     else this.#counts.delete(owner)
   }
 
-  mayStart (owner: string): boolean { return this.#starts.wait(owner) === 0 }
+  mayStart (owner: string): boolean { return this.#starts.waitTime(owner) === 0 }
 
   start (owner: string): void { this.#starts.spend(owner, 1) }
 }
@@ -29,11 +31,11 @@ interface PoolOptions {
   readonly server: string
   /** The key of the gateway's slot. */
   readonly base: LinkKey
-  /** Each link is a process of this machine: `upstreamLimits.childrenPerOwner` for each owner. */
+  /** Whether each link is a process of this machine: `upstreamLimits.childrenPerOwner` applies per owner. */
   readonly isProcess: boolean
-  /** Shared by all servers: `upstreamLimits.allChildrenPerOwner` for each owner. */
-  readonly children: Children
-  /** Time after which an unused link that a class of clients shares ends, in ms. */
+  /** Shared by all servers: `upstreamLimits.allChildrenPerOwner` applies per owner. */
+  readonly children: ChildCounts
+  /** Time after which an unused link that is shared by a class of clients ends, in ms. */
   readonly idleTimeout: number
 }
 
@@ -41,10 +43,10 @@ interface PoolOptions {
 const sweepInterval = 30_000
 
 /**
- * The slots of one server: the gateway's, and those of clients. Bounded, with a share for each owner; a slot counts to
- * the owner of the client that it was made for.
+ * The slots of one server: the gateway's, and those of clients. Their number is limited, with a share for each owner; a
+ * slot counts for the owner of the client that it was created for.
  */
-export class Pool {
+export class SlotPool {
   readonly base: Slot
   readonly #options: PoolOptions
   readonly #slots = new Map<string, Slot>()
@@ -60,13 +62,13 @@ export class Pool {
 
   find ({ key }: LinkKey): Slot | undefined { return this.#slots.get(key) }
 
-  /** The slot of a key, made if need be. @throws RpcError -32001 when all slots, or all of the owner, are in use */
+  /** The slot for a key, created if needed. @throws RpcError -32001 when all slots, or all of the owner, are in use */
   take (key: LinkKey, client: Client): Slot {
     const known = this.#slots.get(key.key)
     if (known) return known
     const owner = client.owner ?? client.id
     const { server, isProcess, children } = this.#options
-    // A slot that replaces an idle one counts as well: processes would be started and ended without end.
+    // A slot that replaces an idle one counts as well: otherwise processes would be started and ended without limit.
     if (isProcess && !children.mayStart(owner)) {
       const sentence = `You cause processes of server ${JSON.stringify(server)} faster than one caller may; try ` +
         'again later'
@@ -76,9 +78,11 @@ export class Pool {
     if (isProcess) children.start(owner)
     const slot = key.affinity === 'session'
       ? new Slot(
-        key, bridged(client.capabilities), { countedTo: owner, owner: client.linksOf ?? client, user: client.user }
+        key, ownLinkCapabilities(client.capabilities), {
+          countedTo: owner, owner: client.linkOwner ?? client, user: client.user
+        }
       )
-      : new Slot(key, shareable(client.capabilities), {
+      : new Slot(key, sharedLinkCapabilities(client.capabilities), {
         countedTo: owner, user: key.affinity === 'user' ? client.user : undefined
       })
     this.#slots.set(key.key, slot)
@@ -87,19 +91,19 @@ export class Pool {
     return slot
   }
 
-  /** A client is gone, or may no longer use this server: its calls, subscriptions and links end. */
+  /** Ends the calls, subscriptions and links of a client that is gone or has lost access to this server. */
   async release (client: Client): Promise<void> {
     for (const slot of this.all) {
       for (const call of slot.link?.openCalls ?? []) {
         if (call.client.id === client.id) call.cancel(new UpstreamError('closed', 'access was withdrawn'))
       }
-      for (const uri of slot.forget(client.id)) slot.link?.unsubscribe(uri).catch(() => {})
-      if (slot.owner?.id === client.id || (slot.carriesNoMore(client.id) && slot.idle)) await this.#end(slot)
+      for (const uri of slot.removeClient(client.id)) slot.link?.unsubscribe(uri).catch(() => {})
+      if (slot.owner?.id === client.id || (slot.stopCarrying(client.id) && slot.isIdle)) await this.#end(slot)
     }
   }
 
-  /** Users are gone: their links end, and what servers keep for them with these. */
-  async endOf (users: ReadonlySet<string>): Promise<void> {
+  /** Ends the links of users that are gone, and with them what servers keep for these users. */
+  async endLinksOf (users: ReadonlySet<string>): Promise<void> {
     await Promise.all(
       this.all.map(async (slot) => { if (slot.user !== undefined && users.has(slot.user)) await this.#end(slot) })
     )
@@ -112,20 +116,20 @@ export class Pool {
 
   async #end (slot: Slot): Promise<void> {
     if (this.#slots.delete(slot.key.key)) this.#count(slot, -1)
-    slot.ended = true
+    slot.hasEnded = true
     slot.subscriptions.clear()
-    await slot.hangUp()
+    await slot.closeLinks()
   }
 
   #count (slot: Slot, change: 1 | -1): void {
     const { isProcess, children } = this.#options
     if (!isProcess || slot === this.base) return
-    children.add(slot.countedTo, change)
+    children.add(slot.shareOwner, change)
   }
 
-  #ownedBy (owner: string): Slot[] { return this.all.filter((slot) => slot !== this.base && slot.countedTo === owner) }
+  #ownedBy (owner: string): Slot[] { return this.all.filter((slot) => slot !== this.base && slot.shareOwner === owner) }
 
-  /** Makes room for one more slot of an owner, by ending an idle one if need be. @throws RpcError -32001 */
+  /** Makes room for one more slot of an owner, by ending an idle one if needed. @throws RpcError -32001 */
   #makeRoom (owner: string): void {
     const { server, isProcess, children } = this.#options
     const most = upstreamLimits.linksPerServer
@@ -144,45 +148,48 @@ export class Pool {
   }
 
   /**
-   * Ends the link that has been idle for longest; for an owner, else the one whose question was left unanswered for
+   * Ends the link that has been idle for longest; for an owner, else the one whose question has been unanswered for
    * longest.
    * @throws RpcError -32001 with the sentence when all are in use
    */
   #evict (candidates: readonly Slot[], sentence: string, reason: 'share' | 'limit'): void {
     let oldest: Slot | undefined
     for (const slot of candidates) {
-      if (slot !== this.base && slot.idle && (slot.link?.lastUsed ?? 0) < (oldest?.link?.lastUsed ?? Infinity)) {
+      if (slot !== this.base && slot.isIdle && (slot.link?.lastUsed ?? 0) < (oldest?.link?.lastUsed ?? Infinity)) {
         oldest = slot
       }
     }
-    if (!oldest && reason === 'share') oldest = leftUnanswered(candidates)
+    if (!oldest && reason === 'share') oldest = findUnanswered(candidates)
     if (!oldest) throw new RpcError(code.unavailable, sentence, reason)
-    for (const call of oldest.link?.openCalls ?? []) call.cancel(new UpstreamError('closed', gaveWay))
+    for (const call of oldest.link?.openCalls ?? []) call.cancel(new UpstreamError('closed', gaveWayError))
     void this.#end(oldest)
   }
 
   get #sweepTime (): number { return Math.min(sweepInterval, this.#options.idleTimeout / 2) }
 
-  /** Ends unused links that a class of clients shares: a client may declare capabilities that no other has. */
+  /**
+   * Ends unused links that are shared by a class of clients: a client may declare capabilities that no other client
+   * has.
+   */
   #sweep (): void {
     const before = Date.now() - this.#options.idleTimeout
     const shared = this.all.filter((slot) => slot !== this.base && slot.key.affinity === 'shared')
-    for (const slot of shared) if (slot.idle && (slot.link?.lastUsed ?? slot.lastTry) < before) void this.#end(slot)
-    if (shared.some(({ ended }) => !ended)) return
+    for (const slot of shared) if (slot.isIdle && (slot.link?.lastUsed ?? slot.lastTry) < before) void this.#end(slot)
+    if (shared.some(({ hasEnded }) => !hasEnded)) return
     clearInterval(this.#sweeping)
     this.#sweeping = undefined
   }
 }
 
-const gaveWay =
+const gaveWayError =
   'its question was not answered, and the caller has begun other calls since, for which there were no more connections'
 
-/** The slot that has waited for answers of clients for longest, and does nothing else. */
-function leftUnanswered (slots: readonly Slot[]): Slot | undefined {
+/** The slot that has waited for its clients' answers for longest, and does nothing else. */
+function findUnanswered (slots: readonly Slot[]): Slot | undefined {
   let oldest: Slot | undefined
   let since = Date.now() - upstreamLimits.leftUnanswered
   for (const slot of slots) {
-    const asked = slot.askedSince
+    const asked = slot.awaitingClientSince
     if (asked === undefined || asked > since) continue
     oldest = slot
     since = asked

@@ -6,7 +6,7 @@ import type { Slot } from './slot.ts'
 import type { ConnectionSupervisor } from './supervisor.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** How clients' requests use a server's links: waiting for one, repeating, and errors. */
+/** How clients' requests use a server's links: waiting for a link, repeating a request, and errors. */
 export class RequestRunner {
   readonly #server: string
   readonly #supervisor: ConnectionSupervisor
@@ -17,33 +17,34 @@ export class RequestRunner {
   }
 
   /**
-   * Does something on a slot's link once that is open, and once more on a new link if the first turns out to have
+   * Does some work on a slot's link once that is open, and once more on a new link if the first one turns out to have
    * expired.
    * @param exchange the client's request; undefined: a request of the gateway
    * @throws RpcError -32001 when there is no answer
    */
   async run<Result> (slot: Slot, work: (link: Link) => Promise<Result>, exchange?: Exchange): Promise<Result> {
-    for (let again = true; ; again = false) {
+    for (let isFirstTry = true; ; isFirstTry = false) {
       const link = slot.link ?? await this.link(slot, exchange)
       try {
         return await work(link)
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
-        // An upstream that wants other credentials wants them on another connection, too.
-        const repeat = again && error.didNotRun && error.fault !== 'unauthorized' && exchange?.cancelled === undefined
+        // An upstream that requires other credentials requires them on another connection, too.
+        const repeat = isFirstTry && error.didNotRun && error.fault !== 'unauthorized' &&
+          exchange?.cancelled === undefined
         if (!repeat) throw this.#toRpcError(error, exchange)
-        this.#supervisor.lost(slot, link, error)
+        this.#supervisor.onLost(slot, link, error)
         link.retire()
       }
     }
   }
 
-  /** The slot's link, waited for while it opens. @throws RpcError -32001 */
+  /** The slot's link, awaited while it opens. @throws RpcError -32001 */
   async link (slot: Slot, exchange?: Exchange): Promise<Link> {
     let timer: NodeJS.Timeout | undefined
     try {
       return await Promise.race([
-        this.#supervisor.ready(slot),
+        this.#supervisor.ensureLink(slot),
         new Promise<never>((_resolve, reject) => {
           timer = setTimeout(() => {
             reject(new UpstreamError('timeout', 'it is still connecting after ' +

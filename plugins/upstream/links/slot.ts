@@ -1,15 +1,16 @@
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
-import { lower, type Level } from '../../../protocol/listener.ts'
+import { lowerLogLevel, type LogLevel } from '../../../protocol/listener.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Link } from './link.ts'
 import type { LinkKey } from './link-key.ts'
-import type { Passed } from './passthrough.ts'
+import type { PassedHeaders } from './passthrough.ts'
 import { SubscriptionTable } from './subscription-table.ts'
 import { TaskRegistry } from './task-registry.ts'
 
-/** The level from which most servers send log messages while none is set. */
-const usualLevel: Level = 'info'
+/** The level at which most servers send log messages while none is set. */
+const defaultLevel: LogLevel = 'info'
 
 interface SlotOptions {
   readonly owner?: Client
@@ -22,29 +23,29 @@ interface SlotOptions {
  */
 export class Slot {
   readonly key: LinkKey
-  /** The client that the slot is for, when it is for one. */
+  /** The client that the slot is for, if it is for a single one. */
   readonly owner: Client | undefined
-  /** The owner that it counts to: that of the client that it was made for. */
-  readonly countedTo: string
+  /** The owner that it counts for: that of the client that it was created for. */
+  readonly shareOwner: string
   readonly capabilities: ClientCapabilities
   /** The user that it belongs to; undefined: clients of several users share it. */
   readonly user: string | undefined
   /** Subscriptions that the upstream has not answered yet: further subscribers wait for the same answer. */
   readonly subscribing = new Map<string, Promise<string>>()
   readonly subscriptions = new SubscriptionTable()
-  /** What its clients began that outlives their calls. */
+  /** What its clients started that outlives their calls. */
   readonly tasks = new TaskRegistry()
   link: Link | undefined
   opening: Promise<Link> | undefined
-  /** The link that is being opened: to be closed if the slot ends. */
-  candidate: Link | undefined
-  /** A link that still opens is closed. */
-  ended = false
+  /** The link that is being opened, to be closed if the slot ends. */
+  openingLink: Link | undefined
+  /** Whether the slot has ended: a link that is still opening is closed. */
+  hasEnded = false
   lastTry = 0
   failures = 0
-  /** The newest headers of its client, for messages that have none. */
-  passed: Passed | undefined
-  /** The catalogue of this link, where it differs from its class's. */
+  /** The newest headers of its client, for messages without their own. */
+  passed: PassedHeaders | undefined
+  /** The catalogue of this link, if it differs from its class's. */
   catalogue: Catalogue | undefined
   /** The clients whose headers it carries. */
   readonly #carriesFor = new Set<string>()
@@ -55,47 +56,58 @@ export class Slot {
     this.key = key
     this.capabilities = capabilities
     this.owner = owner
-    this.countedTo = countedTo
+    this.shareOwner = countedTo
     this.user = user
   }
 
-  /** A client's request with these headers is about to use it. */
-  carry (id: string, passed: Passed | undefined): void {
+  /** Brings a new link to the state that is remembered here. */
+  async restore (link: Link): Promise<void> {
+    if (this.level !== undefined) await link.setLevel(this.level).catch(() => {})
+    for (const client of this.subscriptions.clients) link.recordUser(client)
+    const budget = new LoopBudget()
+    for (const uri of this.subscriptions.uris) {
+      if (budget.isSpent) await budget.yieldToEventLoop()
+      link.subscribe(uri).catch(() => {})
+    }
+  }
+
+  /** Records that a client's request with these headers is about to use the slot. */
+  carryHeaders (id: string, passed: PassedHeaders | undefined): void {
     this.passed = passed
     if (passed && this.owner === undefined) this.#carriesFor.add(id)
   }
 
-  carriesFor ({ id, linksOf }: Client): boolean {
-    return this.#carriesFor.has(id) || this.owner?.id === (linksOf?.id ?? id)
+  carriesHeadersOf ({ id, linkOwner }: Client): boolean {
+    return this.#carriesFor.has(id) || this.owner?.id === (linkOwner?.id ?? id)
   }
 
-  /** True when the last client whose headers it carries has gone. */
-  carriesNoMore (id: string): boolean { return this.#carriesFor.delete(id) && this.#carriesFor.size === 0 }
+  /** Removes a client whose headers it carries. Returns true when it was the last one. */
+  stopCarrying (id: string): boolean { return this.#carriesFor.delete(id) && this.#carriesFor.size === 0 }
 
-  /** Nobody would notice the end of its link. */
-  get idle (): boolean {
-    return this.opening === undefined && this.subscriptions.size === 0 && !this.tasks.any && this.link?.busy !== true
+  /** Whether nobody would notice the end of its link. */
+  get isIdle (): boolean {
+    return this.opening === undefined && this.subscriptions.size === 0 && !this.tasks.hasAny && this.link?.busy !== true
   }
 
   /**
-   * Since when all of its calls have waited for answers of clients, in ms since the epoch; undefined: something else
-   * happens there.
+   * Since when all of its calls have waited for their clients' answers, in ms since the epoch; undefined: something
+   * else happens on it.
    */
-  get askedSince (): number | undefined {
+  get awaitingClientSince (): number | undefined {
     const calls = this.link?.openCalls ?? []
-    if (this.opening !== undefined || this.subscriptions.size > 0 || this.tasks.any || calls.length === 0) {
+    if (this.opening !== undefined || this.subscriptions.size > 0 || this.tasks.hasAny || calls.length === 0) {
       return undefined
     }
-    const times = calls.map(({ askedSince }) => askedSince ?? Infinity)
+    const times = calls.map(({ awaitingClientSince }) => awaitingClientSince ?? Infinity)
     const last = Math.max(...times)
     return last === Infinity ? undefined : last
   }
 
-  /** Closes its connections. The next use opens one again, unless the slot has ended. */
-  async hangUp (): Promise<void> {
-    const { link, candidate } = this
+  /** Closes its connections. The next use opens a new one, unless the slot has ended. */
+  async closeLinks (): Promise<void> {
+    const { link, openingLink } = this
     this.link = undefined
-    await Promise.all([link?.close(), candidate?.close()])
+    await Promise.all([link?.close(), openingLink?.close()])
   }
 
   knows (client: Client): boolean { return this.#clients.has(client.id) }
@@ -105,14 +117,14 @@ export class Slot {
   }
 
   /**
-   * The log level for its link: the lowest that a client wants, where one has set any. A client that has set none must
-   * not miss what servers usually send.
+   * The log level for its link: the least severe one that a client wants, if any client has set one. A client that has
+   * set none must not miss what servers usually send.
    */
-  get level (): Level | undefined {
-    let lowest: Level | undefined
+  get level (): LogLevel | undefined {
+    let lowest: LogLevel | undefined
     let isSet = this.link?.level !== undefined
     for (const { listener } of this.#clients.values()) {
-      lowest = lower(lowest, listener?.level ?? usualLevel)
+      lowest = lowerLogLevel(lowest, listener?.level ?? defaultLevel)
       isSet ||= listener?.level !== undefined
     }
     return isSet ? lowest : undefined
@@ -123,7 +135,7 @@ export class Slot {
     if (level !== undefined) this.link?.setLevel(level).catch(() => {})
   }
 
-  /** The clients that asked for something that outlives their calls. */
+  /** The clients with subscriptions or a log level. */
   get clients (): Client[] {
     const clients = new Map<string, Client>()
     for (const client of this.#clients.values()) {
@@ -133,19 +145,19 @@ export class Slot {
     return [...clients.values()]
   }
 
-  /** Takes over what a client asked for at another slot, and applies it to an open link. */
+  /** Takes over a client's state from another slot, and applies it to an open link. */
   takeOver (from: Slot, client: Client): void {
     this.serve(client)
     this.updateLevel()
     const fresh = this.subscriptions.takeOver(from.subscriptions, client)
-    if (this.subscriptions.countOf(client.id) > 0) this.link?.noteUser(client)
+    if (this.subscriptions.countOf(client.id) > 0) this.link?.recordUser(client)
     for (const uri of fresh) this.link?.subscribe(uri).catch(() => {})
   }
 
-  /** Forgets a client. @returns the URIs that have no subscriber any more */
-  forget (id: string): string[] {
+  /** Removes a client. @returns the URIs without any subscriber left */
+  removeClient (id: string): string[] {
     if (this.#clients.delete(id) && this.link?.level !== undefined) this.updateLevel()
-    this.tasks.leave(id)
-    return this.subscriptions.forget(id)
+    this.tasks.removeClient(id)
+    return this.subscriptions.removeClient(id)
   }
 }

@@ -6,11 +6,13 @@ import { gatewayLimits } from '../../gateway/index.ts'
 const { size, cost, levels } = gatewayLimits.subscriptions
 
 /** The memory of all subscriptions of this process, in bytes. */
-const held = new Shares(size, 'subscriptions to resources')
+const subscriptionMemory = new Shares(size, 'subscriptions to resources')
 
 interface Subscriber { readonly client: Client, readonly releases: Map<string, Release> }
 
-/** Who is subscribed to which resource on one link. No look-up depends on how many subscriptions there are. */
+/**
+ * The subscribers of each resource on one link. The cost of look-ups does not grow with the number of subscriptions.
+ */
 export class SubscriptionTable {
   readonly #byUri = new Map<string, Map<string, Client>>()
   readonly #byClient = new Map<string, Subscriber>()
@@ -30,14 +32,14 @@ export class SubscriptionTable {
   countOf (id: string): number { return this.#byClient.get(id)?.releases.size ?? 0 }
 
   /**
-   * Adds a subscription, unless it is there.
-   * @param release gives back memory that was taken before; undefined: it is taken for the client's owner
+   * Adds a subscription, unless it exists.
+   * @param release releases memory that was taken before; undefined: memory is taken for the client's owner
    * @returns whether it is the first one of this resource
    * @throws ShareError
    */
   add (uri: string, client: Client, release?: Release): boolean {
     if (this.has(uri, client.id)) { release?.(); return false }
-    const taken = release ?? held.take(client.owner ?? client.id, memoryOf(uri) + cost)
+    const taken = release ?? subscriptionMemory.take(client.owner ?? client.id, memoryOf(uri) + cost)
     const subscriber = this.#byClient.get(client.id)
     if (subscriber) subscriber.releases.set(uri, taken)
     else this.#byClient.set(client.id, { client, releases: new Map([[uri, taken]]) })
@@ -57,11 +59,11 @@ export class SubscriptionTable {
 
   removeAll (uri: string): void { for (const { id } of this.of(uri)) this.remove(uri, id) }
 
-  /** Removes all subscriptions of a client. @returns the URIs that have no subscriber any more */
-  forget (id: string): string[] { return this.urisOf(id).filter((uri) => this.remove(uri, id)) }
+  /** Removes all subscriptions of a client. @returns the URIs without any subscriber left */
+  removeClient (id: string): string[] { return this.urisOf(id).filter((uri) => this.remove(uri, id)) }
 
   /**
-   * Copies a client's subscriptions from another table, which ends or forgets the client next. Their memory counts
+   * Moves a client's subscriptions from another table, which ends or removes the client next. Their memory now counts
    * here.
    * @returns the URIs that had no subscriber here
    */
@@ -69,11 +71,11 @@ export class SubscriptionTable {
     return from.urisOf(client.id).filter((uri) => this.add(uri, client, from.#handOver(uri, client.id)))
   }
 
-  clear (): void { for (const id of [...this.#byClient.keys()]) this.forget(id) }
+  clear (): void { for (const id of [...this.#byClient.keys()]) this.removeClient(id) }
 
   /**
-   * The clients that are subscribed to a resource, or to one that contains it: `r://1` contains `r://1/a`, and not
-   * `r://10`. The first `gatewayLimits.subscriptions.levels` levels count.
+   * The clients that are subscribed to a resource, or to one that contains it: `r://1` contains `r://1/a`, but not
+   * `r://10`. Only the first `gatewayLimits.subscriptions.levels` levels are compared.
    */
   * subscribersOf (uri: string): Iterable<Client> {
     yield * this.of(uri)

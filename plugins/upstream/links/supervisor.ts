@@ -1,30 +1,30 @@
-import { plainClass } from '../../../protocol/capabilities.ts'
+import { messageOf } from '../../../db/errors.ts'
+import { emptyCapabilityClass } from '../../../protocol/capabilities.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { ToolHeaders } from '../../../protocol/modern/param-headers.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
-import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { TransportType } from '../../../schemas/transports.ts'
 import { LoginRequired } from '../login/problems.ts'
 import type { Catalogues } from '../catalogues/catalogues.ts'
-import { backoff, healthyAfter, Heartbeat } from './heartbeat.ts'
-import { type ConnectDeps, type Connecting, EraMemory, openLink } from './connect.ts'
+import { backoffDelay, healthyAfter, Heartbeat } from './heartbeat.ts'
+import { type ConnectDeps, type ConnectionSettings, EraMemory, openLink } from './connect.ts'
 import type { Link, LinkHandlers } from './link.ts'
-import type { Pool } from './pool.ts'
+import type { SlotPool } from './pool.ts'
 import type { Slot } from './slot.ts'
 import { PreparedConfig } from './connection-config.ts'
 import { isRemote, transportKinds } from './transport.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** A handler that is also given the slot of the message. */
+/** A handler that also gets the slot of the message. */
 type OnSlot<Handler extends (...args: never[]) => unknown> =
   (slot: Slot, ...args: Parameters<Handler>) => ReturnType<Handler>
 
 interface SupervisorDeps {
-  connecting: Connecting
+  connecting: ConnectionSettings
   passes: boolean
   /** Whether a slot's lists are shown. */
-  lists: (slot: Slot) => boolean
+  canList: (slot: Slot) => boolean
   inbound: {
     question: OnSlot<LinkHandlers['question']>
     notification: OnSlot<LinkHandlers['notification']>
@@ -38,10 +38,9 @@ interface SupervisorDeps {
 }
 
 /**
- * The shortest time between two attempts to open one slot's link, in ms: callers cannot hurry a server that keeps
- * failing.
+ * Min time between two attempts to open one slot's link, in ms: callers cannot speed up a server that keeps failing.
  */
-const trySpacing = 1_000
+const minRetryInterval = 1_000
 
 /**
  * Supervises the links of one server: opens them, restores what their slots remember, and checks and reopens the
@@ -51,33 +50,33 @@ export class ConnectionSupervisor {
   status: ProviderStatus = 'connecting'
   /** Why it is not connected, for its managers. */
   error: string | null = null
-  /** The same for clients. */
+  /** Why it is not connected, for clients. */
   reason: string | undefined
   connectedAt: number | undefined
   /** How long it took to open the gateway's link, in ms. */
   openTime = Infinity
   /** The transport that last reached it. */
   kind: TransportType | undefined
-  /** When it began to connect for the first time. */
-  #begun = Date.now()
-  /** The first connection attempt is still under way. */
+  /** When it first began to connect. */
+  #startedAt = Date.now()
+  /** Whether the first connection attempt is still in progress. */
   #first = true
   readonly #config: ServerConfig
   readonly #remote: boolean
-  readonly #pool: Pool
+  readonly #pool: SlotPool
   readonly #catalogues: Catalogues
   readonly #deps: SupervisorDeps
   readonly #heartbeat = new Heartbeat()
   readonly #eras = new EraMemory()
   readonly #tools = new ToolHeaders()
-  /** A slow connection was logged since it was last connected. */
-  #toldLate = false
+  /** Whether a slow connection was logged since it was last connected. */
+  #hasLoggedSlow = false
   readonly #prepared: PreparedConfig
   #failures = 0
   #retry: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor (config: ServerConfig, pool: Pool, catalogues: Catalogues, deps: SupervisorDeps) {
+  constructor (config: ServerConfig, pool: SlotPool, catalogues: Catalogues, deps: SupervisorDeps) {
     this.#config = config
     this.#remote = isRemote(config)
     this.#pool = pool
@@ -88,47 +87,47 @@ export class ConnectionSupervisor {
   }
 
   start (): void {
-    this.#begun = Date.now()
+    this.#startedAt = Date.now()
     this.wake()
     const { startOnDemand } = this.#config
-    if (startOnDemand === true && !this.#remote && this.#catalogues.has(plainClass) &&
+    if (startOnDemand === true && !this.#remote && this.#catalogues.has(emptyCapabilityClass) &&
         this.#pool.base.subscriptions.size === 0) {
       this.#first = false
-      this.#become('disconnected', null)
+      this.#setStatus('disconnected', null)
       return
     }
-    void this.ready(this.#pool.base).catch(() => {})
+    void this.ensureLink(this.#pool.base).catch(() => {})
   }
 
   wake (): void {
     for (const slot of this.#pool.all) {
-      if (slot !== this.#pool.base && slot.subscriptions.size > 0) void this.ready(slot).catch(() => {})
+      if (slot !== this.#pool.base && slot.subscriptions.size > 0) void this.ensureLink(slot).catch(() => {})
     }
   }
 
   /**
-   * How long a merged list waits for it, in ms: only while it has just begun to connect, and has never answered, in
-   * former runs either.
+   * Max wait of a merged list for it, in ms: only while it has just begun to connect, and has never answered, not even
+   * in earlier runs.
    */
   get firstAnswerBudget (): number {
     return this.#first &&
-      !this.#catalogues.known
-      ? Math.max(this.#begun + gatewayLimits.firstAnswerBudget - Date.now(), 0)
+      !this.#catalogues.isKnown
+      ? Math.max(this.#startedAt + gatewayLimits.firstAnswerBudget - Date.now(), 0)
       : 0
   }
 
-  /** A text without the secrets of the config. */
+  /** Masks the secrets of the config in a text. */
   redact (text: string): string { return this.#prepared.redact(text) }
 
-  /** The slot's link, opened if need be. @throws UpstreamError */
-  ready (slot: Slot): Promise<Link> {
+  /** The slot's link, opened if needed. @throws UpstreamError */
+  ensureLink (slot: Slot): Promise<Link> {
     if (slot.link) return Promise.resolve(slot.link)
     slot.opening ??= this.#open(slot).finally(() => { slot.opening = undefined })
     return slot.opening
   }
 
-  /** A link is gone. The gateway's is reopened in the background, the others at their next use. */
-  lost (slot: Slot, link: Link, error: UpstreamError): void {
+  /** Handles the loss of a link. The gateway's link is reopened in the background, others at their next use. */
+  onLost (slot: Slot, link: Link, error: UpstreamError): void {
     if (slot.link !== link) return
     slot.link = undefined
     if (this.#closed) return
@@ -136,21 +135,19 @@ export class ConnectionSupervisor {
     else this.#retryLater(slot)
   }
 
-  /**
-   * A login was added or removed: links that are gone or were refused are opened again, where somebody waits for them.
-   */
+  /** Reopens links that are gone or were refused, because a login was added or removed, if somebody waits for them. */
   retry (slots: readonly Slot[]): void {
     for (const slot of slots) {
       slot.lastTry = 0
       const isWanted =
         slot === this.#pool.base || slot.subscriptions.size > 0 || !this.#catalogues.has(slot.key.capabilityClass)
-      if (isWanted && !slot.ended && !this.#closed) void this.ready(slot).catch(() => {})
+      if (isWanted && !slot.hasEnded && !this.#closed) void this.ensureLink(slot).catch(() => {})
     }
   }
 
-  /** A login was removed: its links end. */
-  async hangUp (slots: readonly Slot[]): Promise<void> {
-    await Promise.all(slots.map(async (slot) => { await slot.hangUp() }))
+  /** Ends the links of a login that was removed. */
+  async closeLinks (slots: readonly Slot[]): Promise<void> {
+    await Promise.all(slots.map(async (slot) => { await slot.closeLinks() }))
     this.retry(slots)
   }
 
@@ -160,40 +157,31 @@ export class ConnectionSupervisor {
     this.#heartbeat.stop()
   }
 
-  /** Opens the slot's link and brings it to the state that the slot remembers. */
+  /** Opens the slot's link and restores the state that the slot remembers. */
   async #open (slot: Slot): Promise<Link> {
     if (this.#closed) throw new UpstreamError('closed', 'the server was stopped')
     const base = slot === this.#pool.base
     if (base) clearTimeout(this.#retry)
-    const spacing = slot.lastTry + trySpacing - Date.now()
+    const spacing = slot.lastTry + minRetryInterval - Date.now()
     if (spacing > 0) await new Promise((resolve) => { setTimeout(resolve, spacing) })
     slot.lastTry = Date.now()
-    if (base) this.#become('connecting', this.error)
+    if (base) this.#setStatus('connecting', this.error)
     try {
       const link = await this.#connect(slot)
       slot.link = link
-      // The catalogue of one client's link is read again.
+      // The catalogue of a single client's link is read again.
       const fresh = base || slot.catalogue !== undefined ||
-        (this.#deps.lists(slot) && !this.#catalogues.has(slot.key.capabilityClass))
-      if (slot.level !== undefined) await link.setLevel(slot.level).catch(() => {})
-      for (const client of slot.subscriptions.clients) link.noteUser(client)
-      const budget = new LoopBudget()
-      for (const uri of slot.subscriptions.uris) {
-        if (budget.spent) await budget.yieldToEventLoop()
-        link.subscribe(uri).catch(() => {})
-      }
+        (this.#deps.canList(slot) && !this.#catalogues.has(slot.key.capabilityClass))
+      await slot.restore(link)
       if (fresh) await this.#catalogues.read(slot, base)
       slot.failures = 0
       if (base) this.openTime = Date.now() - slot.lastTry
-      // A server that was stopped until needed runs again, whichever link started it.
+      // A server that was stopped until needed is running again, whichever link started it.
       if (base || (this.status === 'disconnected' && this.error === null)) this.#connected()
       return link
     } catch (error) {
-      const failure =
-        error instanceof UpstreamError
-          ? error
-          : new UpstreamError('refused', error instanceof Error ? error.message : String(error))
-      await slot.hangUp()
+      const failure = error instanceof UpstreamError ? error : new UpstreamError('refused', messageOf(error))
+      await slot.closeLinks()
       if (base && !this.#closed) this.#disconnected(failure)
       if (!base) this.#retryLater(slot)
       throw failure
@@ -216,8 +204,8 @@ export class ConnectionSupervisor {
       isBase: slot === this.#pool.base,
       warn: (sentence: string) => { warn(redact(sentence)) },
       late: (lastWords: string) => {
-        if (this.#toldLate) return
-        this.#toldLate = true
+        if (this.#hasLoggedSlow) return
+        this.#hasLoggedSlow = true
         const [waited, left] = [gatewayLimits.connectionWait, connecting.initTimeout].map((time) => `${time / 1_000} s`)
         warn(redact(`no answer for ${waited}; it may take ${left} in all (INIT_TIMEOUT)${lastWords}`))
       }
@@ -227,7 +215,7 @@ export class ConnectionSupervisor {
       notification: (...args) => { notification(slot, ...args) },
       answered: (...args) => { answered(slot, ...args) },
       mended,
-      closed: (from, error) => { this.lost(slot, from, error) }
+      closed: (from, error) => { this.onLost(slot, from, error) }
     })
     this.kind = kind
     return link
@@ -235,7 +223,7 @@ export class ConnectionSupervisor {
 
   #connected (): void {
     this.connectedAt = Date.now()
-    this.#toldLate = false
+    this.#hasLoggedSlow = false
     const { enableKeepAlive = true, keepAliveInterval = 60_000, startOnDemand, idleTimeoutMs = 300_000 } = this.#config
     this.#heartbeat.start({
       keepAlive: this.#remote && enableKeepAlive ? keepAliveInterval : undefined,
@@ -244,12 +232,12 @@ export class ConnectionSupervisor {
       idleSince: () => this.#idleSince(),
       stop: () => { this.#stopUntilNeeded() }
     })
-    this.#become('connected', null)
+    this.#setStatus('connected', null)
   }
 
   #idleSince (): number | undefined {
     const { all } = this.#pool
-    return all.every((slot) => slot.idle) ? Math.max(...all.map((slot) => slot.link?.lastUsed ?? 0)) : undefined
+    return all.every((slot) => slot.isIdle) ? Math.max(...all.map((slot) => slot.link?.lastUsed ?? 0)) : undefined
   }
 
   #disconnected (error: UpstreamError): void {
@@ -260,19 +248,22 @@ export class ConnectionSupervisor {
     this.connectedAt = undefined
     this.reason = this.redact(error.messageForClients)
     const waits = error instanceof LoginRequired
-    this.#become(waits ? 'oauth_required' : 'disconnected', this.redact(`${error.message}${error.detail}`))
+    this.#setStatus(waits ? 'oauth_required' : 'disconnected', this.redact(`${error.message}${error.detail}`))
     // Nothing changes until somebody logs in.
-    if (waits) return
-    if (this.#remote && this.#config.enableKeepAlive === false) return
-    this.#retry = setTimeout(() => { void this.ready(this.#pool.base).catch(() => {}) }, backoff(this.#failures))
+    if (waits || (this.#remote && this.#config.enableKeepAlive === false)) return
+    this.#retry = setTimeout(() => {
+      void this.ensureLink(this.#pool.base).catch(() => {})
+    }, backoffDelay(this.#failures))
     this.#retry.unref()
   }
 
-  /** A link with subscribers is opened again, however often that fails. */
+  /** Reopens a link with subscribers, however often that fails. */
   #retryLater (slot: Slot): void {
-    const isWanted = (): boolean => !slot.ended && !this.#closed && slot.subscriptions.size > 0
+    const isWanted = (): boolean => !slot.hasEnded && !this.#closed && slot.subscriptions.size > 0
     if (isWanted()) {
-      setTimeout(() => { if (isWanted()) void this.ready(slot).catch(() => {}) }, backoff(++slot.failures)).unref()
+      setTimeout(() => {
+        if (isWanted()) void this.ensureLink(slot).catch(() => {})
+      }, backoffDelay(++slot.failures)).unref()
     }
   }
 
@@ -284,24 +275,24 @@ export class ConnectionSupervisor {
     try {
       await link.ping(timeout)
     } catch (error) {
-      // An answer of any kind is a sign of life: not every server knows ping.
+      // Any answer is a sign of life: not every server supports ping.
       if (!(error instanceof UpstreamError) || (error.fault === 'refused' && (error.status ?? 500) < 500)) return
-      // A busy server may be slow, and one that answers a call is there.
+      // A busy server may be slow, and one that answers a call is alive.
       if (error.fault !== 'expired' && (link.busy || link.lastUsed > since)) return
-      if (base.link === link) this.lost(base, link, error)
+      if (base.link === link) this.onLost(base, link, error)
       link.retire()
     }
   }
 
-  /** It has been idle for long: its processes end, and start again when it is needed. */
+  /** Stops a server that has been idle for long: its processes end, and are started again when needed. */
   #stopUntilNeeded (): void {
     this.#heartbeat.stop()
-    for (const slot of this.#pool.all) void slot.hangUp()
+    for (const slot of this.#pool.all) void slot.closeLinks()
     this.connectedAt = undefined
-    this.#become('disconnected', null)
+    this.#setStatus('disconnected', null)
   }
 
-  #become (status: ProviderStatus, error: string | null): void {
+  #setStatus (status: ProviderStatus, error: string | null): void {
     if (this.status === status && this.error === error) return
     this.status = status
     this.error = error

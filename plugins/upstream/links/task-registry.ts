@@ -5,37 +5,37 @@ import type { Link } from './link.ts'
 import { upstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
-/** States of a task after which only its result is left to fetch (MCP 2025-11-25, "Tasks"). */
-const terminal: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled'])
+/** States of a task after which only its result remains to be fetched (MCP 2025-11-25, "Tasks"). */
+const terminalStates: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled'])
 
 /**
- * The recipient of a task's progress: the token of the call that began the task stays valid. `token` is the upstream's,
- * on its link; `clientToken` the client's, as JSON text.
+ * The recipient of a task's progress: the token of the call that started the task stays valid. `token` is the
+ * upstream's, on its link; `clientToken` the client's, as JSON text.
  */
 interface TaskProgress {
   readonly client: Client, readonly link: Link, readonly token: number, readonly clientToken: string
 }
 
-interface Awaited {
-  /** The owner that it counts to: the principal, or the address of a caller without credentials. */
+interface AwaitedEntry {
+  /** The owner that it counts for: the principal, or the address of an unauthenticated caller. */
   readonly owner: string
   readonly until: number
-  /** Only its result is left to fetch. */
-  readonly over: boolean
+  /** Whether only its result remains to be fetched. */
+  readonly isOver: boolean
 }
 
 /**
- * What is awaited on one connection, by id. Beyond the bound, entries of the largest owner go, finished ones first,
- * then the oldest.
+ * What is awaited on one connection, by id. Beyond the limit, entries of the owner with most are evicted: finished ones
+ * first, then the oldest.
  */
-class AwaitedMap<Value extends Awaited> extends Map<string, Value> {
+class AwaitedMap<Value extends AwaitedEntry> extends Map<string, Value> {
   readonly #held = new OwnedMap<true>(upstreamLimits.tasksPerConnection, { onEvict: (id) => { super.delete(id) } })
 
-  /** Sets an entry, and makes it the newest one of its owner. */
+  /** Sets an entry, and makes it its owner's newest. */
   override set (id: string, value: Value): this {
     this.delete(id)
     super.set(id, value)
-    this.#held.set(value.owner, id, true, value.over)
+    this.#held.set(value.owner, id, true, value.isOver)
     return this
   }
 
@@ -46,40 +46,40 @@ class AwaitedMap<Value extends Awaited> extends Map<string, Value> {
   }
 }
 
-interface Task extends Awaited {
+interface Task extends AwaitedEntry {
   /** The principal that owns it, whichever of its clients is connected. */
   principal: string
-  /** The client that began it or asked about it last, which gets its notifications and questions. Undefined: gone. */
+  /** The client that started it or asked about it last, which gets its notifications and questions. Undefined: gone. */
   client: Client | undefined
   /** The connection on which the upstream mentioned it last. */
   link: Link
   progress: TaskProgress | undefined
 }
 
-/** A page that a client was sent to. */
-interface Page extends Awaited { readonly client: Client }
+/** A page that a client was sent to (URL elicitation). */
+interface ElicitationPage extends AwaitedEntry { readonly client: Client }
 
 /**
- * What outlives the call that began it, on the connections of one slot: tasks, and pages that people are sent to (URL
+ * What outlives the call that started it, on the connections of one slot: tasks, and pages that people are sent to (URL
  * elicitation).
  */
 export class TaskRegistry {
   readonly #tasks = new AwaitedMap<Task>()
-  readonly #pages = new AwaitedMap<Page>()
+  readonly #pages = new AwaitedMap<ElicitationPage>()
 
-  /** Something is under way: the connection is needed. */
-  get any (): boolean {
+  /** Whether something is in progress, so that the connection is needed. */
+  get hasAny (): boolean {
     for (const begun of [this.#tasks, this.#pages]) {
       for (const [id, { until }] of begun) if (until <= Date.now()) begun.delete(id)
     }
-    return this.#pages.size > 0 || [...this.#tasks.values()].some(({ over }) => !over)
+    return this.#pages.size > 0 || [...this.#tasks.values()].some(({ isOver }) => !isOver)
   }
 
-  /** The clients whose tasks are under way on a connection. */
-  workersOn (link: Link): Client[] {
-    if (this.#tasks.size === 0 || !this.any) return []
+  /** The clients whose tasks run on a connection. */
+  taskClientsOn (link: Link): Client[] {
+    if (this.#tasks.size === 0 || !this.hasAny) return []
     return [...this.#tasks.values()].flatMap((task) =>
-      task.link === link && !task.over && task.client ? [task.client] : [])
+      task.link === link && !task.isOver && task.client ? [task.client] : [])
   }
 
   /** Whether a client's principal has such a task here, finished or not. */
@@ -89,16 +89,16 @@ export class TaskRegistry {
 
   knowsTask (id: unknown): boolean { return this.#tasks.has(String(id)) }
 
-  /** The client that gets a task's notifications; undefined: the task is not known here, or its clients are gone. */
+  /** The client that gets a task's notifications; undefined: the task is unknown here, or its clients are gone. */
   ownerOfTask (id: unknown): Client | undefined { return this.#tasks.get(String(id))?.client }
 
   /**
    * Records the state of a task from a result or a notification.
    * @param state `{taskId, status, ttl?}`, `ttl` in ms
    * @param client the recipient of the result; undefined: a notification about a known task
-   * @param progress of the call that begins it
+   * @param progress of the call that starts it
    */
-  task (state: Record<string, unknown>, link: Link, client?: Client, progress?: TaskProgress): void {
+  recordTask (state: Record<string, unknown>, link: Link, client?: Client, progress?: TaskProgress): void {
     const { taskId, status, ttl } = state
     if (!isRemembered(taskId)) return
     const known = this.#tasks.get(taskId)
@@ -111,17 +111,17 @@ export class TaskRegistry {
       client: client ?? known?.client,
       link,
       until: Date.now() + Math.min(typeof ttl === 'number' ? ttl : Infinity, upstreamLimits.taskTime),
-      over: terminal.has(status),
+      isOver: terminalStates.has(status),
       progress: progress && isRemembered(progress.clientToken) ? progress : known?.progress
     })
   }
 
-  taskOver (id: unknown): void {
+  endTask (id: unknown): void {
     const task = this.#tasks.get(String(id))
-    if (task) this.#tasks.set(String(id), { ...task, over: true })
+    if (task) this.#tasks.set(String(id), { ...task, isOver: true })
   }
 
-  /** The recipient of progress under a token of no open call. */
+  /** The recipient of progress whose token belongs to no open call. */
   progressOf (link: Link, token: unknown): TaskProgress | undefined {
     for (const { progress } of this.#tasks.values()) {
       if (progress?.token === token && progress?.link === link) return progress
@@ -129,23 +129,23 @@ export class TaskRegistry {
     return undefined
   }
 
-  /** A client was sent to a page (`elicitation/create` with a URL). */
-  elicitation (id: unknown, client: Client): void {
+  /** Records that a client was sent to a page (`elicitation/create` with a URL). */
+  recordElicitation (id: unknown, client: Client): void {
     if (!isRemembered(id)) return
     this.#pages.set(
-      id, { owner: ownerOf(client), client, until: Date.now() + gatewayLimits.questionTimeout, over: false }
+      id, { owner: ownerOf(client), client, until: Date.now() + gatewayLimits.questionTimeout, isOver: false }
     )
   }
 
-  /** The upstream says that a page is completed. @returns the client that was sent there */
-  elicited (id: unknown): Client | undefined {
+  /** Records that the upstream reports a page as completed. @returns the client that was sent there */
+  completeElicitation (id: unknown): Client | undefined {
     const { client } = this.#pages.get(String(id)) ?? {}
     this.#pages.delete(String(id))
     return client
   }
 
-  /** A client is gone. Another one of its principal may still ask for its tasks. */
-  leave (id: string): void {
+  /** Removes a client that is gone. Another one of its principal may still ask for its tasks. */
+  removeClient (id: string): void {
     for (const task of this.#tasks.values()) {
       if (task.client?.id === id) task.client = undefined
       if (task.progress?.client.id === id) task.progress = undefined

@@ -10,10 +10,10 @@ import type { MessagePace } from '../../../protocol/transports/valve.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
 import { memory } from '../../base/limits/index.ts'
-import { causeOf, type Outbound, reachOf } from '../../base/outbound/index.ts'
+import { serverMemoryOwner, type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { isMask } from '../../base/secrets/index.ts'
-import { childEnvironment, type Install, type ProcessEnvironment } from './environment.ts'
-import type { Passed } from './passthrough.ts'
+import { childEnvironment, type PackageIndexes, type ProcessEnvironment } from './environment.ts'
+import type { PassedHeaders } from './passthrough.ts'
 import { isHeaderName } from '../openapi/http-syntax.ts'
 import { OpenApiTransport } from '../openapi/transport.ts'
 import type { SharedApi } from '../openapi/api.ts'
@@ -28,34 +28,35 @@ const traitsOf = (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): typeo
   transports[transportKinds(config)[0] ?? 'stdio']
 
 /**
- * Whether a server is no process of this machine: it gets HTTP headers, is pinged, and is opened again when it is lost.
+ * Whether a server is not a process of this machine: it gets HTTP headers, is pinged, and is reconnected when it is
+ * lost.
  */
 export const isRemote = (config: ServerConfig): boolean => traitsOf(config).locatedBy !== 'command'
 
-/** Whether a server is an MCP server at an address, so that the gateway may log in there. */
-export const isAddress = (config: ServerConfig): boolean => traitsOf(config).locatedBy === 'address'
+/** Whether a server is an MCP server at a URL, so that the gateway may log in there. */
+export const isMcpUrl = (config: ServerConfig): boolean => traitsOf(config).locatedBy === 'address'
 
 export interface TransportDeps {
   outbound: Outbound
-  /** The gateway's own environment: children get parts of it, and variables are filled in from it. */
+  /** The gateway's own environment: children get parts of it, and variables are expanded from it. */
   environment: ProcessEnvironment
   /** The user that children run as; undefined: the gateway's own. */
   childUser?: ProcessUser
   /** Starts processes. Default: as children of this process. */
   startProcess?: StartProcess
-  /** Why a stdio server cannot be started as it is configured, as a clause; undefined: nothing is known to be wrong. */
+  /** Why a stdio server cannot be started with its config, as a clause; undefined: no problem is known. */
   problemOf?: (config: ServerConfig) => Promise<string | undefined>
-  /** The package indexes for children, by the current settings. */
-  install?: () => Install | undefined
-  /** Whether a value holds a credential of this gateway's. */
+  /** The package indexes for children, from the current settings. */
+  install?: () => PackageIndexes | undefined
+  /** Whether a value holds a credential of this gateway. */
   isOurs?: (value: string) => boolean
-  /** Called for each line that a child prints which is no message. */
+  /** Called for each line that a child prints and that is no message. */
   onLine: (line: PrintedLine) => void
-  /** Removes the secrets of the config from a text. */
+  /** Masks the secrets of the config in a text. */
   redact?: (text: string) => string
   /** Shared by all connections to one server of type `openapi`. */
   sharedApi: SharedApi
-  /** How much of what the server sends unasked is dealt with. Default: without bounds. */
+  /** Limits the server's unsolicited messages. Default: no limit. */
   pace?: MessagePace
 }
 
@@ -63,64 +64,68 @@ interface ConnectionDeps extends TransportDeps {
   warn: (sentence: string) => void
 }
 
-/** What a transport is made of. */
-interface Making {
-  /** With its variables filled in. */
+/** What a transport is created from. */
+interface TransportInput {
+  /** With its variables expanded. */
   readonly config: ServerConfig
   readonly deps: ConnectionDeps
-  /** Gives the current headers of the client that the connection is for; undefined: it is for no single client. */
-  readonly passed?: (() => Passed | undefined) | undefined
-  /** Gives the header of a login; undefined: the gateway does not log in there. */
+  /** Returns the current headers of the client that the connection is for; undefined: it is for no single client. */
+  readonly passed?: (() => PassedHeaders | undefined) | undefined
+  /** Supplies the header of a login; undefined: the gateway does not log in there. */
   readonly authorization?: AuthorizationSource | undefined
   /** How messages of the server are read and counted. */
   readonly reading: { meter: MemoryMeter, pace: MessagePace | undefined, owner: string }
 }
 
-/** Makes a transport that is not yet started. @throws UpstreamError refused, when the config is not valid */
-type MakeTransport = (making: Making) => Transport
+/** Creates a transport without starting it. @throws UpstreamError `refused` when the config is not valid */
+type MakeTransport = (making: TransportInput) => Transport
 
-/** What makes the connections of each type of `schemas/transports.ts`. */
-const makers: Readonly<Record<TransportType, MakeTransport>> = {
+/** The transport factory for each type of `schemas/transports.ts`. */
+const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
   stdio: makeStdio,
   sse (making) {
     const { headers, ...options } = httpOptions(making)
-    // The headers of the opening are sent with each POST as well.
+    // The headers of the opening request are sent with each POST as well.
     return new SseTransport({ ...options, headers: { ...making.passed?.(), ...headers } })
   },
-  'streamable-http': (making) => new HttpTransport({ ...httpOptions(making), passed: making.passed }),
+  'streamable-http': (making) => new HttpTransport({ ...httpOptions(making), clientHeaders: making.passed }),
   openapi: ({ config, deps: { outbound, sharedApi, isOurs, warn }, passed, reading: { owner } }) =>
-    new OpenApiTransport({ config, outbound, sharedApi, isOurs, passed, warn, owner })
+    new OpenApiTransport({ config, outbound, sharedApi, isOurs, clientHeaders: passed, warn, owner })
 }
 
 /**
- * A transport for one connection to a server, not yet started.
- * @throws UpstreamError refused, when the config is not valid
+ * Creates a transport for one connection to a server, without starting it.
+ * @throws UpstreamError `refused` when the config is not valid
  */
 export function makeTransport (
-  type: TransportType, { config, deps, passed, authorization }: Omit<Making, 'reading'>
+  type: TransportType, { config, deps, passed, authorization }: Omit<TransportInput, 'reading'>
 ): Transport {
-  // What no client has asked for is counted to the one who stored the server.
-  const reading = { meter: memory, pace: deps.pace, owner: causeOf(reachOf(config)) }
-  return makers[type]({ config, deps, passed, authorization, reading })
+  // What no client has caused counts for the user who stored the server.
+  const reading = { meter: memory, pace: deps.pace, owner: serverMemoryOwner(outboundAccessOf(config)) }
+  return transportFactories[type]({ config, deps, passed, authorization, reading })
 }
 
-function makeStdio ({ config, deps, reading }: Making): Transport {
+function makeStdio ({ config, deps, reading }: TransportInput): Transport {
   const { environment, childUser, startProcess, install, onLine, redact } = deps
   return new StdioTransport({
-    command: config.command ?? '',
-    args: config.args ?? [],
-    env: childEnvironment(config, childUser ? environmentOf(childUser, environment) : environment, install?.() ?? {}),
-    cwd: config.cwd,
-    user: childUser,
+    child: {
+      command: config.command ?? '',
+      args: config.args ?? [],
+      env: childEnvironment(
+        config, childUser ? userEnvironment(childUser, environment) : environment, install?.() ?? {}
+      ),
+      cwd: config.cwd,
+      user: childUser
+    },
     startProcess,
     onLine,
     redact,
-    ...reading
+    reading
   })
 }
 
 /** The options that the transports over HTTP share. */
-function httpOptions ({ config, deps: { outbound }, authorization, reading }: Making) {
+function httpOptions ({ config, deps: { outbound }, authorization, reading }: TransportInput) {
   if (config.url === undefined || !URL.canParse(config.url)) {
     throw new UpstreamError('refused', '"url" is not an absolute http or https address once its variables are ' +
       'filled in')
@@ -128,14 +133,14 @@ function httpOptions ({ config, deps: { outbound }, authorization, reading }: Ma
   const url = new URL(config.url)
   const headers = lowerCased(config.headers ?? {})
   for (const [name, value] of Object.entries(headers)) checkHeader(name, value)
-  return { url, headers, dispatcher: outbound.dispatcher(url, reachOf(config)), authorization, ...reading }
+  return { url, headers, dispatcher: outbound.dispatcher(url, outboundAccessOf(config)), authorization, reading }
 }
 
 /** @throws UpstreamError */
 function checkHeader (name: string, value: string): void {
   const refuse = (problem: string): never => { throw new UpstreamError('refused', problem) }
   if (!isHeaderName(name)) refuse(`${JSON.stringify(name)} in "headers" is not a valid header name`)
-  if (ofTheConnection.has(name)) {
+  if (connectionHeaders.has(name)) {
     refuse(`${JSON.stringify(name)} in "headers" is for the connection, which the gateway makes; remove it`)
   }
   if (!/[^\t\x20-\x7e\x80-\xff]/.test(value)) return
@@ -146,11 +151,11 @@ function checkHeader (name: string, value: string): void {
 }
 
 /** The gateway's environment, with the home and the name of another user. */
-const environmentOf = ({ home, name }: ProcessUser, environment: ProcessEnvironment): ProcessEnvironment =>
+const userEnvironment = ({ home, name }: ProcessUser, environment: ProcessEnvironment): ProcessEnvironment =>
   ({ ...environment, HOME: home, USER: name, LOGNAME: name, TMPDIR: undefined })
 
-/** Headers of a connection or of one message, which a request cannot have from elsewhere. */
-const ofTheConnection =
+/** Headers of a connection or of one message, which a request cannot take from elsewhere. */
+const connectionHeaders =
   new Set(['connection', 'content-length', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'])
 
 const lowerCased = (headers: Record<string, string>): Record<string, string> =>

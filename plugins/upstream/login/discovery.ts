@@ -5,58 +5,61 @@ import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import { visibleText } from '../../base/pages/index.ts'
-import { failureOf } from './problems.ts'
+import { authorizationFailure } from './problems.ts'
 import { loadSdk } from './sdk.ts'
 import type { AuthorizationServer } from './stored.ts'
 
-/** What was found out about the authorization of a server. */
+/** The result of discovering the authorization of a server. */
 export interface AuthorizationDiscovery {
   readonly server: AuthorizationServer
   /** The issuer that responses must name (RFC 9207): the one whose metadata was fetched. Undefined: none is known. */
   readonly issuer: string | undefined
-  /** The resource to ask a token for (RFC 8707), as the server writes it. */
+  /** The resource to request a token for (RFC 8707), as the server writes it. */
   readonly resource: string | undefined
   readonly resourceScopes: readonly string[] | undefined
-  /** The server publishes nothing about its authorization: only the fixed paths of MCP 2025-03-26 are left. */
+  /**
+   * Whether the server publishes nothing about its authorization, so that only the fixed paths of MCP 2025-03-26
+   * remain.
+   */
   readonly isGuess: boolean
 }
 
-const refuse = (sentence: string): never => { throw new UpstreamError('unauthorized', sentence) }
+const fail = (sentence: string): never => { throw new UpstreamError('unauthorized', sentence) }
 
-/** Compares identifiers as strings, without a slash at the end, which many write in one place only. */
-const isSame = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '')
+/** Compares identifiers as strings, without a trailing slash, which many write in one place only. */
+const isSameIdentifier = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '')
 
 interface DiscoveryInput {
   readonly serverUrl: URL
-  /** The address of the metadata that the challenge names. */
+  /** The URL of the metadata that the challenge names. */
   readonly metadataUrl: URL | undefined
   readonly oauth: UpstreamOAuth
-  /** An admin stored the server, with all of its addresses. */
-  readonly isAdmins: boolean
+  /** Whether an admin stored the server, with all of its addresses. */
+  readonly isAdminStored: boolean
 }
 
 type MakeFetch = (onStatus: (status: number) => void) => FetchLike
 
 /**
  * Finds the authorization server of an MCP server (MCP 2025-11-25, Authorization, "Authorization Server Discovery") by
- * its protected resource metadata (RFC 9728), and then the metadata of that (RFC 8414, OpenID Connect Discovery). A
- * server without the first is its authorization server itself (MCP 2025-03-26), by metadata or fixed paths.
+ * its protected resource metadata (RFC 9728), and then that server's metadata (RFC 8414, OpenID Connect Discovery). A
+ * server without the former is its own authorization server (MCP 2025-03-26), by metadata or fixed paths.
  * @throws UpstreamError with a sentence for the operator
  */
 export async function discoverAuthorization (
   input: DiscoveryInput, makeFetch: MakeFetch
 ): Promise<AuthorizationDiscovery> {
-  const { serverUrl, metadataUrl, oauth, isAdmins } = input
+  const { serverUrl, metadataUrl, oauth, isAdminStored } = input
   const fixed = fixedServer(oauth)
   if (fixed) {
-    if (!isAdmins) checkOrigins(fixed)
+    if (!isAdminStored) checkOrigins(fixed)
     return { server: fixed, issuer: oauth.issuer, resource: oauth.resource, resourceScopes: undefined, isGuess: false }
   }
   const described = await readResource(serverUrl, metadataUrl, makeFetch)
   const url = issuerOf(described, oauth) ?? new URL('/', serverUrl).href
   const metadata = await readServer(url, makeFetch)
   if (metadata) checkServer(metadata, url, described !== undefined, oauth)
-  if (!isAdmins) checkOrigins({ url, metadata })
+  if (!isAdminStored) checkOrigins({ url, metadata })
   return {
     server: { url, metadata },
     issuer: metadata && await fetchedIssuer(url, metadata, makeFetch),
@@ -67,15 +70,15 @@ export async function discoverAuthorization (
 }
 
 /**
- * The issuer that metadata was fetched from. A server of MCP 2025-03-26 may pass on the metadata of another issuer,
- * which counts if that publishes the same endpoints itself. Otherwise the code of one server could reach the token
+ * The issuer that metadata was fetched from. A server of MCP 2025-03-26 may forward the metadata of another issuer,
+ * which is accepted if that issuer publishes the same endpoints. Otherwise the code of one server could reach the token
  * endpoint of another (mix-up, RFC 9700, section 4.4).
  */
 async function fetchedIssuer (
   url: string, metadata: AuthorizationServerMetadata, makeFetch: MakeFetch
 ): Promise<string> {
   const { issuer } = metadata
-  if (isSame(issuer, url)) return issuer
+  if (isSameIdentifier(issuer, url)) return issuer
   const own = URL.canParse(issuer) ? await readServer(issuer, makeFetch).catch(() => undefined) : undefined
   const isOwn = own?.issuer === issuer && own.authorization_endpoint === metadata.authorization_endpoint &&
     own.token_endpoint === metadata.token_endpoint
@@ -83,21 +86,20 @@ async function fetchedIssuer (
 }
 
 /**
- * The user who stored the server may have made up its addresses: a login at one authorization server would end with its
- * code at another (RFC 9700, section 4.4).
+ * Requires that all addresses of a server that no admin stored have one origin: its user may have invented them, and a
+ * login at one authorization server would send its code to another (RFC 9700, section 4.4).
  */
 function checkOrigins ({ url, metadata }: AuthorizationServer): void {
   const addresses = metadata ? [url, metadata.issuer, metadata.authorization_endpoint, metadata.token_endpoint] : [url]
   const origins = [...new Set(addresses.map((each) => URL.canParse(each) ? new URL(each).origin : each))]
   if (origins.length === 1) return
-  refuse(
+  fail(
     'no admin stored this server, so the issuer, the authorization endpoint and the token endpoint must have one ' +
-    'origin, and they have ' +
-    `${visibleText(origins.join(', '), 300)}: ask an admin to store the server`
+    `origin, and they have ${visibleText(origins.join(', '), 300)}: ask an admin to store the server`
   )
 }
 
-/** The authorization server that the config states in full. */
+/** The authorization server, if the config states it completely. */
 function fixedServer (oauth: UpstreamOAuth): AuthorizationServer | undefined {
   const { authorizationEndpoint, tokenEndpoint, grantType, issuer } = oauth
   if (tokenEndpoint === undefined || (authorizationEndpoint === undefined && grantType !== 'client_credentials')) {
@@ -115,7 +117,7 @@ function fixedServer (oauth: UpstreamOAuth): AuthorizationServer | undefined {
   }
 }
 
-/** RFC 9728 §3 and §5. @returns undefined: the server publishes none */
+/** Reads the protected resource metadata (RFC 9728, sections 3 and 5). @returns undefined: the server has none */
 async function readResource (
   serverUrl: URL,
   metadataUrl: URL | undefined,
@@ -131,62 +133,62 @@ async function readResource (
     if (error instanceof UpstreamError) throw error
     // A web application may answer every path with its start page.
     if (!isThere || metadataUrl === undefined) return undefined
-    return refuse(`the protected resource metadata at ${metadataUrl.origin}${metadataUrl.pathname} cannot be read`)
+    return fail(`the protected resource metadata at ${metadataUrl.origin}${metadataUrl.pathname} cannot be read`)
   }
   const { resource } = described
   const isOurs = URL.canParse(resource) &&
     checkResourceAllowed({ requestedResource: resourceUrlFromServerUrl(serverUrl), configuredResource: resource })
   return isOurs
     ? described
-    : refuse('the server\'s metadata is of another resource ' +
+    : fail('the server\'s metadata is of another resource ' +
       `(${visibleText(resource, 200)}) than its address: check "url"`)
 }
 
-/** The authorization server to use, of those that the resource names. */
+/** The authorization server to use, among those that the resource names. */
 function issuerOf (
   described: OAuthProtectedResourceMetadata | undefined, { issuer }: UpstreamOAuth
 ): string | undefined {
   const named = described?.authorization_servers?.map(String) ?? []
   if (issuer === undefined) return named[0]
-  if (described === undefined || named.length === 0 || named.some((each) => isSame(each, issuer))) return issuer
-  return refuse(`the server names other authorization servers (${visibleText(named.join(', '), 300)}) than ` +
+  if (described === undefined || named.length === 0 || named.some((each) =>
+    isSameIdentifier(each, issuer))) return issuer
+  return fail(`the server names other authorization servers (${visibleText(named.join(', '), 300)}) than ` +
     '"oauth.issuer"')
 }
 
-/** RFC 8414 §3, OpenID Connect Discovery §4. @returns undefined: it publishes none */
+/** Reads the metadata (RFC 8414, section 3; OpenID Connect Discovery, section 4). @returns undefined: it has none */
 async function readServer (url: string, makeFetch: MakeFetch): Promise<AuthorizationServerMetadata | undefined> {
   const { discoverAuthorizationServerMetadata } = await loadSdk()
   try {
     return await discoverAuthorizationServerMetadata(url, { fetchFn: makeFetch(() => {}) })
   } catch (error) {
-    throw failureOf(error, `reading the metadata of the authorization server ${visibleText(url, 200)}`)
+    throw authorizationFailure(error, `reading the metadata of the authorization server ${visibleText(url, 200)}`)
   }
 }
 
 /**
- * @param isNamed a resource names this authorization server
- * @throws UpstreamError for metadata of another issuer (RFC 8414 §3.3), without PKCE, or with an endpoint that browsers
- *   must not open
+ * @param isNamed whether a resource names this authorization server
+ * @throws UpstreamError for metadata of another issuer (RFC 8414, section 3.3), without PKCE, or with an endpoint that
+ * browsers must not open
  */
 function checkServer (
   metadata: AuthorizationServerMetadata, url: string, isNamed: boolean, { grantType }: UpstreamOAuth
 ): void {
   const { issuer, code_challenge_methods_supported: methods, authorization_endpoint: endpoint } = metadata
-  // A server of MCP 2025-03-26 may pass on the metadata of another issuer.
-  if (isNamed && !isSame(issuer, url)) {
-    refuse(`the authorization server ${visibleText(url, 200)} says it is ${visibleText(issuer, 200)}: its metadata ` +
+  // A server of MCP 2025-03-26 may forward the metadata of another issuer.
+  if (isNamed && !isSameIdentifier(issuer, url)) {
+    fail(`the authorization server ${visibleText(url, 200)} says it is ${visibleText(issuer, 200)}: its metadata ` +
       'is not trusted')
   }
   if (grantType === 'client_credentials') return
   const hasPkce = methods?.includes('S256') ?? !isNamed
   if (!hasPkce) {
-    refuse(
+    fail(
       `the authorization server ${visibleText(url, 200)} does not announce PKCE with S256, which MCP requires: ` +
       'if it has it, set "oauth.authorizationEndpoint" and "oauth.tokenEndpoint"'
     )
   }
   if (!/^https?:$/.test(new URL(endpoint).protocol)) {
-    refuse('the authorization server names an authorization ' +
-    'endpoint that is no web address')
+    fail('the authorization server names an authorization endpoint that is no web address')
   }
 }

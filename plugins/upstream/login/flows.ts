@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
-import type { Grants, LoginStates, UpstreamTokens } from '../../../db/ports.ts'
+import type { Grants } from '../../../db/ports/grants.ts'
+import type { LoginStates } from '../../../db/ports/login-states.ts'
+import type { UpstreamTokens } from '../../../db/ports/upstream-tokens.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
@@ -8,11 +10,11 @@ import { BoundedMap } from '../../base/limits/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { type BearerChallenge, chooseScopes } from './challenge.ts'
 import { discoverAuthorization, type AuthorizationDiscovery } from './discovery.ts'
-import { newFlowId, type Flow } from './problems.ts'
-import { knownClient, register, type Self } from './registration.ts'
+import { newFlowId, type LoginFlow } from './problems.ts'
+import { knownClient, registerGateway, type GatewayClient } from './registration.ts'
 import { loadSdk } from './sdk.ts'
-import { hashOfTicket, newTicket, storeStart } from './starts.ts'
-import { asRegistration, essence, type LoginClient, type LoginFrame } from './stored.ts'
+import { hashOfTicket, newTicket, storeLoginStart } from './starts.ts'
+import { toRegistration, neededMetadata, type LoginClient, type LoginFrame } from './stored.ts'
 import { upstreamLimits } from '../limits.ts'
 
 /** Where logins are stored. */
@@ -23,37 +25,37 @@ export interface LoginTarget {
   /** The server's name. */
   readonly server: string
   readonly oauth: UpstreamOAuth
-  /** The server's address, with its variables filled in. @throws UpstreamError */
+  /** The server's URL, with its variables expanded. @throws UpstreamError */
   readonly url: () => URL
-  /** An admin stored the server, with all of its addresses. */
-  readonly isAdmins: boolean
-  /** Each user has a login, and clients do not share one. */
-  readonly perUser: boolean
+  /** Whether an admin stored the server, with all of its addresses. */
+  readonly isAdminStored: boolean
+  /** Whether each user has a login; false: all clients share one. */
+  readonly isPerUser: boolean
 }
 
-/** What the logins of one server need. */
+/** Dependencies of the logins of one server. */
 export interface FlowDeps {
   readonly target: LoginTarget
   readonly stores: LoginStores
   readonly makeFetch: (onStatus?: (status: number) => void) => FetchLike
   /** Identifies the server's target and the account of a holder. */
   readonly binding: (holder: string) => string
-  readonly self: () => Promise<Self>
+  readonly self: () => Promise<GatewayClient>
   /**
    * Called once it is known where to log in, before anything is stored or registered there. @throws UpstreamError to
-   * begin nothing
+   * prevent the login
    */
   readonly mayBegin?: (found: AuthorizationDiscovery) => Promise<void>
 }
 
 /** What an authorization request is for. */
-export interface Need {
+export interface LoginNeed {
   readonly challenge: BearerChallenge
-  /** The scopes that the login has asked for before. */
+  /** The scopes that the login has requested before. */
   readonly former?: readonly string[]
 }
 
-/** An authorization request, stored under the hash of its `state` until the browser comes back. */
+/** An authorization request, stored under the hash of its `state` until the browser returns. */
 export interface SavedFlow {
   readonly kind: 'upstream-login'
   readonly server: string
@@ -65,14 +67,14 @@ export interface SavedFlow {
   readonly start: string
   /** The issuer that the response must name (RFC 9207); undefined: none is known. */
   readonly issuer?: string
-  /** The authorization server announces that its responses name it. */
+  /** Whether the authorization server announces that its responses name it. */
   readonly namesIssuer: boolean
 }
 
 /** The holder of the gateway's registration at the authorization server of a server. */
 export const clientHolder = 'client'
 
-/** Keeps a `state` apart from an authorization code: both are grants. */
+/** Distinguishes a `state` from an authorization code: both are grants. */
 export const hashOfState = (state: string): string => sha256(`upstream login ${state}`)
 
 /** How long the result of a discovery is used, in ms. */
@@ -81,20 +83,20 @@ const discoveryTime = 10 * 60_000
 /** Time for which an open request is not checked again, in ms. */
 const checkTime = 2_000
 
-interface OpenFlow extends Flow {
+interface OpenFlow extends LoginFlow {
   readonly told: Set<Client>
   readonly start: string
   checkedAt: number
 }
 
 /**
- * The authorization requests of one server: finds its authorization server, registers there, and makes the addresses to
+ * The authorization requests of one server: finds its authorization server, registers there, and creates the URLs to
  * open.
  */
-export class Flows {
+export class LoginFlows {
   readonly #deps: FlowDeps
   readonly #flows = new BoundedMap<string, OpenFlow>(upstreamLimits.login.flows)
-  readonly #beginning = new Map<string, Promise<Flow>>()
+  readonly #beginning = new Map<string, Promise<LoginFlow>>()
   #discovered: { readonly at: number, readonly from: string, readonly found: AuthorizationDiscovery } | undefined
 
   constructor (deps: FlowDeps) {
@@ -102,13 +104,13 @@ export class Flows {
   }
 
   /** The request of a holder that can still be opened. */
-  current (holder: string): Flow | undefined {
+  current (holder: string): LoginFlow | undefined {
     const flow = this.#flows.get(holder)
     return flow && Date.now() - flow.begunAt < upstreamLimits.login.flowTime ? flow : undefined
   }
 
-  /** Begins a request, or returns one that was begun lately. @throws UpstreamError with a sentence for the operator */
-  async begin (holder: string, need: Need): Promise<Flow> {
+  /** Begins a request, or returns a recent one. @throws UpstreamError with a sentence for the operator */
+  async begin (holder: string, need: LoginNeed): Promise<LoginFlow> {
     const known = this.current(holder)
     const wanted = [...need.former ?? [], ...need.former === undefined ? [] : need.challenge.scopes ?? []]
     const isFresh = known && Date.now() - known.begunAt < upstreamLimits.login.flowTime / 2
@@ -124,19 +126,22 @@ export class Flows {
     const flow = this.#flows.get(holder)
     if (!flow || Date.now() - flow.checkedAt < checkTime) return flow !== undefined
     flow.checkedAt = Date.now()
-    // While the storage is away, nothing is known to have ended.
+    // While the storage is unavailable, no request is known to have ended.
     const isThere = await this.#deps.stores.states.find(flow.start).then((state) => state !== undefined, () => true)
     if (!isThere && this.#flows.get(holder) === flow) this.end(holder)
     return isThere
   }
 
-  /** A request has ended without a login: its address is not valid any more. @param start the hash of its ticket */
+  /** Ends a request without a login: its URL is no longer valid. @param start the hash of its ticket */
   async fail (holder: string, start: string): Promise<void> {
     if (this.#flows.get(holder)?.start === start) this.end(holder)
     await this.#deps.stores.states.remove(start)
   }
 
-  /** A holder has logged in, or need not any more: clients that were told of the request are told that it is over. */
+  /**
+   * Ends the request of a holder who has logged in or no longer needs to, and notifies the clients that were told of
+   * it.
+   */
   end (holder: string): void {
     const flow = this.#flows.get(holder)
     this.#flows.delete(holder)
@@ -148,25 +153,27 @@ export class Flows {
   }
 
   /** @throws UpstreamError with a sentence for the operator */
-  async discovered ({ resourceMetadata }: BearerChallenge): Promise<AuthorizationDiscovery> {
-    const { target: { url, oauth, isAdmins }, makeFetch } = this.#deps
+  async discover ({ resourceMetadata }: BearerChallenge): Promise<AuthorizationDiscovery> {
+    const { target: { url, oauth, isAdminStored }, makeFetch } = this.#deps
     const serverUrl = url()
     const from = JSON.stringify([serverUrl, resourceMetadata])
     const known = this.#discovered
     if (known?.from === from && Date.now() - known.at < discoveryTime) return known.found
-    const found = await discoverAuthorization({ serverUrl, metadataUrl: resourceMetadata, oauth, isAdmins }, makeFetch)
+    const found = await discoverAuthorization(
+      { serverUrl, metadataUrl: resourceMetadata, oauth, isAdminStored }, makeFetch
+    )
     this.#discovered = { at: Date.now(), from, found }
     return found
   }
 
-  /** Forgets what is known of the authorization server, the registration there included. */
+  /** Forgets what is known about the authorization server, including the registration there. */
   async forget (): Promise<void> {
     this.#discovered = undefined
     const { target, stores } = this.#deps
     await stores.tokens.remove(target.server, clientHolder)
   }
 
-  scopes ({ resourceScopes, server }: AuthorizationDiscovery, { challenge, former }: Need): string[] {
+  scopesFor ({ resourceScopes, server }: AuthorizationDiscovery, { challenge, former }: LoginNeed): string[] {
     return chooseScopes({
       configured: this.#deps.target.oauth.scopes,
       challenged: challenge.scopes,
@@ -176,12 +183,12 @@ export class Flows {
     })
   }
 
-  async #begin (holder: string, need: Need): Promise<Flow> {
+  async #begin (holder: string, need: LoginNeed): Promise<LoginFlow> {
     const { target: { server: name }, stores: { grants, states }, self: findSelf, binding, mayBegin } = this.#deps
-    const found = await this.discovered(need.challenge)
+    const found = await this.discover(need.challenge)
     await mayBegin?.(found)
     const self = await findSelf()
-    const scopes = this.scopes(found, need)
+    const scopes = this.scopesFor(found, need)
     const client = await this.#client(found, scopes, self)
     const { server, resource, issuer } = found
     const state = randomBytes(32).toString('base64url')
@@ -205,7 +212,7 @@ export class Flows {
       frame: {
         binding: binding(holder),
         scopes,
-        server: essence(server),
+        server: neededMetadata(server),
         client,
         ...(resource === undefined
           ? {}
@@ -221,7 +228,7 @@ export class Flows {
     const told = new Set<Client>()
     const tell = (client: Client): void => { if (told.size < upstreamLimits.login.told) told.add(client) }
     const start = { server: name, holder, url: authorizationUrl.href }
-    await storeStart(states, ticket, start, begunAt + upstreamLimits.login.flowTime)
+    await storeLoginStart(states, ticket, start, begunAt + upstreamLimits.login.flowTime)
     const url = new URL(`login/${ticket}`, self.redirectUri).href
     const flow = { url, id: newFlowId(), scopes, begunAt, told, tell, start: saved.start, checkedAt: begunAt }
     this.#flows.setNewest(holder, flow)
@@ -229,22 +236,24 @@ export class Flows {
   }
 
   /**
-   * The gateway as a client there, registered if need be. Of several replicas that register at once, one registration
-   * is kept.
+   * The gateway's client at the authorization server, registered if needed. If several replicas register at once, one
+   * registration is kept.
    */
-  async #client (found: AuthorizationDiscovery, scopes: readonly string[], self: Self): Promise<LoginClient> {
+  async #client (found: AuthorizationDiscovery, scopes: readonly string[], self: GatewayClient): Promise<LoginClient> {
     const { target: { server, oauth }, stores: { tokens }, binding, makeFetch } = this.#deps
     const known = knownClient(oauth, found, self)
     if (known) return known
     const read = async (): Promise<{ version: string | undefined, client: LoginClient | undefined }> => {
       const stored = await tokens.find(server, clientHolder)
       const registration =
-        stored && asRegistration(stored.value, binding(clientHolder), found.server.url, self.redirectUri)
+        stored && toRegistration(stored.value, binding(clientHolder), found.server.url, self.redirectUri)
       return { version: stored?.version, client: registration?.client }
     }
     const { version, client } = await read()
     if (client) return client
-    const made = await register(found, scopes, self, { binding: binding(clientHolder), oauth, fetchFn: makeFetch() })
+    const made = await registerGateway(
+      found, scopes, self, { binding: binding(clientHolder), oauth, fetchFn: makeFetch() }
+    )
     const isKept = await tokens.swap(server, clientHolder, version === undefined ? undefined : { version }, made)
     const kept = isKept === undefined ? (await read()).client : made.client
     if (kept) return kept

@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Grants, LoginStates, UpstreamTokens } from '../../../db/ports.ts'
+import type { Grants } from '../../../db/ports/grants.ts'
+import type { LoginStates } from '../../../db/ports/login-states.ts'
+import type { UpstreamTokens } from '../../../db/ports/upstream-tokens.ts'
 import { configuredBase, publicBase } from '../../settings/index.ts'
 import type { ProcessEnvironment } from '../links/environment.ts'
 import { Logins } from './logins.ts'
-import type { Self } from './registration.ts'
+import type { GatewayClient } from './registration.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { logins: Logins }
@@ -18,19 +20,19 @@ interface LoginOptions {
   environment: ProcessEnvironment
 }
 
-/** Time between two looks for logins of other replicas, in ms. */
-const interval = 2_000
-/** How long to wait until the gateway listens, in ms: tests may never have it listen. */
-const listenTime = 5_000
+/** Interval at which logins of other replicas are looked up, in ms. */
+const followInterval = 2_000
+/** Max wait until the gateway listens, in ms: in tests it may never listen. */
+const maxListenWait = 5_000
 
-/** `app.logins`: the gateway as an OAuth client of upstream servers. */
+/** Decorates `app.logins`: the gateway as an OAuth client of upstream servers. */
 export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginStates, environment }) => {
   const logins = new Logins({
     stores: { grants, tokens: upstreamTokens, states: loginStates },
     outbound: app.outbound,
     environment,
     settings: () => app.settings.current,
-    self: () => selfOf(app),
+    self: () => gatewayClientOf(app),
     listening: async () => {
       if (configuredBase(app.settings.current.system, app.config) === undefined) await listening(app)
     }
@@ -40,19 +42,19 @@ export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginState
   const timer = setInterval(() => {
     if (isFollowing) return
     isFollowing = true
-    // While the storage is away, nothing is known to have changed.
-    void logins.follow().catch(() => {}).finally(() => { isFollowing = false })
-  }, interval).unref()
+    // While the storage is unavailable, nothing is known to have changed.
+    void logins.syncReplicas().catch(() => {}).finally(() => { isFollowing = false })
+  }, followInterval).unref()
   app.addHook('onClose', async () => { clearInterval(timer) })
   app.settings.on('changed', (next, former) => {
-    logins.forget(former, next).catch((error: unknown) => {
-      // They are not used any more: each is bound to its server and account.
+    logins.removeGone(former, next).catch((error: unknown) => {
+      // They are no longer used, since each is bound to its server and account.
       app.log.warn({ err: error }, 'logins at upstream servers that are gone could not be removed')
     })
   })
 }, { name: 'logins', dependencies: ['config', 'settings', 'outbound'] })
 
-function selfOf (app: FastifyInstance): Self {
+function gatewayClientOf (app: FastifyInstance): GatewayClient {
   const baseUrl = publicBase(app)
   return {
     baseUrl,
@@ -62,5 +64,5 @@ function selfOf (app: FastifyInstance): Self {
 }
 
 async function listening ({ server }: FastifyInstance): Promise<void> {
-  if (!server.listening) await once(server, 'listening', { signal: AbortSignal.timeout(listenTime) }).catch(() => {})
+  if (!server.listening) await once(server, 'listening', { signal: AbortSignal.timeout(maxListenWait) }).catch(() => {})
 }

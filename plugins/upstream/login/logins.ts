@@ -2,53 +2,56 @@ import type { Server, Snapshot } from '../../../db/store.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
-import { type Outbound, reachOf } from '../../base/outbound/index.ts'
+import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { goneAccounts, subjectOf } from '../../identity/index.ts'
-import { isAddress, isRemote } from '../links/transport.ts'
+import { isMcpUrl, isRemote } from '../links/transport.ts'
 import { expandVariables, type ProcessEnvironment } from '../links/environment.ts'
 import { type FlowDeps, hashOfState, type LoginStores, type SavedFlow } from './flows.ts'
 import { outboundFetch } from './sdk.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
-import { failureOf, LoginRequired } from './problems.ts'
-import { byHand, clientDocument, knownClient, obstacleToRegister, wantsCredentials, type Self } from './registration.ts'
+import { authorizationFailure, LoginRequired } from './problems.ts'
+import {
+  manualRegistrationAdvice, clientDocument, knownClient, registrationObstacle, credentialsRequiredError,
+  type GatewayClient
+} from './registration.ts'
 import { holderOf, ServerLogin, type LoginListener } from './server-login.ts'
-import { findStart, untagged, type Start } from './starts.ts'
-import { exchange } from './token-requests.ts'
+import { findLoginStart, removeBrowserTag, type LoginStart } from './starts.ts'
+import { exchangeCode } from './token-requests.ts'
 
 interface LoginsDeps {
   readonly stores: LoginStores
   readonly outbound: Outbound
   readonly environment: ProcessEnvironment
   readonly settings: () => Snapshot
-  readonly self: () => Self
+  readonly self: () => GatewayClient
   /** Resolves once it is known at which address the gateway listens. */
   readonly listening: () => Promise<void>
 }
 
-/** The outcome of an authorization request, for the person in front of the browser. */
+/** The outcome of an authorization request, for the person at the browser. */
 interface LoginOutcome {
   readonly ok: boolean
   readonly title: string
   readonly text: string
   /**
-   * The login that was stored, when `ok`. `user`: the user it acts for; undefined: all users share it, or it is a
-   * bearer key's.
+   * The stored login, when `ok`. `user`: the user it acts for; undefined: all users share it, or it belongs to a bearer
+   * key.
    */
   readonly login?: { readonly server: string, readonly whose: string, readonly user?: string }
 }
 
-/** The parameters of an authorization response (RFC 6749 §4.1.2, RFC 9207 §2). */
+/** The parameters of an authorization response (RFC 6749, section 4.1.2; RFC 9207, section 2). */
 type LoginResponse = Readonly<Partial<Record<'code' | 'state' | 'iss' | 'error' | 'error_description', string>>>
 
 const prefix = holderOf('')
 /** A system key without an owner has a login as well; no username contains a space. */
 const keyPrefix = holderOf('key ')
-const isKeys = (holder: string): boolean => holder.startsWith(keyPrefix)
-/** How far back changes of other replicas are looked for, in ms: longer than a slow storage takes. */
+const isKeyHolder = (holder: string): boolean => holder.startsWith(keyPrefix)
+/** How far back changes of other replicas are looked up, in ms: longer than a slow storage takes. */
 const lookBack = 30_000
 
-/** The logins at all servers: receives returning browsers, and follows other replicas. */
+/** The logins at all servers: handles returning browsers, and follows other replicas. */
 export class Logins {
   readonly #deps: LoginsDeps
   readonly #servers = new Map<string, ServerLogin>()
@@ -59,7 +62,7 @@ export class Logins {
 
   get (server: string): ServerLogin | undefined { return this.#servers.get(server) }
 
-  /** Begins the logins of a server, in place of those of its former config. @returns undefined: it takes none */
+  /** Begins the logins of a server, replacing those of its former config. @returns undefined: it takes none */
   open (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     this.#servers.delete(name)
     if (!takesLogin(config)) return undefined
@@ -69,19 +72,19 @@ export class Logins {
   }
 
   /**
-   * The logins for a test of a server: stored ones for the same config are used, and none is begun. Where one is
-   * needed, the connection fails with LoginRequired.
+   * The logins for a test of a server: stored ones for the same config are used, and none is begun. If one is needed,
+   * the connection fails with LoginRequired.
    */
   openForTest (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     if (!takesLogin(config)) return undefined
     const deps = this.#depsOf(name, config)
     const mayBegin = async (found: AuthorizationDiscovery): Promise<void> => {
-      if (found.isGuess) throw wantsCredentials()
-      const obstacle = obstacleToRegister(found, deps.target.oauth)
+      if (found.isGuess) throw credentialsRequiredError()
+      const obstacle = registrationObstacle(found, deps.target.oauth)
       if (obstacle !== undefined) {
         const self = await deps.self()
         if (!knownClient(deps.target.oauth, found, self)) {
-          throw new UpstreamError('unauthorized', `${obstacle}: ${byHand(self)}`)
+          throw new UpstreamError('unauthorized', `${obstacle}: ${manualRegistrationAdvice(self)}`)
         }
       }
       throw new LoginRequired('manager', undefined, `the upstream wants a login (OAuth) at ${found.server.url}`)
@@ -92,22 +95,22 @@ export class Logins {
   #depsOf (name: string, config: ServerConfig): FlowDeps {
     const { stores, outbound, environment, self, listening } = this.#deps
     const redirectUri = config.oauth?.redirectUri
-    const reach = reachOf(config)
+    const reach = outboundAccessOf(config)
     const origins = (): ReadonlySet<string> => originsIn(expandVariables(config, environment).config)
     return {
       target: {
         server: name,
         oauth: config.oauth ?? {},
-        perUser: config.isolation === 'user',
-        url: () => addressOf(expandVariables(config, environment).config),
-        isAdmins: reach.trusted
+        isPerUser: config.isolation === 'user',
+        url: () => urlOf(expandVariables(config, environment).config),
+        isAdminStored: reach.trusted
       },
       stores,
       makeFetch: (onStatus) => outboundFetch(outbound, { reach, origins }, onStatus),
       binding: (holder) => sha256(`${bindingOf(config)} ${this.#subject(holder)}`),
       self: async () => {
         await listening()
-        // The gateway's document names the gateway's address only.
+        // The gateway's document contains only the gateway's own address.
         return redirectUri === undefined ? self() : { ...self(), redirectUri, documentUrl: undefined }
       }
     }
@@ -124,28 +127,28 @@ export class Logins {
   }
 
   /**
-   * Finds the beginning of a login.
-   * @returns undefined: it is unknown, or has expired. `user`: the user who holds the login; undefined: it is shared,
-   * or a key's
+   * Finds the start of a login.
+   * @returns undefined when it is unknown or has expired. `user`: the user who holds the login; undefined: it is
+   * shared, or a key's
    * @throws StorageError
    */
-  async start (ticket: string): Promise<Start & { readonly whose: string, readonly user?: string } | undefined> {
-    const start = await findStart(this.#deps.stores.states, ticket)
+  async start (ticket: string): Promise<LoginStart & { readonly whose: string, readonly user?: string } | undefined> {
+    const start = await findLoginStart(this.#deps.stores.states, ticket)
     if (!start) return undefined
     return { ...start, ...this.#whoOf(start.holder) }
   }
 
   /**
-   * Ends an authorization request with the response that a browser brings. Its `state` is valid once, for the server,
-   * the holder, the request and the browser that it was made for.
+   * Completes an authorization request with the response that a browser brings. Its `state` is valid once, for the
+   * server, the holder, the request and the browser that it was created for.
    * @param browserKey the value of the browser's cookie
    * @throws StorageError
    */
   async finish (response: LoginResponse, browserKey: string | undefined): Promise<LoginOutcome> {
     const { state: text = '', error, error_description: description } = response
-    const sent = untagged(text, browserKey)
+    const sent = removeBrowserTag(text, browserKey)
     if (sent?.isOwn === false) {
-      return failed(
+      return failedLogin(
         'This login was begun in another browser',
         'It ends in the browser in which it began, and nothing was changed. Open the address there, and go on from ' +
         'its page.'
@@ -153,24 +156,23 @@ export class Logins {
     }
     const taken = sent && await this.#deps.stores.grants.take(hashOfState(sent.state))
     if (taken?.first === false) {
-      return failed('This login is over already', 'The address was used before. To log in ' +
-      'anew, start again.')
+      return failedLogin('This login is over already', 'The address was used before. To log in anew, start again.')
     }
     const saved = taken?.value
     if (!isSavedFlow(saved)) {
-      return failed('This login is not known', 'It was begun too long ago, or at another gateway. Start again with a ' +
-        'new address.')
+      const text = 'It was begun too long ago, or at another gateway. Start again with a new address.'
+      return failedLogin('This login is not known', text)
     }
     const login = this.#servers.get(saved.server)
     if (login?.deps.binding(saved.holder) !== saved.frame.binding) {
-      return failed('The server has changed', 'It was changed, disabled or removed while you logged in. Start again ' +
-        'with a new address.')
+      const text = 'It was changed, disabled or removed while you logged in. Start again with a new address.'
+      return failedLogin('The server has changed', text)
     }
     const refuse = async (title: string, text: string): Promise<LoginOutcome> => {
       // Its `state` is used up: the next login needs a new request.
       await login.flows.fail(saved.holder, saved.start)
       void login.prepare(saved.holder)
-      return failed(title, text)
+      return failedLogin(title, text)
     }
     const foreign = foreignIssuer(saved, response.iss)
     if (foreign !== undefined) return await refuse('This answer is not trusted', foreign)
@@ -183,10 +185,10 @@ export class Logins {
     try {
       const { codeVerifier, redirectUri, frame } = saved
       const { target: { oauth }, makeFetch } = login.deps
-      const made = await exchange(frame, { code, codeVerifier, redirectUri }, { oauth, fetchFn: makeFetch() })
-      await login.enter(saved.holder, made)
+      const made = await exchangeCode(frame, { code, codeVerifier, redirectUri }, { oauth, fetchFn: makeFetch() })
+      await login.storeLogin(saved.holder, made)
     } catch (reason) {
-      const { message } = failureOf(reason, 'the exchange of the code')
+      const { message } = authorizationFailure(reason, 'the exchange of the code')
       return await refuse('The login failed', `At server ${JSON.stringify(saved.server)}, ${message}.`)
     }
     const { server, holder } = saved
@@ -198,31 +200,33 @@ export class Logins {
   }
 
   #whoOf (holder: string): { whose: string, user?: string } {
-    const user = holder.startsWith(prefix) && !isKeys(holder) ? holder.slice(prefix.length) : undefined
+    const user = holder.startsWith(prefix) && !isKeyHolder(holder) ? holder.slice(prefix.length) : undefined
     return { whose: this.#whose(holder), ...(user === undefined ? {} : { user }) }
   }
 
-  /** Names who will act with a login. */
+  /** Describes who will act with a login. */
   #whose (holder: string): string {
     if (!holder.startsWith(prefix)) return 'everybody who may use the server'
-    if (!isKeys(holder)) return `the user ${holder.slice(prefix.length)}`
+    if (!isKeyHolder(holder)) return `the user ${holder.slice(prefix.length)}`
     return 'the bearer key ' +
       `${JSON.stringify(this.#deps.settings().keys.get(holder.slice(keyPrefix.length))?.name ?? '')}`
   }
 
-  /** Looks for what other replicas have stored and removed lately. @throws StorageError */
-  async follow (): Promise<void> {
-    if (![...this.#servers.values()].some(({ active }) => active)) return
+  /** Looks up what other replicas have stored and removed lately. @throws StorageError */
+  async syncReplicas (): Promise<void> {
+    if (![...this.#servers.values()].some(({ isActive }) => isActive)) return
     const changes = await this.#deps.stores.tokens.changedWithin(lookBack)
     await Promise.all(
-      changes.map(async ({ server, holder, version }) => { await this.#servers.get(server)?.changed(holder, version) })
+      changes.map(
+        async ({ server, holder, version }) => { await this.#servers.get(server)?.onChanged(holder, version) }
+      )
     )
   }
 
   /** Removes the logins of servers, users and keys that are gone or were replaced. @throws StorageError */
-  async forget (former: Snapshot, next: Snapshot): Promise<void> {
+  async removeGone (former: Snapshot, next: Snapshot): Promise<void> {
     const { tokens } = this.#deps.stores
-    // Before anything is awaited: a later account of the same name may call in the next moment.
+    // Before anything is awaited: a later account of the same name may call at any moment.
     const holders = [...goneAccounts(former.users, next.users)].map(holderOf)
     for (const id of former.keys === next.keys ? [] : former.keys.keys()) {
       if (!next.keys.has(id)) holders.push(holderOf(`key ${id}`))
@@ -238,19 +242,19 @@ export class Logins {
     for (const holder of holders) await tokens.removeAll({ holder })
   }
 
-  /** The account behind a holder, which a later account of the same name is not. */
+  /** The account behind a holder, which differs from that of a later account of the same name. */
   #subject (holder: string): string {
     const user = holder.startsWith(prefix) ? this.#deps.settings().users.get(holder.slice(prefix.length)) : undefined
     return user ? subjectOf(user) : holder
   }
 }
 
-const failed = (title: string, text: string): LoginOutcome => ({ ok: false, title, text })
+const failedLogin = (title: string, text: string): LoginOutcome => ({ ok: false, title, text })
 
-/** Whether the gateway may log in at a server: it is an MCP server at an address, and has no other credentials. */
+/** Whether the gateway may log in at a server: an MCP server at a URL, without other credentials. */
 function takesLogin (config: ServerConfig): boolean {
   const given = [...Object.keys(config.headers ?? {}), ...passthroughNames(config)]
-  return isAddress(config) && !given.some((name) => name.toLowerCase() === 'authorization')
+  return isMcpUrl(config) && !given.some((name) => name.toLowerCase() === 'authorization')
 }
 
 /** The origins that a config names. */
@@ -261,7 +265,7 @@ function originsIn (
   return new Set(addresses.flatMap((each) => each !== undefined && URL.canParse(each) ? [new URL(each).origin] : []))
 }
 
-/** Identifies the owner of a server and where its tokens go: a login is valid for both. */
+/** Identifies the owner of a server and where its tokens go: a login is valid only for these. */
 function bindingOf ({ url, owner = 'admin', createdAt, oauth = {} }: Server['config']): string {
   const { clientId, issuer, resource, authorizationEndpoint, tokenEndpoint } = oauth
   return sha256(
@@ -270,7 +274,7 @@ function bindingOf ({ url, owner = 'admin', createdAt, oauth = {} }: Server['con
 }
 
 /** @throws UpstreamError */
-function addressOf ({ url = '' }: ServerConfig): URL {
+function urlOf ({ url = '' }: ServerConfig): URL {
   if (URL.canParse(url)) return new URL(url)
   throw new UpstreamError('refused', '"url" is not an absolute http or https address once its variables are filled in')
 }
@@ -278,16 +282,16 @@ function addressOf ({ url = '' }: ServerConfig): URL {
 const isSavedFlow = (value: unknown): value is SavedFlow => isObject(value) && value.kind === 'upstream-login'
 
 /**
- * Why a response is not from the authorization server that was asked (RFC 9207 §2.4); undefined: it is. Issuers are
- * compared as strings; if none was fetched, the response must be from the origin that the browser was sent to.
+ * Why a response is not from the authorization server that was asked (RFC 9207, section 2.4); undefined: it is. Issuers
+ * are compared as strings; if no metadata was fetched, the response must be from the origin that the browser was sent
+ * to.
  */
 function foreignIssuer (
   { issuer, namesIssuer, frame: { server } }: SavedFlow, iss: string | undefined
 ): string | undefined {
   if (iss === undefined) {
     return namesIssuer
-      ? 'The authorization server names itself in its answers, and this one ' +
-    'has no name.'
+      ? 'The authorization server names itself in its answers, and this one has no name.'
       : undefined
   }
   const isOrigin = (): boolean =>

@@ -5,28 +5,28 @@ import { isObject } from '../../../protocol/json.ts'
 import { visibleText } from '../../base/pages/index.ts'
 
 /** An authorization request that waits for its user. */
-export interface Flow {
-  /** The address to open. */
+export interface LoginFlow {
+  /** The URL to open. */
   readonly url: string
-  /** The id of the elicitation that tells a client of it. */
+  /** The id of the elicitation that tells a client about it. */
   readonly id: string
   readonly scopes: readonly string[]
   readonly begunAt: number
-  /** Notes that a client was told of it, and is to be told of its end. */
+  /** Records that a client was told about it, and must be notified of its end. */
   readonly tell: (client: Client) => void
 }
 
 export const newFlowId = (): string => randomUUID()
 
-export type Who = 'manager' | 'user' | 'nobody'
+export type LoginParty = 'manager' | 'user' | 'nobody'
 
-/** The upstream wants a login that is missing: the holder of the login has to open an address. */
+/** Thrown when the upstream requires a login that is missing: its holder must open a URL. */
 export class LoginRequired extends UpstreamError {
-  readonly who: Who
-  /** Undefined: there is no address, and the message says why. */
-  readonly flow: Flow | undefined
+  readonly who: LoginParty
+  /** Undefined: there is no URL, and the message says why. */
+  readonly flow: LoginFlow | undefined
 
-  constructor (who: Who, flow: Flow | undefined, message: string) {
+  constructor (who: LoginParty, flow: LoginFlow | undefined, message: string) {
     super('unauthorized', message)
     this.name = 'LoginRequired'
     this.who = who
@@ -46,8 +46,8 @@ export class LoginRequired extends UpstreamError {
   }
 
   /**
-   * The error for a client. One that supports URL elicitation gets the elicitation to complete first (MCP 2025-11-25,
-   * Elicitation, "URL Elicitation Required Error").
+   * The error for a client. A client that supports URL elicitation gets the elicitation to complete first (MCP
+   * 2025-11-25, Elicitation, "URL Elicitation Required Error").
    */
   toRpcError (server: string, client: Client | undefined): RpcError {
     const name = JSON.stringify(server)
@@ -71,7 +71,7 @@ interface OAuthFailure extends Error { readonly errorCode: string }
 const isOAuthFailure = (error: unknown): error is OAuthFailure =>
   error instanceof Error && 'errorCode' in error && typeof error.errorCode === 'string'
 
-/** The error code of an authorization server (RFC 6749 §5.2); undefined: it is another error. */
+/** The error code of an authorization server (RFC 6749, section 5.2); undefined for another error. */
 export const oauthCodeOf = (error: unknown): string | undefined => isOAuthFailure(error) ? error.errorCode : undefined
 
 /**
@@ -79,7 +79,7 @@ export const oauthCodeOf = (error: unknown): string | undefined => isOAuthFailur
  * error is quoted, as clean text.
  * @param doing what was tried, such as `the registration`
  */
-export function failureOf (error: unknown, doing: string): UpstreamError {
+export function authorizationFailure (error: unknown, doing: string): UpstreamError {
   if (error instanceof UpstreamError) return error
   if (!isOAuthFailure(error)) {
     return new UpstreamError('unauthorized', `${doing} failed: the answer of the authorization server cannot be used`)
@@ -87,8 +87,7 @@ export function failureOf (error: unknown, doing: string): UpstreamError {
   // The SDK's error quotes the body of an answer that is no OAuth error.
   const [, status] = /^HTTP (\d{3}): /.exec(error.message) ?? []
   if (status !== undefined) {
-    return new UpstreamError('unauthorized', `${doing} failed: the authorization server ` +
-    `answered HTTP ${status}`)
+    return new UpstreamError('unauthorized', `${doing} failed: the authorization server answered HTTP ${status}`)
   }
   const description = visibleText(error.message, 300)
   const why = description === '' ? error.errorCode : `${error.errorCode}: ${description}`

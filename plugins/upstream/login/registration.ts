@@ -2,43 +2,43 @@ import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
-import { failureOf } from './problems.ts'
+import { authorizationFailure } from './problems.ts'
 import { loadSdk } from './sdk.ts'
 import type { LoginClient, StoredRegistration } from './stored.ts'
 
 /** The gateway as a client of any authorization server. */
-export interface Self {
+export interface GatewayClient {
   readonly baseUrl: string
-  /** Where authorization servers send the browser back to. */
+  /** The URI that authorization servers redirect the browser to. */
   readonly redirectUri: string
-  /** The address of the gateway's Client ID Metadata Document; undefined: the base URL is not https. */
+  /** The URL of the gateway's Client ID Metadata Document; undefined: the base URL is not https. */
   readonly documentUrl: string | undefined
 }
 
-/** The client metadata of the gateway (RFC 7591 §2). */
-const describe = ({ baseUrl, redirectUri }: Self) => ({
+/** The client metadata of the gateway (RFC 7591, section 2). */
+const describeClient = ({ baseUrl, redirectUri }: GatewayClient) => ({
   client_name: 'Tool-Hub',
   client_uri: baseUrl,
   redirect_uris: [redirectUri],
   grant_types: ['authorization_code', 'refresh_token'],
   response_types: ['code'],
-  // Only a native client may have an http address on loopback (OpenID Connect Registration §2).
+  // Only a native client may have an http URL on loopback (OpenID Connect Registration, section 2).
   application_type: redirectUri.startsWith('https:') ? 'web' : 'native'
 })
 
 /** The Client ID Metadata Document (draft-ietf-oauth-client-id-metadata-document). */
-export const clientDocument = (self: Self): Record<string, unknown> => ({
+export const clientDocument = (self: GatewayClient): Record<string, unknown> => ({
   client_id: self.documentUrl,
-  ...describe(self),
+  ...describeClient(self),
   token_endpoint_auth_method: 'none'
 })
 
 /**
- * The client that needs no registration: that of the config, or the document where that is supported. Undefined: there
- * is none.
+ * The client that needs no registration: that of the config, or the metadata document if that is supported. Undefined:
+ * none.
  */
 export function knownClient (
-  oauth: UpstreamOAuth, { server: { metadata } }: AuthorizationDiscovery, self: Self
+  oauth: UpstreamOAuth, { server: { metadata } }: AuthorizationDiscovery, self: GatewayClient
 ): LoginClient | undefined {
   if (oauth.clientId !== undefined) {
     return { id: oauth.clientId, ...(oauth.clientSecret === undefined ? {} : { secret: oauth.clientSecret }) }
@@ -48,7 +48,7 @@ export function knownClient (
 }
 
 /** Why the gateway cannot register itself, as a clause; undefined: no obstacle is known. */
-export function obstacleToRegister (
+export function registrationObstacle (
   { server: { url, metadata } }: Pick<AuthorizationDiscovery, 'server'>,
   { dynamicRegistration }: UpstreamOAuth
 ): string | undefined {
@@ -57,12 +57,12 @@ export function obstacleToRegister (
   return isRefused ? `its authorization server ${url} takes no registrations by programs` : undefined
 }
 
-/** The remedy, for the operator. */
-export const byHand = ({ redirectUri }: Pick<Self, 'redirectUri'>): string =>
+/** Advice for the operator: register manually. */
+export const manualRegistrationAdvice = ({ redirectUri }: Pick<GatewayClient, 'redirectUri'>): string =>
   `register a client there by hand, with the redirect URI ${redirectUri}, and set "oauth.clientId"`
 
-/** The server asks for credentials, and publishes nothing about a login. */
-export const wantsCredentials = (): UpstreamError =>
+/** The error when the server requires credentials but publishes nothing about a login. */
+export const credentialsRequiredError = (): UpstreamError =>
   new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers')
 
 /**
@@ -70,14 +70,14 @@ export const wantsCredentials = (): UpstreamError =>
  * @param binding of the server
  * @throws UpstreamError with a sentence that says what to configure
  */
-export async function register (
+export async function registerGateway (
   { server: { url, metadata }, isGuess }: AuthorizationDiscovery,
   scopes: readonly string[],
-  self: Self,
+  self: GatewayClient,
   { binding, oauth, fetchFn }: { binding: string, oauth: UpstreamOAuth, fetchFn: FetchLike }
 ): Promise<StoredRegistration> {
-  const obstacle = obstacleToRegister({ server: { url, metadata } }, oauth)
-  if (obstacle !== undefined) throw new UpstreamError('unauthorized', `${obstacle}: ${byHand(self)}`)
+  const obstacle = registrationObstacle({ server: { url, metadata } }, oauth)
+  if (obstacle !== undefined) throw new UpstreamError('unauthorized', `${obstacle}: ${manualRegistrationAdvice(self)}`)
   const methods = metadata?.token_endpoint_auth_methods_supported
   const method = ['client_secret_basic', 'client_secret_post', 'none'].find((each) => methods?.includes(each)) ??
     'client_secret_basic'
@@ -85,7 +85,7 @@ export async function register (
   try {
     const made = await registerClient(url, {
       metadata,
-      clientMetadata: { ...describe(self), token_endpoint_auth_method: method },
+      clientMetadata: { ...describeClient(self), token_endpoint_auth_method: method },
       ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
       fetchFn
     })
@@ -101,9 +101,10 @@ export async function register (
     }
   } catch (error) {
     if (!isGuess || error instanceof UpstreamError) {
-      throw failureOf(error, 'the registration at its authorization ' +
-      `server (${byHand(self)})`)
+      throw authorizationFailure(
+        error, `the registration at its authorization server (${manualRegistrationAdvice(self)})`
+      )
     }
-    throw wantsCredentials()
+    throw credentialsRequiredError()
   }
 }

@@ -1,11 +1,11 @@
-// The SDK's OAuth client, loaded at the first login: most gateways never need it.
+// The SDK's OAuth client, loaded at the first login, since most gateways never need it.
 
 import type * as auth from '@modelcontextprotocol/sdk/client/auth.js'
 import type * as utils from '@modelcontextprotocol/sdk/shared/auth-utils.js'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
-import { isObject, withoutAbsent } from '../../../protocol/json.ts'
-import type { Outbound, Reach } from '../../base/outbound/index.ts'
+import { isObject, withoutEmptyMembers } from '../../../protocol/json.ts'
+import type { Outbound, OutboundAccess } from '../../base/outbound/index.ts'
 import { upstreamLimits } from '../limits.ts'
 
 type Sdk = typeof auth & typeof utils
@@ -21,25 +21,26 @@ export const loadSdk = async (): Promise<Sdk> => await (loading ??= (async () =>
 })())
 
 /** Statuses whose answers have no body. */
-const bodiless = new Set([204, 205, 304])
+const bodilessStatuses = new Set([204, 205, 304])
 
-/** The reach of a server, and the addresses that it counts for. */
-interface LoginReach {
-  readonly reach: Reach
+/** The outbound access of a server, and the addresses that it applies to. */
+interface LoginAccess {
+  readonly reach: OutboundAccess
   /** The origins that the config names: of the server, and of its authorization server. */
   readonly origins: () => ReadonlySet<string>
 }
 
-const named = '. The server itself names this address: if it is right, set "oauth.issuer" to its authorization server'
+const namedHint = '. The server itself names this address: if it is right, set "oauth.issuer" to its authorization ' +
+  'server'
 
 /**
- * A `fetch` for the SDK's OAuth functions, through the outbound client. Origins that the config names are reached as
- * the server is; others, which the server names, as untrusted addresses. Requests have a timeout, and answers a bound.
- * @param onStatus told the status of each answer
+ * A `fetch` for the SDK's OAuth functions, through the outbound client. Origins that the config names get the server's
+ * access; others, which the server names, are untrusted. Requests have a timeout, and answers a max size.
+ * @param onStatus gets the status of each answer
  */
 export function outboundFetch (
   outbound: Outbound,
-  { reach, origins }: LoginReach,
+  { reach, origins }: LoginAccess,
   onStatus: (status: number) => void = () => {}
 ): FetchLike {
   return async (url, init = {}) => {
@@ -52,38 +53,38 @@ export function outboundFetch (
       body: body === undefined || body === null ? undefined : bodyText(body),
       maxSize: upstreamLimits.login.document,
       timeout: upstreamLimits.login.time,
-      answersRedirects: true
+      returnsRedirects: true
     }).catch((error: unknown) => {
       throw !isKnown && error instanceof UpstreamError &&
         error.fault === 'unreachable'
-        ? error.withDetail(named)
+        ? error.withDetail(namedHint)
         : error
     })
     onStatus(status)
     const type = headers['content-type']
-    if (bodiless.has(status)) return new Response(null, { status })
+    if (bodilessStatuses.has(status)) return new Response(null, { status })
     const document = documentIn(type, bytes)
     if (document === undefined) {
       return new Response(
         new Uint8Array(bytes), { status, headers: type === undefined ? {} : { 'content-type': type } }
       )
     }
-    // Some answer errors of the token endpoint with 200, as GitHub does.
+    // Some servers answer errors of the token endpoint with 200, as GitHub does.
     const isError =
       status === 200 && method === 'POST' && typeof document.error === 'string' && document.access_token === undefined
     return Response.json(document, { status: isError ? 400 : status })
   }
 }
 
-/** The object in an answer, of JSON or of a form; undefined: there is none. */
+/** Parses the object in an answer, JSON or form; undefined: none. */
 function documentIn (type: string | undefined, bytes: Buffer): Record<string, unknown> | undefined {
   const text = new TextDecoder().decode(bytes)
   if (/^application\/x-www-form-urlencoded *(?:;|$)/i.test(type?.trim() ?? '')) {
-    return withoutAbsent(Object.fromEntries(new URLSearchParams(text)))
+    return withoutEmptyMembers(Object.fromEntries(new URLSearchParams(text)))
   }
   try {
     const value: unknown = JSON.parse(text)
-    return isObject(value) ? withoutAbsent(value) : undefined
+    return isObject(value) ? withoutEmptyMembers(value) : undefined
   } catch {
     return undefined
   }

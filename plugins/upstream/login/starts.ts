@@ -1,37 +1,39 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { LoginStates } from '../../../db/ports.ts'
+import type { LoginStates } from '../../../db/ports/login-states.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 
 /**
- * The beginning of a login in a browser. Its address leads to a page that names server and user. Only the browser that
- * goes on from there can end the login, since the `state` carries a tag of that browser's cookie: a person who opens
- * the address of another one is told whose login it is (login CSRF; MCP 2025-11-25, Elicitation, "Phishing").
+ * The start of a login in a browser. Its URL leads to a page that names server and user. Only the browser that
+ * continues from there can complete the login, since the `state` carries a tag of that browser's cookie: a person who
+ * opens another person's URL is told whose login it is (login CSRF; MCP 2025-11-25, Elicitation, "Phishing").
  */
-export interface Start {
+export interface LoginStart {
   readonly server: string
   readonly holder: string
-  /** The authorization request. */
+  /** The URL of the authorization request. */
   readonly url: string
 }
 
 export const newTicket = (): string => randomBytes(32).toString('base64url')
 
-/** Where the beginning of a login is stored. */
+/** The key under which the start of a login is stored. */
 export const hashOfTicket = (ticket: string): string => sha256(`upstream login start ${ticket}`)
 
-/** Stores the beginning of a login. @param ticket the end of its address, which stands beside that of the callback */
-export async function storeStart (states: LoginStates, ticket: string, start: Start, expiresAt: number): Promise<void> {
+/** Stores the start of a login. @param ticket the last segment of its URL */
+export async function storeLoginStart (
+  states: LoginStates, ticket: string, start: LoginStart, expiresAt: number
+): Promise<void> {
   await states.put(hashOfTicket(ticket), { kind: 'upstream-login', value: start, createdAt: Date.now() }, expiresAt)
 }
 
-/** @returns undefined: it is unknown, or has expired */
-export async function findStart (states: LoginStates, ticket: string): Promise<Start | undefined> {
+/** @returns undefined when it is unknown or has expired */
+export async function findLoginStart (states: LoginStates, ticket: string): Promise<LoginStart | undefined> {
   const state = /^[\w-]{43}$/.test(ticket) ? await states.find(hashOfTicket(ticket)) : undefined
-  return state?.kind === 'upstream-login' && isObject(state.value) ? state.value as unknown as Start : undefined
+  return state?.kind === 'upstream-login' && isObject(state.value) ? state.value as unknown as LoginStart : undefined
 }
 
-/** The value of a browser's cookie. */
+/** Creates the value of a browser's cookie. */
 export const newBrowserKey = (): string => randomBytes(32).toString('base64url')
 
 /** Proves that a browser with this key has seen a page (`start`), or was sent away with a request (`state`). */
@@ -44,13 +46,13 @@ function isProof (given: string, key: string | undefined, what: 'start' | 'state
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** The token of the link on the page of a start: only a browser with the cookie has it. */
+/** The token of the link on the page of a start: only the browser with the cookie has it. */
 export const linkToken = (key: string, ticket: string): string => proofOf(key, 'start', ticket)
 export const isLinkToken = (token: string, key: string | undefined, ticket: string): boolean =>
   isProof(token, key, 'start', ticket)
 
 /** The authorization request of a start, with the browser's tag on its `state`. */
-export function taggedUrl ({ url }: Start, key: string): string {
+export function withBrowserTag ({ url }: LoginStart, key: string): string {
   const tagged = new URL(url)
   const state = tagged.searchParams.get('state') ?? ''
   tagged.searchParams.set('state', `${state}.${proofOf(key, 'state', state)}`)
@@ -59,9 +61,9 @@ export function taggedUrl ({ url }: Start, key: string): string {
 
 /**
  * The `state` of a response without its tag.
- * @returns undefined: it is no state of this gateway; `isOwn` false: another browser has begun the login
+ * @returns undefined when it is no state of this gateway; `isOwn` false: another browser started the login
  */
-export function untagged (
+export function removeBrowserTag (
   text: string, key: string | undefined
 ): { readonly state: string, readonly isOwn: boolean } | undefined {
   const [, state, tag] = /^([\w-]{43})(?:\.([\w-]{43}))?$/.exec(text) ?? []

@@ -1,7 +1,7 @@
 import type { AuthorizationServerMetadata, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { scopesIn } from './challenge.ts'
+import { parseScopes } from './challenge.ts'
 import { upstreamLimits } from '../limits.ts'
 
 /**
@@ -16,7 +16,7 @@ export interface AuthorizationServer {
 export interface LoginClient {
   readonly id: string
   readonly secret?: string
-  /** The method that the registration was answered with. */
+  /** The authentication method that the registration returned. */
   readonly method?: string
 }
 
@@ -26,36 +26,36 @@ export interface StoredRegistration {
   readonly issuer: string
   readonly redirectUri: string
   readonly client: LoginClient
-  /** In ms since 1970; undefined: it does not expire. */
+  /** In ms since the epoch; undefined: it does not expire. */
   readonly expiresAt?: number
 }
 
-/** A stored login, with all that a refresh needs: no later metadata can have its refresh token sent elsewhere. */
+/** A stored login, with all that a refresh needs: later metadata cannot redirect its refresh token. */
 export interface ServerLoginRecord {
-  /** Identifies the server's target and the account of the holder; the login is valid for both only. */
+  /** Identifies the server's target and the account of the holder; the login is valid only for these. */
   readonly binding: string
   readonly accessToken: string
   readonly refreshToken?: string
-  /** In ms since 1970. */
+  /** In ms since the epoch. */
   readonly obtainedAt: number
-  /** In ms since 1970; undefined: the authorization server does not say. */
+  /** In ms since the epoch; undefined: the authorization server does not state it. */
   readonly expiresAt?: number
-  /** All scopes that were asked for or granted. */
+  /** All scopes that were requested or granted. */
   readonly scopes: readonly string[]
   readonly server: AuthorizationServer
   readonly client: LoginClient
   readonly resource?: string
 }
 
-/** What stays the same when a login gets other tokens. */
+/** The members that stay the same when a login gets new tokens. */
 export type LoginFrame = Omit<ServerLoginRecord, 'accessToken' | 'refreshToken' | 'obtainedAt' | 'expiresAt'>
 
 /**
- * A login from the answer of a token endpoint.
- * @param refreshToken the former one, which stays valid where the answer has none (RFC 6749 §6)
+ * Creates a login from the answer of a token endpoint.
+ * @param refreshToken the former one, which stays valid if the answer has none (RFC 6749, section 6)
  * @throws UpstreamError for a token that no header can carry
  */
-export function loginFrom (frame: LoginFrame, tokens: OAuthTokens, refreshToken?: string): ServerLoginRecord {
+export function createLogin (frame: LoginFrame, tokens: OAuthTokens, refreshToken?: string): ServerLoginRecord {
   const { access_token: accessToken, refresh_token: next = refreshToken, expires_in: lifetime, scope } = tokens
   if (!/^[\x21-\x7e]+$/.test(accessToken) ||
       Math.max(accessToken.length, next?.length ?? 0) > upstreamLimits.login.token) {
@@ -65,7 +65,7 @@ export function loginFrom (frame: LoginFrame, tokens: OAuthTokens, refreshToken?
   const now = Date.now()
   return {
     ...frame,
-    scopes: [...new Set([...frame.scopes, ...scopesIn(scope)])],
+    scopes: [...new Set([...frame.scopes, ...parseScopes(scope)])],
     accessToken,
     ...(next === undefined ? {} : { refreshToken: next }),
     obtainedAt: now,
@@ -73,15 +73,15 @@ export function loginFrom (frame: LoginFrame, tokens: OAuthTokens, refreshToken?
   }
 }
 
-/** The revocation endpoint, if its origin is that of the token endpoint: no other one gets tokens. */
+/** The revocation endpoint, if its origin is that of the token endpoint: no other origin gets tokens. */
 function ownRevocation (metadata: AuthorizationServerMetadata): { revocation_endpoint?: string } {
   const endpoint = 'revocation_endpoint' in metadata ? metadata.revocation_endpoint : undefined
   if (typeof endpoint !== 'string' || !URL.canParse(endpoint)) return {}
   return new URL(endpoint).origin === new URL(metadata.token_endpoint).origin ? { revocation_endpoint: endpoint } : {}
 }
 
-/** The members of metadata that are needed after the discovery. */
-export const essence = ({ url, metadata }: AuthorizationServer): AuthorizationServer => ({
+/** The metadata that is needed after the discovery. */
+export const neededMetadata = ({ url, metadata }: AuthorizationServer): AuthorizationServer => ({
   url,
   metadata: metadata && {
     issuer: metadata.issuer,
@@ -93,14 +93,14 @@ export const essence = ({ url, metadata }: AuthorizationServer): AuthorizationSe
   } as AuthorizationServerMetadata
 })
 
-/** A stored value as a login of this binding; undefined: it is none. */
-export function asLogin (value: unknown, binding: string): ServerLoginRecord | undefined {
+/** A stored value as a login with this binding; undefined: it is none. */
+export function toLoginRecord (value: unknown, binding: string): ServerLoginRecord | undefined {
   const isLogin = isObject(value) && value.binding === binding && typeof value.accessToken === 'string'
   return isLogin ? value as unknown as ServerLoginRecord : undefined
 }
 
 /** A stored value as a registration that is still valid at this authorization server; undefined: it is none. */
-export function asRegistration (
+export function toRegistration (
   value: unknown, binding: string, issuer: string, redirectUri: string
 ): StoredRegistration | undefined {
   if (!isObject(value) || value.binding !== binding || value.issuer !== issuer || value.redirectUri !== redirectUri) {
@@ -110,14 +110,16 @@ export function asRegistration (
   return registration.expiresAt !== undefined && registration.expiresAt <= Date.now() ? undefined : registration
 }
 
-/** The header with an access token (RFC 6750 §2.1). */
-export const bearer = ({ accessToken }: ServerLoginRecord): string => `Bearer ${accessToken}`
+/** The header value for an access token (RFC 6750, section 2.1). */
+export const bearerHeader = ({ accessToken }: ServerLoginRecord): string => `Bearer ${accessToken}`
 
-/** What is left of a token's life when it is refreshed: at most this share, and this time in ms. */
-const early = { share: 0.1, time: 60_000 }
+/**
+ * The remaining life of a token at which it is refreshed: at most this share of its life, and at most this time in ms.
+ */
+const refreshMargin = { share: 0.1, time: 60_000 }
 
-/** Whether a login is to be refreshed before its token is used. */
-export function isDue ({ expiresAt, obtainedAt, refreshToken }: ServerLoginRecord): boolean {
+/** Whether a login should be refreshed before its token is used. */
+export function needsRefresh ({ expiresAt, obtainedAt, refreshToken }: ServerLoginRecord): boolean {
   if (expiresAt === undefined || refreshToken === undefined) return false
-  return Date.now() >= expiresAt - Math.min((expiresAt - obtainedAt) * early.share, early.time)
+  return Date.now() >= expiresAt - Math.min((expiresAt - obtainedAt) * refreshMargin.share, refreshMargin.time)
 }

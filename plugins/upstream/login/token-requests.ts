@@ -6,10 +6,10 @@ import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import type { AuthorizationDiscovery } from './discovery.ts'
 import { loadSdk } from './sdk.ts'
 import {
-  type AuthorizationServer, type LoginClient, type LoginFrame, loginFrom, type ServerLoginRecord
+  type AuthorizationServer, type LoginClient, type LoginFrame, createLogin, type ServerLoginRecord
 } from './stored.ts'
 
-/** What requests to a token endpoint need beside their grant. */
+/** What requests to a token endpoint need in addition to their grant. */
 interface TokenDeps { readonly oauth: UpstreamOAuth, readonly fetchFn: FetchLike }
 
 const clientInformation = ({ id, secret }: LoginClient) => ({
@@ -17,10 +17,10 @@ const clientInformation = ({ id, secret }: LoginClient) => ({
 })
 
 const authentication = (client: LoginClient, server: AuthorizationServer, oauth: UpstreamOAuth) =>
-  (headers: Headers, params: URLSearchParams): void => { authenticate(headers, params, client, server, oauth) }
+  (headers: Headers, params: URLSearchParams): void => { authenticateClient(headers, params, client, server, oauth) }
 
-/** Exchanges a code (RFC 6749 §4.1.3, RFC 7636). @throws the SDK's errors, UpstreamError */
-export async function exchange (
+/** Exchanges a code (RFC 6749, section 4.1.3; RFC 7636). @throws the SDK's errors, UpstreamError */
+export async function exchangeCode (
   frame: LoginFrame,
   { code, codeVerifier, redirectUri }: { code: string, codeVerifier: string, redirectUri: string },
   { oauth, fetchFn }: TokenDeps
@@ -37,11 +37,13 @@ export async function exchange (
     addClientAuthentication: authentication(client, server, oauth),
     fetchFn
   })
-  return loginFrom(frame, tokens)
+  return createLogin(frame, tokens)
 }
 
-/** Refreshes a login (RFC 6749 §6). @throws the SDK's errors, UpstreamError */
-export async function refresh (login: ServerLoginRecord, { oauth, fetchFn }: TokenDeps): Promise<ServerLoginRecord> {
+/** Refreshes a login (RFC 6749, section 6). @throws the SDK's errors, UpstreamError */
+export async function refreshLogin (
+  login: ServerLoginRecord, { oauth, fetchFn }: TokenDeps
+): Promise<ServerLoginRecord> {
   const { server, client, resource, refreshToken = '' } = login
   const { refreshAuthorization } = await loadSdk()
   const tokens = await refreshAuthorization(server.url, {
@@ -53,16 +55,16 @@ export async function refresh (login: ServerLoginRecord, { oauth, fetchFn }: Tok
     fetchFn
   })
   const { binding, scopes } = login
-  return loginFrom(
+  return createLogin(
     { binding, scopes, server, client, ...(resource === undefined ? {} : { resource }) }, tokens, refreshToken
   )
 }
 
 /**
- * Logs the gateway in as itself (RFC 6749 §4.4; MCP extension "OAuth Client Credentials").
+ * Logs in as the gateway itself (RFC 6749, section 4.4; MCP extension "OAuth Client Credentials").
  * @throws the SDK's errors, UpstreamError
  */
-export async function clientCredentials (
+export async function requestClientCredentials (
   { server, resource }: AuthorizationDiscovery,
   frame: Pick<LoginFrame, 'binding' | 'client'>,
   scopes: readonly string[],
@@ -87,13 +89,13 @@ export async function clientCredentials (
     codeVerifier: () => ''
   }, server.url, { metadata: server.metadata, resource, fetchFn })
   const { refresh_token: _, ...rest } = tokens
-  return loginFrom({ ...frame, scopes, server, ...(resource === undefined ? {} : { resource }) }, rest)
+  return createLogin({ ...frame, scopes, server, ...(resource === undefined ? {} : { resource }) }, rest)
 }
 
 /**
- * Tells the authorization server that a login is over (RFC 7009), where it supports that. Failures have no consequence.
+ * Revokes the tokens of a login (RFC 7009), if the authorization server supports that. Failures have no consequence.
  */
-export async function revoke (
+export async function revokeTokens (
   { server, client, accessToken, refreshToken }: ServerLoginRecord,
   { oauth, fetchFn }: TokenDeps
 ): Promise<void> {
@@ -105,35 +107,36 @@ export async function revoke (
     token: refreshToken ?? accessToken,
     token_type_hint: refreshToken === undefined ? 'access_token' : 'refresh_token'
   })
-  authenticate(headers, body, client, server, oauth)
+  authenticateClient(headers, body, client, server, oauth)
   await fetchFn(endpoint, { method: 'POST', headers, body })
 }
 
-/** The life of an assertion, in seconds. */
+/** The lifetime of an assertion, in seconds. */
 const assertionLife = 300
 
-const encoded = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
+const formEncode = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
 
 /**
- * Adds the client's authentication to a request to the token or revocation endpoint (RFC 6749 §2.3; OpenID Connect Core
- * §9). The method is that of the config, else of the registration, else one that the authorization server supports.
+ * Adds the client's authentication to a request to the token or revocation endpoint (RFC 6749, section 2.3; OpenID
+ * Connect Core, section 9). The method is that of the config, else of the registration, else one that the authorization
+ * server supports.
  * @throws UpstreamError for a private key that cannot be used
  */
-export function authenticate (
+export function authenticateClient (
   headers: Headers,
   params: URLSearchParams,
   client: LoginClient,
   { url, metadata }: AuthorizationServer,
   oauth: UpstreamOAuth = {}
 ): void {
-  switch (methodOf(client, metadata?.token_endpoint_auth_methods_supported, oauth)) {
+  switch (authMethodOf(client, metadata?.token_endpoint_auth_methods_supported, oauth)) {
     case 'private_key_jwt':
       params.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer')
       params.set('client_assertion', assertion(client.id, metadata?.issuer ?? url, oauth))
       return
     case 'client_secret_basic': {
-      // RFC 6749 §2.3.1: both parts are form-encoded first.
-      const credentials = `${encoded(client.id)}:${encoded(client.secret ?? '')}`
+      // RFC 6749, section 2.3.1: both parts are form-encoded first.
+      const credentials = `${formEncode(client.id)}:${formEncode(client.secret ?? '')}`
       headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`)
       return
     }
@@ -147,10 +150,10 @@ export function authenticate (
 }
 
 /**
- * The method of a client's authentication. @param supported undefined: the metadata does not say, which means
+ * The authentication method of a client. @param supported undefined: the metadata does not state it, which means
  * client_secret_basic
  */
-export function methodOf (
+export function authMethodOf (
   client: LoginClient, supported: readonly string[] | undefined, oauth: UpstreamOAuth = {}
 ): string {
   if (oauth.tokenEndpointAuthMethod !== undefined) return oauth.tokenEndpointAuthMethod
@@ -166,7 +169,7 @@ export function methodOf (
 
 const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** A client assertion (RFC 7523 §3). @param audience the issuer identifier of the authorization server */
+/** A client assertion (RFC 7523, section 3). @param audience the issuer identifier of the authorization server */
 function assertion (clientId: string, audience: string, oauth: UpstreamOAuth): string {
   const { privateKey = '', signingAlgorithm: alg = 'ES256', keyId } = oauth
   const now = Math.floor(Date.now() / 1_000)
@@ -179,7 +182,7 @@ function assertion (clientId: string, audience: string, oauth: UpstreamOAuth): s
     const signature = sign(hash, Buffer.from(`${header}.${claims}`), {
       key,
       dsaEncoding: 'ieee-p1363',
-      // RSASSA-PSS with a salt as long as the hash (RFC 7518 §3.5).
+      // RSASSA-PSS with a salt as long as the hash (RFC 7518, section 3.5).
       ...(alg.startsWith('PS') ? { padding: 6, saltLength: -1 } : {})
     })
     return `${header}.${claims}.${signature.toString('base64url')}`

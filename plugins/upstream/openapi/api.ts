@@ -1,5 +1,5 @@
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { type Outbound, reachOf } from '../../base/outbound/index.ts'
+import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { ApiCredentials } from './call/credentials.ts'
 import { ApiDescription } from './describe/description.ts'
 
@@ -37,7 +37,7 @@ export class SharedApi {
           for (const listener of this.#listeners) listener()
         }
       }),
-      credentials: new ApiCredentials(config.openapi?.security, outbound, reachOf(config))
+      credentials: new ApiCredentials(config.openapi?.security, outbound, outboundAccessOf(config))
     }
     this.#listeners.add(onChange)
     const release = (): void => {

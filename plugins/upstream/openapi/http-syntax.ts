@@ -9,10 +9,8 @@ export const isHeaderName = (name: string): boolean => /^[\w!#$%&'*+.^`|~-]+$/.t
  * @returns undefined for a value with a control character, which no header may hold
  */
 export function toHeaderValue (value: string): string | undefined {
-  // eslint-disable-next-line no-control-regex
-  if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value)) return undefined
-  // eslint-disable-next-line no-control-regex
-  return /^[\u0000-\u00ff]*$/.test(value) ? value : Buffer.from(value).toString('latin1')
+  if (/[^\P{Cc}\t\u0080-\u009f]/u.test(value)) return undefined
+  return /[\u0100-\uffff]/.test(value) ? Buffer.from(value).toString('latin1') : value
 }
 
 /**
@@ -22,8 +20,7 @@ export function toHeaderValue (value: string): string | undefined {
 export function toHeader (name: string, value: string): [string, string] {
   const hint = 'check "headers" and "openapi.security"'
   if (!isHeaderName(name)) {
-    throw new UpstreamError('refused', `${JSON.stringify(name)} is not a valid header name: ` +
-    `${hint}`)
+    throw new UpstreamError('refused', `${JSON.stringify(name)} is not a valid header name: ${hint}`)
   }
   const sent = toHeaderValue(value)
   if (sent === undefined) {

@@ -1,5 +1,6 @@
+import { messageOf } from '../../../db/errors.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
-import { isLegacyVersion, latestLegacy } from '../../../protocol/legacy/versions.ts'
+import { isLegacyVersion, latestLegacyVersion } from '../../../protocol/legacy/versions.ts'
 import type { Request } from '../../../protocol/message.ts'
 import { parseMessage } from '../../../protocol/parse-message.ts'
 import {
@@ -13,15 +14,15 @@ import { toHeader } from './http-syntax.ts'
 import type { CompiledDescription } from './plan.ts'
 
 interface OpenApiTransportOptions {
-  /** With its variables filled in. */
+  /** With its variables expanded. */
   config: ServerConfig
   outbound: Outbound
   sharedApi: SharedApi
-  /** Headers of the client that the connection is for, used where a request has none of its own. */
-  passed?: () => Readonly<Record<string, string>> | undefined
-  /** Whether a value holds a credential of this gateway's. */
+  /** Headers of the client that the connection is for, used when a request has none of its own. */
+  clientHeaders?: () => Readonly<Record<string, string>> | undefined
+  /** Whether a value holds a credential of this gateway. */
   isOurs?: ((value: string) => boolean) | undefined
-  /** The owner that requests count to if no client causes them. */
+  /** The owner that requests count for if no client causes them. */
   owner: string
   warn: (sentence: string) => void
 }
@@ -71,7 +72,7 @@ export class OpenApiTransport implements Transport {
     this.#inFlight.delete(id)
   }
 
-  async agreed (): Promise<void> {}
+  async onNegotiated (): Promise<void> {}
 
   async close (): Promise<void> {
     this.#receiver = undefined
@@ -110,7 +111,7 @@ export class OpenApiTransport implements Transport {
           name: params.name,
           paramsText,
           headers: options.headers,
-          cause: options.owner ?? this.#options.owner,
+          memoryOwner: options.owner ?? this.#options.owner,
           signal
         })
       default:
@@ -132,12 +133,12 @@ export class OpenApiTransport implements Transport {
 
 function toUpstreamError (error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error
-  return new UpstreamError('broken', error instanceof Error ? error.message : String(error))
+  return new UpstreamError('broken', messageOf(error))
 }
 
 function initializeResult ({ title, version, instructions }: CompiledDescription, requestedVersion: unknown): string {
   return JSON.stringify({
-    protocolVersion: isLegacyVersion(requestedVersion) ? requestedVersion : latestLegacy,
+    protocolVersion: isLegacyVersion(requestedVersion) ? requestedVersion : latestLegacyVersion,
     capabilities: { tools: { listChanged: true } },
     serverInfo: { name: title === '' ? 'openapi' : title, version: version === '' ? '0' : version },
     instructions

@@ -1,8 +1,8 @@
 import multipart from '@fastify/multipart'
-import { mayBeSlow } from '../../../plugins/base/body/index.ts'
+import { exemptFromRequestTimeout } from '../../../plugins/base/body/index.ts'
 import { errors } from '../../../plugins/base/errors/index.ts'
 import { ownerOf, toAuthor } from '../../../plugins/settings/index.ts'
-import { Success } from '../../../schemas/api.ts'
+import { Success } from '../../../schemas/answers.ts'
 import { UploadedBundle } from '../../../schemas/bundle.ts'
 import { signalOf } from '../../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
@@ -22,11 +22,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       summary: 'Upload a bundle',
       description:
         'Takes a `.mcpb` or `.dxt` file as `multipart/form-data`, in the field `mcpbFile`, and stores its files. No ' +
-        'server is stored ' +
-        'and nothing runs: look at `config`, put the values that `required` lists in their places, and send it to ' +
-        '`POST /api/servers`. A bundle of the same name is replaced; servers that use it run the new version once ' +
-        'they are reloaded. ' +
-        'A bundle is removed with the last server that uses it.',
+        'server is stored and nothing runs: look at `config`, put the values that `required` lists in their places, ' +
+        'and send it to `POST /api/servers`. A bundle of the same name is replaced; servers that use it run the new ' +
+        'version once they are reloaded. A bundle is removed with the last server that uses it.',
       consumes: ['multipart/form-data'],
       response: { 200: Success(UploadedBundle) }
     },
@@ -36,7 +34,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         throw new errors.MultipartExpected()
       }
       // `managementLimits.bundles` has the time limits of an upload.
-      mayBeSlow(request.raw)
+      exemptFromRequestTimeout(request.raw)
     }
   }, async (request, reply) => {
     const principal = principalOf(request)

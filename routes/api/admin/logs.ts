@@ -50,8 +50,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       summary: 'The log as it is written',
       description:
         'Server-sent events without names: `{"type":"initial","logs":[…]}`, then `{"type":"log","log":{…}}` for each ' +
-        'line, and ' +
-        '`{"type":"clear"}`. Comments keep it open. A reader that stops reading is dropped.',
+        'line, and `{"type":"clear"}`. Comments keep it open. A reader that stops reading is dropped.',
       response: { 200: LogStream }
     },
     exposeHeadRoute: false,

@@ -38,8 +38,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const data = toClientRecord(await clients.create(toAuthor(principal), body))
     return {
       data,
-      message: messageOf(data, 'The client was created; it is public, and has no ' +
-      'secret'),
+      message: messageOf(data, 'The client was created; it is public, and has no secret'),
       created: data.clientId
     }
   })

@@ -13,10 +13,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'Change the system configuration',
     description:
       'Takes the sections routing, install, smartRouting, toolResultCompression, mcpRouter, oauthServer, and ' +
-      'nameSeparator and ' +
-      'enableSessionRebuild, as GET /settings shows them. A given key replaces its value, absent keys stay, null ' +
-      'resets to the ' +
-      'default. Changes take effect at once.',
+      'nameSeparator and enableSessionRebuild, as GET /settings shows them. A given key replaces its value, absent ' +
+      'keys stay, null resets to the default. Changes take effect at once.',
     body: Type.Object(
       {}, { additionalProperties: true, examples: [{ nameSeparator: '_', routing: { jsonBodyLimit: '5mb' } }] }
     ),
@@ -29,9 +27,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'The audit log',
     description:
       'Newest first, secrets masked: the last 100,000 changes where there is a database, else the last 1,000 since ' +
-      'the start of the ' +
-      'process. Filters match exactly. A `before` or `after` that is too large to be kept is ' +
-      '`{id?, name?, truncated: true}`. A changed password shows as `passwordChanged` in `after`.',
+      'the start of the process. Filters match exactly. A `before` or `after` that is too large to be kept is `{id?, ' +
+      'name?, truncated: true}`. A changed password shows as `passwordChanged` in `after`.',
     query: auditQuery(auditedEntities),
     response: {
       200: Type.Object({

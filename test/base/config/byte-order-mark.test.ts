@@ -6,12 +6,12 @@ import { jsonOf } from '../../../cli/commands/server-config.ts'
 import { parseSettings } from '../../../db/json/parse.ts'
 import { readManifest } from '../../../plugins/management/bundles/manifest.ts'
 import { Source } from '../../../plugins/management/market/source.ts'
-import type { Fetched } from '../../../plugins/base/outbound/fetch.ts'
+import type { FetchedResponse } from '../../../plugins/base/outbound/fetch.ts'
 import type { Outbound } from '../../../plugins/base/outbound/outbound.ts'
 import { EmbeddingsApi } from '../../../plugins/extensions/smart-routing/embeddings/api.ts'
 import { ProviderClient } from '../../../plugins/identity/social/providers/provider.ts'
 import { parseDocument } from '../../../plugins/upstream/openapi/describe/document.ts'
-import { withoutMark } from '../../../protocol/text.ts'
+import { withoutBom } from '../../../protocol/text.ts'
 import { appFor } from '../../helpers/app.ts'
 import { upstreamLimits } from '../../../plugins/upstream/limits.ts'
 import { baseLimits } from '../../../plugins/base/limits/limits.ts'
@@ -19,13 +19,13 @@ import { baseLimits } from '../../../plugins/base/limits/limits.ts'
 const mark = '\ufeff'
 /** Whatever is asked for has this body. */
 const answering = (text: string): Outbound => ({
-  fetch: async (): Promise<Fetched> => ({ status: 200, headers: {}, body: Buffer.from(mark + text) }) as unknown as Fetched
+  fetch: async (): Promise<FetchedResponse> => ({ status: 200, headers: {}, body: Buffer.from(mark + text) }) as unknown as FetchedResponse
 }) as unknown as Outbound
 
 test('of a text: one at its beginning, no other', async () => {
   for (const [written, read] of [
     [`${mark}{}`, '{}'], ['{}', '{}'], ['', ''], [mark, ''], [`${mark}${mark}a`, `${mark}a`], [`{"a":"${mark}"}`, `{"a":"${mark}"}`]
-  ] as const) assert.equal(withoutMark(written), read)
+  ] as const) assert.equal(withoutBom(written), read)
 })
 
 test('files: settings, configurations of other clients, bundles, OpenAPI descriptions', async () => {

@@ -9,8 +9,9 @@ import config from '../../../plugins/base/config/config.ts'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { doubtsOf, Env, misspeltIn } from '../../../schemas/env.ts'
-import { childEnvironment, expandVariables, isOurs } from '../../../plugins/upstream/links/environment.ts'
+import { doubtsOf, misspeltIn } from '../../../schemas/read-env.ts'
+import { Env } from '../../../schemas/env.ts'
+import { childEnvironment, expandVariables, isGatewaySecretName } from '../../../plugins/upstream/links/environment.ts'
 import { path } from '../../helpers/hub.ts'
 
 const env = { ...(Value.Default(Env, {}) as Env), BASE_PATH: '/hub/', ENCRYPTION_KEY: 'a key', DB_URL: 'postgres://a:b@c/d' }
@@ -77,11 +78,11 @@ test('secrets come from files, too', async (t) => {
         return true
       })
     }
-    assert.ok(isOurs(variable) && isOurs(variable.toLowerCase()))
+    assert.ok(isGatewaySecretName(variable) && isGatewaySecretName(variable.toLowerCase()))
     assert.equal(expandVariables({ env: { A: `$${`{${variable}}`}` } }, { [variable]: path }).config.env?.A, `$${`{${variable}}`}`)
     assert.deepEqual(childEnvironment({ command: 'x' }, { [variable]: path }, {}), {})
   }
-  assert.ok(isOurs('IDP_CLIENT_SECRET_FILE') && !isOurs('SSL_CERT_FILE'))
+  assert.ok(isGatewaySecretName('IDP_CLIENT_SECRET_FILE') && !isGatewaySecretName('SSL_CERT_FILE'))
 })
 
 test('CHILD_USER is a user of the system, and needs root', async () => {

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { FirstWords } from '../../../plugins/base/config/first-start.ts'
+import { FirstStartNotice } from '../../../plugins/base/config/first-start.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
 
 test('without a terminal the words of a first start are in a file for its owner only', async (t) => {
   const dataDir = join(await temporaryFolder(t), 'data')
   const named: string[] = []
-  const words = new FirstWords({
+  const words = new FirstStartNotice({
     terminal: undefined, dataDir, makeFolder: () => { mkdirSync(dataDir, { recursive: true }) }, named: (path) => { named.push(path) }
   })
   const file = join(dataDir, 'first-start-2.txt')
@@ -16,8 +16,8 @@ test('without a terminal the words of a first start are in a file for its owner 
   // One that nobody has deleted may be unread: it is neither replaced nor filled.
   mkdirSync(dataDir)
   writeFileSync(unread, 'of an earlier start', { mode: 0o644 })
-  await words.tell('a password\n')
-  await words.tell('a key\n')
+  await words.write('a password\n')
+  await words.write('a key\n')
   assert.match(readFileSync(file, 'utf8'), /^[^\n]*Delete this file[^\n]*\na password\na key\n$/)
   assert.equal(statSync(file).mode & 0o777, 0o600)
   assert.deepEqual(named, [file])
@@ -33,16 +33,16 @@ test('words that nobody could read are an error', async (t) => {
   const dataDir = await temporaryFolder(t)
   const none = { dataDir, makeFolder: () => {}, named: () => { assert.fail() } }
   const gone = { write: (_text: unknown, done: unknown) => { (done as (error: Error) => void)(new Error('EIO')); return false } }
-  await assert.rejects(new FirstWords({ ...none, terminal: gone }).tell('x'), /The terminal takes no text \(EIO\)/)
-  const closed = new FirstWords({ ...none, terminal: undefined, makeFolder: () => { throw new Error('Change DATA_DIR to a place') } })
-  await assert.rejects(closed.tell('x'), /Change DATA_DIR/)
+  await assert.rejects(new FirstStartNotice({ ...none, terminal: gone }).write('x'), /The terminal takes no text \(EIO\)/)
+  const closed = new FirstStartNotice({ ...none, terminal: undefined, makeFolder: () => { throw new Error('Change DATA_DIR to a place') } })
+  await assert.rejects(closed.write('x'), /Change DATA_DIR/)
   closed.retract()
-  await assert.rejects(new FirstWords({ ...none, terminal: undefined, dataDir: join(dataDir, 'none') }).tell('x'), { code: 'ENOENT' })
+  await assert.rejects(new FirstStartNotice({ ...none, terminal: undefined, dataDir: join(dataDir, 'none') }).write('x'), { code: 'ENOENT' })
   assert.deepEqual(readdirSync(dataDir), [])
 
   let shown = ''
   const terminal = { write: (text: unknown, done: unknown) => { shown += String(text); (done as () => void)(); return true } }
-  await new FirstWords({ ...none, terminal }).tell('a password\n')
+  await new FirstStartNotice({ ...none, terminal }).write('a password\n')
   assert.equal(shown, 'a password\n')
   assert.deepEqual(readdirSync(dataDir), [], 'on a terminal nothing is written')
 })

@@ -29,25 +29,25 @@ test('a schema that takes for ever keeps nobody from calling the tool, and is no
   setLimits(t, baseLimits.argumentChecks, { time: 200 })
   let now = 0
   const input = inputOf({ properties: { n: { type: 'number' }, text: hostile } }, () => now)
-  await assert.rejects(input.fit({ n: 'abc' }, 'ann'), /n must be number/)
+  await assert.rejects(input.convert({ n: 'abc' }, 'ann'), /n must be number/)
   const given = { ...trap, n: 'abc' }
-  assert.deepEqual(await input.fit(given, 'ann'), { args: given, text: JSON.stringify(given) })
-  assert.deepEqual((await input.fit({ n: 'abc' }, 'ben')).args, { n: 'abc' }, 'only the server validates')
-  await assert.rejects(inputOf({ required: ['x'] }).fit({}, 'ann'), /x is required/, 'other schemas are tried')
+  assert.deepEqual(await input.convert(given, 'ann'), { args: given, text: JSON.stringify(given) })
+  assert.deepEqual((await input.convert({ n: 'abc' }, 'ben')).args, { n: 'abc' }, 'only the server validates')
+  await assert.rejects(inputOf({ required: ['x'] }).convert({}, 'ann'), /x is required/, 'other schemas are tried')
   now += baseLimits.argumentChecks.backoff
-  await assert.rejects(input.fit({ n: 'abc' }, 'ann'), /n must be number/)
+  await assert.rejects(input.convert({ n: 'abc' }, 'ann'), /n must be number/)
 })
 
 test('large arguments that are not checked in time are refused, and say nothing of those of the next call', async (t) => {
   setLimits(t, baseLimits.argumentChecks, { time: 200, large: 10 })
   const input = inputOf({ properties: { n: { type: 'number' }, text: hostile } })
-  await assert.rejects(input.fit(trap, 'ann'), /too large to be checked in time/)
-  await assert.rejects(input.fit({ n: 'abc' }, 'ann'), /n must be number/)
+  await assert.rejects(input.convert(trap, 'ann'), /too large to be checked in time/)
+  await assert.rejects(input.convert({ n: 'abc' }, 'ann'), /n must be number/)
 })
 
 test('an argument is known by name, however the schema states it', async (t) => {
   const schema = { properties: { a: {} }, allOf: [{ properties: { b: {} } }] }
-  assert.deepEqual(['a', 'b', 'toString'].map((name) => inputOf(schema).names(name)), [true, true, false])
+  assert.deepEqual(['a', 'b', 'toString'].map((name) => inputOf(schema).hasParameter(name)), [true, true, false])
   setLimits(t, baseLimits, { checkedSchema: 10 })
-  assert.deepEqual(['a', 'b', 'toString'].map((name) => inputOf(schema).names(name)), [true, false, false])
+  assert.deepEqual(['a', 'b', 'toString'].map((name) => inputOf(schema).hasParameter(name)), [true, false, false])
 })

@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { test } from 'tap'
-import { boundBody } from '../../../plugins/base/body/unread.ts'
+import { limitBodyIntake } from '../../../plugins/base/body/unread.ts'
 import { ClientMessage } from '../../../plugins/base/limits/client-message.ts'
 import connections from '../../../plugins/base/limits/connections.ts'
 import { memory } from '../../../plugins/base/limits/memory.ts'
@@ -138,7 +138,7 @@ test('the rest of a body whose request was answered is read up to a bound, then 
 async function waiting (t: Cleanup, trustProxy = ''): Promise<{ app: FastifyInstance, begun: () => number, answer: () => void }> {
   const app = Fastify({ forceCloseConnections: true, http: { IncomingMessage: ClientMessage } })
   t.after(async () => { await app.close() })
-  await app.register(connections, { trustProxy, arrives: boundBody })
+  await app.register(connections, { trustProxy, arrives: limitBodyIntake })
   let begun = 0
   let answer = (): void => {}
   const isAsked = new Promise<void>((resolve) => { answer = resolve })

@@ -85,7 +85,7 @@ test('what carries no message on a stream of events counts as noise', async (t) 
         onHead: () => new EventStreamParser(() => {}, 1_000_000),
         onEnd: () => { resolve() },
         onError: reject
-      }, { pace: { count: (what) => { if (what === 'noise') counted++ }, wait: () => 0 } })
+      }, { pace: { count: (what) => { if (what === 'noise') counted++ }, waitTime: () => 0 } })
       agent.dispatch({ origin: `http://127.0.0.1:${port}`, path, method: 'GET' }, answer)
     })
     return counted

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { Forwarder } from '../../../plugins/gateway/forward.ts'
-import { noHooks } from '../../../plugins/gateway/hooks.ts'
+import { createHookLists } from '../../../plugins/gateway/hooks.ts'
 import { ownerOf } from '../../../plugins/settings/access/owner.ts'
 import type { Principal } from '../../../plugins/settings/access/view.ts'
 import { Leases } from '../../../plugins/downstream/modern/leases.ts'
@@ -93,7 +93,7 @@ test('owners: users with all their keys, system keys, addresses', async () => {
 test('one caller who holds calls without end does not shut out the next one', async () => {
   const answers: Array<() => void> = []
   const call = async (): Promise<object> => await new Promise((resolve) => { answers.push(() => { resolve({ resultText: '{}' }) }) })
-  const forwarder = new Forwarder({ use: () => ({ call }) } as never, noHooks(), () => {})
+  const forwarder = new Forwarder({ use: () => ({ call }) } as never, createHookLists(), () => {})
   const send = async (owner: string): Promise<string> =>
     await forwarder.send({ client: { id: owner, owner } } as never, 'server', 'item')
   const held = Array.from({ length: gatewayLimits.calls * 3 / 4 }, async () => await send('greedy'))
@@ -114,7 +114,7 @@ test('a caller who names sessions without end gives up its own, and nobody else\
   t.after(() => { sessions.close() })
   const principal = (username: string): Principal => ({ key: `user ${username}`, kind: 'user', user: username, username, isAdmin: false })
   const call = async (username: string, id: string): Promise<string | undefined> =>
-    await sessions.in(principal(username), '::1', id, async (client) => client?.id)
+    await sessions.withSession(principal(username), '::1', id, async (client) => client?.id)
   const first = await call('ann', 'a')
   for (let n = 0; n < 100; n++) await call('eve', String(n))
   assert.equal(await call('ann', 'a'), first)
@@ -122,18 +122,18 @@ test('a caller who names sessions without end gives up its own, and nobody else\
   await call('bob', 'b')
   assert.deepEqual(new Set(released), new Set(['user eve']), 'the last quarter is left')
   const never = new Promise<never>(() => {})
-  for (let n = 0; n < 4; n++) void sessions.in(principal('dan'), '::1', String(n), async () => await never)
-  await assert.rejects(sessions.in(principal('dan'), '::1', 'one-more', async () => {}), ShareError)
+  for (let n = 0; n < 4; n++) void sessions.withSession(principal('dan'), '::1', String(n), async () => await never)
+  await assert.rejects(sessions.withSession(principal('dan'), '::1', 'one-more', async () => {}), ShareError)
 })
 
 test('a caller who declares other capabilities with each modern request leaves others the clients between their requests', async (t) => {
   const ended: string[] = []
-  const leases = new Leases({ began: () => {}, ended: ({ owner }) => { ended.push(owner) } })
+  const leases = new Leases({ onBegin: () => {}, onEnd: ({ owner }) => { ended.push(owner) } })
   t.after(() => { leases.close() })
   const request = (username: string, capabilities: string): string => {
     const principal: Principal = { key: `user ${username}`, kind: 'user', user: username, username, isAdmin: false }
-    const client = leases.take({ principal, key: 'view' } as never, '::1', {}, capabilities, undefined)
-    leases.give(client)
+    const client = leases.acquire({ principal, key: 'view' } as never, '::1', {}, capabilities, undefined)
+    leases.giveBack(client)
     return client.id
   }
   const anns = request('ann', '{}')

@@ -9,9 +9,9 @@ test('tokens are spent up to the burst, and come back with time, for each key', 
   assert.deepEqual(takes('ann'), [true, true, true, false])
   assert.equal(bucket.take('bob'), true)
   now += 499
-  assert.deepEqual([bucket.take('ann'), bucket.wait('ann')], [false, 1])
+  assert.deepEqual([bucket.take('ann'), bucket.waitTime('ann')], [false, 1])
   now += 1
-  assert.deepEqual([bucket.wait('ann'), bucket.wait('ann', 3)], [0, 1_000])
+  assert.deepEqual([bucket.waitTime('ann'), bucket.waitTime('ann', 3)], [0, 1_000])
   assert.equal(bucket.take('ann'), true)
   now += 60_000
   assert.deepEqual(takes('ann'), [true, true, true, false], 'no more than the burst is saved up')
@@ -21,11 +21,11 @@ test('spending may exceed what is left, and is waited for then', async () => {
   let now = 0
   const bucket = new TokenBucket({ burst: 10, perSecond: 5 }, { now: () => now })
   assert.equal(bucket.take('ann', 30), true)
-  assert.deepEqual([bucket.wait('ann'), bucket.wait('ann', 0), bucket.take('ann', 0)], [4_200, 4_000, false])
+  assert.deepEqual([bucket.waitTime('ann'), bucket.waitTime('ann', 0), bucket.take('ann', 0)], [4_200, 4_000, false])
   now += 4_200
   assert.equal(bucket.take('ann', 30), true)
   bucket.spend('bob', 20)
-  assert.equal(bucket.wait('bob', 0), 2_000)
+  assert.equal(bucket.waitTime('bob', 0), 2_000)
 })
 
 test('the buckets have a bound: the one used longest ago starts again', async () => {

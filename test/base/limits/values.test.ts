@@ -2,19 +2,19 @@ import assert from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'tap'
-import { parseLarge } from '../../../plugins/base/body/body.ts'
-import { holdUntilClosed } from '../../../plugins/base/body/memory.ts'
-import { costOfValues, memoryOfJson } from '../../../plugins/base/body/values.ts'
+import { parseLargeJson } from '../../../plugins/base/body/body.ts'
+import { reserveUntilClosed } from '../../../plugins/base/body/memory.ts'
+import { memoryOfValues, memoryOfJson } from '../../../plugins/base/body/values.ts'
 import { chunkedReply } from '../../../plugins/base/limits/large-body.ts'
 import { memory } from '../../../plugins/base/limits/memory.ts'
 import { scanJson } from '../../../protocol/json-scanner.ts'
-import { copyOf, largeText, memoryOf, partOf } from '../../../protocol/text.ts'
+import { detachedCopy, largeText, memoryOf, detachedSlice } from '../../../protocol/text.ts'
 
 const reply = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()))
 const close = (raw: ServerResponse): void => { raw.emit('close') }
 
 test('the cost of values is that of what is made of a text', async () => {
-  const cost = (text: string): number => costOfValues(scanJson(text, { maxDepth: 9 }))
+  const cost = (text: string): number => memoryOfValues(scanJson(text, { maxDepth: 9 }))
   assert.equal(cost('"text"'), 48)
   assert.equal(cost('[]'), 112)
   assert.equal(cost('[1,2]'), 208)
@@ -26,7 +26,7 @@ test('memory is taken in the name of the sender before values are made, until th
   const before = memory.held
   const empty = `{"a":[${Array(200_000).fill('[]').join()}]}`
   const raw = reply()
-  const value = parseLarge(empty, holdUntilClosed(raw, 'values of one')) as { a: unknown[] }
+  const value = parseLargeJson(empty, reserveUntilClosed(raw, 'values of one')) as { a: unknown[] }
   assert.equal(value.a.length, 200_000)
   assert.ok(memory.held - before > 20 * 1024 * 1024, String(memory.held - before))
   close(raw)
@@ -40,9 +40,9 @@ test('a body whose values do not fit is refused before they are made', async () 
   const last = memory.take('a fourth one', Math.floor(memory.max / 10))
   const empty = `{"a":[${Array(240_000).fill('{}').join()}]}`
   const raw = reply()
-  assert.throws(() => parseLarge(empty, holdUntilClosed(raw, 'values of one')), { name: 'ShareError' })
+  assert.throws(() => parseLargeJson(empty, reserveUntilClosed(raw, 'values of one')), { name: 'ShareError' })
   const words = JSON.stringify({ a: 'word '.repeat(100_000) })
-  assert.ok(parseLarge(words, holdUntilClosed(raw, 'values of one')))
+  assert.ok(parseLargeJson(words, reserveUntilClosed(raw, 'values of one')))
   for (const each of [release, more, last]) each()
   close(raw)
   assert.equal(memory.held, held)
@@ -61,8 +61,8 @@ test('a reply in chunks counts in its owner\'s share from the beginning, until i
 test('the memory of a text is two bytes a character where one of them is beyond Latin-1', async () => {
   for (const [text, bytes] of [['', 0], ['abc', 3], ['äöü\u00ff', 4], ['\u0100', 2], ['abж', 6], ['€', 2], ['😀', 4], ['a\ud800', 4]] as const) {
     assert.equal(memoryOf(text), bytes, text)
-    assert.equal(copyOf(text), text)
-    assert.equal(partOf(`${'x'.repeat(5_000)}${text}`, 5_000, 5_000 + text.length), text)
+    assert.equal(detachedCopy(text), text)
+    assert.equal(detachedSlice(`${'x'.repeat(5_000)}${text}`, 5_000, 5_000 + text.length), text)
   }
 })
 

@@ -4,10 +4,10 @@ import type { LookupAddress } from 'node:dns'
 import { test } from 'tap'
 import { gzipSync, brotliCompressSync, deflateSync } from 'node:zlib'
 import { UpstreamError } from '../../../protocol/errors.ts'
-import { kindOf } from '../../../plugins/base/outbound/addresses.ts'
-import { Allowed } from '../../../plugins/base/outbound/policy.ts'
+import { classifyAddress } from '../../../plugins/base/outbound/addresses.ts'
+import { OutboundAllowlist } from '../../../plugins/base/outbound/policy.ts'
 import { Outbound } from '../../../plugins/base/outbound/outbound.ts'
-import { bypasses } from '../../../plugins/base/outbound/connector.ts'
+import { bypassesProxy } from '../../../plugins/base/outbound/connector.ts'
 import { proxy, silent, tls, web } from '../../fakes/listeners.ts'
 import { startHub, type Cleanup } from '../../helpers/hub.ts'
 
@@ -92,7 +92,7 @@ test('every spelling of an address means what it means', async (t) => {
   assert.deepEqual(lookups, [], 'nothing of this needs looking up')
   // A zone stands in no URL, but in what names resolve to.
   for (const address of ['fe80::1%eth0', 'fe80::1%1', '169.254.169.254', 'fd00:ec2::254%eth0', 'nonsense', '']) {
-    assert.equal(kindOf(address).level, 'never', address)
+    assert.equal(classifyAddress(address).level, 'never', address)
   }
   for (const bad of ['http://[fe80::1%25eth0]/', 'http://1.2.3.4.5/', 'http://256.256.256.256/', 'http://[::1/']) {
     assert.ok(!URL.canParse(bad), bad)
@@ -207,9 +207,9 @@ test('OUTBOUND_ALLOW widens what may be reached', async (t) => {
     assert.ok(!reached(host), host)
   }
 
-  const allowed = new Allowed('wiki.lan,*.corp.example')
-  for (const name of ['wiki.lan', 'a.corp.example', 'a.b.corp.example']) assert.ok(allowed.name(name), name)
-  for (const name of ['corp.example', 'x.wiki.lan', 'evilcorp.example', 'wiki.lan.example']) assert.ok(!allowed.name(name), name)
+  const allowed = new OutboundAllowlist('wiki.lan,*.corp.example')
+  for (const name of ['wiki.lan', 'a.corp.example', 'a.b.corp.example']) assert.ok(allowed.hasName(name), name)
+  for (const name of ['corp.example', 'x.wiki.lan', 'evilcorp.example', 'wiki.lan.example']) assert.ok(!allowed.hasName(name), name)
 
   await t.test('a host opens private addresses behind its name, metadata takes the address', async (t) => {
     const here = await web(t, (_request, response) => { response.end('here') })
@@ -224,7 +224,7 @@ test('OUTBOUND_ALLOW widens what may be reached', async (t) => {
     '-x', 'x..y'
   ]) {
     assert.throws(
-      () => new Allowed(bad),
+      () => new OutboundAllowlist(bad),
       (error: Error) => error.message.includes('OUTBOUND_ALLOW') && error.message.includes(JSON.stringify(bad)),
       bad
     )
@@ -412,5 +412,5 @@ test('a proxy reaches names that it looks up itself', async (t) => {
     ['[::1]:3000', 'http://[::1]:3000/', true],
     ['[::1]:3000', 'http://[::1]/', false]
   ]
-  for (const [noProxy, url, expected] of by) assert.equal(bypasses(noProxy, new URL(url)), expected, `${noProxy} ${url}`)
+  for (const [noProxy, url, expected] of by) assert.equal(bypassesProxy(noProxy, new URL(url)), expected, `${noProxy} ${url}`)
 })

@@ -7,7 +7,7 @@ import { test } from 'tap'
 import { securityHeaders } from '../../../plugins/base/browsers/index.ts'
 import { sendPage } from '../../../plugins/base/pages/index.ts'
 import { describeScopes, loadPages, type ConsentPage, type HtmlPage as Page, type LoginPage } from '../../../plugins/base/pages/pages.ts'
-import { destinationOf, publisherOf, redirectSource, shownName, visibleText, websiteOf } from '../../../plugins/base/pages/shown.ts'
+import { destinationOf, publisherOf, redirectSource, visibleName, visibleText, websiteOf } from '../../../plugins/base/pages/shown.ts'
 import { appFor } from '../../helpers/app.ts'
 import { path } from '../../helpers/hub.ts'
 import { baseLimits } from '../../../plugins/base/limits/limits.ts'
@@ -173,7 +173,7 @@ test('a client\'s name', async (t) => {
       ['I ❤️ tools', 'I ❤ tools'], ['a\u202eb', 'a\ufffdb'], ['\u2800\u3164\u200b', '(no name)'], ['', '(no name)'],
       ['"x" «y» 「z」', "'x' 'y' 'z'"], ['x'.repeat(80), 'x'.repeat(80)], ['x'.repeat(81), `${'x'.repeat(79)}…`],
       ['😀'.repeat(81), `${'😀'.repeat(79)}…`], ['x'.repeat(1e7), `${'x'.repeat(79)}…`]
-    ] as const) assert.equal(shownName(name), expected)
+    ] as const) assert.equal(visibleName(name), expected)
     assert.equal(visibleText('', 10), '')
   })
 })

@@ -5,13 +5,15 @@ import { test } from 'tap'
 import bcrypt from 'bcryptjs'
 import { OwnCredentials } from '../../../plugins/base/secrets/own-credentials.ts'
 import { maskToken, sha256 } from '../../../plugins/base/secrets/hash.ts'
-import { readEnv, type Env } from '../../../schemas/env.ts'
+import { readEnv } from '../../../schemas/read-env.ts'
+import type { Env } from '../../../schemas/env.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { startUpstream, tool, type Upstream } from '../../fakes/fault-http.ts'
 import { restApi, type RestApi } from '../../fakes/rest-api.ts'
 import { appFor } from '../../helpers/app.ts'
 import { send, Session, within } from '../../helpers/client.ts'
 import { bearerKey, until } from '../../helpers/hub.ts'
+import { modernRequest } from '../../helpers/modern-request.ts'
 import { admin, password, World } from '../../helpers/oauth-world.ts'
 
 const hex = 'a1b2c3d4'.repeat(8)
@@ -48,14 +50,14 @@ test('credentials are found in a header, wherever they stand and in whatever for
   const credentials = new OwnCredentials()
   credentials.watch(() => keys)
   for (const secret of [`thk_${hex}`, `thl_${hex}`, `tht_${random}`, `thr_${random}`, ...Object.values(imported)]) {
-    for (const form of forms(secret)) assert.ok(credentials.holds(form), form)
+    for (const form of forms(secret)) assert.ok(credentials.hasMatchIn(form), form)
   }
-  for (const secret of [`thk_${hex}`, `tht_${random}`]) assert.ok(credentials.holds(`x${secret}`), 'behind a letter')
-  assert.ok(credentials.holds(`Bearer ${loginToken('tool-hub')}`))
+  for (const secret of [`thk_${hex}`, `tht_${random}`]) assert.ok(credentials.hasMatchIn(`x${secret}`), 'behind a letter')
+  assert.ok(credentials.hasMatchIn(`Bearer ${loginToken('tool-hub')}`))
   for (const other of [
     '', 'Bearer secret', `Bearer ${loginToken('elsewhere')}`, 'athk_b', 'months_to_go', 'path_thing', '1.2.3', 'sk-live-0123456789abcdef',
     'Basic dXNlcjpwYXNz', imported.long.slice(0, -1), `${imported.short}x`, 'tiny', 'caf\u00e9', '%zz', 'y'.repeat(8_000)
-  ]) assert.ok(!credentials.holds(other), other.slice(0, 100))
+  ]) assert.ok(!credentials.hasMatchIn(other), other.slice(0, 100))
 })
 
 test('credentials are masked in a text, and nothing else is', async () => {
@@ -113,17 +115,17 @@ test('a change of the keys counts at once', async () => {
   const credentials = new OwnCredentials()
   let now = new Map<string, BearerKey>()
   credentials.watch(() => now)
-  assert.ok(!credentials.holds(imported.long))
+  assert.ok(!credentials.hasMatchIn(imported.long))
   now = keys
-  assert.ok(credentials.holds(imported.long))
+  assert.ok(credentials.hasMatchIn(imported.long))
 })
 
 test('METRICS_TOKEN is one of them, however long it is', async () => {
   for (const token of ['metrics-token-abcdef0123456789', 'a token for the metrics', 'tiny-one', `${'0123456789abcdef'.repeat(50)}-last`]) {
     const credentials = new OwnCredentials(token)
-    for (const form of forms(token)) assert.ok(credentials.holds(form), form)
+    for (const form of forms(token)) assert.ok(credentials.hasMatchIn(form), form)
     assert.equal(credentials.mask(`it is ${token}, see`), 'it is ••••, see')
-    assert.ok(!credentials.holds('Bearer something-else'))
+    assert.ok(!credentials.hasMatchIn('Bearer something-else'))
   }
 })
 
@@ -167,32 +169,12 @@ async function reached (t: Parameters<typeof appFor>[0], lines: string[] = []): 
 test('no header brings one to a server: by MCP of both eras, over plain HTTP, to an API', async (t) => {
   const { world, upstream, api, secrets } = await reached(t)
   const { key } = secrets
-  const version = '2026-07-28'
   const legacy = await Session.open(`${world.base}/mcp`, { key })
   const asks: Record<string, (headers: Record<string, string>) => Promise<unknown>> = {
     'a legacy client': async (headers) =>
       await legacy.post({ jsonrpc: '2.0', id: Math.random(), method: 'tools/call', params: { name: 'files-echo', arguments: {} } }, headers),
-    'a modern client': async (headers) => await send(`${world.base}/mcp`, {
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        authorization: `Bearer ${key}`,
-        'mcp-protocol-version': version,
-        'mcp-method': 'tools/call',
-        'mcp-name': 'files-echo',
-        ...headers
-      },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/call',
-        params: {
-          name: 'files-echo',
-          arguments: {},
-          _meta: { 'io.modelcontextprotocol/protocolVersion': version, 'io.modelcontextprotocol/clientCapabilities': {} }
-        }
-      })
-    }),
+    'a modern client': async (headers) =>
+      await send(`${world.base}/mcp`, modernRequest('tools/call', { key, headers, params: { name: 'files-echo', arguments: {} } })),
     'plain HTTP': async (headers) => await world.ask('POST', '/api/tools/files/echo', {}, headers),
     'an API, over plain HTTP': async (headers) => await world.ask('POST', '/api/tools/rest/x', {}, headers),
     'an API, by MCP': async (headers) =>

@@ -11,9 +11,11 @@ import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { StorageError, type Vault } from '../../../db/store.ts'
 import { KeyRotation } from '../../../plugins/settings/key-rotation/key-rotation.ts'
-import { isMask, mask, maskConfig, maskUrl, unmask } from '../../../plugins/base/secrets/mask.ts'
+import { isMask, mask, maskUrl } from '../../../plugins/base/secrets/mask.ts'
+import { maskConfig } from '../../../plugins/base/secrets/mask-config.ts'
+import { unmask } from '../../../plugins/base/secrets/unmask.ts'
 import { maskPatterns } from '../../../plugins/base/secrets/own-credentials.ts'
-import { redactor } from '../../../plugins/base/secrets/redact.ts'
+import { configScrubber } from '../../../plugins/base/secrets/redact.ts'
 import { openKeyRing } from '../../../plugins/base/secrets/ring.ts'
 import { seal, unseal } from '../../../plugins/base/secrets/seal.ts'
 import { openVault } from '../../../plugins/base/secrets/vault.ts'
@@ -489,7 +491,7 @@ void test('masks: of an OpenAPI document the addresses are looked at, and nothin
   const document =
     'openapi: 3.0.3\nservers:\n  - url: "https://user:password1@h.example/v1"\npaths:\n  /animals:\n    get:\n      description: ' +
     'Many animals at once\n'
-  const redact = redactor({ openapi: { schema: document } })
+  const redact = configScrubber({ openapi: { schema: document } })
   assert.equal(redact('line 6: description: Many animals at once: no answer'),
     'line 6: description: Many animals at once: no answer', 'the words of a document are no secrets')
   for (const leak of ['https://user:password1@h.example/v1 is away', 'wrong password: password1']) {
@@ -616,7 +618,7 @@ void test('vault: whoever edits the table by hand is believed', async () => {
 })
 
 test('secrets of a config and what looks like a credential are masked in escapes of JSON, too', async () => {
-  const redact = redactor({ env: { TOKEN: 'a/secret"of-a-server' } })
+  const redact = configScrubber({ env: { TOKEN: 'a/secret"of-a-server' } })
   for (const written of ['a\\/secret\\"of-a-server', '\\u0061/secret\\u0022of-a-server', 'a%2Fsecret%22of-a-server', '\\\\u0061/secret\\\\\\"of-a-server']) {
     assert.match(redact(`{"x":"${written}","y":"\\u0062"}`), /^\{"x":"••••[^"]{0,4}","y":"\\u0062"\}$/, written)
   }

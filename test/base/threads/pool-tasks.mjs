@@ -1,11 +1,15 @@
 // Tasks of pool.test.ts.
+import { threadId } from 'node:worker_threads'
+
 export async function run (task) {
+  if (task === 'thread') return threadId
   if (task === 'endless') for (;;);
   if (task === 'throws') throw new Error('of its own')
   if (task === 'greedy') {
     const kept = []
     for (;;) kept.push(JSON.parse(`[${'{"a":[1,2,3],"b":{"c":"ddddd"}},'.repeat(100_000)}1]`))
   }
-  if (task.startsWith('wait')) await new Promise((resolve) => { setTimeout(resolve, Number(task.slice(4))) })
+  // Waits until the gate is open.
+  if (task instanceof Int32Array) Atomics.wait(task, 0, 0)
   return task
 }

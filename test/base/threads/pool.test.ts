@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { TaskStopped, WorkerPool } from '../../../plugins/base/threads/pool.ts'
+import { until } from '../../helpers/hub.ts'
+import { TaskAborted, WorkerPool } from '../../../plugins/base/threads/pool.ts'
 
 const module = new URL('pool-tasks.mjs', import.meta.url).href
 const bounds = { threads: 2, heap: 64, loading: 60_000, idle: 60_000, tasks: 10 }
@@ -9,8 +10,8 @@ test('a task is answered, or stopped by time or memory, and the next one runs', 
   const pool = new WorkerPool(bounds)
   const run = async (task: string, time = 60_000): Promise<unknown> => await pool.run(module, task, { owner: 'ann', time })
   assert.equal(await run('a'), 'a')
-  await assert.rejects(run('endless', 50), TaskStopped)
-  await assert.rejects(run('greedy'), TaskStopped)
+  await assert.rejects(run('endless', 50), TaskAborted)
+  await assert.rejects(run('greedy'), TaskAborted)
   await assert.rejects(run('throws'), /of its own/)
   assert.equal(await run('b'), 'b')
   await assert.rejects(pool.run('test/base/threads/none', 'a', { owner: 'ann', time: 1_000 }), Error)
@@ -18,11 +19,32 @@ test('a task is answered, or stopped by time or memory, and the next one runs', 
 
 test('one owner neither has all threads nor all places', async () => {
   const pool = new WorkerPool(bounds)
-  const run = async (owner: string, task: string): Promise<unknown> => await pool.run(module, task, { owner, time: 60_000 })
-  const order: unknown[] = []
-  const waiting = Array.from({ length: 7 }, async (_, n) => { order.push(await run('ann', `wait${200 + n}`)) })
+  const run = async (owner: string, task: unknown): Promise<unknown> => await pool.run(module, task, { owner, time: 60_000 })
+  const gate = new Int32Array(new SharedArrayBuffer(4))
+  const waiting = Array.from({ length: 7 }, async () => await run('ann', gate))
   await assert.rejects(run('ann', 'one more'), { name: 'ShareError' })
-  assert.equal(await run('ben', 'b'), 'b')
-  assert.ok(order.length < 7, 'the other owner has waited for all')
-  await Promise.all(waiting)
+  assert.equal(await run('ben', 'b'), 'b', 'while all tasks of the other owner run or wait')
+  Atomics.store(gate, 0, 1)
+  Atomics.notify(gate, 0)
+  assert.equal((await Promise.all(waiting)).length, 7)
+})
+
+test('a thread ends after an idle time, when its task is given up, and with its pool', async (t) => {
+  const pool = new WorkerPool({ ...bounds, threads: 1, idle: 1 })
+  t.after(() => { pool.close() })
+  const run = async (task: string, signal?: AbortSignal): Promise<unknown> =>
+    await pool.run(module, task, { owner: 'ann', time: 60_000, signal })
+  const first = await run('thread')
+  await until(async () => await run('thread') !== first, 'the thread stays')
+  const controller = new AbortController()
+  const endless = assert.rejects(run('endless', controller.signal), { message: 'it is not needed any more' })
+  controller.abort()
+  await endless
+  await assert.rejects(run('a', AbortSignal.abort()), TaskAborted)
+  const stopped = assert.rejects(run('endless'), { message: 'the thread has ended' })
+  // By then the task has its thread.
+  await new Promise((resolve) => { setImmediate(resolve) })
+  pool.close()
+  await stopped
+  assert.equal(await run('a'), 'a')
 })

@@ -4,17 +4,17 @@ import { UpstreamError } from '../../../protocol/errors.ts'
 import { test, type Test } from 'tap'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { makeView } from '../../../plugins/settings/access/view.ts'
-import { Disconnect } from '../../../plugins/downstream/tools/exchange.ts'
-import { PlainExchange } from '../../../plugins/downstream/tools/exchange.ts'
+import { DisconnectSignal } from '../../../plugins/downstream/tools/exchange.ts'
+import { HttpCallExchange } from '../../../plugins/downstream/tools/exchange.ts'
 import { InFlightCalls } from '../../../plugins/downstream/tools/in-flight-calls.ts'
-import { code, RpcError, type Reason } from '../../../protocol/errors.ts'
+import { code, RpcError, type ErrorReason } from '../../../protocol/errors.ts'
 import { Refusal, startUpstream, tool, type Answer, type Upstream } from '../../fakes/fault-http.ts'
 import { appFor } from '../../helpers/app.ts'
 import { KEY, settings } from '../../helpers/client.ts'
 import { until } from '../../helpers/hub.ts'
 
 const view = makeView({ key: 'x', kind: 'user', user: 'x', username: 'x', isAdmin: false }, { kind: 'server', name: 'up' })
-const exchange = (): PlainExchange => new PlainExchange(view, 'tools/call', { name: 'x' }, { headers: {}, address: '192.0.2.1' })
+const exchange = (): HttpCallExchange => new HttpCallExchange(view, 'tools/call', { name: 'x' }, { headers: {}, address: '192.0.2.1' })
 
 interface World { app: FastifyInstance, upstream: Upstream, call: () => Promise<LightMyRequestResponse[]> }
 
@@ -72,7 +72,7 @@ test('an answer that does not come, and a server that is away', async (t) => {
 
 test('toHttp: each reason has its status', async () => {
   const calls = new InFlightCalls({ handle: async () => '{}', redact: (_server, text) => text.replaceAll('secret', '***') })
-  const table: Record<Reason, [number, status: number]> = {
+  const table: Record<ErrorReason, [number, status: number]> = {
     request: [code.invalidRequest, 502],
     'unknown-tool': [code.invalidParams, 404],
     'unknown-prompt': [code.invalidParams, 404],
@@ -87,7 +87,7 @@ test('toHttp: each reason has its status', async () => {
     internal: [code.internal, 502]
   }
   for (const [reason, [number, status]] of Object.entries(table)) {
-    const error = calls.toHttp(new RpcError(number, 'the secret', reason as Reason), 'up', exchange()) as { statusCode: number, message: string }
+    const error = calls.toHttp(new RpcError(number, 'the secret', reason as ErrorReason), 'up', exchange()) as { statusCode: number, message: string }
     assert.equal(error.statusCode, status, reason)
     assert.ok(!error.message.includes('secret'), reason)
   }
@@ -104,12 +104,12 @@ test('a caller that goes away cancels its call; one that had gone before the cal
     }),
     redact: (_server, text) => text
   })
-  const leaving = new Disconnect()
+  const leaving = new DisconnectSignal()
   const running = calls.run(exchange(), 'up', leaving)
-  leaving.happen()
+  leaving.trigger()
   await assert.rejects(running, { statusCode: 502 })
-  const gone = new Disconnect()
-  gone.happen()
+  const gone = new DisconnectSignal()
+  gone.trigger()
   await assert.rejects(calls.run(exchange(), 'up', gone), { statusCode: 502 })
   assert.deepEqual(reasons, ['the caller went away', 'the caller went away'])
 

@@ -7,12 +7,14 @@ import { test } from 'tap'
 import bcrypt from 'bcryptjs'
 import fc from 'fast-check'
 import { read } from '../../../db/document.ts'
-import type { Snapshot, Store } from '../../../db/store.ts'
+import type { Snapshot } from '../../../db/store.ts'
 import { appFor } from '../../helpers/app.ts'
 import { initialize, Session, within } from '../../helpers/client.ts'
+import { holdClock } from '../../helpers/clock.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { bearerKey, deadline, until } from '../../helpers/hub.ts'
 import { admin, alice, base64, claimsOf, hs, key, raw, start, type World } from '../../helpers/doors.ts'
+import { fixedStore } from '../../helpers/snapshot.ts'
 import { baseLimits } from '../../../plugins/base/limits/limits.ts'
 import { settingsLimits } from '../../../plugins/settings/limits.ts'
 
@@ -402,17 +404,13 @@ test('a key that another replica has just stored is looked up before it is refus
   let notify = (_snapshot: Snapshot): void => {}
   let lookUps = 0
   let isStored = false
-  const store: Store = {
-    load: async () => before,
-    commit: async () => before,
+  const store = fixedStore(before, {
     onChange: (listener) => { notify = listener; return () => {} },
     refresh: async () => {
       lookUps++
       if (isStored) notify(after)
-    },
-    health: () => undefined,
-    close: async () => {}
-  }
+    }
+  })
   const app = await appFor(t, {}, {}, { store })
   const ask = async (token?: string): Promise<number> => (await app.inject({
     url: '/api/servers',
@@ -427,6 +425,7 @@ test('a key that another replica has just stored is looked up before it is refus
   assert.equal(lookUps, 2)
   assert.equal(await ask(key.token), 200)
   assert.equal(lookUps, 2, 'a known key makes no query')
+  holdClock(t)
   for (let n = 0; n < 100; n++) assert.equal(await ask(`thk_${n}`), 401)
   assert.ok(lookUps <= 2 * settingsLimits.freshLookUps.perSecond + 2, `${lookUps} look-ups`)
 })
@@ -436,14 +435,7 @@ test('what is unknown here is 503 while the storage of several replicas is away;
   const { snapshot } = read({ bearerKeys: [stored] }, 1)
   let away: string | undefined
   let fails = true
-  const store: Store = {
-    load: async () => snapshot,
-    commit: async () => snapshot,
-    onChange: () => () => {},
-    refresh: async () => { if (fails) throw new Error('away') },
-    health: () => away,
-    close: async () => {}
-  }
+  const store = fixedStore(snapshot, { refresh: async () => { if (fails) throw new Error('away') }, health: () => away })
   const app = await appFor(t, {}, {}, { store })
   const unknown = { authorization: `Bearer thk_${'0'.repeat(64)}` }
   const asks = [
@@ -512,17 +504,12 @@ test('a replica that lost its database for a minute refuses every credential wit
   let now = Date.now()
   t.intercept(Date, 'now', { value: () => now })
   let away: string | undefined
-  const store: Store = {
-    load: async () => snapshot,
-    commit: async () => snapshot,
-    onChange: () => () => {},
-    refresh: async () => {},
-    health: () => away,
-    close: async () => {}
-  }
+  const store = fixedStore(snapshot, { refresh: async () => {}, health: () => away })
   const localToken = `thl_${'b'.repeat(64)}`
   const app = await appFor(t, {}, {}, { store, localToken })
   app.phase.name = 'ready'
+  const warned = t.capture(app.log, 'warn')
+  const tellsOfIt = (): number => warned().filter(({ args: [sentence] }) => /^The database cannot be used\. .* are refused \(503\)/.test(String(sentence))).length
   const bearer = { authorization: `Bearer ${key.token}` }
   const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'server/discover' }
   const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }
@@ -558,8 +545,11 @@ test('a replica that lost its database for a minute refuses every credential wit
   now += settingsLimits.storageAway - 1_000
   assert.equal((await app.inject({ url: '/api/servers', headers: bearer })).statusCode, 200, 'what is known counts for a while')
   assert.equal((await app.inject({ url: '/health/ready' })).statusCode, 200)
+  assert.equal(tellsOfIt(), 0)
   now += 1_000
   await look(true)
+  await look(true)
+  assert.equal(tellsOfIt(), 1, 'once an outage')
   away = undefined
   await look(false)
   away = 'The database cannot be used.'

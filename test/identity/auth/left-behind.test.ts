@@ -8,7 +8,6 @@ import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { at, initialize, KEY, send, type Json } from '../../helpers/client.ts'
 import { until } from '../../helpers/hub.ts'
 import { Api, onDisk, refused, started, STDIO, users, WORDS } from '../../helpers/management.ts'
-import { admin as root, bob, startWorld } from '../../helpers/oauth-world.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { emptySnapshot, snapshotOf } from '../../helpers/snapshot.ts'
 
@@ -216,20 +215,6 @@ test('a template does not carry a variable on that is not filled in any more', a
   assert.ok((await exported()).includes(variable))
   await demote(admin)
   assert.ok(!(await exported()).includes(variable))
-})
-
-test('tokens from before a demotion stay revoked', async (t) => {
-  const world = await startWorld(t)
-  const promote = async (isAdmin: boolean): Promise<void> => {
-    assert.equal((await world.as(root, 'PUT', '/api/users/bob', { isAdmin })).status, 200)
-  }
-  await promote(true)
-  const { access, refresh, clientId } = await world.tokens(bob)
-  await promote(false)
-  await until(async () => await world.app.accessTokens.find(access) === undefined)
-  await promote(true)
-  assert.equal(await world.isValid(access), false)
-  assert.equal((await world.refresh(refresh, clientId)).body.error, 'invalid_grant')
 })
 
 test('what a removal makes of servers and keys', async () => {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'tap'
 import { maxHeaderSize } from '../../../plugins/base/errors/client-error.ts'
-import { fromQuery } from '../../../plugins/downstream/tools/given.ts'
+import { parseQueryArguments } from '../../../plugins/downstream/tools/given.ts'
 import { admin, alice, key, raw, start, type World } from '../../helpers/doors.ts'
 import { baseLimits } from '../../../plugins/base/limits/limits.ts'
 
@@ -277,7 +277,7 @@ test('a query or form of too many parameters is refused on every route, before a
 })
 
 test('a query is read into values, and what is repeated into lists', async () => {
-  assert.deepEqual(fromQuery('a=1&b&a=2&a=3&b=+%2B'), { a: ['1', '2', '3'], b: ['', ' +'] })
+  assert.deepEqual(parseQueryArguments('a=1&b&a=2&a=3&b=+%2B'), { a: ['1', '2', '3'], b: ['', ' +'] })
 })
 
 test('a body of another type: what to send, in every dialect', async (t) => {

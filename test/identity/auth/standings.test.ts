@@ -140,7 +140,7 @@ test('a credential that is revoked ends what hangs on it, and nothing of anybody
     app.gateway.addProvider({
       ...toy,
       catalogue: (): Catalogue | undefined => undefined,
-      learn: () => {
+      loadLists: () => {
         asked = true
         return [{ done: new Promise<void>((resolve) => { learnt = resolve }), budget: 10_000 }]
       }

@@ -8,7 +8,7 @@ import { exposureSigns } from '../../../plugins/identity/auth/warn-open.ts'
 import { statedAddress } from '../../../plugins/settings/base-url.ts'
 import { explainListenError } from '../../../plugins/base/config/listening.ts'
 import { trustedProxies } from '../../../plugins/base/config/trust-proxy.ts'
-import { readEnv } from '../../../schemas/env.ts'
+import { readEnv } from '../../../schemas/read-env.ts'
 import { startHub } from '../../helpers/hub.ts'
 
 test('variables that cannot be right are named, with what they should be', async () => {

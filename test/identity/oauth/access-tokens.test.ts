@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { mock } from 'node:test'
 import { test } from 'tap'
-import type { StoredToken, Tokens } from '../../../db/ports.ts'
+import type { StoredToken, Tokens } from '../../../db/ports/tokens.ts'
 import { AccessTokens } from '../../../plugins/identity/access-tokens.ts'
 import { sha256 } from '../../../plugins/base/secrets/hash.ts'
 import { mockTimers } from '../../helpers/clock.ts'

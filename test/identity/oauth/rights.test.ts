@@ -2,26 +2,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { open, Session, within, type Stream } from '../../helpers/client.ts'
+import { modernRequest } from '../../helpers/modern-request.ts'
 import type { Person } from '../../helpers/oauth.ts'
 import { admin, alice, startServers, startWorld, type Json, type World } from '../../helpers/oauth-world.ts'
 
 /** The two streams that hear of changes: a legacy session's, and a modern subscription. */
 async function listen (world: World, token: string): Promise<Array<[string, Stream]>> {
   const session = await Session.open(`${world.base}/mcp`, { key: token })
-  const version = '2026-07-28'
-  const subscription = await open(`${world.base}/mcp`, {
-    key: token,
-    headers: { 'mcp-protocol-version': version, 'mcp-method': 'subscriptions/listen' },
-    body: {
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'subscriptions/listen',
-      params: {
-        notifications: { toolsListChanged: true },
-        _meta: { 'io.modelcontextprotocol/protocolVersion': version, 'io.modelcontextprotocol/clientCapabilities': {} }
-      }
-    }
-  })
+  const params = { notifications: { toolsListChanged: true } }
+  const subscription = await open(`${world.base}/mcp`, modernRequest('subscriptions/listen', { key: token, params }))
   await subscription.wait(() => true)
   return [['the stream of a session', await session.listen()], ['a subscription', subscription]]
 }
@@ -87,4 +76,29 @@ test('a consent holds for the rights and the password that its user had then', a
   await change({ newPassword: 'Other-1234' })
   who = { ...alice, password: 'Other-1234' }
   assert.deepEqual([await isAsked('mcp'), await isAsked('mcp')], [true, false])
+})
+
+test('what an admin allowed stays ended when the user is an admin again, also where nothing could be revoked', async (t) => {
+  const world = await startWorld(t, {
+    wrap: (storage) => {
+      // As a gateway that ends right after it has stored the demotion.
+      storage.tokens.revoke = async () => { throw new Error('it is gone') }
+      return storage
+    }
+  })
+  const { id } = await world.client({ requireSecret: false, scopes: ['mcp', 'manage'] })
+  const setAdmin = async (isAdmin: boolean): Promise<void> => {
+    assert.equal((await world.as(admin, 'PUT', '/api/users/alice', { isAdmin })).status, 200)
+  }
+  const consents = async (): Promise<Json[]> => (await world.as(alice, 'GET', '/api/oauth/consents')).body.data as Json[]
+  await setAdmin(true)
+  const { access, refresh } = await world.tokens(alice, { scope: 'mcp manage' }, id)
+  assert.deepEqual([await world.isValid(access), (await consents()).length], [true, 1])
+  await setAdmin(false)
+  await setAdmin(true)
+  assert.deepEqual([await world.isValid(access), await consents()], [false, []])
+  assert.equal((await world.refresh(refresh, id)).body.error, 'invalid_grant')
+  const browser = world.browser()
+  await world.code(alice, { scope: 'mcp' }, id, browser)
+  assert.ok(browser.visits.some(({ text }) => text.includes('name="decision"')), 'the user is asked')
 })

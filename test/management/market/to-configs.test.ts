@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { Registry } from '../../../plugins/management/market/registry.ts'
 import { Source } from '../../../plugins/management/market/source.ts'
 import { toConfigs } from '../../../plugins/management/market/to-configs.ts'
-import type { Fetched } from '../../../plugins/base/outbound/fetch.ts'
+import type { FetchedResponse } from '../../../plugins/base/outbound/fetch.ts'
 import { toStore } from '../../../plugins/management/servers/to-store.ts'
 import type { Principal } from '../../../plugins/settings/access/view.ts'
 import type { Ready } from '../../../schemas/catalogues.ts'
@@ -268,7 +268,7 @@ test('a large answer of a registry is read without holding the event loop, in th
   }))
   const body = Buffer.from(JSON.stringify({ servers, metadata: { count: servers.length, nextCursor: 'more' } }))
   const causes: unknown[] = []
-  const fetch = async (_url: unknown, { cause }: { cause?: string }): Promise<Fetched> => {
+  const fetch = async (_url: unknown, { cause }: { cause?: string }): Promise<FetchedResponse> => {
     causes.push(cause)
     return { status: 200, headers: {}, body }
   }

@@ -8,7 +8,7 @@ import type { Change } from '../../../db/store.ts'
 import type { Principal, View } from '../../../plugins/settings/access/view.ts'
 import type { RouteRow } from '../../../plugins/base/scopes/index.ts'
 import { sha256 } from '../../../plugins/base/secrets/hash.ts'
-import { PlainExchange } from '../../../plugins/downstream/tools/exchange.ts'
+import { HttpCallExchange } from '../../../plugins/downstream/tools/exchange.ts'
 import { appFor } from '../../helpers/app.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { initialize } from '../../helpers/client.ts'
@@ -253,6 +253,10 @@ const exceptions: Readonly<Record<string, string>> = {
   'OPTIONS /api/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
   'OPTIONS /api/:name/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
   'OPTIONS /api/users/openapi.yaml': 'a preflight as well, for pages of any origin (test/api/http.test.ts)',
+  'GET /console': 'stands for the pages of the console (test/routes/console/matrix.test.ts)',
+  'GET /console/*': 'stands for the pages of the console (test/routes/console/matrix.test.ts)',
+  'POST /console': 'stands for the forms of the console (test/routes/console/matrix.test.ts)',
+  'POST /console/*': 'stands for the forms of the console (test/routes/console/matrix.test.ts)',
   'GET /api/users/openapi.json': 'GET /api/:name/openapi.json for a group or server named users',
   'GET /api/users/openapi.yaml': 'GET /api/:name/openapi.yaml for a group or server named users'
 }
@@ -509,7 +513,7 @@ test('what a caller does not see, $smart neither finds, names, suggests, counts 
   ])
   await until(() => all.every(({ name }) => app.upstreams.get(name)?.status === 'connected'))
   const run = async (view: View, method: string, params: Record<string, unknown>): Promise<Record<string, unknown>> => {
-    const result = await app.gateway.handle(new PlainExchange(view, method, params, { headers: {}, address: '::1' }))
+    const result = await app.gateway.handle(new HttpCallExchange(view, method, params, { headers: {}, address: '::1' }))
     return JSON.parse(typeof result === 'string' ? result : String(await result.bytes())) as Record<string, unknown>
   }
   const call = async (view: View, name: string, args: object): Promise<Record<string, unknown>> =>

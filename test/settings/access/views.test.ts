@@ -8,7 +8,7 @@ import access from '../../../plugins/settings/access/index.ts'
 import type { Grant, Principal, View } from '../../../plugins/settings/access/view.ts'
 import type { PublicReach } from '../../../plugins/settings/access/visibility.ts'
 import { Gateway } from '../../../plugins/gateway/gateway.ts'
-import { plainClient } from '../../../protocol/exchange.ts'
+import { gatewayClient } from '../../../protocol/exchange.ts'
 import { makeCatalogue } from '../../../protocol/lists.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
@@ -181,10 +181,10 @@ test('a view shows what the rule says, whoever asked before', async (t) => {
         } catch { /* refused */ }
         const wanted = expected(world, question, reach)
         const what = `TEST_SEED=${seed}, round ${round}.${version}, PUBLIC_TOOLS=${reach}: ${JSON.stringify(question)}`
-        const seen = view && [...gateway.surface(view, plainClient).parts.tools.targets.values()].map(({ provider }) => provider)
+        const seen = view && [...gateway.surface(view, gatewayClient).parts.tools.targets.values()].map(({ provider }) => provider)
         assert.deepEqual(seen?.sort() ?? 'refused', wanted === 'refused' ? wanted : wanted.sort(), what)
         if (view) {
-          const shown = gateway.sections(view, plainClient).map(({ server }) => server.name)
+          const shown = gateway.sections(view, gatewayClient).map(({ server }) => server.name)
           assert.deepEqual(shown.sort(), seen, what)
           for (const name of serverNames) assert.equal(app.access.reaches(view, principal, name), shown.includes(name), what)
         }

@@ -1,5 +1,5 @@
 import { eachLine, inTurns, lineAt, plainLine, short, withGaps, Offsets } from './lines.ts'
-import { Neighbours, type Entries } from './neighbours.ts'
+import { Neighbours, type TextEntries } from './neighbours.ts'
 import { bounds, counted, type Strategy } from './strategy.ts'
 
 /** Matches a word for a failure that is not part of a path or another name. */
@@ -69,7 +69,7 @@ class Unfolded {
   readonly #entries: readonly number[]
   readonly #order: ReadonlyArray<readonly [entry: number, line: number]>
 
-  constructor (text: string, { starts, linesBefore, failuresWithMore }: Entries) {
+  constructor (text: string, { starts, linesBefore, failuresWithMore }: TextEntries) {
     this.#entries = failuresWithMore
     const most = Math.ceil(4 * mostUnfolded / failuresWithMore.length)
     this.#lines = failuresWithMore.map((index) => {
@@ -107,7 +107,7 @@ const isWarned = 2
 const isFirst = 4
 const isSevere = 8
 
-function folded (text: string): Entries {
+function folded (text: string): TextEntries {
   const starts = new Offsets()
   const linesBefore = new Offsets()
   const kinds = new Offsets()

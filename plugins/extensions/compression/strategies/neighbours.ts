@@ -1,7 +1,7 @@
 import { inTurns, lineAt, type Offsets } from './lines.ts'
 
 /** The entries of a log. An entry is a line and the next lines that differ from it only in numbers, ids and times. */
-export interface Entries {
+export interface TextEntries {
   readonly total: number
   readonly starts: Offsets
   /** The number of lines before each entry, and at the end the number of all lines. */
@@ -24,13 +24,13 @@ interface Side { readonly entry: number, readonly isBefore: boolean, readonly co
 /** The folded lines beside failures, the nearest of each failure first. */
 export class Neighbours {
   readonly #text: string
-  readonly #entries: Entries
+  readonly #entries: TextEntries
   readonly #sides: readonly Side[]
   readonly #order: ReadonlyArray<readonly [side: number, line: number]>
   readonly #lines = new Map<Side, readonly string[]>()
 
   /** @param most lines of all failures together */
-  constructor (text: string, entries: Entries, most: number) {
+  constructor (text: string, entries: TextEntries, most: number) {
     this.#text = text
     this.#entries = entries
     this.#sides = sidesOf(entries, most)
@@ -38,7 +38,7 @@ export class Neighbours {
   }
 
   /** The number of lines to show, or slightly more. */
-  static count (entries: Entries, most: number): number {
+  static count (entries: TextEntries, most: number): number {
     return Math.min(most, sidesOf(entries, most).reduce((sum, { count }) => sum + count, 0))
   }
 
@@ -83,10 +83,11 @@ export class Neighbours {
   }
 }
 
-const sizeOf = ({ linesBefore }: Entries, entry: number): number => linesBefore.at(entry + 1) - linesBefore.at(entry)
+const sizeOf = ({ linesBefore }: TextEntries, entry: number): number =>
+  linesBefore.at(entry + 1) - linesBefore.at(entry)
 
 /** The sides of each failure with a folded entry that is no failure. */
-function sidesOf (entries: Entries, most: number): Side[] {
+function sidesOf (entries: TextEntries, most: number): Side[] {
   const { failures, total } = entries
   const isFailure = new Set(failures)
   const each = Math.max(1, Math.ceil(most / Math.max(1, failures.length)))

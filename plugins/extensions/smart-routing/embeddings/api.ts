@@ -1,5 +1,5 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { withoutMark } from '../../../../protocol/text.ts'
+import { withoutBom } from '../../../../protocol/text.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import type { EmbeddingOptions } from './options.ts'
 import { extensionsLimits } from '../../limits.ts'
@@ -72,7 +72,7 @@ function retryAfterOf (header: string | undefined): number | undefined {
 function embeddingsOf (body: Buffer, count: number): number[][] {
   let value: unknown
   try {
-    value = JSON.parse(withoutMark(body.toString()))
+    value = JSON.parse(withoutBom(body.toString()))
   } catch {
     throw new EmbeddingsFailed('its answer is no JSON')
   }

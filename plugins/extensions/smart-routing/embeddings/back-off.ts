@@ -1,3 +1,4 @@
+import { messageOf } from '../../../../db/errors.ts'
 import type { Outage } from '../../../base/limits/index.ts'
 
 /**
@@ -27,7 +28,7 @@ export class BackOff {
 
   /** @param atLeast in ms @param error the failure */
   failed (atLeast = 0, error?: unknown): void {
-    this.#outage?.failed(error instanceof Error ? error.message : String(error))
+    this.#outage?.failed(messageOf(error))
     const time = Math.min(60_000, 1_000 * 2 ** this.#failures++)
     // With some jitter, so that replicas do not come back together.
     this.#until = this.#now() + Math.max(time * (0.75 + Math.random() / 2), Math.min(atLeast, 10 * 60_000))

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Vectors } from '../../../../db/ports.ts'
+import type { Vectors } from '../../../../db/ports/vectors.ts'
 import type { Counters } from '../../../../db/store.ts'
 import { Outage } from '../../../base/limits/index.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'

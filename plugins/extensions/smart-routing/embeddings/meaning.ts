@@ -1,4 +1,4 @@
-import type { Vectors } from '../../../../db/ports.ts'
+import type { Vectors } from '../../../../db/ports/vectors.ts'
 import { BoundedMap } from '../../../base/limits/index.ts'
 import type { Similarity } from '../search.ts'
 import type { ShownTool } from '../search-tools.ts'

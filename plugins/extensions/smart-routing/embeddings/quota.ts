@@ -20,7 +20,7 @@ export class Quota {
    * @returns false: a bound is reached
    */
   take (owner: string | undefined): boolean {
-    if (owner !== undefined && this.#owners.wait(owner) > 0) return false
+    if (owner !== undefined && this.#owners.waitTime(owner) > 0) return false
     if (!this.#all.take('')) return false
     if (owner !== undefined) this.#owners.spend(owner, 1)
     return true

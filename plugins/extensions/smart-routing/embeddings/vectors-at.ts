@@ -1,4 +1,4 @@
-import type { OpenedVectors, Vectors } from '../../../../db/ports.ts'
+import type { OpenedVectors, Vectors } from '../../../../db/ports/vectors.ts'
 import { BackOff } from './back-off.ts'
 
 /** The vectors in a database of their own (`smartRouting.dbUrl`), which is opened when it is first used. */
@@ -19,8 +19,7 @@ export class VectorsAt {
     }
     if (!this.#opened) {
       if (this.#backOff.left > 0) {
-        throw new Error('The database of the embeddings could not be opened; this is ' +
-        'tried again')
+        throw new Error('The database of the embeddings could not be opened; this is tried again')
       }
       const opening = this.#open(dbUrl)
       this.#opened = { dbUrl, opening }

@@ -1,7 +1,8 @@
 import { LoopBudget } from '../../../../protocol/yield.ts'
 import { analyse, unit, type Analysis } from './analysis.ts'
 import type { Concept } from './concepts.ts'
-import { loadLexicon, type Lexicon, type Variant } from './lexicon.ts'
+import { loadLexicon } from './load-lexicon.ts'
+import type { Lexicon, Variant } from './lexicon.ts'
 import { isContrary, purposeOf } from './purpose.ts'
 import { Interpreter } from './question.ts'
 import { Scores } from './scores.ts'
@@ -94,7 +95,7 @@ export class ToolIndex {
         if (this.#slotOf.has(tool)) continue
         this.#insert(tool, this.#lexicon)
         inserted++
-        if (budget.spent) await budget.yieldToEventLoop()
+        if (budget.isSpent) await budget.yieldToEventLoop()
         if (list !== this.#asked) break
       }
       if (inserted > this.#slotOf.size / 4) this.#vocabulary.trim()

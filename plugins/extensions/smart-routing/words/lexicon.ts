@@ -1,7 +1,6 @@
-import { LoopBudget } from '../../../../protocol/yield.ts'
-import { readAsset } from '../../../base/config/index.ts'
+import type { LoopBudget } from '../../../../protocol/yield.ts'
 import { stopWords } from './common-words.ts'
-import { carrying } from './phrases.ts'
+import { carrying, placesOf } from './phrases.ts'
 import { stemOf, tokenOf, type WordToken } from './stem.ts'
 import { fold, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
@@ -15,10 +14,8 @@ export interface Foreign { readonly language: string, readonly english: string }
 /** A phrase with words between that it does not say: `what does … say`. */
 interface Gapped { readonly before: readonly string[], readonly after: readonly string[], readonly term: string }
 
-interface TradeFile { common: string, same: string[], synonyms: string[], hints: string[] }
-interface LanguageFile { language: string, stop: string, words: Record<string, string> }
-
-const languages = ['de', 'es', 'fr', 'pt', 'it', 'nl', 'pl', 'sv', 'tr', 'ru', 'zh', 'ja', 'ko']
+export interface TradeFile { common: string, same: string[], synonyms: string[], hints: string[] }
+export interface LanguageFile { language: string, stop: string, words: Record<string, string> }
 /** Letters that may follow `word*`. */
 const longestEnding = 5
 /** Max words that `…` stands for. */
@@ -67,7 +64,7 @@ export class Lexicon {
     ] as const) {
       for (const line of lines) {
         add(line)
-        if (budget.spent) await budget.yieldToEventLoop()
+        if (budget.isSpent) await budget.yieldToEventLoop()
       }
     }
   }
@@ -88,7 +85,7 @@ export class Lexicon {
     for (const [english, list] of Object.entries(words)) {
       this.#termOf(english)
       for (const item of list.split(',')) this.#addForeign(item.trim(), { language, english })
-      if (budget.spent) await budget.yieldToEventLoop()
+      if (budget.isSpent) await budget.yieldToEventLoop()
     }
   }
 
@@ -286,18 +283,6 @@ export class Lexicon {
   translated ({ english }: Foreign): Variant { return { term: this.#termOf(english), weight: tuning.translation } }
 }
 
-/** Where words stand one after the other, apart from those that say nothing. */
-function placesOf (
-  sought: readonly string[], words: ReadonlyArray<string | undefined>, from: number
-): number[] | undefined {
-  const places: number[] = []
-  for (let at = from; at < words.length && places.length < sought.length; at++) {
-    if (words[at] === sought[places.length]) places.push(at)
-    else if (words[at] !== undefined) return undefined
-  }
-  return places.length === sought.length ? places : undefined
-}
-
 function * spellings (word: string): Iterable<string> {
   yield word
   if (/[aou]e/.test(word)) yield word.replace(/([aou])e/g, '$1')
@@ -307,22 +292,4 @@ function push<K, V> (map: Map<K, V[]>, key: K, value: V): void {
   const list = map.get(key)
   if (list) list.push(value)
   else map.set(key, [value])
-}
-
-let loading: Promise<Lexicon> | undefined
-
-/** The lexicon of `assets/lexicons/`, read once, in turns. @throws when a file is missing or not as it should be */
-export async function loadLexicon (): Promise<Lexicon> {
-  loading ??= readAll()
-  return await loading
-}
-
-async function readAll (): Promise<Lexicon> {
-  const lexicon = new Lexicon()
-  const budget = new LoopBudget()
-  await lexicon.addTrade(JSON.parse(await readAsset('lexicons/trade.json')) as TradeFile, budget)
-  for (const language of languages) {
-    await lexicon.addLanguage(JSON.parse(await readAsset(`lexicons/${language}.json`)) as LanguageFile, budget)
-  }
-  return lexicon
 }

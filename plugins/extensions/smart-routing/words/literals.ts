@@ -45,8 +45,7 @@ const kinds: readonly Kind[] = [
   {
     pattern: /-?\d{1,3}\.\d{2,10}°?,? {0,2}-?\d{1,3}\.\d{2,10}/,
     weight: 0.2,
-    hint: 'location coordinates latitude ' +
-    'longitude'
+    hint: 'location coordinates latitude longitude'
   },
   { pattern: /\b\d{3,4} ?[x×] ?\d{3,4}\b/, weight: 0.3, hint: 'resize size width height' },
   {

@@ -24,8 +24,7 @@ export const carrying = (word: string, stem: string): string | undefined =>
 const particles: ReadonlySet<string> = new Set(list('off up down out away back on over together apart through'))
 const foreignParticles: ReadonlySet<string> = new Set(list(
   'an auf aus ab ein hoch herunter runter hinzu um zu zuruck neu fertig vor nach mit los weg weiter wieder zusammen ' +
-  'durch fest frei ' +
-  'bei rein raus op af uit aan toe terug over door mee samen bij in'
+  'durch fest frei bei rein raus op af uit aan toe terug over door mee samen bij in'
 ))
 /** What may follow a particle; else it begins what follows: `put milk on my list`. */
 const following: ReadonlySet<string> = new Set(list(
@@ -44,4 +43,16 @@ export function particlesOf (words: readonly string[], at: number): { english?: 
     if (foreignParticles.has(word)) found.foreign ??= i
   }
   return found
+}
+
+/** Where words stand one after the other, apart from those that say nothing. */
+export function placesOf (
+  sought: readonly string[], words: ReadonlyArray<string | undefined>, from: number
+): number[] | undefined {
+  const places: number[] = []
+  for (let at = from; at < words.length && places.length < sought.length; at++) {
+    if (words[at] === sought[places.length]) places.push(at)
+    else if (words[at] !== undefined) return undefined
+  }
+  return places.length === sought.length ? places : undefined
 }

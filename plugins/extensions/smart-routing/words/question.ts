@@ -1,8 +1,10 @@
 import { lightVerbs, stopWords } from './common-words.ts'
+import { Compounds } from './compounds.ts'
+import { ConceptList } from './concept-list.ts'
 import { withoutRepetition, type Concept } from './concepts.ts'
 import { Doubts } from './doubts.ts'
 import { piecesOf } from './literals.ts'
-import { type Foreign, type Lexicon, type Variant } from './lexicon.ts'
+import type { Foreign, Lexicon, Variant } from './lexicon.ts'
 import { carrying, particlesOf } from './phrases.ts'
 import { asking, isAsking, telling } from './purpose.ts'
 import { similarWords } from './spelling.ts'
@@ -51,11 +53,12 @@ export class Interpreter {
 }
 
 class Reading {
-  readonly concepts: Concept[] = []
   readonly text: string[] = []
   readonly isAsking: boolean
   readonly #lexicon: Lexicon
   readonly #vocabulary: Vocabulary
+  readonly #compounds: Compounds
+  readonly #concepts: ConceptList
   readonly #words: string[] = []
   /** What each of them counts, for the kind of text it is from. */
   readonly #weights: number[] = []
@@ -73,13 +76,15 @@ class Reading {
     this.#lexicon = lexicon
     this.#vocabulary = vocabulary
     this.#doubts = new Doubts(lexicon, vocabulary)
+    this.#compounds = new Compounds(lexicon, vocabulary)
+    this.#concepts = new ConceptList(lexicon, vocabulary)
     for (const { text, weight, hint = '' } of piecesOf(question)) {
       for (const word of wordsOf(text, bounds.words - this.#words.length, false)) {
         this.#words.push(word)
         this.#weights.push(weight)
       }
       for (const word of hint.split(' ')) {
-        if (word !== '') this.#addConcept([{ term: stemOf(word), weight: 1 }], tuning.kind)
+        if (word !== '') this.#concepts.add([{ term: stemOf(word), weight: 1 }], tuning.kind)
       }
     }
     this.#stems = this.#words.map(stemOf)
@@ -87,6 +92,8 @@ class Reading {
     this.isAsking = isAsking(question, this.#words[0] ?? '')
     this.#languages = this.#guessLanguages()
   }
+
+  get concepts (): readonly Concept[] { return this.#concepts.all }
 
   #guessLanguages (): Set<string> {
     const evidence = new Map<string, number>()
@@ -98,7 +105,7 @@ class Reading {
     for (const word of this.#words) {
       if (isUnspaced(word) || stopWords.has(word)) continue
       const languages = new Set(this.#lexicon.stopLanguages(word))
-      const meanings = this.#isKnown(stemOf(word)) ? [] : this.#lexicon.foreign(word)
+      const meanings = this.#compounds.isKnown(stemOf(word)) ? [] : this.#lexicon.foreign(word)
       const isSure = languages.size > 0 || meanings.length === 0 || this.#doubts.isTranslated(word, meanings)
       for (const { language } of meanings) languages.add(language)
       if (isSure) count(languages)
@@ -117,13 +124,11 @@ class Reading {
     return stopWords.has(word) || lightVerbs.has(word) || this.#lexicon.isCommon(word)
   }
 
-  #isKnown (term: string): boolean { return this.#vocabulary.has(term) || this.#lexicon.knows(term) }
-
   /** Whether a word is made of words that tools have, in English or translated. */
   #isCompound (word: string): boolean {
     const isOfTools = (part: string): boolean =>
       !this.#isEveryday(part) && this.#meanings(part).some(({ term }) => this.#vocabulary.has(term))
-    return this.#split(word, 3)?.every(isOfTools) === true
+    return this.#compounds.split(word, 3)?.every(isOfTools) === true
   }
 
   /** The meanings of a foreign word, in the question's language if that has it. */
@@ -135,7 +140,7 @@ class Reading {
 
   addUnspaced (run: string): void {
     for (const meanings of this.#lexicon.unspaced(run)) {
-      this.#addConcept(meanings.map((meaning) => this.#lexicon.translated(meaning)), 1)
+      this.#concepts.add(meanings.map((meaning) => this.#lexicon.translated(meaning)), 1)
       this.text.push(meanings[0]?.english ?? '')
     }
   }
@@ -143,8 +148,8 @@ class Reading {
   addAll (): void {
     /** Words that are part of a phrase, which says more than they do. */
     let within = 0
-    if (asking.has(this.#words[0] ?? '')) this.#addPlain(telling, tuning.telling)
-    if (this.#words.some((_, i) => this.#areMany(i))) this.#addPlain(together, tuning.together)
+    if (asking.has(this.#words[0] ?? '')) this.#concepts.addPlain(telling, tuning.telling)
+    if (this.#words.some((_, i) => this.#areMany(i))) this.#concepts.addPlain(together, tuning.together)
     for (let i = 0; i < this.#words.length; i++) {
       this.#addGapped(i)
       const length = this.#addPhrase(i)
@@ -168,20 +173,20 @@ class Reading {
       const stems = this.#stems.slice(at, at + length)
       const term = this.#phrase(stems) ?? this.#carriedBy(at, length)
       if (term !== undefined) {
-        this.#addConcept([{ term, weight: 1 }], 1)
+        this.#concepts.add([{ term, weight: 1 }], 1)
         return length
       }
       if (length > this.#lexicon.longestPhrase) continue
       const foreign = this.#foreign(this.#words.slice(at, at + length).join(' '))
       if (foreign.length > 0) {
-        this.#addConcept(foreign.map((meaning) => this.#lexicon.translated(meaning)), 1)
+        this.#concepts.add(foreign.map((meaning) => this.#lexicon.translated(meaning)), 1)
         this.text.push(foreign[0]?.english ?? '')
         return length
       }
       const joined = stemOf(stems.join(''))
       const isSaid = this.#words.slice(at, at + 2).every((word) => !this.#isEveryday(word))
       if (length === 2 && isSaid && this.#vocabulary.has(joined)) {
-        this.#addConcept([{ term: joined, weight: tuning.joined }], 0.5)
+        this.#concepts.add([{ term: joined, weight: tuning.joined }], 0.5)
       }
     }
     return this.#addParted(at) ? 1 : 0
@@ -190,7 +195,7 @@ class Reading {
   /** Adds what phrases with a gap hint at. Their everyday words say no more then. */
   #addGapped (at: number): void {
     for (const { term, places } of this.#lexicon.gapped(this.#carrying, at)) {
-      this.#addConcept([{ term, weight: 1 }], 1)
+      this.#concepts.add([{ term, weight: 1 }], 1)
       for (const place of places) if (this.#isEveryday(this.#words[place] ?? '')) this.#said.add(place)
     }
   }
@@ -201,7 +206,7 @@ class Reading {
     const term = english === undefined ? undefined : this.#phrase([this.#stems[at] ?? '', this.#stems[english] ?? ''])
     if (term !== undefined && english !== undefined) {
       this.#said.add(english)
-      this.#addConcept([{ term, weight: 1 }], 1)
+      this.#concepts.add([{ term, weight: 1 }], 1)
       return true
     }
     const particle = foreign === undefined ? undefined : this.#words[foreign]
@@ -210,7 +215,7 @@ class Reading {
       this.#foreign(`${particle}${this.#words[at] ?? ''}`).filter(({ language }) => this.#languages.has(language))
     if (meanings.length === 0) return false
     this.#said.add(at).add(foreign)
-    this.#addConcept(meanings.map((meaning) => this.#lexicon.translated(meaning)), 1)
+    this.#concepts.add(meanings.map((meaning) => this.#lexicon.translated(meaning)), 1)
     this.text.push(meanings[0]?.english ?? '')
     return true
   }
@@ -225,10 +230,8 @@ class Reading {
   #carriedBy (at: number, length: number): string | undefined {
     if (this.#carrying[at] === undefined || this.#carrying[at + length - 1] === undefined) return undefined
     const words = this.#carrying.slice(at, at + length).filter((word) => word !== undefined)
-    return words.length > 1 &&
-      words.length <= this.#lexicon.longestPhrase
-      ? this.#lexicon.carriedBy(words.join(''))
-      : undefined
+    const isPhrase = words.length > 1 && words.length <= this.#lexicon.longestPhrase
+    return isPhrase ? this.#lexicon.carriedBy(words.join('')) : undefined
   }
 
   #addWord (at: number, factor: number): void {
@@ -236,7 +239,7 @@ class Reading {
     const term = this.#stems[at] ?? ''
     if (stopWords.has(word) || isUnspaced(word) || this.#said.has(at)) return
     const isStop = this.#lexicon.stopLanguages(word).some((language) => this.#languages.has(language))
-    const isKnown = this.#isKnown(term)
+    const isKnown = this.#compounds.isKnown(term)
     if (isStop) return
     const near = this.#doubts.isDoubtful(word, this.#languages) ? this.#doubts.near(word) : []
     if (near.length > 0 && !this.#isCompound(word)) {
@@ -247,11 +250,11 @@ class Reading {
     const isForeign = foreign.length > 0 && (!isKnown || foreign.some(({ language }) => this.#languages.has(language)))
     if (isForeign) {
       const variants = foreign.map((meaning) => this.#lexicon.translated(meaning))
-      this.#addConcept(isKnown ? [{ term, weight: 1 }, ...variants] : variants, factor)
+      this.#concepts.add(isKnown ? [{ term, weight: 1 }, ...variants] : variants, factor)
       this.text.push(foreign[0]?.english ?? word)
     } else if (isKnown) {
       const everyday = this.#lexicon.isCommon(word) ? tuning.everyday : lightVerbs.has(word) ? tuning.light : 1
-      this.#addConcept([{ term, weight: 1 }], factor * everyday)
+      this.#concepts.add([{ term, weight: 1 }], factor * everyday)
       this.text.push(word)
     } else if (this.#lexicon.isCommon(word)) this.text.push(word)
     else this.#addUnknown(word, factor)
@@ -259,9 +262,9 @@ class Reading {
 
   /** A word that nobody knows: the beginning of one, several in one, or one that is misspelled. */
   #addUnknown (word: string, factor: number): void {
-    const parts = this.#split(word, 3)
+    const parts = this.#compounds.split(word, 3)
     if (parts) {
-      for (const part of parts) this.#addConcept(this.#meanings(part), factor * tuning.part)
+      for (const part of parts) this.#concepts.add(this.#meanings(part), factor * tuning.part)
       this.text.push(...parts.map((part) => this.#foreign(part)[0]?.english ?? part))
       return
     }
@@ -276,10 +279,9 @@ class Reading {
       ? []
       : this.#vocabulary.beginning(word, 6).map(({ term }) => ({ term, weight: tuning.beginning }))
     const others = begun.filter(({ term }) => !similar.some((each) => each.term === term))
-    this.#addConcept([...others, ...similar], factor)
+    this.#concepts.add([...others, ...similar], factor)
     const [best] = similar
-    this.text.push(best &&
-      others.length === 0
+    this.text.push(best && others.length === 0
       ? this.#lexicon.words.get(best.term) ?? this.#vocabulary.get(best.term)?.word ?? word
       : word)
   }
@@ -288,79 +290,8 @@ class Reading {
   #meanings (word: string): Variant[] {
     const term = stemOf(word)
     const foreign = this.#foreign(word)
-    if (foreign.length > 0 && !this.#isKnown(term)) return foreign.map((meaning) => this.#lexicon.translated(meaning))
-    return [{ term, weight: 1 }]
-  }
-
-  /** A compound as its words: `pullrequest`, `Kalendereintrag`. With the fewest and most even parts. */
-  #split (word: string, most: number): string[] | undefined {
-    if (word.length < 7 || most < 2) return undefined
-    const middle = word.length / 2
-    const places = Array.from({ length: word.length - 6 }, (_, i) => i + 3).sort((a, b) =>
-      Math.abs(a - middle) - Math.abs(b - middle))
-    for (const at of places) {
-      const first = this.#asPart(word.slice(0, at))
-      const second = this.#asPart(word.slice(at))
-      if (first !== undefined && second !== undefined) return [first, second]
-    }
-    for (const at of places) {
-      const first = this.#asPart(word.slice(0, at))
-      const others = first === undefined ? undefined : this.#split(word.slice(at), most - 1)
-      if (first !== undefined && others) return [first, ...others]
-    }
-    return undefined
-  }
-
-  /** A part of a compound as a word that is known, without what German puts between two. */
-  #asPart (part: string): string | undefined {
-    const isWord = (word: string): boolean => {
-      if (word.length < 3) return false
-      if (word.length < 4) return this.#lexicon.knows(stemOf(word)) && this.#vocabulary.has(stemOf(word))
-      return this.#isKnown(stemOf(word)) || this.#lexicon.foreign(word).length > 0
-    }
-    if (isWord(part)) return part
-    for (const joint of ['s', 'n', 'es', 'en']) {
-      const bare = part.slice(0, -joint.length)
-      if (part.endsWith(joint) && bare.length > 3 && isWord(bare)) return bare
-    }
-    return undefined
-  }
-
-  /** Adds a concept with all that its terms may also be called, and what they hint at. */
-  #addConcept (meant: Variant[], weight: number): void {
-    const variants = new Map<string, number>()
-    const add = (term: string, weight: number): void => {
-      if (this.#vocabulary.has(term) && weight > (variants.get(term) ?? 0)) variants.set(term, weight)
-    }
-    for (const { term, weight } of meant) {
-      add(term, weight)
-      for (const other of this.#lexicon.variants(term)) add(other.term, weight * other.weight)
-    }
-    // A phrase that no tool has, nor anything that it stands for, is what its words are.
-    if (variants.size === 0) {
-      for (const { term, weight } of meant) {
-        for (const part of this.#lexicon.partsOf(term) ??
-          []) if (!this.#lexicon.isPlain(part)) add(part, weight * tuning.part)
-      }
-    }
-    if (variants.size > 0) {
-      const sorted = [...variants].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight)
-      this.concepts.push({ weight, variants: sorted.slice(0, bounds.variants) })
-    }
-    for (const { term } of meant) {
-      const hints = this.#lexicon.hints(term)
-      // The more it may stand for, the less each of these counts.
-      const each = weight * tuning.hint.one / hints.length ** tuning.hint.exponent
-      for (const hint of hints) {
-        const spellings = this.#lexicon.variants(hint).filter(({ weight }) => weight > 0.5)
-        this.#addPlain([hint, ...spellings.map(({ term }) => term)], each)
-      }
-    }
-  }
-
-  /** Adds a concept of these terms alone. */
-  #addPlain (terms: readonly string[], weight: number): void {
-    const variants = terms.filter((term) => this.#vocabulary.has(term)).map((term) => ({ term, weight: 1 }))
-    if (variants.length > 0) this.concepts.push({ weight, variants })
+    return foreign.length > 0 && !this.#compounds.isKnown(term)
+      ? foreign.map((meaning) => this.#lexicon.translated(meaning))
+      : [{ term, weight: 1 }]
   }
 }

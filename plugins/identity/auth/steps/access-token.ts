@@ -1,4 +1,4 @@
-import type { StoredToken } from '../../../../db/ports.ts'
+import type { StoredToken } from '../../../../db/ports/tokens.ts'
 import type { Snapshot } from '../../../../db/store.ts'
 import type { AccessTokens } from '../../access-tokens.ts'
 import { type AddressConfig, configuredBase, type Principal } from '../../../settings/index.ts'

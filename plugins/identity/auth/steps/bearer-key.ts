@@ -99,8 +99,12 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
 const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
 
 /** The current principal of a key; undefined when the key does not count any more, or its owner is gone. */
-export function standingOfKey (principal: Principal, snapshot: Snapshot): Principal | undefined {
-  const key = snapshot.keys.get(principal.key.slice(keyPrefix.length))
+export const standingOfKey = (principal: Principal, snapshot: Snapshot): Principal | undefined =>
+  principalOfKey(principal.key.slice(keyPrefix.length), snapshot)
+
+/** The principal of a stored key on MCP routes; undefined when there is none that counts, or its owner is gone. */
+export function principalOfKey (id: string, snapshot: Snapshot): Principal | undefined {
+  const key = snapshot.keys.get(id)
   return key && counts(key, snapshot) ? principalOf(key, snapshot) : undefined
 }
 

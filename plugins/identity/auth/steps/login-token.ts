@@ -5,7 +5,7 @@ import { credentialPrefixes } from '../../../../schemas/credential-prefixes.ts'
 import { isLoopback } from '../../../base/config/index.ts'
 import { sha256 } from '../../../base/secrets/index.ts'
 import type { Principal } from '../../../settings/index.ts'
-import { markOf, subjectOf } from '../../users/account.ts'
+import { markOf, principalOfUser } from '../../users/account.ts'
 import type { AuthStep, RequestCredentials } from '../chain.ts'
 
 /** The claims of a login token: the user, and the `mark` of the account at the login. */
@@ -29,15 +29,7 @@ export const loginToken = (claimsOf: (token: string) => LoginClaims | undefined)
 function principalOf (claims: LoginClaims, { users }: Snapshot): Principal | undefined {
   const user = users.get(claims.sub)
   if (!user || !sameMark(claims.mark, markOf(user))) return undefined
-  return {
-    // Of the account: what belongs to a principal is not that of a later account of the same name.
-    key: `user ${subjectOf(user)}`,
-    kind: 'user',
-    user: user.username,
-    username: user.username,
-    isAdmin: user.isAdmin === true,
-    standing: (snapshot) => principalOf(claims, snapshot)
-  }
+  return principalOfUser(user, (snapshot) => principalOf(claims, snapshot))
 }
 
 const sameMark = (one: unknown, other: string): boolean =>
@@ -69,12 +61,16 @@ export function holdsLocal (token: string | undefined): (credentials: RequestCre
     const { authorization } = headers
     // So nothing is hashed for other credentials.
     if (expected === undefined || authorization?.startsWith(`Bearer ${credentialPrefixes.local}`) !== true) return false
-    if (headers.forwarded !== undefined || headers['x-forwarded-for'] !== undefined) return false
-    return isFromHere(socket?.remoteAddress) && timingSafeEqual(Buffer.from(sha256(authorization.slice(7))), expected)
+    return isFromHere({ headers, socket }) && timingSafeEqual(Buffer.from(sha256(authorization.slice(7))), expected)
   }
 }
 
-const isFromHere = (address = ''): boolean => {
-  const plain = address.replace(/^::ffff:/i, '')
+/** Headers by which proxies say for whom they ask. */
+const forwarding = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
+
+/** Whether a request comes from this machine, and not through a proxy on it. */
+export function isFromHere ({ headers, socket }: Pick<RequestCredentials, 'headers' | 'socket'>): boolean {
+  if (forwarding.some((name) => headers[name] !== undefined)) return false
+  const plain = (socket?.remoteAddress ?? '').replace(/^::ffff:/i, '')
   return isIP(plain) !== 0 && isLoopback(plain)
 }

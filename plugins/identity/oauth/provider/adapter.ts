@@ -1,7 +1,9 @@
 import { errors as failures, Provider, type Adapter, type AdapterPayload, type KoaContextWithOIDC } from 'oidc-provider'
-import type {
-  Clients, Consents, Grants, IssuedToken, LoginState, LoginStates, OAuthClient, StoredToken, TokenKind, Tokens
-} from '../../../../db/ports.ts'
+import type { Clients, OAuthClient } from '../../../../db/ports/clients.ts'
+import type { Consents } from '../../../../db/ports/consents.ts'
+import type { Grants } from '../../../../db/ports/grants.ts'
+import type { IssuedToken, StoredToken, TokenKind, Tokens } from '../../../../db/ports/tokens.ts'
+import type { LoginState, LoginStates } from '../../../../db/ports/login-states.ts'
 import { sha256 } from '../../../base/secrets/index.ts'
 import { accountId, parseAccountId } from '../identifiers.ts'
 import type { GivenConsent } from './grants.ts'

@@ -103,8 +103,7 @@ function errorsIntoQuery (ctx: Context): void {
 
 const away: Problem = {
   error: 'temporarily_unavailable',
-  error_description: 'The storage cannot be used now; try ' +
-  'again in a moment'
+  error_description: 'The storage cannot be used now; try again in a moment'
 }
 
 /** An answer while the storage is away, unless the client is told of it by a redirect. Browsers get a page. */

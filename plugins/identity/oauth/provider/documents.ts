@@ -1,5 +1,5 @@
 import { errors as failures } from 'oidc-provider'
-import { isObject, withoutAbsent } from '../../../../protocol/json.ts'
+import { isObject, withoutEmptyMembers } from '../../../../protocol/json.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { OAuthError } from '../../../base/errors/index.ts'
 import { checkRedirectUris } from '../client-metadata.ts'
@@ -37,11 +37,10 @@ export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string):
   const { status, headers, body } = await outbound.fetch(url, {
     ...options,
     headers: { accept: 'application/json' },
-    answersRedirects: 'all'
+    returnsRedirects: 'all'
   })
   if (status === 200 && !isJson(headers['content-type'])) {
-    throw new Error('the answer is not of the media type ' +
-    'application/json')
+    throw new Error('the answer is not of the media type application/json')
   }
   const kept = ['content-type', 'cache-control', 'expires'].flatMap((name): Array<[string, string]> => {
     const value = headers[name]
@@ -55,7 +54,7 @@ function cleaned (body: Buffer): string {
   const text = new TextDecoder().decode(body)
   try {
     const document: unknown = JSON.parse(text)
-    return isObject(document) ? JSON.stringify(withoutAbsent(document)) : text
+    return isObject(document) ? JSON.stringify(withoutEmptyMembers(document)) : text
   } catch {
     return text
   }

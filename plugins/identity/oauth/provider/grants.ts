@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider'
-import type { Consent } from '../../../../db/ports.ts'
+import type { Consent } from '../../../../db/ports/consents.ts'
 
 /** An earlier consent that spares the user the question. */
 export type RememberedConsent =

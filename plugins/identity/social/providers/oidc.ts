@@ -59,8 +59,7 @@ export class OidcProvider implements IdentityProvider {
   async checkIssuer (iss: string | undefined): Promise<void> {
     const { issuer, sendsIssuer } = await this.#load()
     if (iss === undefined ? sendsIssuer : iss !== issuer) {
-      throw new errors.Forbidden('This answer is of another ' +
-      'login provider')
+      throw new errors.Forbidden('This answer is of another login provider')
     }
   }
 
@@ -180,13 +179,13 @@ export const googleSettings = (client: ClientCredentials): OidcSettings => ({
 })
 
 /** Which key a token names, and for which algorithm (RFC 7515). */
-export interface KeyHeader { readonly kid?: string, readonly alg?: string }
+interface KeyHeader { readonly kid?: string, readonly alg?: string }
 
 /** The types of keys by the first two letters of algorithms, of those that have a public key (RFC 7518, RFC 8037). */
 const keyTypes: Readonly<Record<string, string>> = { RS: 'RSA', PS: 'RSA', ES: 'EC', Ed: 'OKP' }
 
 /** A provider's public keys (RFC 7517). They are fetched again for a key that is unknown, but not at once. */
-export class KeySet {
+class KeySet {
   readonly #client: ProviderClient
   readonly #url: string
   #keys: Promise<ReadonlyArray<Record<string, unknown>>> | undefined

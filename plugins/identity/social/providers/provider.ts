@@ -1,7 +1,7 @@
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { UpstreamError } from '../../../../protocol/errors.ts'
-import { withoutMark } from '../../../../protocol/text.ts'
+import { withoutBom } from '../../../../protocol/text.ts'
 import { identityLimits } from '../../limits.ts'
 
 /** A person's identity, as a provider vouches for it. */
@@ -87,14 +87,13 @@ export class ProviderClient {
       .catch((error: unknown) => {
         if (!(error instanceof UpstreamError)) throw error
         if (error.fault === 'timeout') {
-          throw new errors.UpstreamSlow(`The login provider ${this.#name} did not ` +
-          'answer in time')
+          throw new errors.UpstreamSlow(`The login provider ${this.#name} did not answer in time`)
         }
         throw this.failure('cannot be reached', error)
       })
     if (status < 200 || status > 299) throw this.failure(`answered with status ${status}`)
     try {
-      const json: unknown = JSON.parse(withoutMark(body.toString()))
+      const json: unknown = JSON.parse(withoutBom(body.toString()))
       if (typeof json === 'object' && json !== null) return json as Record<string, unknown>
     } catch {}
     throw this.failure('gave an answer that is no JSON object')

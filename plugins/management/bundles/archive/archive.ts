@@ -55,8 +55,7 @@ export function decodeName (raw: Buffer): string {
 
 /** The reason why an entry must not have this path, as the end of a clause; undefined: it may. */
 function pathProblem (path: string, bounds: ArchiveBounds): string | undefined {
-  // eslint-disable-next-line no-control-regex
-  if (/[\0-\x1f\x7f-\x9f]/.test(path)) return 'has a control character'
+  if (/\p{Cc}/u.test(path)) return 'has a control character'
   if (path.includes('\\')) return 'has a backslash'
   if (/^[a-z]:/i.test(path)) return 'begins with a drive letter'
   if (path.startsWith('/')) return 'is absolute'

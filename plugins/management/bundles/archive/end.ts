@@ -37,8 +37,7 @@ export async function findEnd (file: FileHandle): Promise<ArchiveEnd> {
   while (at >= 0 && tail.readUInt32LE(at) !== endSignature) at--
   if (at < 0) throw new ArchiveError('it is no zip archive, or is cut off')
   if (at + recordSize + tail.readUInt16LE(at + 20) !== length) {
-    throw new ArchiveError('there are other bytes behind ' +
-    'the archive')
+    throw new ArchiveError('there are other bytes behind the archive')
   }
   if (at >= zip64LocatorSize && tail.readUInt32LE(at - zip64LocatorSize) === zip64LocatorSignature) {
     throw new ArchiveError('it is in the ZIP64 format, which no bundle needs')

@@ -65,8 +65,7 @@ function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
     refuse('is encrypted')
   }
   if (compressionMethod !== 0 && compressionMethod !== 8) {
-    refuse('is compressed by a method that is not supported: ' +
-    'use deflate')
+    refuse('is compressed by a method that is not supported: use deflate')
   }
   if (!agrees(entry, local)) refuse('is described in two different ways')
   checkExtraFields(entry, raw, refuse)
@@ -74,8 +73,7 @@ function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
   const isFolder = name.endsWith('/')
   const type = mode & fileType.mask
   if (type !== fileType.none && type !== (isFolder ? fileType.folder : fileType.file)) {
-    refuse('is no file: links and ' +
-    'devices are refused')
+    refuse('is no file: links and devices are refused')
   }
   if (isFolder && (size !== 0 || crc !== 0)) refuse('is a folder with content')
   return {

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { crc32, createInflateRaw } from 'node:zlib'
 import pLimit from 'p-limit'
 import { ArchiveError, quoteEntryName, type ArchiveBounds, type ArchiveEntry } from './archive.ts'
-import { syncPath } from '../folder.ts'
+import { syncPath } from '../../../../db/folder.ts'
 
 /** Bytes that are read at once. */
 const chunkSize = 64 * 1024

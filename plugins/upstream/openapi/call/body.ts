@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { elementsOf, oneLine } from '../../../../protocol/json.ts'
+import { elementsOf, toOneLine } from '../../../../protocol/json.ts'
 import { isJsonMediaType } from '../http-syntax.ts'
 import type { BodyField, RequestBody } from '../plan.ts'
 import { ArgumentError } from '../plan.ts'
@@ -20,7 +20,7 @@ export function encodeBody (body: RequestBody, given: ReadonlyMap<string, string
   if (isAbsent) return undefined
   switch (body.format) {
     case 'json':
-      return { contentType, bytes: Buffer.from(oneLine(whole ?? toObjectText(given))) }
+      return { contentType, bytes: Buffer.from(toOneLine(whole ?? toObjectText(given))) }
     case 'text':
       return { contentType, bytes: Buffer.from(scalarOf(whole ?? '""')) }
     case 'binary': {
@@ -58,7 +58,7 @@ function fieldsOf (
 function urlencodedPairs ({ name, serialization, contentType }: BodyField, text: string): string[] {
   if (serialization) return pairsOf(name, serialization, text)
   if (text.startsWith('{') || (contentType !== undefined && isJsonMediaType(contentType))) {
-    return [`${percentEncode(name)}=${percentEncode(oneLine(text))}`]
+    return [`${percentEncode(name)}=${percentEncode(toOneLine(text))}`]
   }
   return pairsOf(name, { style: 'form', explode: true }, text)
 }
@@ -72,8 +72,7 @@ function encodeMultipart (body: RequestBody, fields: Array<[BodyField, string]>)
     const disposition = `Content-Disposition: form-data; name=${quote(field.name)}`
     const lines = [`--${boundary}`, filename === undefined
       ? disposition
-      : `${disposition}; ` +
-      `filename=${quote(filename)}`]
+      : `${disposition}; filename=${quote(filename)}`]
     if (contentType !== undefined) lines.push(`Content-Type: ${contentType}`)
     chunks.push(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), bytes, Buffer.from('\r\n'))
   }
@@ -109,7 +108,7 @@ function partOf (field: BodyField, text: string): Part {
   }
   const isStructured = text.startsWith('{') || text.startsWith('[')
   if (isStructured || (contentType !== undefined && isJsonMediaType(contentType))) {
-    return { bytes: Buffer.from(oneLine(text)), contentType: contentType ?? 'application/json' }
+    return { bytes: Buffer.from(toOneLine(text)), contentType: contentType ?? 'application/json' }
   }
   return { bytes: Buffer.from(scalarOf(text)), contentType }
 }
@@ -120,8 +119,7 @@ function partOf (field: BodyField, text: string): Part {
  */
 function decodeBytes (argument: string, text: string): { bytes: Buffer, contentType?: string, name?: string } {
   if (!text.startsWith('"')) {
-    throw new ArgumentError(`"${argument}" must be a string: bytes in base64, or a data: ` +
-    'address')
+    throw new ArgumentError(`"${argument}" must be a string: bytes in base64, or a data: address`)
   }
   const value = scalarOf(text)
   const [, head, data = value] = /^data:([^,]*),(.*)$/s.exec(value) ?? []

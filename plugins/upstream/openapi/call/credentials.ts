@@ -1,8 +1,8 @@
 import { UpstreamError } from '../../../../protocol/errors.ts'
 import { isObject } from '../../../../protocol/json.ts'
-import { withoutMark } from '../../../../protocol/text.ts'
+import { withoutBom } from '../../../../protocol/text.ts'
 import { securityOf, type OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
-import type { Outbound, Reach } from '../../../base/outbound/index.ts'
+import type { Outbound, OutboundAccess } from '../../../base/outbound/index.ts'
 import { toHeader } from '../http-syntax.ts'
 import type { SecurityDefaults } from '../plan.ts'
 import type { ApiRequest } from './request.ts'
@@ -28,14 +28,14 @@ const discoveryPath = '/.well-known/openid-configuration'
 export class ApiCredentials {
   readonly #security: Security
   readonly #outbound: Outbound
-  readonly #reach: Reach
+  readonly #reach: OutboundAccess
   #token: AccessToken | undefined
   #fetching: Promise<AccessToken> | undefined
   #tokenEndpoint: string | undefined
-  /** The token endpoint takes the client's secret in the body, not in a header. */
+  /** Whether the token endpoint takes the client's secret in the body rather than in a header. */
   #isSecretInBody = false
 
-  constructor (security: OpenApiSecurity | undefined, outbound: Outbound, reach: Reach) {
+  constructor (security: OpenApiSecurity | undefined, outbound: Outbound, reach: OutboundAccess) {
     this.#security = securityOf(security ?? { type: 'none' })
     this.#outbound = outbound
     this.#reach = reach
@@ -205,7 +205,7 @@ export function withoutQuery (url: string): string {
 
 function parseObject (body: Buffer): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(withoutMark(body.toString()))
+    const value: unknown = JSON.parse(withoutBom(body.toString()))
     return isObject(value) ? value : {}
   } catch {
     return {}

@@ -1,8 +1,8 @@
 import { code, RpcError, UpstreamError } from '../../../../protocol/errors.ts'
 import { memberOf } from '../../../../protocol/json.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
-import { type Outbound, reachOf } from '../../../base/outbound/index.ts'
-import { holdsCredential } from '../../../base/secrets/index.ts'
+import { type Outbound, outboundAccessOf } from '../../../base/outbound/index.ts'
+import { containsCredential } from '../../../base/secrets/index.ts'
 import type { DescribedApi } from '../api.ts'
 import { toHeader } from '../http-syntax.ts'
 import type { CompiledDescription, OperationPlan, SecurityDefaults } from '../plan.ts'
@@ -14,9 +14,9 @@ import { upstreamLimits } from '../../limits.ts'
 interface OperationCallerOptions {
   config: ServerConfig
   outbound: Outbound
-  /** Headers of the client that the connection is for, used where a call has none of its own. */
-  passed?: () => Readonly<Record<string, string>> | undefined
-  /** Whether a value holds a credential of this gateway's. */
+  /** Headers of the client that the connection is for, used when a call has none of its own. */
+  clientHeaders?: () => Readonly<Record<string, string>> | undefined
+  /** Whether a value holds a credential of this gateway. */
   isOurs?: ((value: string) => boolean) | undefined
   warn: (sentence: string) => void
 }
@@ -26,8 +26,8 @@ interface OperationCall {
   name: unknown
   paramsText: string
   headers: Readonly<Record<string, string>> | undefined
-  /** The owner that the answer counts to. */
-  cause: string
+  /** The owner that the answer counts for. */
+  memoryOwner: string
   signal: AbortSignal
 }
 
@@ -67,13 +67,12 @@ export class OperationCaller {
   async call (
     api: DescribedApi,
     compiled: CompiledDescription,
-    { name, paramsText, headers, cause, signal }: OperationCall
+    { name, paramsText, headers, memoryOwner, signal }: OperationCall
   ): Promise<string> {
     const index = typeof name === 'string' ? compiled.names.indexOf(name) : -1
     const plan = JSON.parse(compiled.plans[index] ?? 'null') as OperationPlan | null
     if (!plan) {
-      throw new RpcError(code.invalidParams, 'Unknown tool: ' +
-      `${memberOf(paramsText, 'name') ?? 'it has no name'}`)
+      throw new RpcError(code.invalidParams, `Unknown tool: ${memberOf(paramsText, 'name') ?? 'it has no name'}`)
     }
     let request: ApiRequest
     try {
@@ -95,18 +94,18 @@ export class OperationCaller {
         'not called')
     }
     const token = isConfigured && !plan.anonymous ? await credentials.authorize(request, securityDefaults) : undefined
-    const response = await this.#fetch(request, cause, signal)
+    const response = await this.#fetch(request, memoryOwner, signal)
     if (response.status !== 401 || token === undefined) return toToolResult(response)
     // A request that was refused did not run: it is sent once more with a new token.
     credentials.invalidate(token)
     request.headers.delete('authorization')
     await credentials.authorize(request, securityDefaults)
-    return toToolResult(await this.#fetch(request, cause, signal))
+    return toToolResult(await this.#fetch(request, memoryOwner, signal))
   }
 
-  /** @param request with what arguments put into its headers and cookies, and nothing else there */
+  /** @param request with what the arguments put into its headers and cookies, and nothing else there */
   #holdsOurs ({ headers, cookies }: ApiRequest): boolean {
-    const { isOurs = holdsCredential } = this.#options
+    const { isOurs = containsCredential } = this.#options
     return [...headers.values(), ...cookies].some(isOurs)
   }
 
@@ -115,11 +114,11 @@ export class OperationCaller {
    * @returns whether the request may carry them, and credentials
    */
   #addHeaders (request: ApiRequest, headers: OperationCall['headers'], compiled: CompiledDescription): boolean {
-    const { config, passed } = this.#options
+    const { config, clientHeaders } = this.#options
     request.headers.set('user-agent', request.headers.get('user-agent') ?? 'tool-hub')
     if (!request.headers.has('accept')) request.headers.set('accept', 'application/json, text/*;q=0.9, */*;q=0.8')
     if (this.#credentialOrigin(compiled) !== request.origin) return false
-    for (const [given, value] of Object.entries({ ...(headers ?? passed?.()), ...config.headers })) {
+    for (const [given, value] of Object.entries({ ...(headers ?? clientHeaders?.()), ...config.headers })) {
       const [name, sent] = toHeader(given, value)
       if (name === 'cookie') request.cookies.push(sent)
       else if (name !== 'content-type' || request.body === undefined) request.headers.set(name, sent)
@@ -135,15 +134,15 @@ export class OperationCaller {
     const url = `${origin}${path}`
     try {
       const response = await outbound.fetch(query.length > 0 ? `${url}?${query.join('&')}` : url, {
-        ...reachOf(config),
+        ...outboundAccessOf(config),
         method: method as 'GET',
         headers,
         body,
         maxSize: upstreamLimits.openapi.answer,
         timeout: noTimeout,
-        cause,
+        memoryOwner: cause,
         signal,
-        answersRedirects: true
+        returnsRedirects: true
       })
       return { method, url, configuredQuery, ...response }
     } catch (error) {

@@ -105,8 +105,7 @@ function knownArguments ({ parameters, body }: OperationPlan): string {
   else if (body) names.push(...body.fields.map(({ name, argument = name }) => argument))
   return names.length === 0
     ? 'The tool takes none'
-    : 'The tool takes ' +
-    `${names.slice(0, 50).map((name) => JSON.stringify(name)).join(', ')}`
+    : `The tool takes ${names.slice(0, 50).map((name) => JSON.stringify(name)).join(', ')}`
 }
 
 /**
@@ -139,8 +138,7 @@ const encodeLiteral = (text: string): string =>
 function headerValue ({ argument }: Parameter, value: string): string {
   const sent = toHeaderValue(value)
   if (sent === undefined) {
-    throw new ArgumentError(`The argument "${argument}" holds a control character, which no ` +
-    'header may')
+    throw new ArgumentError(`The argument "${argument}" holds a control character, which no header may`)
   }
   return sent
 }

@@ -1,6 +1,6 @@
 // Serializes arguments into URLs, headers and forms. Arguments are read from their JSON text, so that a number keeps
 // every digit.
-import { elementsOf, membersOf, oneLine } from '../../../../protocol/json.ts'
+import { elementsOf, membersOf, toOneLine } from '../../../../protocol/json.ts'
 import type { Parameter, Serialization } from '../plan.ts'
 
 type Value =
@@ -9,7 +9,7 @@ type Value =
   | { kind: 'object', entries: Array<[string, string]> }
 
 /** A JSON value as the text of a URL or form field: a string without its quotes, anything else as its JSON text. */
-export const scalarOf = (text: string): string => text.startsWith('"') ? JSON.parse(text) as string : oneLine(text)
+export const scalarOf = (text: string): string => text.startsWith('"') ? JSON.parse(text) as string : toOneLine(text)
 
 /** The members of an object's JSON text, as JSON texts by name. Of duplicate names the last one counts. */
 export const memberTexts = (text: string): Map<string, string> =>
@@ -65,7 +65,7 @@ export function expandParameter (
   { in: location, name, style, explode, json, withSlashes }: Parameter, text: string
 ): string {
   const encode = location !== 'path' ? (value: string): string => value : withSlashes ? encodeSegments : percentEncode
-  const value: Value = json ? { kind: 'scalar', text: oneLine(text) } : valueOf(text)
+  const value: Value = json ? { kind: 'scalar', text: toOneLine(text) } : valueOf(text)
   const prefix = prefixOf(style)
   const separator = prefix === '' ? encode(delimiterOf(style)).replace('%2C', ',') : explode ? prefix : ','
   const isMatrix = style === 'matrix'

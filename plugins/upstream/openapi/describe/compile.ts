@@ -28,14 +28,14 @@ interface CompileOptions extends ToolLimits {
 }
 
 /** A description with a tool, as JSON text, for each operation. */
-export type Compiled = Omit<CompiledDescription, 'pages'> & { tools: string[] }
+type CompiledTools = Omit<CompiledDescription, 'pages'> & { tools: string[] }
 
 /**
  * Compiles a description into tools and plans. An operation that cannot be served is left out with a warning; the
  * others are served.
  * @throws DescriptionError where the document is not a description, or no operation is left
  */
-export function compile (document: Dict, options: CompileOptions): Compiled {
+export function compileDescription (document: Dict, options: CompileOptions): CompiledTools {
   const isSwagger = isSwagger2(document)
   const { paths } = document
   if (!isObject(paths)) throw new DescriptionError('it has no "paths", so there are no operations')
@@ -62,12 +62,12 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
     isSwagger,
     refs,
     schemas: new SchemaConverter(refs, !isSwagger && !versionOf(document).startsWith('3.0')),
-    names: new ToolNames(Array.from(allOperations(paths, refs, () => {}), namedOperation)),
+    names: new ToolNames(Array.from(eachOperation(paths, refs, () => {}), namedOperation)),
     toolLimits: options,
     baseUrl: options.baseUrl ?? compiled.serverUrl
   }
   let size = 0
-  for (const each of allOperations(paths, refs, warn)) {
+  for (const each of eachOperation(paths, refs, warn)) {
     if (compiled.names.length >= options.operations) {
       warn(`only the first ${options.operations} operations are served`)
       break
@@ -118,7 +118,7 @@ const versionOf = ({ openapi }: Dict): string =>
   typeof openapi === 'number' ? openapi.toFixed(1) : typeof openapi === 'string' ? openapi.trim() : ''
 
 /** A compiled description with the Info Object of the document, and without operations. */
-function emptyDescription (document: Dict, options: CompileOptions): Compiled {
+function emptyDescription (document: Dict, options: CompileOptions): CompiledTools {
   const info = isObject(document.info) ? document.info : {}
   const description = typeof info.description === 'string' ? info.description.trim() : ''
   return {
@@ -142,7 +142,7 @@ const serversOf = ({ servers }: Dict): unknown[] =>
 
 const securitySchemesOf = ({ components }: Dict): unknown => isObject(components) ? components.securitySchemes : {}
 
-function * allOperations (
+function * eachOperation (
   paths: Dict, refs: References, warn: (sentence: string) => void
 ): Iterable<DescribedOperation> {
   for (const [path, given] of Object.entries(paths)) {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import { messageOf } from '../../../../db/errors.ts'
 import { UpstreamError } from '../../../../protocol/errors.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
-import { type Outbound, reachOf } from '../../../base/outbound/index.ts'
+import { type Outbound, outboundAccessOf } from '../../../base/outbound/index.ts'
 import { withoutQuery } from '../call/credentials.ts'
 import { toHeader } from '../http-syntax.ts'
 import { DescriptionError, type CompiledDescription } from '../plan.ts'
@@ -71,19 +72,19 @@ export class ApiDescription {
   #toUpstreamError (error: unknown): unknown {
     const subject = this.#url === undefined ? 'the description' : `the description at ${withoutQuery(this.#url)}`
     if (error instanceof DescriptionError) {
-      return new UpstreamError('refused', `${subject} cannot be used: ` +
-      `${error.message}`)
+      return new UpstreamError('refused', `${subject} cannot be used: ${error.message}`)
     }
     return error instanceof UpstreamError
-      ? new UpstreamError(error.fault, `${subject} cannot be fetched: ` +
-      `${error.message}`)
+      ? new UpstreamError(error.fault, `${subject} cannot be fetched: ${error.message}`)
       : error
   }
 
   async #read (document: Uint8Array = Buffer.alloc(0)): Promise<CompiledDescription> {
     const { url, openapi } = this.#config
     const compiled =
-      await readDescription({ document, baseUrl: url ?? openapi?.url }, reachOf(this.#config), this.#closed.signal)
+      await readDescription(
+        { document, baseUrl: url ?? openapi?.url }, outboundAccessOf(this.#config), this.#closed.signal
+      )
     this.#warnings = compiled.warnings.map((warning) => `its description: ${warning}`)
     for (const warning of this.#warnings) this.#deps.warn(warning)
     return compiled
@@ -93,11 +94,10 @@ export class ApiDescription {
   async #fetch (): Promise<Buffer | undefined> {
     const url = this.#url
     if (url === undefined || !URL.canParse(url)) {
-      throw new DescriptionError('its address is not an absolute http or ' +
-      'https address')
+      throw new DescriptionError('its address is not an absolute http or https address')
     }
     const { status, headers, body } = await this.#deps.outbound.fetch(url, {
-      ...reachOf(this.#config),
+      ...outboundAccessOf(this.#config),
       headers: this.#requestHeaders(url),
       maxSize: upstreamLimits.openapi.document,
       timeout: upstreamLimits.openapi.readTime,
@@ -149,7 +149,7 @@ export class ApiDescription {
       if (this.#closed.signal.aborted) return
       this.#fetchedVersion = previousVersion
       const reason = this.#toUpstreamError(error)
-      const warning = reason instanceof Error ? reason.message : String(reason)
+      const warning = messageOf(reason)
       if (warning !== this.#lastWarning) this.#deps.warn(`${warning}; the last good one stays in use`)
       this.#lastWarning = warning
     }

@@ -1,6 +1,6 @@
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml'
 import { isObject } from '../../../../protocol/json.ts'
-import { withoutMark } from '../../../../protocol/text.ts'
+import { withoutBom } from '../../../../protocol/text.ts'
 import { DescriptionError } from '../plan.ts'
 
 /** Limits of a description's content, independent of the size of its text. */
@@ -15,10 +15,9 @@ interface DocumentLimits {
  * @throws DescriptionError with the line and column of a syntax error, or the limit that is exceeded
  */
 export function parseDocument (text: string, documentLimits: DocumentLimits): Record<string, unknown> {
-  const value = parse(withoutMark(text), documentLimits)
+  const value = parse(withoutBom(text), documentLimits)
   if (!isObject(value)) {
-    throw new DescriptionError('it is not an OpenAPI description: an object is expected, in JSON ' +
-    'or YAML')
+    throw new DescriptionError('it is not an OpenAPI description: an object is expected, in JSON or YAML')
   }
   checkLimits(value, documentLimits)
   return value

@@ -9,7 +9,7 @@ export type JsonSchema = Record<string, unknown>
 type IsValid = (value: unknown) => boolean
 
 const types = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'])
-export const isType = (value: unknown): value is string => typeof value === 'string' && types.has(value)
+export const isTypeName = (value: unknown): value is string => typeof value === 'string' && types.has(value)
 const isNumber: IsValid = (value) => typeof value === 'number' && Number.isFinite(value)
 const isCount: IsValid = (value) => Number.isSafeInteger(value) && (value as number) >= 0
 export const isString: IsValid = (value) => typeof value === 'string'
@@ -83,7 +83,7 @@ export function subschemasOf (schema: Readonly<Record<string, unknown>>): unknow
  * descriptions have, are removed.
  * @returns undefined where it is not valid even then
  */
-export function toPattern (value: unknown): string | undefined {
+export function toUnicodePattern (value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   if (isPattern(value)) return value
   const withoutEscapes = value.replace(/\\([^])/g, (escape, character: string) => {
@@ -104,15 +104,15 @@ function isPattern (value: string): boolean {
 
 /** Whether the conversion drops a member of `patternProperties`, because its pattern is not valid. */
 export const dropsPattern = (patternProperties: unknown): boolean =>
-  isObject(patternProperties) && Object.keys(patternProperties).some((name) => toPattern(name) === undefined)
+  isObject(patternProperties) && Object.keys(patternProperties).some((name) => toUnicodePattern(name) === undefined)
 
 /**
  * Whether the conversion drops a constraint of a schema, because its value is not valid. Subschemas are not examined.
  */
-export function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
+function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
   const { type, enum: values, pattern, patternProperties } = schema
-  if (dropsPattern(patternProperties) || (pattern !== undefined && toPattern(pattern) === undefined)) return true
-  if (type !== undefined && type !== 'file' && ![type].flat().every(isType)) return true
+  if (dropsPattern(patternProperties) || (pattern !== undefined && toUnicodePattern(pattern) === undefined)) return true
+  if (type !== undefined && type !== 'file' && ![type].flat().every(isTypeName)) return true
   if (values !== undefined && !(Array.isArray(values) && values.length > 0)) return true
   return assertionEntries.some(([key, isValid]) => {
     const value = schema[key]
@@ -125,7 +125,7 @@ export function dropsConstraint (schema: Readonly<Record<string, unknown>>): boo
  * A schema some of whose subschemas accept more than the original. Keywords by which it would then accept less are left
  * out, and `oneOf` becomes `anyOf`: a call that the API accepts must not be refused.
  */
-export function relaxed ({
+export function relaxSchema ({
   not: _not,
   if: _if,
   then: _then,

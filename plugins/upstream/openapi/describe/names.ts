@@ -66,7 +66,7 @@ export class ToolNames {
  * The description of an argument that has another name than its parameter: it tells agents the name in the request.
  * @returns undefined where there is nothing to tell
  */
-export function described (description: string | undefined, name: string, argument: string): string | undefined {
+export function describeArgument (description: string | undefined, name: string, argument: string): string | undefined {
   if (argument.startsWith(name)) return description
   const sent = `${JSON.stringify(truncate(name, 256))} in the request`
   return description === undefined || description.trim() === '' ? sent : `${description} (${sent})`

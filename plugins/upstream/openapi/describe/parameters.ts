@@ -2,7 +2,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { bodyFormatOf, isHeaderName } from '../http-syntax.ts'
 import { DescriptionError, type Parameter, type ParameterLocation, type Style } from '../plan.ts'
 import type { JsonSchema } from './keywords.ts'
-import { type ArgumentNames, described } from './names.ts'
+import { type ArgumentNames, describeArgument } from './names.ts'
 import type { SchemaConverter } from './schema.ts'
 
 const locations: readonly ParameterLocation[] = ['path', 'query', 'header', 'cookie']
@@ -93,12 +93,10 @@ function assertValid ({ in: location, name }: ParameterObject): void {
     throw new DescriptionError(`a parameter has no "name", or no "in" that is one of ${locations.join(', ')}`)
   }
   if (location === 'header' && !isHeaderName(name)) {
-    throw new DescriptionError(`${JSON.stringify(name)} is not a ` +
-    'valid header name')
+    throw new DescriptionError(`${JSON.stringify(name)} is not a valid header name`)
   }
   if (location === 'cookie' && /[\s;,=]/.test(name)) {
-    throw new DescriptionError(`${JSON.stringify(name)} is not a ` +
-    'valid cookie name')
+    throw new DescriptionError(`${JSON.stringify(name)} is not a valid cookie name`)
   }
 }
 
@@ -126,7 +124,7 @@ function describeParameter (
   if (mediaType !== undefined && isObject(mediaTypeObject) && bodyFormatOf(mediaType) === 'json') parameter.json = true
   const schema = schemas.convert(isObject(mediaTypeObject) ? mediaTypeObject.schema : given.schema)
   const description =
-    described(typeof given.description === 'string' ? given.description : undefined, name, parameter.argument)
+    describeArgument(typeof given.description === 'string' ? given.description : undefined, name, parameter.argument)
   return { parameter, schema: description === undefined ? schema : { ...schema, description } }
 }
 

@@ -2,7 +2,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { bodyFormatOf, isJsonMediaType } from '../http-syntax.ts'
 import type { BodyField, RequestBody, Serialization, Style } from '../plan.ts'
 import type { JsonSchema } from './keywords.ts'
-import { type ArgumentNames, described } from './names.ts'
+import { type ArgumentNames, describeArgument } from './names.ts'
 import type { References } from './refs.ts'
 import type { SchemaConverter } from './schema.ts'
 
@@ -92,7 +92,7 @@ function describeFields (
       const schema = binaryFields.has(name) ? asBytes(converted) : converted
       const argument = argumentNames.get(name) ?? name
       const description =
-        described(typeof schema.description === 'string' ? schema.description : undefined, name, argument)
+        describeArgument(typeof schema.description === 'string' ? schema.description : undefined, name, argument)
       return [argument, description === undefined ? schema : { ...schema, description }]
     }),
     required: body.required ? [...required].flatMap((name) => argumentNames.get(name) ?? []) : [],
@@ -220,7 +220,7 @@ const conditionalKeywords = [
  * The properties of an object schema, with those of its `allOf`, and without those that are `readOnly`.
  * @returns undefined for a schema that is not an object's, or that a list of properties does not describe in whole
  */
-export function schemaMembers (schema: unknown, refs: References, depth = 0): Members | undefined {
+function schemaMembers (schema: unknown, refs: References, depth = 0): Members | undefined {
   const object = refs.resolveObject(schema)
   if (!object || depth > maxDepth) return undefined
   const { type, properties, required, additionalProperties, allOf } = object

@@ -1,8 +1,9 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { DescriptionError } from '../plan.ts'
 import {
-  copiedKeywords, dropsPattern, isSchema, isString, isType, type JsonSchema, LossDetector, relaxed, schemaKeywords,
-  schemaListKeywords, toPattern
+  copiedKeywords, dropsPattern, isSchema, isString, isTypeName, type JsonSchema, LossDetector, relaxSchema,
+  schemaKeywords,
+  schemaListKeywords, toUnicodePattern
 } from './keywords.ts'
 import type { References } from './refs.ts'
 
@@ -39,7 +40,7 @@ export class SchemaConverter {
     for (const [key, isValid] of copiedKeywords) {
       if (Object.hasOwn(schema, key) && isValid(schema[key])) out.set(key, schema[key])
     }
-    const pattern = toPattern(schema.pattern)
+    const pattern = toUnicodePattern(schema.pattern)
     if (pattern !== undefined) out.set('pattern', pattern)
     this.#convertType(schema, out)
     convertExclusiveBounds(schema, out)
@@ -50,7 +51,7 @@ export class SchemaConverter {
     const converted = Object.fromEntries(out)
     // Where a subschema of these keywords accepts more, the keyword itself would accept less.
     const inverting: unknown[] = [schema.not, schema.if, ...Array.isArray(schema.oneOf) ? schema.oneOf : []]
-    const safe = inverting.some((each) => this.#losses.isLossy(each)) ? relaxed(converted) : converted
+    const safe = inverting.some((each) => this.#losses.isLossy(each)) ? relaxSchema(converted) : converted
     return this.#isModern ? safe : withNullable(schema, safe)
   }
 
@@ -100,9 +101,9 @@ export class SchemaConverter {
       out.set('contentEncoding', 'base64')
       return
     }
-    if (isType(type)) out.set('type', type)
+    if (isTypeName(type)) out.set('type', type)
     else if (Array.isArray(type)) {
-      const valid = [...new Set(type.filter(isType))]
+      const valid = [...new Set(type.filter(isTypeName))]
       if (valid.length > 0) out.set('type', valid.length === 1 ? valid[0] : valid)
     }
     if (!this.#isModern && type === 'string' && (format === 'binary' || format === 'byte')) {
@@ -162,7 +163,7 @@ export class SchemaConverter {
     if (isObject(patternProperties)) {
       const valid: Array<[string, unknown]> = []
       for (const [name, each] of Object.entries(patternProperties)) {
-        const pattern = toPattern(name)
+        const pattern = toUnicodePattern(name)
         if (pattern !== undefined) valid.push([pattern, each])
       }
       out.set('patternProperties', this.#convertMap(valid))

@@ -1,7 +1,7 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { truncate } from '../../../../protocol/text.ts'
 import {
-  relaxed, schemaKeywordSet, schemaListKeywordSet, schemaMapKeywordSet, subschemasOf, type JsonSchema
+  relaxSchema, schemaKeywordSet, schemaListKeywordSet, schemaMapKeywordSet, subschemasOf, type JsonSchema
 } from './keywords.ts'
 import type { SchemaConverter } from './schema.ts'
 
@@ -150,7 +150,7 @@ function reduce (
   if (depth <= 0) return typeOnly(schema)
   const inner = { depth: depth - 1, isTerse, keptLevels: keptLevels - 1 }
   const reduceInner = (each: unknown): unknown => isObject(each) ? reduce(each, inner) : each
-  const members = Object.entries(depth === Infinity ? schema : relaxed(schema))
+  const members = Object.entries(depth === Infinity ? schema : relaxSchema(schema))
   const kept = isTerse && keptLevels <= 0 ? members.filter(([key]) => !verboseKeywords.has(key)) : members
   return Object.fromEntries(
     kept.map(([key, value]) => {

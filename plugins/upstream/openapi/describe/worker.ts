@@ -1,7 +1,7 @@
-// The worker thread that reads descriptions: parsing and compiling a large one takes long, and much memory.
-import { parentPort } from 'node:worker_threads'
+// The module that the worker pool runs for `readDescription`: parsing and compiling a large one takes long, and much
+// memory.
 import { DescriptionError, type CompiledDescription } from '../plan.ts'
-import { compile } from './compile.ts'
+import { compileDescription } from './compile.ts'
 import { parseDocument } from './document.ts'
 import { upstreamLimits } from '../../limits.ts'
 
@@ -19,10 +19,10 @@ const compileLimits = {
   schema, plan, operations, total, warnings, instructions, description: upstreamLimits.description
 }
 
-function read ({ document, baseUrl }: ReadTask): ReadResult {
+export function run ({ document, baseUrl }: ReadTask): ReadResult {
   try {
     const parsed = parseDocument(new TextDecoder().decode(document), { values, depth })
-    const { tools, ...compiled } = compile(parsed, { baseUrl, ...compileLimits })
+    const { tools, ...compiled } = compileDescription(parsed, { baseUrl, ...compileLimits })
     return { compiled: { ...compiled, pages: pagesOf(tools) } }
   } catch (error) {
     if (error instanceof DescriptionError) return { problem: error.message }
@@ -46,5 +46,3 @@ function pagesOf (tools: readonly string[]): string[] {
   return pages.map((page, at) =>
     `{"tools":[${page.join(',')}]${at + 1 < pages.length ? `,"nextCursor":"${at + 1}"` : ''}}`)
 }
-
-parentPort?.on('message', (task: ReadTask) => { parentPort?.postMessage(read(task)) })

@@ -1,3 +1,6 @@
 /** The `code` of a Node.js system error, such as `ENOSPC`; undefined: the error has none. */
 export const errorCode = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error ? String(error.code) : undefined
+
+/** The message of whatever was thrown. */
+export const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)

@@ -1,0 +1,34 @@
+/** `[data-copy]` copies the text of the `pre` beside it, and says so. */
+export function copyOnClick (): void {
+  document.addEventListener('click', (event) => {
+    const button = event.target instanceof Element ? event.target.closest<HTMLButtonElement>('[data-copy]') : null
+    const text = button?.parentElement?.querySelector('pre')?.textContent
+    const label = button?.querySelector('span')
+    if (!button || !label || text === undefined || text === null) return
+    void copy(text, button).then((isCopied) => {
+      label.textContent = isCopied ? 'Copied' : 'Select and copy it'
+      label.setAttribute('role', 'status')
+      label.classList.remove('hidden-text')
+      setTimeout(() => {
+        label.textContent = 'Copy'
+        label.classList.add('hidden-text')
+      }, 2000)
+    })
+  })
+}
+
+/** The clipboard needs a secure context: on other pages the text is selected and copied as a person would. */
+async function copy (text: string, button: HTMLElement): Promise<boolean> {
+  if (window.isSecureContext) {
+    try {
+      await navigator.clipboard.writeText(text)
+      return true
+    } catch {
+      // Without permission, the other way is tried.
+    }
+  }
+  const code = button.parentElement?.querySelector('code')
+  if (!code) return false
+  getSelection()?.selectAllChildren(code)
+  return document.execCommand('copy')
+}

@@ -1,0 +1,83 @@
+import { localise } from './times.ts'
+
+declare global {
+  interface Window { htmx?: { process: (element: Element) => void } }
+}
+
+/**
+ * Follows the stream of the page: asks for the page again when its data changed, and says when the stream is cut off.
+ * The browser connects again by itself; what changed meanwhile is asked for then.
+ * @param url the address of the stream
+ */
+export function followStream (url: string): void {
+  for (const part of document.querySelectorAll('[data-live][id]')) sources.set(part, part.outerHTML)
+  const source = new EventSource(url)
+  const cutOff = document.querySelector<HTMLElement>('#cut-off')
+  let isMissingNews = false
+  source.addEventListener('hello', () => {
+    if (cutOff) cutOff.hidden = true
+    if (isMissingNews) void refresh()
+    isMissingNews = false
+  })
+  source.addEventListener('changed', () => { void refresh() })
+  source.addEventListener('ended', () => { location.reload() })
+  source.addEventListener('error', () => {
+    isMissingNews = true
+    if (cutOff) cutOff.hidden = false
+    // A stream that was refused is not tried again by the browser.
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => { location.reload() }, 5000)
+  })
+  // A page in the back-forward cache would hold a connection.
+  addEventListener('pagehide', () => { source.close() })
+  addEventListener('pageshow', ({ persisted }) => { if (persisted) location.reload() })
+}
+
+/** The parts of the page as the server sent them: what is the same stays, with what the reader selected in it. */
+const sources = new WeakMap<Element, string>()
+
+let running: Promise<void> | undefined
+let isAskedAgain = false
+
+/** One request at a time: what changes during one is covered by one more. */
+async function refresh (): Promise<void> {
+  if (running) {
+    isAskedAgain = true
+    return
+  }
+  running = replaceParts().catch(() => {})
+  await running
+  running = undefined
+  if (isAskedAgain) {
+    isAskedAgain = false
+    await refresh()
+  }
+}
+
+/** Replaces each element that has an id and `data-live` by the one of the same id in the page as it is now. */
+async function replaceParts (): Promise<void> {
+  const asked = location.href
+  const response = await fetch(asked, { headers: { 'x-console-refresh': '1' } })
+  if (response.redirected || response.status === 401) location.reload()
+  if (!response.ok) return
+  const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+  // The search may have changed the address meanwhile.
+  if (location.href !== asked) return
+  for (const next of page.querySelectorAll('[data-live][id]')) {
+    const shown = document.getElementById(next.id)
+    const html = next.outerHTML
+    if (shown === null || sources.get(shown) === html || isInUse(shown)) continue
+    const focused = shown.contains(document.activeElement) ? document.activeElement?.id : undefined
+    const fresh = document.importNode(next, true)
+    shown.replaceWith(fresh)
+    sources.set(fresh, html)
+    localise(fresh)
+    window.htmx?.process(fresh)
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true })
+  }
+}
+
+/** Somebody types in it, has chosen something in it, or waits for what it sent. */
+const isInUse = (part: Element): boolean =>
+  part.matches('.htmx-request') ||
+  part.querySelector('input:checked, details[open], .htmx-request') !== null ||
+  (part.contains(document.activeElement) && document.activeElement?.matches('input, textarea, select') === true)

@@ -1,0 +1,26 @@
+interface Request {
+  target: Element
+  select?: string
+  swap: string
+  response: { status: number, raw: Response }
+}
+
+/**
+ * A part of a page is replaced by the same part of the answer. An answer that is another page (an error, the login) is
+ * shown whole, so that it is not lost.
+ */
+export function answerWhole (): void {
+  document.addEventListener('htmx:after:request', (event) => {
+    const { ctx } = (event as CustomEvent<{ ctx: Request }>).detail
+    const path = new URL(ctx.response.raw.url).pathname
+    const isOther = ctx.response.raw.redirected && path !== location.pathname
+    if (isOther) {
+      event.preventDefault()
+      location.assign(ctx.response.raw.url)
+    } else if (ctx.response.status >= 400) {
+      ctx.target = document.body
+      ctx.select = undefined
+      ctx.swap = 'outerHTML'
+    }
+  })
+}

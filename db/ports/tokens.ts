@@ -1,0 +1,55 @@
+export type TokenKind = 'access' | 'refresh'
+
+/** An authorization of a client by a user. All tokens issued for it are one family, and are revoked together. */
+export interface TokenFamily {
+  readonly family: string
+  readonly clientId: string
+  readonly username?: string
+  /** An opaque version of the account. If the account's version differs later, the token is invalid. */
+  readonly mark?: string
+}
+
+/** A token to be stored. */
+export interface IssuedToken {
+  /** SHA-256 of the token, in hex. The token itself is never stored. */
+  readonly hash: string
+  readonly kind: TokenKind
+  /** Scopes, separated by spaces. */
+  readonly scope: string
+  /** The resource that the token is for (RFC 8707). */
+  readonly resource?: string
+  readonly expiresAt: number
+}
+
+/** A stored token. */
+export type StoredToken = TokenFamily & IssuedToken
+
+/** The tokens to revoke: one token, or all of a family, a client, a user, or a client of a user. */
+export type Revocation =
+  | { readonly hash: string }
+  | { readonly family: string }
+  | { readonly clientId: string, readonly username?: undefined }
+  // `mark`: only those that were issued with it.
+  | { readonly clientId?: undefined, readonly username: string, readonly mark?: string }
+  | { readonly clientId: string, readonly username: string }
+
+/**
+ * Access and refresh tokens of the authorization server. A revocation by client or user is for the tokens that exist
+ * then: a caller that puts tokens checks afterwards whether client and user are still there, and revokes the family if
+ * not.
+ */
+export interface Tokens {
+  /** Adds tokens to a family. If the family was revoked within the last hour, they are invalid. */
+  put: (authorization: TokenFamily, issued: readonly IssuedToken[]) => Promise<void>
+  /** Finds a valid token. @returns undefined: it is unknown, expired, used or revoked */
+  find: (hash: string) => Promise<StoredToken | undefined>
+  /** Lists the families that were revoked within the last `time`, in ms, on any replica. */
+  revokedWithin: (time: number) => Promise<string[]>
+  /**
+   * Exchanges a refresh token for new tokens of the same family, and marks it as used. Of all callers on all replicas,
+   * one succeeds; for the others the token is `reused`, and the family is revoked.
+   * @returns `unknown`: there is no such refresh token, or it has expired or was revoked
+   */
+  swap: (hash: string, issued: readonly IssuedToken[]) => Promise<'swapped' | 'reused' | 'unknown'>
+  revoke: (target: Revocation) => Promise<void>
+}

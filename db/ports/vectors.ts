@@ -1,0 +1,38 @@
+/** Numbers of all embeddings in memory, four bytes each; beyond, the oldest embeddings are removed. */
+export const maxVectorNumbers = 32 * 1024 * 1024
+
+/** An embedding, and the hash of the embedded text. */
+export interface Vector { readonly id: string, readonly hash: string, readonly embedding: readonly number[] }
+
+/** Embeddings in collections. All embeddings of a collection were made by the same model. */
+export interface Vectors {
+  /**
+   * Adds vectors, or replaces those with the same ids.
+   * @throws RangeError when a vector has no direction: it is empty, all zero, or holds a number that is not finite
+   */
+  put: (collection: string, vectors: readonly Vector[]) => Promise<void>
+  /** The hashes of the stored vectors. A text whose hash differs or is missing must be embedded again. */
+  hashes: (collection: string, ids: readonly string[]) => Promise<Map<string, string>>
+  /**
+   * Finds the vectors among `ids` that are most similar to an embedding, best first. Vectors of another length are
+   * ignored.
+   * @returns `score`: the cosine, from -1 to 1
+   */
+  nearest: (
+    collection: string,
+    embedding: readonly number[],
+    ids: readonly string[],
+    count: number
+  ) => Promise<Array<{ id: string, score: number }>>
+  /** Marks vectors as in use now, as `put` does. */
+  use: (collection: string, ids: readonly string[]) => Promise<void>
+  /**
+   * Removes vectors of all collections that nobody has put or marked as in use for `age` ms.
+   * @param count the most that are removed
+   * @returns how many were
+   */
+  removeUnused: (age: number, count: number) => Promise<number>
+}
+
+/** Embeddings in a database of their own. `close` never throws. */
+export interface OpenedVectors { readonly vectors: Vectors, readonly close: () => Promise<void> }

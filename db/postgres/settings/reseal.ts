@@ -1,0 +1,28 @@
+import type { Vault } from '../../store.ts'
+import type { Db } from '../connection/driver.ts'
+import { outdatedClients, resealClients } from './clients.ts'
+import type { DatabaseState } from './read.ts'
+import { reseal } from './write.ts'
+
+/** Max rows that are sealed anew in one turn. */
+const resealedAtOnce = 100
+
+/**
+ * Seals the secrets of settings and clients that a former key has sealed with the newest one.
+ * @param inTurn runs one batch
+ * @returns the number of rows
+ */
+export async function resealInTurns (
+  { rows, outdated }: DatabaseState,
+  vault: Vault,
+  inTurn: <Result>(work: (db: Db) => Promise<Result>) => Promise<Result>
+): Promise<number> {
+  for (let at = 0; at < outdated.length; at += resealedAtOnce) {
+    await inTurn(async (db) => { await reseal(db, vault, rows, outdated.slice(at, at + resealedAtOnce)) })
+  }
+  const clients = await inTurn(async (db) => await outdatedClients(db, vault))
+  for (let at = 0; at < clients.length; at += resealedAtOnce) {
+    await inTurn(async (db) => { await resealClients(db, vault, clients.slice(at, at + resealedAtOnce)) })
+  }
+  return outdated.length + clients.length
+}

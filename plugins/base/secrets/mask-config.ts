@@ -1,0 +1,112 @@
+import { isObject } from '../../../protocol/json.ts'
+import { isAbsoluteUrl, type MaskSecret } from './tokens.ts'
+import { mask, secretName, maskUrl, coverUser } from './mask.ts'
+import { maskArgs } from './mask-args.ts'
+
+/** Names of members that describe a secret: the name of a header, an authentication method, a hash. */
+const aboutSecrets = /(name|type|method|scheme|hash|mask)$/i
+
+/** Names of members that hold an address, though they match `secretName`: `tokenUrl`, `authorizationEndpoint`. */
+const addressName = /(url|uri|endpoint)$/i
+
+/** Members all of whose values are secrets, at any depth. */
+const secretMaps = new Set(['env', 'headers'])
+
+/** Members without secrets: an admin's overrides of items, with the servers' names as keys. */
+const openMembers = new Set(['tools', 'prompts', 'resources'])
+
+/** A server's config, or the system configuration, as it may be shown to its managers. */
+export const maskConfig = (
+  config: Readonly<Record<string, unknown>>, cover: MaskSecret = mask
+): Record<string, unknown> =>
+  maskMembers(config, '', cover)
+
+/** @param parent the name of the member whose members these are; empty at the top */
+function maskMembers (
+  members: Readonly<Record<string, unknown>>, parent: string, cover: MaskSecret
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(members).map(([key, value]) =>
+      [key, parent === '' && openMembers.has(key) ? value : maskMember(key, value, parent, cover)])
+  )
+}
+
+/** Masked OpenAPI documents, by the document. */
+const described = new WeakMap<object, unknown>()
+
+/**
+ * An OpenAPI document, or its text, as it may be shown: its addresses may hold credentials, the rest is not secret.
+ * Documents are large and never changed in place, so the result is kept.
+ */
+function maskDescription (document: unknown, cover: MaskSecret): unknown {
+  if (typeof document === 'string') return maskText(document, cover)
+  if (typeof document !== 'object' || document === null) return document
+  if (cover !== mask) return maskTargets(document, '', '', cover)
+  if (!described.has(document)) described.set(document, maskTargets(document, '', '', mask))
+  return described.get(document)
+}
+
+/**
+ * A document with the addresses masked to which calls and credentials go. Parts without secrets are shared, not copied.
+ */
+function maskTargets (value: unknown, key: string, parent: string, cover: MaskSecret): unknown {
+  if (typeof value === 'string') {
+    const isTarget =
+      addressMember.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '')
+    return isTarget ? maskUrl(value, cover) : value
+  }
+  if (typeof value !== 'object' || value === null) return value
+  // Copied only where something changed: a document may have 100,000 values.
+  const isList = Array.isArray(value)
+  const parts = value as Record<string, unknown>
+  const around = key === '' && !isList ? parent : key
+  let masked: Record<string, unknown> | undefined
+  for (const name in parts) {
+    const each = parts[name]
+    const shown = maskTargets(each, isList ? '' : name, around, cover)
+    if (shown === each) continue
+    masked ??= (isList ? [...value] : { ...value }) as Record<string, unknown>
+    masked[name] = shown
+  }
+  return masked ?? value
+}
+
+const addressMember = /^(token|authorization|refresh|openIdConnect)Url$/
+const addressInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
+
+/** The same for a document as JSON or YAML text, without parsing it; userinfo is masked in every address. */
+const maskText = (text: string, cover: MaskSecret): string =>
+  text
+    .replace(addressInText,
+      (whole, name: string, address: string) => (/[?@#]/.test(address) ? `${name}${maskUrl(address, cover)}` : whole))
+    .replace(/(:\/\/)([^\s/?#"']*)@/g,
+      (_whole, head: string, userinfo: string) => `${head}${coverUser(userinfo, cover)}@`)
+
+/**
+ * One member of a config as it may be shown.
+ * @param parent the name of the member that contains it; empty at the top
+ */
+function maskMember (key: string, value: unknown, parent: string, cover: MaskSecret): unknown {
+  if (key === 'schema' && parent === 'openapi') return maskDescription(value, cover)
+  if (secretMaps.has(key) && typeof value === 'object') return maskAll(value, cover)
+  if (Array.isArray(value)) {
+    return key === 'args' ? maskArgs(value, cover) : value.map((each) => maskMember(key, each, parent, cover))
+  }
+  if (isObject(value)) return maskMembers(value, key, cover)
+  if (typeof value !== 'string') return value
+  if (addressName.test(key)) return maskUrl(value, cover)
+  // `apiKey: {name, in, value}`, as OpenAPI's security schemes are given.
+  const owner = parent === 'security' ? 'apiKey' : parent
+  const name = key === 'value' ? owner : key
+  if (secretName.test(name) && !aboutSecrets.test(name)) return cover(value, name)
+  return isAbsoluteUrl(value) ? maskUrl(value, cover) : value
+}
+
+/** Masks all texts and numbers within a value. Booleans are not secret. */
+export function maskAll (value: unknown, cover: MaskSecret = mask, hint = ''): unknown {
+  if (Array.isArray(value)) return value.map((each) => maskAll(each, cover, hint))
+  if (isObject(value)) {
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskAll(each, cover, key)]))
+  }
+  return typeof value === 'string' || typeof value === 'number' ? cover(String(value), hint) : value
+}

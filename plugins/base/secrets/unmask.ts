@@ -1,0 +1,71 @@
+import { isObject } from '../../../protocol/json.ts'
+import { dots, isMask } from './mask.ts'
+
+/**
+ * A config sent by a client that was shown masks, with each mask replaced by the stored secret at the same path.
+ * @returns the config, which is the one sent where no mask was replaced, and the paths of masks that stand for no
+ *   secret
+ */
+export const unmask = (sent: unknown, stored: unknown, shown: unknown): Unmasked =>
+  // Most configs have none, and may have a megabyte.
+  holdsMask(sent) ? unmaskPart(sent, stored, shown, '') : { value: sent, unknown: [] }
+
+interface Unmasked { value: unknown, unknown: string[] }
+
+function unmaskPart (sent: unknown, stored: unknown, shown: unknown, path: string): Unmasked {
+  if (isMask(sent)) {
+    return sent === shown && stored !== undefined ? { value: stored, unknown: [] } : { value: sent, unknown: [path] }
+  }
+  if (Array.isArray(sent)) {
+    const [secrets, masked] = Array.isArray(stored) && Array.isArray(shown) ? [stored, shown] : [[], []]
+    const kept = keptIndices(sent, masked)
+    const parts = sent.map((each, at) => kept.has(at) && holdsMask(each)
+      ? { value: secrets[at] as unknown, unknown: [] }
+      : unmaskPart(each, undefined, undefined, `${path}.${at}`)
+    )
+    const isSame = parts.every(({ value }, at) => value === sent[at])
+    return { value: isSame ? sent : parts.map(({ value }) => value), unknown: parts.flatMap((part) => part.unknown) }
+  }
+  if (!isObject(sent)) return { value: sent, unknown: [] }
+  const unknown: string[] = []
+  let isSame = true
+  const entries = Object.entries(sent).map(([key, each]) => {
+    const part = unmaskPart(
+      each,
+      isObject(stored) && Object.hasOwn(stored, key) ? stored[key] : undefined,
+      isObject(shown) && Object.hasOwn(shown, key) ? shown[key] : undefined,
+      path === '' ? key : `${path}.${key}`
+    )
+    for (const mask of part.unknown) unknown.push(mask)
+    isSame &&= part.value === each
+    return [key, part.value]
+  })
+  return { value: isSame ? sent : Object.fromEntries(entries), unknown }
+}
+
+/** Whether a mask is somewhere within a value. */
+function holdsMask (value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return isMask(value)
+  for (const name in value) if (holdsMask((value as Record<string, unknown>)[name])) return true
+  return false
+}
+
+/**
+ * The indices of a list at which the sent element is the shown one. Masks look alike, and elements may have been
+ * removed, so a mask is identified by the element before it, and an element that contains masks by its content.
+ */
+function keptIndices (sent: readonly unknown[], shown: readonly unknown[]): Set<number> {
+  // Nested lists have nothing shown, and need no comparison.
+  if (shown.length === 0) return new Set()
+  const [now, before] = [sent.map(signatureOf), shown.map(signatureOf)]
+  const seen = new Set<string>()
+  const repeated = new Set(before.filter((signature) => seen.size === seen.add(signature).size))
+  const isShorter = now.length < before.length
+  const isKept = (signature: string, at: number): boolean =>
+    signature === before[at] && !(isShorter && repeated.has(signature))
+  return new Set(now.flatMap((signature, at) => isKept(signature, at) ? [at] : []))
+}
+
+/** A text that identifies an element of a list. */
+const signatureOf = (element: unknown, at: number, list: readonly unknown[]): string =>
+  JSON.stringify(typeof element === 'string' && element.startsWith(dots) ? [list[at - 1], element] : element)

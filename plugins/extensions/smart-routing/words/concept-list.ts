@@ -1,0 +1,55 @@
+import { extensionsLimits } from '../../limits.ts'
+import type { Concept } from './concepts.ts'
+import type { Lexicon, Variant } from './lexicon.ts'
+import { tuning } from './tuning.ts'
+import type { Vocabulary } from './vocabulary.ts'
+
+/** The concepts of a question, each with the terms of tools that may say it. */
+export class ConceptList {
+  readonly all: Concept[] = []
+  readonly #lexicon: Lexicon
+  readonly #vocabulary: Vocabulary
+
+  constructor (lexicon: Lexicon, vocabulary: Vocabulary) {
+    this.#lexicon = lexicon
+    this.#vocabulary = vocabulary
+  }
+
+  /** Adds a concept with all that its terms may also be called, and what they hint at. */
+  add (meant: Variant[], weight: number): void {
+    const variants = new Map<string, number>()
+    const count = (term: string, weight: number): void => {
+      if (this.#vocabulary.has(term) && weight > (variants.get(term) ?? 0)) variants.set(term, weight)
+    }
+    for (const { term, weight } of meant) {
+      count(term, weight)
+      for (const other of this.#lexicon.variants(term)) count(other.term, weight * other.weight)
+    }
+    // A phrase that no tool has, nor anything that it stands for, is what its words are.
+    if (variants.size === 0) {
+      for (const { term, weight } of meant) {
+        const parts = this.#lexicon.partsOf(term) ?? []
+        for (const part of parts) if (!this.#lexicon.isPlain(part)) count(part, weight * tuning.part)
+      }
+    }
+    if (variants.size > 0) {
+      const sorted = [...variants].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight)
+      this.all.push({ weight, variants: sorted.slice(0, extensionsLimits.wordSearch.variants) })
+    }
+    for (const { term } of meant) {
+      const hints = this.#lexicon.hints(term)
+      // The more it may stand for, the less each of these counts.
+      const each = weight * tuning.hint.one / hints.length ** tuning.hint.exponent
+      for (const hint of hints) {
+        const spellings = this.#lexicon.variants(hint).filter(({ weight }) => weight > 0.5)
+        this.addPlain([hint, ...spellings.map(({ term }) => term)], each)
+      }
+    }
+  }
+
+  /** Adds a concept of these terms alone. */
+  addPlain (terms: readonly string[], weight: number): void {
+    const variants = terms.filter((term) => this.#vocabulary.has(term)).map((term) => ({ term, weight: 1 }))
+    if (variants.length > 0) this.all.push({ weight, variants })
+  }
+}

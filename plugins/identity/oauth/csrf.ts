@@ -1,0 +1,21 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+
+export const newCsrfKey = (): string => randomBytes(16).toString('base64url')
+
+/**
+ * The CSRF token of a form of one interaction, which only the browser with the cookie can present.
+ * @param shown the content of the page, so that the form decides about nothing else
+ */
+export const csrfOf = (key: string, uid: string, shown = ''): string =>
+  `${shown === '' ? '' : `${Buffer.from(shown).toString('base64url')}.`}${macOf(key, uid, shown)}`
+
+const macOf = (key: string, uid: string, shown: string): string =>
+  createHmac('sha256', key).update(shown === '' ? uid : `${uid} ${shown}`).digest('base64url')
+
+/** The content of the page of a form, from its token; undefined: the token is not from this interaction and browser. */
+export function shownBy (key: string, uid: string, csrf: string): string | undefined {
+  const [mac = '', text = ''] = csrf.split('.').reverse()
+  const shown = Buffer.from(text, 'base64url').toString()
+  const [given, expected] = [Buffer.from(mac), Buffer.from(macOf(key, uid, shown))]
+  return given.length === expected.length && timingSafeEqual(given, expected) ? shown : undefined
+}

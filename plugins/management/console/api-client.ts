@@ -1,0 +1,89 @@
+import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
+import { isObject } from '../../../protocol/json.ts'
+import { errors } from '../../base/errors/index.ts'
+
+/** An answer of the management API, without its `success`. */
+export interface ApiAnswer {
+  readonly data?: unknown
+  readonly message?: string
+  readonly warnings?: readonly string[]
+  readonly [member: string]: unknown
+}
+
+/** A refusal of the management API, in its words. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly statusCode: number
+  readonly code: string
+  /** Sentences by the path of the member that each is about; `''`: about the whole. */
+  readonly fields: Readonly<Record<string, string>>
+  /** In s. */
+  readonly retryAfter: number | undefined
+
+  constructor (status: number, answer: Readonly<Record<string, unknown>>, retryAfter?: number) {
+    const { message, code } = answer
+    super(typeof message === 'string' ? message : 'The request failed')
+    this.statusCode = status
+    this.code = typeof code === 'string' ? code : 'TH_FAILED'
+    this.fields = fieldsOf(this.message, answer.errors)
+    this.retryAfter = retryAfter
+  }
+}
+
+/**
+ * Asks the management API of this gateway as the user who has signed in, by a login token that does not leave the
+ * process: what a user may do, how a body is checked and what is audited is decided there.
+ */
+export class ApiClient {
+  readonly #outer: FastifyInstance
+
+  constructor (outer: FastifyInstance) {
+    this.#outer = outer
+  }
+
+  /**
+   * @param path below `/api`, with the query
+   * @param body a JSON value, or its text, in which numbers keep all digits
+   * @throws ApiError, Unauthorized when the account is gone
+   */
+  async ask (
+    { principal, host, ip }: FastifyRequest,
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    body?: object | string
+  ): Promise<ApiAnswer> {
+    const { auth, config, users } = this.#outer
+    const user = users.get(principal?.username ?? '')
+    if (!user) throw new errors.Unauthorized('Sign in first')
+    const request: InjectOptions = {
+      method,
+      url: `${config.basePath}/api${path}`,
+      headers: {
+        host,
+        'x-auth-token': auth.login(user),
+        ...body === undefined ? {} : { 'content-type': 'application/json' }
+      },
+      remoteAddress: ip,
+      ...body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) }
+    }
+    const { statusCode, payload, headers } = await this.#outer.inject(request)
+    const answer: unknown = payload === '' ? {} : JSON.parse(payload)
+    if (!isObject(answer)) throw new Error(`${method} ${path}: expected an object as the answer`)
+    if (statusCode >= 400) {
+      const retryAfter = Number(headers['retry-after'])
+      throw new ApiError(statusCode, answer, Number.isNaN(retryAfter) ? undefined : retryAfter)
+    }
+    return answer
+  }
+}
+
+/** What the API says about each member: in a list of findings, or in a sentence that begins with the member. */
+function fieldsOf (message: string, found: unknown): Record<string, string> {
+  const findings = Array.isArray(found) ? found.filter(isObject) : []
+  if (findings.length > 0) {
+    return Object.fromEntries(findings.map(({ path, message: text }) =>
+      [String(path).replace(/^body\.?/, ''), String(text)]))
+  }
+  const [, name, sentence] = /^"([^"]{1,200})"(?:: | (?=must |is |has |belongs ))(.*)$/s.exec(message) ?? []
+  return name === undefined || sentence === undefined ? { '': message } : { [name]: sentence }
+}

@@ -1,0 +1,26 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { packagePath } from '../../base/config/index.ts'
+
+/** The names of the bundled files, with a hash of their content in each. */
+export interface AssetNames { readonly css: string, readonly js: string, readonly icons: string }
+
+interface Bundler { buildConsoleAssets: (root: string, folder: string) => Promise<AssetNames> }
+
+/**
+ * Finds the style, script and icons of the console. A build has them in `dist/console`; from the sources, where the
+ * bundler is installed, they are made here.
+ * @returns the folder, and the names in it
+ */
+export async function findAssets (): Promise<{ folder: string, names: AssetNames }> {
+  const manifest = packagePath('dist/console/manifest.json')
+  if (!import.meta.url.endsWith('.ts') && existsSync(manifest)) {
+    return { folder: packagePath('dist/console'), names: JSON.parse(await readFile(manifest, 'utf8')) as AssetNames }
+  }
+  const { buildConsoleAssets } =
+    await import(pathToFileURL(packagePath('cli/console-assets.mjs')).href) as Bundler
+  const folder = '.cache/console'
+  return { folder: packagePath(folder), names: await buildConsoleAssets(join(packagePath(''), '/'), folder) }
+}

@@ -1,0 +1,275 @@
+import { isObject } from '../../../../protocol/json.ts'
+import { type Schema, type Shape, shapeOf } from './schema.ts'
+
+/** A field, as the component `schema-field` takes it. */
+export interface Field {
+  readonly kind: Exclude<Shape['kind'], 'integer'>
+  readonly name: string
+  readonly label: string
+  readonly hint?: string
+  readonly isRequired: boolean
+  readonly value?: string | boolean
+  readonly options?: ReadonlyArray<{ readonly value: string, readonly text: string, readonly isChosen: boolean }>
+  readonly fields?: readonly Field[]
+  readonly items?: readonly Field[]
+  /** What the button says that adds an item, or takes this one away. */
+  readonly add?: string
+  readonly remove?: string
+}
+
+/** The values of a form, by the names of its fields. */
+export type Draft = Readonly<Record<string, string>>
+
+/**
+ * Arguments as JSON text, in which numbers have all digits that were typed; or what is wrong, by the
+ * name of the field.
+ */
+export type Arguments = { readonly json: string } | { readonly errors: Readonly<Record<string, string>> }
+
+/** Max items of a list. */
+const mostItems = 200
+
+/** The name of the field for all arguments: those of others begin with it. */
+export const argumentsField = 'arg'
+
+/**
+ * A form for the arguments of a tool, made from its input schema. Each list has as many items as
+ * `draft` has fields of it.
+ * @param draft what was typed
+ */
+export class SchemaForm {
+  readonly #schema: Schema
+
+  /** @param schema of an object, as a server wrote it */
+  constructor (schema: unknown) {
+    this.#schema = isObject(schema) ? schema : {}
+  }
+
+  fields (draft: Draft): Field[] {
+    const shape = this.#shape(this.#schema, '', 0)
+    return (shape.members ?? []).map(({ name, schema, isRequired }) =>
+      this.#field(schema, join(argumentsField, name), name, isRequired, draft, 1))
+  }
+
+  /** The arguments that were typed. */
+  read (draft: Draft): Arguments {
+    const errors: Record<string, string> = {}
+    const json = this.#read(this.#schema, argumentsField, true, draft, errors, 0) ?? '{}'
+    return Object.keys(errors).length > 0 ? { errors } : { json }
+  }
+
+  /** The draft of arguments: a form shows them. */
+  draft (value: unknown): Draft {
+    const draft: Record<string, string> = {}
+    this.#fill(this.#schema, argumentsField, value, draft, 0)
+    return draft
+  }
+
+  /**
+   * A draft after a button of a list or of alternatives.
+   * @param what `add:<name>`, `remove:<name of the item>`, or `choose:<name>`, which changes nothing but the fields
+   */
+  change (draft: Draft, what: string): Draft {
+    const [, action, name = ''] = /^(add|remove):(.*)$/s.exec(what) ?? []
+    if (action === 'add') {
+      const count = countOf(draft, name)
+      return count >= mostItems ? draft : { ...draft, [join(name, count)]: '' }
+    }
+    if (action !== 'remove') return draft
+    const [, list = '', number = ''] = /^(.*)\/(\d+)$/s.exec(name) ?? []
+    return Object.fromEntries(Object.entries(draft).flatMap(([key, value]): Array<[string, string]> => {
+      const at = key.startsWith(`${list}/`) ? /^(\d+)(.*)$/s.exec(key.slice(list.length + 1)) : null
+      if (!at || Number(at[1]) < Number(number)) return [[key, value]]
+      return at[1] === number ? [] : [[`${list}/${Number(at[1]) - 1}${at[2] ?? ''}`, value]]
+    }))
+  }
+
+  #shape (schema: unknown, name: string, depth: number): Shape { return shapeOf(schema, this.#schema, name, depth) }
+
+  #field (schema: unknown, name: string, label: string, isRequired: boolean, draft: Draft, depth: number): Field {
+    const shape = this.#shape(schema, label, depth)
+    const { kind, hint, title = label, standard } = shape
+    const typed = draft[name]
+    const common = { name, label: title, ...hint !== undefined && { hint }, isRequired }
+    switch (kind) {
+      case 'object':
+        return {
+          ...common,
+          kind,
+          fields: (shape.members ?? []).map((each) =>
+            this.#field(each.schema, join(name, each.name), each.name, each.isRequired, draft, depth + 1))
+        }
+      case 'list':
+        return {
+          ...common,
+          kind,
+          items: Array.from({ length: countOf(draft, name) }, (_, at) => ({
+            ...this.#field(shape.item, join(name, at), `Item ${at + 1}`, true, draft, depth + 1),
+            remove: `remove:${join(name, at)}`
+          })),
+          add: `add:${name}`
+        }
+      case 'either': {
+        const variants = shape.variants ?? []
+        const chosen = variantOf(typed, variants.length)
+        return {
+          ...common,
+          kind,
+          options: variants.map((each, at) =>
+            ({ value: String(at), text: describe(each, at), isChosen: at === chosen })),
+          fields: [this.#field(variants[chosen], variantName(name, chosen), 'Value', isRequired, draft, depth + 1)]
+        }
+      }
+      case 'choice': {
+        const values = shape.values ?? []
+        const first = values.findIndex((value) => JSON.stringify(value) === JSON.stringify(standard))
+        const chosen = typed ?? (first === -1 ? '' : String(first))
+        return {
+          ...common,
+          kind,
+          options: [
+            ...isRequired && chosen !== ''
+              ? []
+              : [
+                  { value: '', text: isRequired ? 'choose one' : 'not set', isChosen: chosen === '' }
+                ],
+            ...values.map((value, at) => ({
+              value: String(at), text: shownValue(value), isChosen: chosen === String(at)
+            }))
+          ]
+        }
+      }
+      case 'boolean': {
+        const value = typed ?? (typeof standard === 'boolean' ? String(standard) : '')
+        return { ...common, kind, ...value !== '' && { value: value === 'true' } }
+      }
+      default: {
+        const initial = kind === 'json' ? JSON.stringify(standard) : String(standard)
+        const text = typed ?? (standard === undefined ? '' : initial)
+        return { ...common, kind: kind === 'integer' ? 'number' : kind, value: text }
+      }
+    }
+  }
+
+  /** The JSON of one value; undefined: it is left out. */
+  #read (
+    schema: unknown, name: string, isRequired: boolean, draft: Draft, errors: Record<string, string>, depth: number
+  ): string | undefined {
+    const shape = this.#shape(schema, '', depth)
+    const typed = draft[name] ?? ''
+    switch (shape.kind) {
+      case 'object': {
+        if (!isRequired && !isTyped(draft, name)) return undefined
+        const members = (shape.members ?? []).flatMap((each) => {
+          const json = this.#read(each.schema, join(name, each.name), each.isRequired, draft, errors, depth + 1)
+          return json === undefined ? [] : [`${JSON.stringify(each.name)}:${json}`]
+        })
+        return members.length === 0 && !isRequired ? undefined : `{${members.join(',')}}`
+      }
+      case 'list': {
+        const count = countOf(draft, name)
+        if (count === 0 && !isRequired) return undefined
+        const items = Array.from({ length: count }, (_, at) =>
+          this.#read(shape.item, join(name, at), true, draft, errors, depth + 1) ?? 'null')
+        return `[${items.join(',')}]`
+      }
+      case 'either': {
+        const variants = shape.variants ?? []
+        const chosen = variantOf(typed, variants.length)
+        return this.#read(variants[chosen], variantName(name, chosen), isRequired, draft, errors, depth + 1)
+      }
+      case 'choice':
+        if (typed !== '') return JSON.stringify(shape.values?.[Number(typed)])
+        return isRequired ? fail(errors, name, 'Choose one.') : undefined
+      case 'boolean':
+        if (typed !== '') return String(typed === 'true')
+        return isRequired ? fail(errors, name, 'Choose yes or no.') : undefined
+      case 'number': case 'integer': {
+        const text = typed.trim()
+        if (text === '') return isRequired ? fail(errors, name, 'A number is missing.') : undefined
+        const isNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)
+        if (!isNumber) return fail(errors, name, 'This is not a number.')
+        return shape.kind === 'integer' && /[.eE]/.test(text) ? fail(errors, name, 'A whole number is wanted.') : text
+      }
+      case 'json':
+        if (typed.trim() === '') return isRequired && depth > 0 ? fail(errors, name, 'A value is missing.') : undefined
+        try {
+          JSON.parse(typed)
+          return typed
+        } catch (error) {
+          return fail(errors, name, `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`)
+        }
+      default: return typed === '' && !isRequired ? undefined : JSON.stringify(typed.replaceAll('\r\n', '\n'))
+    }
+  }
+
+  #fill (schema: unknown, name: string, value: unknown, draft: Record<string, string>, depth: number): void {
+    if (value === undefined) return
+    const shape = this.#shape(schema, '', depth)
+    switch (shape.kind) {
+      case 'object':
+        if (!isObject(value)) return
+        for (const each of shape.members ?? []) {
+          this.#fill(each.schema, join(name, each.name), value[each.name], draft, depth + 1)
+        }
+        return
+      case 'list':
+        if (!Array.isArray(value)) return
+        value.slice(0, mostItems).forEach((item, at) => {
+          draft[join(name, at)] = ''
+          this.#fill(shape.item, join(name, at), item, draft, depth + 1)
+        })
+        return
+      case 'either':
+        draft[name] = '0'
+        this.#fill(shape.variants?.[0], variantName(name, 0), value, draft, depth + 1)
+        return
+      case 'choice': {
+        const at = shape.values?.findIndex((each) => JSON.stringify(each) === JSON.stringify(value)) ?? -1
+        if (at !== -1) draft[name] = String(at)
+        return
+      }
+      case 'json':
+        draft[name] = JSON.stringify(value, undefined, 2)
+        return
+      default: draft[name] = typeof value === 'string' ? value : JSON.stringify(value)
+    }
+  }
+}
+
+/** The name of a part: a JSON pointer below the name of the whole (RFC 6901). */
+const join = (name: string, part: string | number): string =>
+  `${name}/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`
+
+const variantName = (name: string, at: number): string => `${name}~or${at}`
+
+/** Whether something was typed into a part of an object. */
+const isTyped = (draft: Draft, name: string): boolean =>
+  Object.entries(draft).some(([key, value]) => value !== '' && key.startsWith(`${name}/`))
+
+/** How many items of a list a draft has. */
+function countOf (draft: Draft, name: string): number {
+  const numbers = Object.keys(draft).flatMap((key) =>
+    key.startsWith(`${name}/`) ? Number(/^\d{1,3}(?=$|[/~])/.exec(key.slice(name.length + 1))?.[0] ?? -1) : [])
+  return Math.min(mostItems, 1 + Math.max(-1, ...numbers))
+}
+
+function variantOf (typed: string | undefined, count: number): number {
+  const at = Number(typed ?? 0)
+  return Number.isInteger(at) && at >= 0 && at < count ? at : 0
+}
+
+function describe (schema: Schema, at: number): string {
+  const { title, description, type, properties } = schema
+  if (typeof title === 'string') return title
+  if (typeof description === 'string' && description.length < 80) return description
+  const names = isObject(properties) ? Object.keys(properties) : []
+  return names.length > 0 ? names.slice(0, 4).join(', ') : typeof type === 'string' ? type : `Form ${at + 1}`
+}
+
+const shownValue = (value: unknown): string => typeof value === 'string' ? value : JSON.stringify(value)
+
+function fail (errors: Record<string, string>, name: string, sentence: string): undefined {
+  errors[name] = sentence
+  return undefined
+}

@@ -1,0 +1,126 @@
+import { isObject } from '../../../../protocol/json.ts'
+
+export type Schema = Readonly<Record<string, unknown>>
+
+/** The depth at which a form ends and JSON begins. */
+export const deepest = 4
+/** References that are followed from one schema, one after the other. */
+const mostReferences = 16
+
+/** The parts of a schema that decide about a field of a form. */
+export interface Shape {
+  readonly kind: 'text' | 'long' | 'number' | 'integer' | 'boolean' | 'choice' | 'object' | 'list' | 'either' | 'json'
+  readonly title?: string
+  readonly hint?: string
+  readonly standard?: unknown
+  /** Of a choice. */
+  readonly values?: readonly unknown[]
+  /** Of an object. */
+  readonly members?: ReadonlyArray<{ readonly name: string, readonly schema: Schema, readonly isRequired: boolean }>
+  /** Of a list. */
+  readonly item?: Schema
+  /** Of an alternative. */
+  readonly variants?: readonly Schema[]
+}
+
+const long = /^(?:body|content|text|description|message|code|query|sql|prompt|markdown|script|diff|html|data)$/i
+
+/**
+ * What a field of a form has to be for values of a schema (JSON Schema 2020-12, and the older words of it). What a form
+ * cannot express becomes JSON.
+ * @param root the schema in which `$ref` is looked up
+ * @param name of the member, for the size of its field
+ */
+export function shapeOf (schema: unknown, root: Schema, name: string, depth: number): Shape {
+  const own = resolve(schema, root)
+  const title = textOf(own.title)
+  const hint = textOf(own.description)
+  const common = {
+    ...title && { title }, ...hint && { hint }, ...Object.hasOwn(own, 'default') && { standard: own.default }
+  }
+  if (depth > deepest) return { kind: 'json', ...common }
+  const { enum: values } = own
+  if (Array.isArray(values)) return { kind: 'choice', ...common, values }
+  if (Object.hasOwn(own, 'const')) return { kind: 'choice', ...common, values: [own.const] }
+  const alternatives = [own.oneOf, own.anyOf].find(Array.isArray) as unknown[] | undefined
+  if (alternatives) {
+    return ofAlternatives(alternatives.map((each) => resolve(each, root)), own, root, name, depth, common)
+  }
+  const types = [own.type].flat().filter((type) => type !== 'null')
+  switch (types.length === 1 ? types[0] : isObject(own.properties) && types.length === 0 ? 'object' : undefined) {
+    case 'string': return { kind: isLong(own, name) ? 'long' : 'text', ...common }
+    case 'number': return { kind: 'number', ...common }
+    case 'integer': return { kind: 'integer', ...common }
+    case 'boolean': return { kind: 'boolean', ...common }
+    case 'array':
+      return isObject(own.items) ? { kind: 'list', ...common, item: own.items } : { kind: 'json', ...common }
+    case 'object': return isObject(own.properties) && Object.keys(own.properties).length > 0
+      ? { kind: 'object', ...common, members: membersOf(own) }
+      : { kind: 'json', ...common }
+    default: return { kind: 'json', ...common }
+  }
+}
+
+function ofAlternatives (
+  all: readonly Schema[], own: Schema, root: Schema, name: string, depth: number, common: object
+): Shape {
+  const variants = all.filter(({ type }) => type !== 'null')
+  const [only] = variants
+  if (only === undefined) return { kind: 'json', ...common }
+  // "X or null": a form leaves it out in place of null.
+  if (variants.length === 1) return { ...shapeOf(only, root, name, depth + 1), ...common }
+  if (variants.every((each) => Object.hasOwn(each, 'const'))) {
+    return { kind: 'choice', ...common, values: variants.map((each) => each.const) }
+  }
+  // Alternatives may stand beside what all of them have.
+  const shared = isObject(own.properties) ? { properties: own.properties, required: own.required } : undefined
+  return { kind: 'either', ...common, variants: shared ? variants.map((each) => merged([shared, each])) : variants }
+}
+
+function membersOf ({ properties, required }: Schema): Shape['members'] {
+  const needed = new Set(Array.isArray(required) ? required : [])
+  return Object.entries(isObject(properties) ? properties : {}).map(([name, schema]) =>
+    ({ name, schema: isObject(schema) ? schema : {}, isRequired: needed.has(name) }))
+}
+
+const isLong = ({ maxLength, format, contentMediaType }: Schema, name: string): boolean =>
+  typeof contentMediaType === 'string' || format === 'textarea' || long.test(name) ||
+  (typeof maxLength === 'number' && maxLength > 200 && maxLength < 1e9 && format === undefined)
+
+/** A schema without `$ref` and `allOf` at its top. A reference that leads nowhere allows anything. */
+function resolve (schema: unknown, root: Schema, seen = 0): Schema {
+  if (!isObject(schema) || seen > mostReferences) return {}
+  const { $ref, allOf, ...own } = schema
+  const parts = [
+    ...typeof $ref === 'string' ? [resolve(pointed(root, $ref), root, seen + 1)] : [],
+    ...Array.isArray(allOf) ? allOf.map((each) => resolve(each, root, seen + 1)) : []
+  ]
+  return parts.length === 0 ? own : merged([...parts, own])
+}
+
+/** Schemas that hold together; what one form cannot hold of them is checked by the server. */
+function merged (schemas: readonly Schema[]): Schema {
+  const properties =
+    Object.assign({}, ...schemas.map((each) => isObject(each.properties) ? each.properties : {})) as Schema
+  const required = schemas.flatMap((each) => Array.isArray(each.required) ? each.required as unknown[] : [])
+  return {
+    ...Object.assign({}, ...schemas) as Schema,
+    ...Object.keys(properties).length > 0 && { properties },
+    ...required.length > 0 && { required }
+  }
+}
+
+/** What a reference within the document points to. */
+function pointed (root: Schema, reference: string): unknown {
+  if (!reference.startsWith('#/')) return reference === '#' ? root : undefined
+  let at: unknown = root
+  for (const part of reference.slice(2).split('/')) {
+    const name = decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
+    at = (isObject(at) || Array.isArray(at)) && Object.hasOwn(at, name)
+      ? (at as Record<string, unknown>)[name]
+      : undefined
+  }
+  return at
+}
+
+const textOf = (value: unknown): string | undefined => typeof value === 'string' && value !== '' ? value : undefined

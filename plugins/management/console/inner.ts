@@ -1,0 +1,262 @@
+import cookie from '@fastify/cookie'
+import csrf from '@fastify/csrf-protection'
+import files from '@fastify/static'
+import { randomBytes } from 'node:crypto'
+import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { ConsoleSessions } from '../../../db/ports/console-sessions.ts'
+import type { User } from '../../../schemas/settings.ts'
+import { limitFormFields, unmeasuredReservationOf, reserveBodyMemory, readBodyText } from '../../base/body/index.ts'
+import { errors, toldError } from '../../base/errors/index.ts'
+import { createInnerServer } from '../../base/index.ts'
+import { BoundedMap, ownerOfAddress } from '../../base/limits/index.ts'
+import { enterScope, keepRouteTable, refuseChanges } from '../../base/scopes/index.ts'
+import { sha256 } from '../../base/secrets/index.ts'
+import { ownerOf, type Principal, statedAddress } from '../../settings/index.ts'
+import { managementLimits } from '../limits.ts'
+import { ApiClient } from './api-client.ts'
+import { findAssets } from './assets.ts'
+import { ListCosts } from './costs.ts'
+import { cookies, isTheme, keepTheme, leaveNotice, type Notice } from './cookies.ts'
+import { McpClient } from './mcp-client.ts'
+import { isRefresh, LiveStreams, type Watch } from './live.ts'
+import { SchemaForm } from './forms/schema-form.ts'
+import { blocksOf } from './forms/result.ts'
+import { readPasted } from './pasted/pasted.ts'
+import { loadTemplates, type NavPage, Renderer } from './render.ts'
+import { Sessions, type SignedIn } from './sessions.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { kit: ConsoleKit }
+  interface FastifyRequest { signedIn: SignedIn | null }
+  interface FastifyReply {
+    /** The CSRF token of the forms on a page. */
+    csrf: () => string
+  }
+}
+
+/** What the routes of the console have beside the services of the gateway. */
+export interface ConsoleKit {
+  /** The path of the console. */
+  readonly base: string
+  readonly renderer: Renderer
+  readonly api: ApiClient
+  readonly mcp: McpClient
+  readonly live: LiveStreams
+  readonly costs: ListCosts
+  /** Finds the servers in a text of any kind. @throws InvalidInput */
+  readonly readPasted: typeof readPasted
+  /** A form for the arguments of a tool. @param schema as a server wrote it */
+  readonly formOf: (schema: unknown) => SchemaForm
+  /** The result of a call, in the parts that a page shows. */
+  readonly blocksOf: typeof blocksOf
+  /** What the pages that are told of changes show, by page. Routes add theirs. */
+  readonly watches: Map<string, Watch>
+  /** The pages of the navigation, in its order. Routes add theirs. */
+  readonly nav: NavPage[]
+  /** Begins a session for somebody who has just proved who he is; a former one of the browser ends. */
+  readonly signIn: (reply: FastifyReply, user: User) => Promise<void>
+  readonly signOut: (reply: FastifyReply) => Promise<void>
+  /** Leaves a notice for the next page. */
+  readonly notify: (reply: FastifyReply, notice: Notice) => void
+  /** Keeps the choice between light and dark. */
+  readonly setTheme: (reply: FastifyReply, theme: string) => void
+  /** A path of the console that somebody asked for, without what could lead elsewhere. */
+  readonly ownPath: (path: unknown) => string
+}
+
+/** The services that pages use. */
+const shared = [
+  'access', 'activities', 'attempts', 'audit', 'auth', 'config', 'console', 'gateway', 'groups', 'keys', 'logs',
+  'phase', 'servers', 'settings', 'social', 'upstreams', 'users'
+] as const satisfies ReadonlyArray<keyof FastifyInstance>
+
+/** Only files of the console run, and nothing frames a page of it. Images and sounds are results of tools. */
+export const contentPolicy = [
+  "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", 'media-src data:',
+  "connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"
+].join('; ')
+
+const pageHeaders = {
+  'content-security-policy': contentPolicy,
+  'referrer-policy': 'same-origin',
+  'x-frame-options': 'DENY',
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin'
+}
+
+/**
+ * Makes the instance of Fastify that serves the console: its assets, the guard of its pages, and what these have.
+ * @param outer the instance that listens
+ * @param pages registers the pages, below the path of the console
+ */
+export async function makeInner (
+  outer: FastifyInstance, stored: ConsoleSessions, pages: FastifyPluginAsync
+): Promise<FastifyInstance> {
+  const app = createInnerServer(outer)
+  for (const name of shared) app.decorate(name, outer[name] as never)
+  keepRouteTable(app)
+  enterScope(app, 'console-open')
+  const { basePath, version, env: { READONLY: readonly, JWT_SECRET: secret } } = outer.config
+  const base = `${basePath}/console`
+  const { folder, names } = await findAssets()
+  await app.register(cookie)
+  await app.register(csrf, {
+    cookieKey: cookies.csrf,
+    cookieOpts: { path: base, httpOnly: true, sameSite: 'lax' },
+    // A token is good for one session, or for nobody's.
+    getUserInfo: holderOf,
+    getToken: ({ body }) => tokenIn(body),
+    csrfOpts: { hmacKey: sha256(`console forms ${secret ?? randomBytes(32).toString('hex')}`) },
+    logLevel: 'debug'
+  })
+  await app.register(async (assets) => {
+    enterScope(assets, 'console-assets')
+    await assets.register(files, {
+      root: folder,
+      prefix: `${base}/assets/`,
+      index: false,
+      decorateReply: false,
+      immutable: true,
+      maxAge: '1y',
+      preCompressed: true,
+      schemaHide: true
+    })
+  })
+  const sessions = new Sessions(stored, outer.settings, (about, sentence) => { outer.log.warn(about, sentence) })
+  const nav: NavPage[] = []
+  const live = new LiveStreams(sessions, outer.settings)
+  app.addHook('preClose', async () => { live.close() })
+  const kit: ConsoleKit = {
+    base,
+    nav,
+    live,
+    costs: new ListCosts(outer.gateway),
+    readPasted,
+    formOf: (schema) => new SchemaForm(schema),
+    blocksOf,
+    watches: new Map(),
+    api: new ApiClient(outer),
+    mcp: new McpClient(outer),
+    renderer: new Renderer(await loadTemplates(), { base, version, readonly, assets: names, nav }),
+    signIn: async (reply, user) => {
+      await kit.signOut(reply)
+      const path = { path: base, httpOnly: true, sameSite: 'lax', secure: isSecure(reply.request) } as const
+      reply.setCookie(cookies.session, await sessions.begin(user), path)
+    },
+    signOut: async (reply) => {
+      const { cookies: { [cookies.session]: token }, signedIn } = reply.request
+      if (token !== undefined) await sessions.end(token)
+      if (signedIn) live.end(signedIn.id)
+      for (const name of [cookies.session, cookies.csrf]) reply.clearCookie(name, { path: base })
+    },
+    notify: (reply, notice) => { leaveNotice(reply, base, notice) },
+    setTheme: (reply, theme) => { if (isTheme(theme)) keepTheme(reply, base, theme) },
+    ownPath: (path) => ownPath(base, path)
+  }
+  const isSecure = ({ protocol, host }: FastifyRequest): boolean => {
+    const stated = statedAddress(outer.settings.current.system, outer.config.env)?.text
+    const url = stated !== undefined && URL.canParse(stated) ? new URL(stated) : undefined
+    return protocol === 'https' || (url?.protocol === 'https:' && url.host === host)
+  }
+  app.decorate('kit', kit)
+  // The same for all pages of a session, so that parts of a page that have not changed are the same text.
+  const tokens = new BoundedMap<string, string>(managementLimits.console.tokens)
+  app.decorateReply('csrf', function () {
+    const { signedIn, cookies: { [cookies.csrf]: secret } } = this.request
+    const key = signedIn && secret !== undefined ? `${signedIn.id} ${secret}` : undefined
+    const token = (key === undefined ? undefined : tokens.get(key)) ??
+      this.generateCsrf({ userInfo: holderOf(this.request), secure: isSecure(this.request) })
+    if (key !== undefined) tokens.set(key, token)
+    return token
+  })
+  await app.register(async (scope) => {
+    takeForms(scope)
+    guard(scope, sessions)
+    refuseChanges(scope, outer.config)
+    scope.setErrorHandler(showError)
+    scope.setNotFoundHandler((request, reply) => {
+      if (request.principal) showError(new errors.NotFound(), request, reply)
+      else void reply.redirect(`${base}/login`, 303)
+    })
+    await scope.register(pages)
+  }, { prefix: base })
+  await app.ready()
+  return app
+}
+
+/** Whose forms a CSRF token is good for. */
+const holderOf = ({ signedIn }: FastifyRequest): string => signedIn?.id ?? 'nobody'
+
+function tokenIn (body: unknown): string {
+  const { _csrf: token } = (body ?? {}) as { _csrf?: unknown }
+  return typeof token === 'string' ? token : ''
+}
+
+/** Sets the headers of pages, finds the session of a request, and refuses forms that are not of one of its pages. */
+function guard (scope: FastifyInstance, sessions: Sessions): void {
+  scope.decorateRequest('principal', null)
+  scope.decorateRequest('signedIn', null)
+  scope.addHook('onRequest', async (request, reply) => {
+    reply.headers(pageHeaders)
+    if (request.method === 'POST') scope.auth.origin(request)
+    const token = request.cookies[cookies.session]
+    if (token === undefined) return
+    request.signedIn = await sessions.find(token, !isRefresh(request)) ?? null
+    request.principal = request.signedIn?.principal ?? null
+  })
+  scope.addHook('preHandler', (request, reply, done) => {
+    if (request.method === 'POST' && !request.is404) scope.csrfProtection(request, reply, done)
+    else done()
+  })
+}
+
+/** Reads bodies as forms. A field that is sent twice is a list. */
+function takeForms (scope: FastifyInstance): void {
+  const max = managementLimits.console.form
+  const senderOf = ({ principal, ip }: { principal: Principal | null, ip: string }): string =>
+    principal ? ownerOf(principal, ip) : ownerOfAddress(ip)
+  scope.removeAllContentTypeParsers()
+  scope.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf, isCounted: false }))
+  scope.addContentTypeParser('application/x-www-form-urlencoded', async (
+    request: FastifyRequest, payload: FastifyRequest['raw']
+  ) => fieldsOf(limitFormFields(await readBodyText(payload, max, unmeasuredReservationOf(request)))))
+}
+
+function fieldsOf (text: string): Record<string, string | string[]> {
+  const fields = new Map<string, string | string[]>()
+  for (const [name, value] of new URLSearchParams(text)) {
+    const former = fields.get(name)
+    fields.set(name, former === undefined ? value : [former, value].flat())
+  }
+  return Object.fromEntries(fields)
+}
+
+/** Sentences in place of those of libraries. */
+const sentences: Readonly<Record<string, string>> = {
+  FST_CSRF_MISSING_SECRET: 'This page has expired, and nothing was changed. Go back, reload it, and try again.',
+  FST_CSRF_INVALID_TOKEN: 'This page has expired, and nothing was changed. Go back, reload it, and try again.',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'A form of this console was expected.',
+  TH_UNSUPPORTED_MEDIA_TYPE: 'A form of this console was expected.'
+}
+
+const titles: Readonly<Record<number, string>> = { 401: 'You are not signed in', 404: 'There is no such page' }
+
+/** The dialect of the console: a page that shows the message. */
+function showError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  const { status, text, code } = toldError(given, request, reply)
+  const title = titles[status] ?? 'This did not work'
+  const data = { title, status, text: sentences[given.code] ?? sentences[code] ?? text }
+  request.server.kit.renderer.send(reply, 'error', data, status)
+}
+
+/** A path of the console, so that no link leads to another site after sign-in; else its first page. */
+export function ownPath (base: string, path: unknown): string {
+  const start = `${base}/overview`
+  if (typeof path !== 'string' || !path.startsWith('/') || !URL.canParse(path, 'http://console')) return start
+  const { origin, pathname, search } = new URL(path, 'http://console')
+  if (origin !== 'http://console' || !pathname.startsWith(`${base}/`) || pathname.includes('//')) return start
+  const page = pathname.slice(base.length + 1)
+  return /^(?:login|sign-out|welcome|live|assets|theme)(?:\/|$)/.test(page) ? start : `${pathname}${search}`
+}

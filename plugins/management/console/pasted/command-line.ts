@@ -1,0 +1,42 @@
+/**
+ * The words of a command line as a POSIX shell splits it, without expansions. A line break ends it, unless a backslash
+ * stands before it.
+ * @throws SyntaxError when a quote has no end
+ */
+export function wordsOf (line: string): string[] {
+  const words: string[] = []
+  let word: string | undefined
+  for (let at = 0; at < line.length; at++) {
+    const char = line.charAt(at)
+    if (char === "'" || char === '"') {
+      const end = endOfQuote(line, at)
+      word = (word ?? '') + (char === "'"
+        ? line.slice(at + 1, end)
+        : line.slice(at + 1, end).replace(/\\(["\\$`])|\\\n/g, '$1'))
+      at = end
+    } else if (char === '\\' && at + 1 < line.length) {
+      at++
+      if (line.charAt(at) !== '\n') word = (word ?? '') + line.charAt(at)
+    } else if (/\s/.test(char)) {
+      if (word !== undefined) words.push(word)
+      word = undefined
+    } else word = (word ?? '') + char
+  }
+  return word === undefined ? words : [...words, word]
+}
+
+function endOfQuote (line: string, start: number): number {
+  const quote = line.charAt(start)
+  for (let at = start + 1; at < line.length; at++) {
+    if (quote === '"' && line.charAt(at) === '\\') at++
+    else if (line.charAt(at) === quote) return at
+  }
+  throw new SyntaxError(`the quote ${quote} has no end`)
+}
+
+/** The command lines of a text: a prompt (`$`), comments and empty lines are left out. */
+export function linesOf (text: string): string[] {
+  return text.replace(/\\\r?\n/g, ' ').split(/\r?\n/)
+    .map((line) => line.replace(/^\s*[$>%]\s+/, '').trim())
+    .filter((line) => line !== '' && !line.startsWith('#'))
+}

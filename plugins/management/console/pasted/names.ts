@@ -1,0 +1,42 @@
+import { toModelCharacters } from '../../../../schemas/names.ts'
+
+/** Words that say only that something is a server. */
+const empty = /^(?:mcp|server|www|api|com|org|net|io|dev|app|ai)$/
+
+/** A name for a server, of the words that tell something. @param fallback where none is left */
+function nameOfWords (text: string, fallback: string): string {
+  const words = toModelCharacters(text.toLowerCase()).split(/[-_]+/).filter((word) => word !== '')
+  const telling = words.filter((word) => !empty.test(word))
+  const name = (telling.length > 0 ? telling : words).join('-').slice(0, 40).replace(/-+$/, '')
+  return name === '' ? fallback : name
+}
+
+/** Such as `notion` for `https://mcp.notion.com/mcp`. @param url an absolute URL */
+export function nameOfAddress (url: string): string {
+  const { hostname } = new URL(url)
+  if (/^[\d.]+$|^\[/.test(hostname) || hostname === 'localhost') return 'local'
+  const labels = hostname.split('.')
+  return nameOfWords(labels.slice(0, Math.max(1, labels.length - 1)).filter((label) => !empty.test(label)).at(-1) ??
+    labels[0] ?? '', 'server')
+}
+
+/** Options of package runners and of docker that take a value of their own. */
+const valued = /^(?:-p|--package|--from|--with|--python|-e|--env|-v|--volume|--mount|--name|--network|-w|--env-file)$/
+
+/** Such as `memory` for `npx -y @modelcontextprotocol/server-memory@1.2`. */
+export function nameOfCommand (command: string, args: readonly string[]): string {
+  const program = command.replace(/^.*[\\/]/, '').replace(/\.(?:cmd|exe|bat)$/i, '')
+  const isRunner = /^(?:npx|bunx|uvx|pnpx|pnpm|yarn|npm|uv|pipx|docker|podman|node|bun|deno|python3?|cmd|bash|sh)$/
+    .test(program)
+  if (!isRunner) return nameOfWords(program, 'server')
+  const subject = args.find((arg, at) => !arg.startsWith('-') && !/^\/[ck]$/i.test(arg) &&
+    !/^(?:run|x|dlx|exec|tool|npx)$/.test(arg) && !valued.test(args[at - 1] ?? ''))
+  if (subject === undefined) return nameOfWords(program, 'server')
+  const path = subject.replace(/(?<=.)@[^/]*$/, '').replace(/\.(?:[cm]?[jt]s|py)$/, '')
+  const parts = path.split(/[\\/]/).filter((part) => !/^(?:index|main|server|dist|build|src|bin|\.{0,2})$/.test(part))
+  return nameOfWords((parts.at(-1) ?? path).replace(/:[\w.-]+$/, ''), program)
+}
+
+/** Of an OpenAPI document. */
+export const nameOfTitle = (title: unknown): string =>
+  nameOfWords((typeof title === 'string' ? title : '').replace(/\bopenapi\b|\d+\.\d+/gi, ''), 'api')

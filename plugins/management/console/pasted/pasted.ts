@@ -1,0 +1,142 @@
+import { inTextOrder } from '../../../../db/text-order.ts'
+import { orderedEntries } from '../../../../db/order.ts'
+import { isObject } from '../../../../protocol/json.ts'
+import { withoutBom } from '../../../../protocol/text.ts'
+import { adopt } from '../../../../schemas/foreign-config.ts'
+import { readForeign } from '../../../../schemas/foreign-document.ts'
+import { toJson } from '../../../../schemas/jsonc.ts'
+import { errors } from '../../../base/errors/index.ts'
+import { linesOf, wordsOf } from './command-line.ts'
+import { readClientCommand } from './client-command.ts'
+import { nameOfAddress, nameOfCommand, nameOfTitle } from './names.ts'
+
+type Config = Record<string, unknown>
+
+/** A server as it will be stored. `remarks`: what of the text has no or another effect. */
+interface PastedServer {
+  readonly name: string
+  readonly config: Config
+  readonly remarks: readonly string[]
+}
+
+/** The depth of the servers in the documents of clients, for the order of their members. */
+const orderedLevels = 4
+
+/**
+ * Finds out what a text is, and which servers it describes: the configuration of a client, one server of it, an OpenAPI
+ * document, an address, a command line, or a command of a client such as `claude mcp add`.
+ * @throws InvalidInput, whose message says what was expected
+ */
+export function readPasted (text: string): PastedServer[] {
+  const whole = withoutBom(text).trim()
+  if (whole === '') throw new errors.InvalidInput('"text": paste a configuration, a command line or an address')
+  const found = /^[[{]/.test(whole) ? ofDocument(whole) : ofLines(whole)
+  const names = new Set<string>()
+  return found.map(({ name, config: raw }) => {
+    const { config, warnings } = adopt(raw)
+    return { name: unique(name, names), config, remarks: warnings }
+  })
+}
+
+interface Found { readonly name: string, readonly config: Config }
+
+function ofDocument (text: string): Found[] {
+  const json = toJson(text)
+  const value = inTextOrder(json, parse(json), orderedLevels)
+  const document = readForeign(value, orderedEntries)
+  if (document && document.servers.length > 0) {
+    return document.servers.map(({ name, config }) => {
+      if (!isObject(config)) {
+        throw new errors.InvalidInput(`"text": the server ${JSON.stringify(name)} is not an object`)
+      }
+      return { name: name === '' ? nameOf(config) : name, config }
+    })
+  }
+  if (isObject(value)) {
+    if (isDescription(value)) {
+      const { title } = isObject(value.info) ? value.info : {}
+      return [{ name: nameOfTitle(title), config: { type: 'openapi', openapi: { schema: value } } }]
+    }
+    if (isServer(value)) {
+      const { name, ...config } = value
+      return [{ name: typeof name === 'string' ? name : nameOf(config), config }]
+    }
+    const servers = orderedEntries(value)
+      .flatMap(([name, config]): Found[] => isObject(config) && isServer(config) ? [{ name, config }] : [])
+    if (servers.length > 0) return servers
+  }
+  throw new errors.InvalidInput('"text": this JSON holds no servers: neither "mcpServers" nor "servers", no ' +
+    '"command", no "url", and it is no OpenAPI document')
+}
+
+function parse (json: string): unknown {
+  try {
+    return JSON.parse(json) as unknown
+  } catch (error) {
+    throw new errors.InvalidInput(`"text": this is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+const isDescription = (value: Config): boolean =>
+  isObject(value.paths) && (typeof value.openapi === 'string' || typeof value.swagger === 'string')
+
+const isServer = (value: Config): boolean =>
+  ['command', 'url', 'httpUrl', 'serverUrl'].some((member) => typeof value[member] === 'string' ||
+    Array.isArray(value[member])) || (value.type === 'openapi' && isObject(value.openapi))
+
+function ofLines (text: string): Found[] {
+  if (/^(?:openapi|swagger):/m.test(text)) {
+    throw new errors.InvalidInput(
+      '"text": an OpenAPI document is read as JSON here. Paste its address in place of YAML'
+    )
+  }
+  return linesOf(text).map((line) => {
+    if (/^https?:\/\/\S+$/i.test(line)) return ofAddress(line)
+    try {
+      const words = wordsOf(line)
+      return readClientCommand(words) ?? ofCommand(words)
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error
+      throw new errors.InvalidInput(`"text": ${JSON.stringify(line.slice(0, 60))}: ${error.message}`)
+    }
+  })
+}
+
+function ofAddress (url: string): Found {
+  if (!URL.canParse(url)) throw new errors.InvalidInput(`"text": ${JSON.stringify(url)} is not an address`)
+  const { pathname } = new URL(url)
+  const isDescribed = /\.(?:json|ya?ml)$|\/(?:openapi|swagger|api-docs)(?:\/|$)/i.test(pathname)
+  return {
+    name: nameOfAddress(url),
+    config: isDescribed
+      ? { type: 'openapi', openapi: { url } }
+      : { ...pathname.endsWith('/sse') && { type: 'sse' }, url }
+  }
+}
+
+/** A command with its arguments, and assignments of variables before it. */
+function ofCommand (words: readonly string[]): Found {
+  const start = words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word))
+  const [command, ...args] = start === -1 ? [] : words.slice(start)
+  if (command === undefined) throw new SyntaxError('there is no command in it')
+  const env = Object.fromEntries(words.slice(0, start).map((word) => {
+    const at = word.indexOf('=')
+    return [word.slice(0, at), word.slice(at + 1)]
+  }))
+  return {
+    name: nameOfCommand(command, args),
+    config: { command, args, ...start > 0 && { env } }
+  }
+}
+
+function nameOf ({ command, args, url }: Config): string {
+  if (typeof url === 'string' && URL.canParse(url)) return nameOfAddress(url)
+  return typeof command === 'string' ? nameOfCommand(command, Array.isArray(args) ? args.map(String) : []) : 'server'
+}
+
+function unique (name: string, names: Set<string>): string {
+  let free = name
+  for (let number = 2; names.has(free); number++) free = `${name}-${number}`
+  names.add(free)
+  return free
+}

@@ -1,0 +1,99 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { Eta } from 'eta'
+import type { FastifyReply } from 'fastify'
+import { assetPath } from '../../base/config/index.ts'
+import type { AssetNames } from './assets.ts'
+import { type Notice, takeNotice, themeOf } from './cookies.ts'
+
+/** A page in the navigation. */
+export interface NavPage { readonly page: string, readonly title: string, readonly isForAdmins: boolean }
+
+/** The data of a page. docs/console.md says what templates have beside them. */
+export interface PageData {
+  readonly title: string
+  /** The page is told of changes: the parameters of its `watch`. */
+  readonly live?: Readonly<Record<string, string>>
+  readonly notice?: Notice
+  readonly values?: Readonly<Record<string, unknown>>
+  readonly errors?: Readonly<Record<string, string>>
+  readonly [member: string]: unknown
+}
+
+interface RendererOptions {
+  /** The path of the console. */
+  readonly base: string
+  readonly version: string
+  readonly readonly: boolean
+  readonly assets: AssetNames
+  /** In the order of the navigation. */
+  readonly nav: readonly NavPage[]
+}
+
+/** Renders pages by the templates of `assets/console/`. All that it is given is escaped. */
+export class Renderer {
+  readonly #options: RendererOptions
+  readonly #eta: Eta
+
+  /** @param eta with the templates of `loadTemplates` */
+  constructor (eta: Eta, options: RendererOptions) {
+    this.#eta = eta
+    this.#options = options
+  }
+
+  /** Sends a page. @param page the name of its template */
+  send (reply: FastifyReply, page: string, data: PageData, status = 200): FastifyReply {
+    return reply.code(status).type('text/html; charset=utf-8').send(this.#html(reply, page, data))
+  }
+
+  #html (reply: FastifyReply, page: string, { live, ...data }: PageData): string {
+    const { request } = reply
+    const { base, assets, nav, version, readonly } = this.#options
+    const user = request.principal && {
+      username: request.principal.username ?? '', isAdmin: request.principal.isAdmin
+    }
+    const it = {
+      base,
+      page,
+      path: request.url,
+      csrf: reply.csrf(),
+      user,
+      nav: user === null
+        ? []
+        : nav.filter(({ isForAdmins }) => user.isAdmin || !isForAdmins).map(({ page: name, title }) =>
+          ({ href: `${base}/${name}`, title, page: name, isCurrent: isBelow(request.url, `${base}/${name}`) })),
+      theme: themeOf(request),
+      readonly,
+      notice: takeNotice(reply, base),
+      live: live && `${base}/live?${new URLSearchParams({ page, ...live }).toString()}`,
+      assets: {
+        css: `${base}/assets/${assets.css}`, js: `${base}/assets/${assets.js}`, icons: `${base}/assets/${assets.icons}`
+      },
+      version,
+      values: {},
+      errors: {},
+      ...data
+    }
+    return this.#eta.render('@layout', { ...it, body: this.#eta.render(`@pages/${page}`, it) })
+  }
+}
+
+/** The templates: `@layout`, `@pages/<page>`, and `@<component>`. */
+export async function loadTemplates (): Promise<Eta> {
+  const eta = new Eta({ autoEscape: true })
+  const root = assetPath('console')
+  const load = async (folder: string, prefix: string): Promise<void> => {
+    for (const name of await readdir(join(root, folder))) {
+      if (!name.endsWith('.eta')) continue
+      eta.loadTemplate(`@${prefix}${basename(name, '.eta')}`, await readFile(join(root, folder, name), 'utf8'))
+    }
+  }
+  await load('', '')
+  await load('components', '')
+  await load('pages', 'pages/')
+  return eta
+}
+
+/** Whether an address is that of a page, with any query, or below it. */
+const isBelow = (url: string, path: string): boolean =>
+  url.startsWith(path) && /^(?:[/?]|$)/.test(url.slice(path.length))

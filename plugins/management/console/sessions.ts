@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto'
+import type { ConsoleSession, ConsoleSessions } from '../../../db/ports/console-sessions.ts'
+import type { Snapshot } from '../../../db/store.ts'
+import type { User } from '../../../schemas/settings.ts'
+import { errors } from '../../base/errors/index.ts'
+import { sha256 } from '../../base/secrets/index.ts'
+import { principalOfUser, rightsMarkOf } from '../../identity/index.ts'
+import type { Principal, Settings } from '../../settings/index.ts'
+import { managementLimits } from '../limits.ts'
+
+/** Somebody who has signed in. */
+export interface SignedIn {
+  readonly principal: Principal
+  /** Identifies the session, and is no credential. */
+  readonly id: string
+}
+
+/**
+ * The sessions of the console. The cookie holds a random token; what is stored is its hash. A session stands while the
+ * account has the password and the rights that it had at sign-in, so that another password, demotion and deletion end
+ * it at once.
+ */
+export class Sessions {
+  readonly #stored: ConsoleSessions
+  readonly #settings: Settings
+  readonly #warn: (about: object, sentence: string) => void
+
+  constructor (stored: ConsoleSessions, settings: Settings, warn: (about: object, sentence: string) => void) {
+    this.#stored = stored
+    this.#settings = settings
+    this.#warn = warn
+  }
+
+  /** Begins a session. @returns its token, for the cookie @throws StorageError */
+  async begin (user: User): Promise<string> {
+    const token = randomBytes(32).toString('base64url')
+    const { username } = user
+    await this.#stored.begin(sha256(token), { username, mark: rightsMarkOf(user) }, managementLimits.console.idle)
+    return token
+  }
+
+  /**
+   * The session of a token; undefined: there is none that stands.
+   * @param isUse false: a page that refreshes itself, which does not let the idle time begin anew
+   * @throws DataAway, StorageError
+   */
+  async find (token: string, isUse = true): Promise<SignedIn | undefined> {
+    if (this.#settings.isOutdated) throw new errors.DataAway()
+    const id = sha256(token)
+    const session = await this.#stored.find(id)
+    if (session === undefined) return undefined
+    let principal = principalOf(session, this.#settings.current)
+    if (principal === undefined) {
+      // Another replica may have just made the account, or changed it.
+      await this.#settings.lookUp()
+      principal = principalOf(session, this.#settings.current)
+    }
+    if (principal === undefined) {
+      await this.#stored.end(id)
+      return undefined
+    }
+    if (isUse && session.age >= managementLimits.console.renewal) await this.#renew(id)
+    return { principal, id }
+  }
+
+  /** Whether a session stands still, without letting its idle time begin anew. @param id of `SignedIn` */
+  async stands (id: string): Promise<boolean> {
+    const session = await this.#stored.find(id)
+    return session !== undefined && principalOf(session, this.#settings.current) !== undefined
+  }
+
+  /** @throws StorageError */
+  async end (token: string): Promise<void> { await this.#stored.end(sha256(token)) }
+
+  /** Without a free disk, people can still look and sign out. */
+  async #renew (id: string): Promise<void> {
+    await this.#stored.renew(id, managementLimits.console.idle).catch((error: unknown) => {
+      this.#warn({ err: error }, 'the time of a session of the console could not be extended')
+    })
+  }
+}
+
+function principalOf (session: ConsoleSession, { users }: Snapshot): Principal | undefined {
+  const user = users.get(session.username)
+  if (!user || rightsMarkOf(user) !== session.mark) return undefined
+  return principalOfUser(user, (snapshot) => principalOf(session, snapshot))
+}

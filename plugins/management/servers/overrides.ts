@@ -1,0 +1,60 @@
+import { jsonSize } from '../../../db/json-size.ts'
+import type { Server, Snapshot } from '../../../db/store.ts'
+import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
+import { errors, noSuchError } from '../../base/errors/index.ts'
+import type { Gateway } from '../../gateway/index.ts'
+import {
+  type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal, type Settings, withOverride
+} from '../../settings/index.ts'
+import { managed, visible } from '../checks.ts'
+import { findItem, type PresentedItem, unlistedItem } from './present.ts'
+
+/** An item of a server. `key`: its own name or URI, or its name on merged routes. */
+interface ItemAddress { readonly name: string, readonly kind: ItemKind, readonly key: string }
+
+/**
+ * A server that the principal may change and that may have this item: it is listed, overridden, or no list of the
+ * server is known.
+ * @returns the server, and the item's own name or URI
+ * @throws NoSuch, Forbidden
+ */
+export function itemToOverride (
+  snapshot: Snapshot, gateway: Gateway, principal: Principal, { name, kind, key }: ItemAddress
+): { server: Server, own: string } {
+  const server = managed(snapshot, principal, name)
+  const catalogues = gateway.catalogues(name)
+  const isKnown =
+    findItem(kind, key, server, catalogues) !== undefined || ownOverrideOf(server, kind, key) !== undefined
+  if (catalogues.length === 0 || isKnown) return { server, own: key }
+  const listed = kind === 'resources' ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
+  const own = ownNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)
+  if (own === undefined) throw noSuchError(kind.slice(0, -1), key)
+  return { server, own }
+}
+
+/**
+ * Overrides `enabled` or the description of one tool, prompt or resource, whatever the server lists later.
+ * @returns the item as it is shown now; with its name only when no list of the server is known to have it
+ * @throws NoSuch, also for an item that is in no known list of the server; Forbidden; InvalidInput for more than
+ *   `maxEntries` overrides; ShareError
+ */
+export async function overrideItem (
+  settings: Settings, gateway: Gateway, principal: Principal, item: ItemAddress, change: OverrideChange
+): Promise<PresentedItem> {
+  const { name, kind, key } = item
+  settings.countLarge(principal, jsonSize(managed(settings.current, principal, name).config))
+  let own = key
+  await settings.change((snapshot) => {
+    const { server, own: ownKey } = itemToOverride(snapshot, gateway, principal, item)
+    own = ownKey
+    const value = withOverride(server, kind, own, change)
+    const most = Math.max(maxConfigEntries, Object.keys(server.config[kind] ?? {}).length)
+    if (Object.keys(value[kind] ?? {}).length > most) {
+      const bound = `A server has at most ${maxConfigEntries} overrides of its ${kind}`
+      throw new errors.InvalidInput(`${bound}: reset one first`)
+    }
+    return [{ entity: 'mcpServers', key: name, value }]
+  }, principal)
+  const server = visible(settings.current, principal, name)
+  return findItem(kind, own, server, gateway.catalogues(name)) ?? unlistedItem(kind, own, server)
+}

@@ -1,0 +1,33 @@
+import type { Client, Question } from '../../protocol/exchange.ts'
+import type { CatalogueAllowance } from './catalogues/shares.ts'
+import type { ConnectionSettings } from './links/connect.ts'
+import type { ChildCounts } from './links/pool.ts'
+import type { LoginListener, ServerLogin } from './login/server-login.ts'
+
+/** What an upstream tells its surroundings. */
+interface UpstreamListener {
+  log: (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
+  listsChanged: () => void
+  statusChanged: () => void
+  /** Called before a question is put to a client. @throws RpcError to refuse it */
+  onQuestion: (question: Question, client: Client) => Promise<void>
+  /** A notification for every listener that sees this server and that the server serves. */
+  broadcast: (method: string, paramsText: string, serves: (client: Client) => boolean) => void
+}
+
+export interface UpstreamDeps {
+  connecting: ConnectionSettings
+  /** The processes that clients have caused at all servers. */
+  children: ChildCounts
+  listener: UpstreamListener
+  /** Whether the value of a header holds a credential of this gateway. */
+  isOurs?: ((value: string) => boolean) | undefined
+  /** Begins the logins of the server; undefined: it takes none. */
+  openLogin: (listener: LoginListener) => ServerLogin | undefined
+  allowance: CatalogueAllowance
+  /**
+   * `isUserOwned`: the server belongs to a user without admin rights. `shouldWaitFor`: a merged list waits for its
+   * first lists.
+   */
+  waiting: { isUserOwned: () => boolean, shouldWaitFor: (client: Client) => boolean }
+}

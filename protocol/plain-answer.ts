@@ -1,0 +1,31 @@
+import type { Response } from './message.ts'
+
+/** The members around a result that comes last, as most programs write them, and around one that comes first. */
+const before = /^\{"jsonrpc": ?"2\.0", ?"id": ?(0|[1-9]\d{0,14}), ?"result": ?(?=\{)/
+const begin = '{"result":{'
+const behind = /\},"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
+/** Max characters that `behind` matches. */
+const maxBehind = 48
+
+/**
+ * The answer in a text that has nothing but version, id and an object as the result, in one of the orders that most
+ * programs write. What stands between the other two is parsed by itself: if it is JSON, it is the result.
+ * @returns undefined for every other text
+ */
+export function plainAnswer (text: string): Response | undefined {
+  const head = before.exec(text)
+  if (head) return text.endsWith('}}') ? answerOf(text, Number(head[1]), head[0].length, text.length - 1) : undefined
+  if (!text.startsWith(begin)) return undefined
+  const tail = behind.exec(text.slice(-maxBehind))
+  if (!tail) return undefined
+  return answerOf(text, Number(tail[1]), begin.length - 1, text.length - tail[0].length + 1)
+}
+
+function answerOf (text: string, id: number, start: number, end: number): Response | undefined {
+  const resultText = text.slice(start, end)
+  try {
+    return { kind: 'response', id, resultText, value: JSON.parse(resultText) as unknown }
+  } catch {
+    return undefined
+  }
+}

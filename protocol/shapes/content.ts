@@ -1,0 +1,78 @@
+import { elementsOf } from '../json.ts'
+import { mend } from '../mending.ts'
+import type { Shape } from './shape.ts'
+import { value, object, list, meta, string, number, strings, words, checkedList } from './parts.ts'
+
+/** Contents of a resource. @param uri of the resource that was asked for, as JSON text */
+export const contentsOf = (uri: string): Shape => ({
+  type: 'object',
+  isObject: true,
+  coerce: (text) => text.startsWith('"') ? `{"uri":${uri},"text":${text}}` : undefined,
+  members: {
+    uri: { ...string, fallback: uri },
+    ...strings('mimeType', 'blob'),
+    text: { ...words, isNeeded: (valueOf) => valueOf('blob') === undefined },
+    ...meta
+  },
+  required: ['uri', 'text']
+})
+const contents: Shape = { ...contentsOf('""'), fallback: '{"uri":"","text":""}' }
+
+/** A text block. @param text as JSON: a string, or what is no block */
+const asBlock = (text: string): string => `{"type":"text","text":${text.startsWith('"') ? text : JSON.stringify(text)}}`
+const isOf = (...types: unknown[]) =>
+  (valueOf: (key: string) => unknown): boolean => types.includes(valueOf('type') ?? 'text')
+/**
+ * A block of content of any type: text, image, audio, a resource or a link to one, a use of a tool. `input` has a
+ * call's arguments.
+ */
+const blockMembers: Readonly<Record<string, Shape>> = {
+  ...strings('title', 'description'),
+  type: { ...string, fallback: '"text"' },
+  text: { ...words, isNeeded: isOf('text') },
+  data: { ...string, fallback: '""', isNeeded: isOf('image', 'audio') },
+  mimeType: { ...string, fallback: '"application/octet-stream"', isNeeded: isOf('image', 'audio') },
+  uri: { ...string, fallback: '""', isNeeded: isOf('resource_link') },
+  name: { ...string, fallback: '""', isNeeded: isOf('resource_link') },
+  resource: { ...contents, isNeeded: isOf('resource') },
+  size: number,
+  annotations: object({ audience: checkedList(string), priority: number, lastModified: string }, { type: 'object' }),
+  icons: {
+    type: 'list',
+    element: object(
+      { ...strings('src', 'mimeType', 'theme'), sizes: checkedList(string) }, { needs: 'src' }
+    )
+  },
+  ...meta
+}
+const block: Shape = {
+  type: 'object',
+  isObject: true,
+  coerce: asBlock,
+  members: blockMembers,
+  required: ['type', 'text', 'data', 'mimeType', 'uri', 'name', 'resource']
+}
+export const blocks = checkedList(block, (text) =>
+  /"(?:type|text)"/.test(text) && text.startsWith('{') ? text : asBlock(text))
+/** Content for a model, which may be the result of a tool. */
+const told: Shape = { members: { ...blockMembers, content: list({ members: blockMembers }), isError: value } }
+export const samplingMessage: Shape = { members: { content: { ...told, element: told }, ...meta } }
+
+/** A message of a prompt has one block; a list of one is that block. */
+const promptContent: Shape = {
+  ...block,
+  fallback: asBlock('""'),
+  coerce: (text) => {
+    const [first = '', ...more] = text.startsWith('[') ? elementsOf(text, 2) : []
+    return first.startsWith('{') && more.length === 0 ? mend(first, block, true).text : asBlock(text)
+  }
+}
+const promptMessage: Shape = {
+  type: 'object',
+  isObject: true,
+  coerce: (text) => `{"role":"user","content":${asBlock(text)}}`,
+  members: { role: { values: ['"user"', '"assistant"'], fallback: '"user"' }, content: promptContent },
+  required: ['role', 'content']
+}
+export const promptMessages =
+  checkedList(promptMessage, (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)

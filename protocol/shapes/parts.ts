@@ -1,0 +1,33 @@
+import { parseIndexedList, mend } from '../mending.ts'
+import type { Shape } from './shape.ts'
+
+export const value: Shape = {}
+/** An object whose members MCP does not define. */
+export const opaque: Shape = { isObject: true }
+export const object = (
+  members: Readonly<Record<string, Shape>>, more: Shape = {}
+): Shape => ({ isObject: true, members, ...more })
+export const list = (element: Shape): Shape => ({ element })
+export const names = (...keys: string[]): Record<string, Shape> => Object.fromEntries(keys.map((key) => [key, value]))
+export const required = (shape: Shape, fallback: string): Shape => ({ ...shape, fallback })
+export const meta = { _meta: opaque }
+
+export const string: Shape = { type: 'string' }
+export const number: Shape = { type: 'number' }
+export const strings = (...keys: string[]): Record<string, Shape> =>
+  Object.fromEntries(keys.map((key) => [key, string]))
+/** A text that has to be there. A value of another type is told as it was written. */
+export const words: Shape = { ...string, fallback: '""', coerce: (text) => JSON.stringify(text) }
+export const flag: Shape = {
+  type: 'boolean', coerce: (text) => text === '"true"' || text === '1' ? 'true' : undefined
+}
+/** A list whose elements are checked. @param single what one thing that stands in its place is as an element */
+export const checkedList = (element: Shape, single: (text: string) => string | undefined = () => undefined): Shape => {
+  const shape: Shape = { type: 'list', element }
+  const coerce = (text: string): string | undefined => {
+    const one = single(text)
+    const list = parseIndexedList(text) ?? (one === undefined ? undefined : `[${one}]`)
+    return list === undefined ? undefined : mend(list, shape, true).text
+  }
+  return { ...shape, coerce }
+}

@@ -1,0 +1,49 @@
+import { memberOf } from '../json.ts'
+import type { Shape } from './shape.ts'
+import { value, object, list, names, required } from './parts.ts'
+
+/**
+ * Keywords that take no null, nor anything else to look into. `default`, `const` and `example` are the author's values.
+ */
+const plainKeywords = names(
+  '$id', '$schema', '$ref', '$anchor', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor',
+  '$vocabulary', '$comment',
+  'id', 'type', 'enum', 'enumNames', 'title', 'description', 'examples', 'deprecated', 'readOnly', 'writeOnly',
+  'format', 'pattern',
+  'multipleOf', 'maximum', 'exclusiveMaximum', 'minimum', 'exclusiveMinimum', 'maxLength', 'minLength', 'maxItems',
+  'minItems',
+  'uniqueItems', 'x-mcp-header', 'maxContains', 'minContains', 'maxProperties', 'minProperties', 'contentEncoding',
+  'contentMediaType'
+)
+
+/** @param hasTuples `items` may be a list of schemas, as before 2020-12 */
+function schemaShape (hasTuples: boolean): Shape {
+  const members: Record<string, Shape> = { ...plainKeywords }
+  const schema: Shape = { isObject: true, members }
+  // A schema that is null says nothing, and what it is of is still there.
+  const any = required(schema, '{}')
+  const map: Shape = { isObject: true, each: any }
+  for (const key of ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']) members[key] = map
+  for (const key of ['allOf', 'anyOf', 'oneOf']) members[key] = list(schema)
+  for (const key of [
+    'additionalProperties', 'unevaluatedProperties', 'propertyNames', 'contains', 'additionalItems', 'unevaluatedItems',
+    'not', 'if', 'then', 'else', 'contentSchema'
+  ]) members[key] = schema
+  members.prefixItems = list(any)
+  members.items = hasTuples ? { members, element: any } : schema
+  members.required = list(value)
+  members.dependentRequired = { isObject: true, each: list(value) }
+  members.dependencies = { isObject: true, each: { members } }
+  return schema
+}
+
+const schemas = { today: schemaShape(false), withTuples: schemaShape(true) }
+const olderDraft = /draft-0[3-7]|2019-09/
+export const schema: Shape = {
+  isObject: true,
+  of: (text) => olderDraft.test(memberOf(text, '$schema') ?? '') ? schemas.withTuples : schemas.today
+}
+
+/** The schema of a form, where MCP has no default that is null. */
+const field = object({ ...schemas.today.members, default: value }, { fallback: '{}' })
+export const form = object({ ...schemas.today.members, properties: { isObject: true, each: field } })

@@ -1,0 +1,45 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { noticeOf, pagesOf, textOf } from './page.ts'
+
+/** How do I change my own password? */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit, users } = app
+  const { page, form } = pagesOf(app)
+  const shown = {
+    title: 'Your account',
+    lead: 'Another password ends your sessions and login tokens, but for this one.',
+    action: `${kit.base}/account`,
+    cancel: `${kit.base}/overview`,
+    submit: 'Change the password',
+    fields: [
+      {
+        name: 'currentPassword',
+        label: 'Current password',
+        type: 'password',
+        autocomplete: 'current-password',
+        required: true
+      },
+      {
+        name: 'newPassword',
+        label: 'New password',
+        type: 'password',
+        autocomplete: 'new-password',
+        required: true,
+        hint: 'At least 6 characters. Better: 8 or more, with a letter, a digit and another character.'
+      }
+    ]
+  }
+  page('form', { title: shown.title, path: '/account' }, () => shown)
+
+  form('/account', {
+    effect: 'change', again: () => ({ page: 'form', data: shown })
+  }, async ({ request, reply, principal, form }) => {
+    const [currentPassword, newPassword] = [textOf(form.currentPassword), textOf(form.newPassword)]
+    const done = await kit.api.ask(request, 'POST', '/auth/change-password', { currentPassword, newPassword })
+    const user = users.get(principal.username ?? '')
+    // The session of before has ended with the former password.
+    if (user) await kit.signIn(reply, user)
+    return { to: '/account', notice: noticeOf(done) }
+  })
+}
+export default routes

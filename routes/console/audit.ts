@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { auditedEntities } from '../../plugins/settings/index.ts'
+import { pagesOf } from './page.ts'
+import { addressOf } from './states.ts'
+
+type Entry = Awaited<ReturnType<FastifyInstance['audit']['list']>>['data'][number]
+
+/** Entries on one page. */
+const pageSize = 50
+
+/** Who changed what? */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit } = app
+  pagesOf(app).page('audit', {
+    title: 'Audit', isInNav: true
+  }, async ({ request, query: { username = '', action = '', entity = '', name = '', cursor = '' } }) => {
+    const path = `${kit.base}/audit`
+    const filter = { username, action, entity, name }
+    const { data, nextCursor } = await kit.api.ask(
+      request, 'GET', addressOf('/audit', { ...filter, cursor, limit: String(pageSize) })
+    )
+    const entries = data as readonly Entry[]
+    return {
+      isFiltered: Object.values(filter).some((value) => value !== ''),
+      filters: [
+        { name: 'username', label: 'User', value: username },
+        {
+          name: 'action',
+          label: 'Did what',
+          value: action,
+          options: [
+            { value: '', text: 'anything' }, { value: 'create', text: 'added' }, { value: 'update', text: 'changed' },
+            { value: 'delete', text: 'removed' }
+          ]
+        },
+        {
+          name: 'entity',
+          label: 'To what',
+          value: entity,
+          options: [{ value: '', text: 'anything' }, ...auditedEntities.map((each) => ({ value: each, text: each }))]
+        },
+        { name: 'name', label: 'Name', value: name }
+      ],
+      items: entries.map((entry) => ({
+        at: entry.timestamp,
+        who: entry.username,
+        via: entry.keyName,
+        action: entry.action,
+        entity: entry.entity,
+        name: entry.name,
+        differences: differencesOf(entry.before, entry.after)
+      })),
+      more: typeof nextCursor === 'string' ? addressOf(path, { ...filter, cursor: nextCursor }) : undefined,
+      first: cursor === '' ? undefined : addressOf(path, filter)
+    }
+  })
+}
+export default routes
+
+/** The members that a change has changed, with their values as text. */
+function differencesOf (before: unknown, after: unknown): Array<{ path: string, before?: string, after?: string }> {
+  const [old, now] = [before, after].map((value) => (value ?? {}) as Record<string, unknown>)
+  const names = [...new Set([...Object.keys(old ?? {}), ...Object.keys(now ?? {})])]
+  return names.flatMap((path) => {
+    const [was, is] = [shown(old?.[path]), shown(now?.[path])]
+    return was === is ? [] : [{ path, ...was !== undefined && { before: was }, ...is !== undefined && { after: is } }]
+  })
+}
+
+const shown = (value: unknown): string | undefined =>
+  value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 1)

@@ -1,0 +1,22 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { pagesOf } from './page.ts'
+
+/** What do I keep, and how? */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit, settings } = app
+  pagesOf(app).page('backup', { title: 'Backup', isInNav: true }, () => {
+    const { servers, groups, users } = settings.current
+    return {
+      facts: [['Servers', servers.size], ['Groups', groups.size], ['Users', users.size]],
+      commands: 'tool-hub backup\ntool-hub restore <file>'
+    }
+  })
+
+  app.get('/backup/settings', { config: { effect: 'read' } }, async (request, reply) => {
+    const { data } = await kit.api.ask(request, 'GET', '/mcp-settings/export?includeSecrets=true')
+    return await reply.type('application/json')
+      .header('content-disposition', 'attachment; filename="mcp_settings.json"')
+      .send(JSON.stringify(data, undefined, 2))
+  })
+}
+export default routes

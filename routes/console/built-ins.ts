@@ -1,0 +1,203 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { type Form, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { partOf } from './states.ts'
+
+interface Stored {
+  readonly id: string
+  readonly name: string
+  readonly uri?: string
+  readonly title?: string
+  readonly description?: string
+  readonly template?: string
+  readonly content?: string
+  readonly mimeType?: string
+  readonly arguments?: ReadonlyArray<{ readonly name: string, readonly required?: boolean }>
+  readonly enabled: boolean
+}
+
+/** The two kinds of built-ins, with the fields of their forms. */
+const kinds = {
+  prompts: {
+    noun: 'prompt',
+    heading: 'Prompts',
+    fields: [
+      { name: 'name', label: 'Name', required: true },
+      { name: 'title', label: 'Title', hint: 'For people.' },
+      { name: 'description', label: 'Description', hint: 'When it is good for something.' },
+      {
+        name: 'template',
+        label: 'Text',
+        type: 'textarea',
+        isProse: true,
+        required: true,
+        hint: '{{name}} stands for the argument of this name.'
+      },
+      {
+        name: 'arguments',
+        label: 'Arguments',
+        hint: 'Names, with a comma between them; a * marks those that must be given: language, code*'
+      }
+    ]
+  },
+  resources: {
+    noun: 'resource',
+    heading: 'Resources',
+    fields: [
+      { name: 'uri', label: 'URI', required: true, hint: 'Such as note://house/rules' },
+      { name: 'name', label: 'Name' },
+      { name: 'description', label: 'Description' },
+      { name: 'mimeType', label: 'Media type', hint: 'Such as text/markdown' },
+      { name: 'content', label: 'Content', type: 'textarea', required: true }
+    ]
+  }
+} as const
+type Kind = keyof typeof kinds
+const kindNames = Object.keys(kinds) as Kind[]
+
+/** What does the gateway offer by itself? */
+export const builtIns: FastifyPluginAsync = async (app) => {
+  const { base } = app.kit
+  pagesOf(app).page('built-ins', { title: 'Built-ins', isInNav: true }, async (visit) => ({
+    parts: await Promise.all(kindNames.map(async (kind) => {
+      const { noun, heading } = kinds[kind]
+      const { items, pages } = partOf(await listOf(app, visit, kind), `${base}/built-ins`, {})
+      return {
+        id: kind,
+        heading,
+        empty: `There are no ${kind} of the gateway itself.`,
+        caption: heading,
+        unit: pages.total === 1 ? noun : kind,
+        pages,
+        columns: [
+          { title: heading.slice(0, -1) }, { title: kind === 'prompts' ? 'Arguments' : 'Media type' },
+          { title: 'Change', isHidden: true }
+        ],
+        rows: items.map((item) => rowOf(base, kind, item, visit.principal.isAdmin))
+      }
+    }))
+  }))
+}
+
+/** Changes of them, by admins. */
+export const changeBuiltIns: FastifyPluginAsync = async (app) => {
+  const { base, api } = app.kit
+  const { page, form } = pagesOf(app)
+  for (const kind of kindNames) {
+    const { noun, fields } = kinds[kind]
+    const crumbs = [{ label: 'Built-ins', href: `${base}/built-ins` }]
+    const common = { crumbs, cancel: `${base}/built-ins` }
+    const added = {
+      ...common,
+      title: `Add a ${noun}`,
+      lead: 'Every agent gets it.',
+      action: `${base}/built-ins/${kind}`,
+      submit: `Add the ${noun}`,
+      fields
+    }
+    page('form', { title: added.title, path: `/built-ins/${kind}/new` }, () => added)
+    form(`/built-ins/${kind}`, {
+      effect: 'change', again: () => ({ page: 'form', data: added })
+    }, async ({ request, form: sent }) =>
+      ({ to: '/built-ins', notice: noticeOf(await api.ask(request, 'POST', `/${kind}`, asked(kind, sent))) }))
+
+    const pathOf = (id: string): string => `/built-ins/${kind}/${encodeURIComponent(id)}`
+    const changed = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => {
+      const { params: { id = '' }, request } = visit
+      const { data } = await api.ask(request, 'GET', `/${kind}/${encodeURIComponent(id)}`)
+      const item = data as Stored
+      return {
+        ...common,
+        title: item.title ?? item.name,
+        lead: undefined,
+        action: `${base}${pathOf(id)}`,
+        submit: 'Save',
+        fields: fields.map((field) => ({ ...field, value: shown(item, field.name) })),
+        buttons: [
+          { label: 'Remove', href: `${base}${pathOf(id)}/remove`, method: 'get', isDanger: true, icon: 'trash-2' }
+        ]
+      }
+    }
+    page('form', { title: noun, path: `/built-ins/${kind}/:id` }, changed)
+    form(`/built-ins/${kind}/:id`, {
+      effect: 'change', again: async (visit) => ({ page: 'form', data: await changed(visit) })
+    }, async ({ request, params: { id = '' }, form: sent }) => ({
+      to: '/built-ins',
+      notice: noticeOf(await api.ask(request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, asked(kind, sent)))
+    }))
+    form(`/built-ins/${kind}/:id/toggle`, { effect: 'change' }, async ({
+      request, params: { id = '' }, form: sent
+    }) => {
+      const enabled = textOf(sent.enabled) === 'true'
+      return {
+        to: '/built-ins',
+        notice: noticeOf(await api.ask(request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, { enabled }))
+      }
+    })
+    page('confirm', { title: 'Remove', path: `/built-ins/${kind}/:id/remove` }, async (visit) => {
+      const { title } = await changed(visit)
+      const { id = '' } = visit.params
+      return {
+        title: `Remove ${title}?`,
+        subject: title,
+        crumbs,
+        consequences: [`The ${noun} itself: agents do not find it any more.`],
+        confirm: { label: `Remove ${title}`, href: `${base}${pathOf(id)}/remove`, method: 'post' },
+        cancel: `${base}${pathOf(id)}`
+      }
+    })
+    form(`/built-ins/${kind}/:id/remove`, { effect: 'change' }, async ({ request, params: { id = '' } }) =>
+      ({ to: '/built-ins', notice: noticeOf(await api.ask(request, 'DELETE', `/${kind}/${encodeURIComponent(id)}`)) }))
+  }
+}
+
+const listOf = async ({ kit }: FastifyInstance, { request }: Visit, kind: Kind): Promise<readonly Stored[]> =>
+  (await kit.api.ask(request, 'GET', `/${kind}`)).data as readonly Stored[]
+
+function rowOf (base: string, kind: Kind, item: Stored, isAdmin: boolean): object {
+  const href = `${base}/built-ins/${kind}/${encodeURIComponent(item.id)}`
+  return {
+    isFaint: !item.enabled,
+    cells: [
+      {
+        text: item.title ?? item.name,
+        under: item.description ?? item.uri,
+        ...isAdmin && { href },
+        tags: item.enabled ? [] : ['off']
+      },
+      kind === 'prompts'
+        ? (item.arguments ?? []).map(({ name }) => name).join(', ') || 'none'
+        : item.mimeType ?? 'not stated',
+      {
+        actions: isAdmin
+          ? [
+              {
+                label: item.enabled ? 'Turn off' : 'Turn on',
+                href: `${href}/toggle`,
+                method: 'post',
+                fields: { enabled: String(!item.enabled) }
+              }
+            ]
+          : []
+      }
+    ]
+  }
+}
+
+function shown (item: Stored, field: string): string {
+  if (field === 'arguments') {
+    return (item.arguments ?? []).map(({ name, required }) => `${name}${required === true ? '*' : ''}`).join(', ')
+  }
+  return String((item as unknown as Record<string, unknown>)[field] ?? '')
+}
+
+/** What the API is asked to store. An empty text removes what may be absent. */
+function asked (kind: Kind, sent: Form): object {
+  return Object.fromEntries(kinds[kind].fields.map((field): [string, unknown] => {
+    const text = textOf(sent[field.name]).replaceAll('\r\n', '\n')
+    if (field.name === 'arguments') {
+      return [field.name, text.split(',').map((each) => each.trim()).filter((each) => each !== '').map((each) =>
+        ({ name: each.replace(/\*$/, ''), ...each.endsWith('*') && { required: true } }))]
+    }
+    return [field.name, text === '' && !('required' in field) ? null : text]
+  }))
+}

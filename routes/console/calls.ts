@@ -1,0 +1,139 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import type { Principal } from '../../plugins/settings/index.ts'
+import { pagesOf } from './page.ts'
+import { addressOf } from './states.ts'
+
+type Call = Awaited<ReturnType<FastifyInstance['activities']['find']>>
+type Query = Readonly<Record<string, string>>
+
+/** What was called, and what went wrong? */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit: { base }, activities } = app
+  const { page } = pagesOf(app)
+
+  page('calls', { title: 'Calls', isInNav: true }, async ({ principal, query }) => {
+    if (!activities.available) return { unavailable: sentenceOf(activities.reason) }
+    const { page: number = '1', ...asked } = query
+    const filter = filterOf(asked)
+    const until = Date.now()
+    const from = Date.parse(asked.startDate ?? '')
+    const [{ data, pagination }, values, bars] = await Promise.all([
+      activities.list(principal, filter, Math.max(1, Math.trunc(Number(number)) || 1), pageSize),
+      activities.filters(principal),
+      barsOf(app, principal, filter, Number.isNaN(from) ? until - day : from, until)
+    ])
+    const { page: at, total, totalPages } = pagination
+    const path = `${base}/calls`
+    return {
+      live: {},
+      filters: fieldsOf(asked, values, principal),
+      isFiltered: Object.keys(filter).length > 0,
+      ...bars,
+      items: data.map((call) => rowOf(base, call)),
+      pages: {
+        from: total === 0 ? 0 : (at - 1) * pageSize + 1,
+        to: (at - 1) * pageSize + data.length,
+        total,
+        ...at > 1 && { previous: addressOf(path, { ...asked, page: String(at - 1) }) },
+        ...at < totalPages && { next: addressOf(path, { ...asked, page: String(at + 1) }) }
+      }
+    }
+  })
+
+  page('call', { title: 'Two calls', path: '/calls/compare' }, async ({ principal, request }) => {
+    const { id = [] } = request.query as { id?: string | string[] }
+    const chosen = [id].flat().slice(0, 2)
+    return { calls: await Promise.all(chosen.map(async (each) => wholeOf(await activities.find(principal, each)))) }
+  })
+
+  page('call', { title: 'A call', path: '/calls/:id' }, async ({ principal, params: { id = '' } }) => {
+    const call = await activities.find(principal, id)
+    return { title: call.tool, calls: [wholeOf(call)] }
+  })
+}
+export default routes
+
+const day = 24 * 60 * 60_000
+const pageSize = 50
+const bars = 24
+
+const sentenceOf = (reason = ''): string => `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`
+
+/** The members by which calls are filtered, without those that are empty. */
+const filterOf = ({ server, tool, status, username, startDate, endDate }: Query): object =>
+  Object.fromEntries(Object.entries({ server, tool, status, username, startDate, endDate })
+    .filter(([, value]) => value !== undefined && value !== ''))
+
+interface Values { readonly servers: string[], readonly tools: string[], readonly usernames: string[] }
+
+function fieldsOf (asked: Query, { servers, tools, usernames }: Values, { isAdmin }: Principal): object[] {
+  const choice = (name: string, label: string, values: readonly string[]): object =>
+    ({
+      name,
+      label,
+      value: asked[name],
+      options: [{ value: '', text: 'all' }, ...values.map((value) => ({ value, text: value }))]
+    })
+  return [
+    choice('server', 'Server', servers),
+    choice('tool', 'Tool', tools),
+    ...isAdmin ? [choice('username', 'Who', usernames)] : [],
+    choice('status', 'Outcome', ['success', 'error']),
+    { name: 'startDate', label: 'Since', type: 'date', value: asked.startDate }
+  ]
+}
+
+/** Calls over time, as the chart takes them. */
+async function barsOf (
+  { activities }: FastifyInstance, principal: Principal, filter: object, from: number, until: number
+): Promise<object> {
+  const length = Math.max(1, Math.ceil((until - from) / bars))
+  const starts = Array.from({ length: bars }, (_, at) => from + at * length)
+  const found = await Promise.all(starts.map(async (start) => await activities.stats(principal, {
+    ...filter, startDate: new Date(start).toISOString(), endDate: new Date(start + length - 1).toISOString()
+  })))
+  const failed = found.reduce((sum, { errorCount }) => sum + errorCount, 0)
+  const total = found.reduce((sum, { totalCalls }) => sum + totalCalls, 0)
+  return {
+    bars: found.map(({ successCount, errorCount }, at) =>
+      ({ at: new Date(starts[at] ?? from).toISOString(), ok: successCount, failed: errorCount })),
+    barsLabel: `${total} calls, ${failed} of them failed`,
+    barsFrom: new Date(from).toISOString(),
+    barsTo: new Date(until).toISOString()
+  }
+}
+
+function rowOf (base: string, call: Call): object {
+  const { id, timestamp, server, tool, username, keyName, status, errorMessage, duration } = call
+  return {
+    id,
+    href: `${base}/calls/${encodeURIComponent(id)}`,
+    at: timestamp,
+    server,
+    tool,
+    who: username ?? keyName ?? 'nobody',
+    isFailed: status === 'error',
+    error: errorMessage,
+    ms: duration
+  }
+}
+
+function wholeOf (call: Call): object {
+  const { timestamp, server, tool, username, keyName, group, sourceIp, duration, status, errorMessage } = call
+  const facts: Array<[string, unknown]> = [
+    ['When', { time: timestamp }], ['Server', server], ['Who', username ?? 'nobody'], ['Key', keyName],
+    ['Group', group], ['From', sourceIp], ['Took', `${Math.round(duration)} ms`]
+  ]
+  return {
+    tool,
+    isFailed: status === 'error',
+    error: errorMessage,
+    facts: facts.filter(([, value]) => value !== undefined),
+    input: textOf(call.input),
+    output: textOf(call.output)
+  }
+}
+
+/** A recorded value as JSON, whichever way it was kept. */
+const textOf = (value: unknown): string | undefined =>
+  value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)

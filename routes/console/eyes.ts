@@ -1,0 +1,57 @@
+import type { FastifyInstance } from 'fastify'
+import { errors, noSuchError } from '../../plugins/base/errors/index.ts'
+import type { Eyes } from '../../plugins/management/index.ts'
+import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
+
+/** A choice on a page. */
+export interface Option { readonly value: string, readonly text: string, readonly isChosen: boolean }
+
+/** The MCP routes that a reader may choose, by name. `''`: the global one. */
+export function routesOf ({ groups, servers }: FastifyInstance, principal: Principal, chosen: string): Option[] {
+  const names = [
+    ['', 'everything'], ['$smart', 'everything, through $smart'],
+    ...groups.list(principal).map(({ name }) => [name, `the group ${name}`]),
+    ...servers.list(principal).map(({ name }) => [name, `the server ${name}`])
+  ]
+  return names.map(([value = '', text = '']) => ({ value, text, isChosen: value === chosen }))
+}
+
+/** The path of an MCP route. */
+export const pathOf = (route: string): string =>
+  route === '' ? '/mcp' : route === '$smart' ? '/mcp/$smart' : `/mcp/${encodeURIComponent(route)}`
+
+/** Whose eyes a reader may choose: the own ones, those of an own key, and nobody's; an admin, everybody's. */
+export function eyesOf ({ keys, users }: FastifyInstance, principal: Principal, chosen: string): Option[] {
+  const own = principal.username ?? ''
+  const others = principal.isAdmin ? users.list().map(({ username }) => username).filter((name) => name !== own) : []
+  const all = [
+    ['self', `${own} (you)`], ['nobody', 'nobody, without a key'],
+    ...keys.list(principal).map(({ id, name }) => [`key:${id}`, `the key ${name}`]),
+    ...others.map((name) => [`user:${name}`, `the user ${name}`])
+  ]
+  return all.map(([value = '', text = '']) => ({ value, text, isChosen: value === chosen }))
+}
+
+/**
+ * The eyes that a reader has chosen. An admin's look with those of others is audited.
+ * @throws NoSuch, Forbidden for those that the reader may not choose, InvalidInput
+ */
+export function lookWith (app: FastifyInstance, principal: Principal, chosen: string, route: string): Eyes {
+  const own = { username: principal.username ?? '' }
+  if (chosen === 'self') return own
+  if (chosen === 'nobody') return undefined
+  const [, kind, name = ''] = /^(key|user):(.*)$/s.exec(chosen) ?? []
+  if (kind === undefined) throw new errors.InvalidInput('"eyes" is not one of those that you may choose')
+  if (kind === 'user') {
+    if (!principal.isAdmin || !app.users.get(name)) throw noSuchError('user', name)
+    note(app, principal, `user ${name}`, route)
+    return { username: name }
+  }
+  const key = app.keys.get(principal, name)
+  if (key.owner !== own.username) note(app, principal, `key ${key.name}`, route)
+  return { keyId: key.id }
+}
+
+const note = ({ audit }: FastifyInstance, principal: Principal, name: string, route: string): void => {
+  audit.note(toAuthor(principal), { entity: 'view', name, after: { route: pathOf(route) } })
+}

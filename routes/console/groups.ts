@@ -1,0 +1,159 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { canManage, type Principal } from '../../plugins/settings/index.ts'
+import { endpointOf, found, type Form, listOf, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { partOf, stateOf } from './states.ts'
+
+type ShownGroup = ReturnType<FastifyInstance['groups']['all']>[number]
+type Member = Exclude<ShownGroup['servers'][number], string>
+
+const kinds = ['tools', 'prompts', 'resources'] as const
+
+/** Which selections are there, and what does an agent see in one? */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit, groups } = app
+  const { base, api } = kit
+  const { page, form } = pagesOf(app)
+  const pathOf = (name: string): string => `/groups/${encodeURIComponent(name)}`
+
+  page('groups', {
+    title: 'Groups',
+    isInNav: true,
+    watch: (principal) => groups.all(principal)
+  }, ({ principal, query: { q = '', page: number = '1' } }) => {
+    const chosen = found(groups.all(principal), q, ({ name, description }) => [name, description])
+    const { items, pages } = partOf(chosen, `${base}/groups`, { q, page: number })
+    return {
+      live: {},
+      q,
+      pages,
+      items: items.map((group) => {
+        const { tools, tokens } = kit.costs.ofGroup(principal, group)
+        const href = `${base}${pathOf(group.id)}`
+        return {
+          name: group.name,
+          href,
+          description: group.description,
+          servers: group.servers.map((each) => typeof each === 'string' ? each : each.name),
+          tools,
+          tokens,
+          owner: group.owner,
+          actions: isOwn(principal, group)
+            ? [{ label: 'Remove', href: `${href}/remove`, method: 'get', isDanger: true }]
+            : []
+        }
+      })
+    }
+  })
+
+  const added = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => ({
+    title: 'Make a group',
+    group: { name: '', href: `${base}/groups/new`, isNew: true },
+    members: await membersOf(app, visit, [])
+  })
+  page('group', { title: 'Make a group', path: '/groups/new' }, added)
+  form('/groups/new', {
+    effect: 'change', again: async (visit) => ({ page: 'group', data: await added(visit) })
+  }, async ({ request, form: sent }) => {
+    const done = await api.ask(request, 'POST', '/groups', askedGroup(sent))
+    const { id } = done.data as { id: string }
+    return { to: pathOf(id), notice: noticeOf(done) }
+  })
+
+  const shown = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => {
+    const { principal, request, params: { id = '' } } = visit
+    const group = groups.get(principal, id)
+    const { tools, tokens, names } = kit.costs.ofGroup(principal, group)
+    const address = encodeURIComponent(group.name)
+    return {
+      title: group.name,
+      group: {
+        name: group.name,
+        description: group.description,
+        href: `${base}${pathOf(group.id)}`,
+        route: group.name,
+        endpoint: `${endpointOf(app, request)}/${address}`,
+        isNew: false,
+        isOwn: isOwn(principal, group)
+      },
+      members: await membersOf(app, visit, group.servers),
+      seen: { tools, tokens, names: names.slice(0, 100) }
+    }
+  }
+  page('group', { title: 'Group', path: '/groups/:id' }, shown)
+  form('/groups/:id', {
+    effect: 'change', again: async (visit) => ({ page: 'group', data: await shown(visit) })
+  }, async ({ request, params: { id = '' }, form: sent }) =>
+    ({ to: pathOf(id), notice: noticeOf(await api.ask(request, 'PUT', pathOf(id), askedGroup(sent))) }))
+
+  page('confirm', { title: 'Remove', path: '/groups/:id/remove' }, ({ principal, params: { id = '' } }) => {
+    const { name } = groups.get(principal, id)
+    const scoped = app.keys.list(principal).filter(({ allowedGroups }) => allowedGroups?.includes(name))
+    return {
+      title: `Remove ${name}?`,
+      subject: name,
+      crumbs: [{ label: 'Groups', href: `${base}/groups` }, { label: name, href: `${base}${pathOf(id)}` }],
+      consequences: [
+        'Its address: agents that use it get an error.',
+        ...scoped.map((key) => `Its place in the scope of the key ${JSON.stringify(key.name)}.`)
+      ],
+      keeps: 'The servers in it stay.',
+      confirm: { label: `Remove ${name}`, href: `${base}${pathOf(id)}/remove`, method: 'post' },
+      cancel: `${base}${pathOf(id)}`
+    }
+  })
+  form('/groups/:id/remove', { effect: 'change' }, async ({ request, params: { id = '' } }) =>
+    ({ to: '/groups', notice: noticeOf(await api.ask(request, 'DELETE', pathOf(id))) }))
+}
+export default routes
+
+const isOwn = ({ isAdmin, username }: Principal, { owner }: ShownGroup): boolean => isAdmin || owner === username
+
+/** The servers that may be chosen, with their items and what of them is chosen. */
+async function membersOf (
+  { servers, settings }: FastifyInstance, { principal, form }: Visit, members: ShownGroup['servers']
+): Promise<object[]> {
+  const chosen = new Map(members.map((each) => typeof each === 'string' ? [each, { name: each }] : [each.name, each]))
+  // A form that was refused keeps what was chosen in it.
+  const sent = form.name === undefined ? undefined : new Map(askedMembers(form).map((each) => [each.name, each]))
+  return servers.list(principal).map((server) => {
+    const member: Partial<Member> | undefined = (sent ?? chosen).get(server.name)
+    const stored = settings.current.servers.get(server.name)
+    return {
+      name: server.name,
+      isChosen: member !== undefined,
+      state: stateOf(server),
+      isManaged: stored !== undefined && canManage(principal, stored),
+      kinds: kinds.map((kind) => {
+        const selected = member?.[kind]
+        const isAll = !Array.isArray(selected)
+        const all = (JSON.parse([...server[kind].pieces()].join('')) as Array<{ name?: string, uri?: string }>)
+          .map(({ name = '', uri }) => kind === 'resources' ? uri ?? name : name)
+        // What is selected and not listed now stays, too.
+        const keys = [...new Set([...all, ...Array.isArray(selected) ? selected : []])]
+        return {
+          kind,
+          title: kind,
+          chosen: member === undefined ? 0 : isAll ? all.length : selected.length,
+          total: all.length,
+          isAll,
+          items: keys.map((key) => ({ key, isChosen: !isAll && selected.includes(key) }))
+        }
+      })
+    }
+  })
+}
+
+/** The members of a form: those whose items are all chosen have no selector. */
+const askedMembers = (form: Form): Array<Partial<Member> & { name: string }> => listOf(form.servers).map((name) => ({
+  name,
+  ...Object.fromEntries(kinds.flatMap((kind) => {
+    const items = listOf(form[`${kind}:${name}`])
+    return textOf(form[`all:${kind}:${name}`]) === 'true' || form[`has:${kind}:${name}`] === undefined
+      ? []
+      : [[kind, items]]
+  }))
+}))
+
+const askedGroup = (form: Form): object => ({
+  name: textOf(form.name).trim(), description: textOf(form.description), servers: askedMembers(form)
+})

@@ -1,0 +1,131 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { linkedSnippets } from '../../plugins/base/config/index.ts'
+import type { Principal } from '../../plugins/settings/index.ts'
+import { endpointOf, found, listOf, noticeOf, pagesOf, textOf } from './page.ts'
+import { partOf } from './states.ts'
+
+type Key = ReturnType<FastifyInstance['keys']['list']>[number]
+
+/** Who gets in, and is this key still needed? */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit, keys, servers, groups, users } = app
+  const { base, api, renderer } = kit
+  const { page, form } = pagesOf(app)
+
+  page('keys', {
+    title: 'Keys',
+    isInNav: true,
+    watch: (principal) => keys.list(principal)
+  }, ({ principal, query: { q = '', page: number = '1' } }) => {
+    const chosen = found(keys.list(principal), q, ({ name, owner, token }) => [name, owner, token])
+    const { items, pages } = partOf(chosen, `${base}/keys`, { q, page: number })
+    return { live: {}, q, pages, items: items.map((key) => shown(base, key)) }
+  })
+
+  /** The page of a new key, with what there is to choose from. */
+  const choices = (principal: Principal): object => principal.isAdmin
+    ? {
+        users: users.list().map(({ username }) => username),
+        groups: groups.list(principal).map(({ name }) => name),
+        servers: servers.list(principal).map(({ name }) => name)
+      }
+    : { users: [], groups: [], servers: [] }
+  page('key-new', { title: 'Make a key', path: '/keys/new' }, ({ principal }) => choices(principal))
+
+  form('/keys/new', {
+    effect: 'change',
+    again: ({ principal }) => ({ page: 'key-new', data: { title: 'Make a key', ...choices(principal) } })
+  }, async ({ principal, request, reply, form }) => {
+    const { data } = await api.ask(request, 'POST', '/auth/keys', askedKey(principal, form))
+    const { name, token } = data as { name: string, token: string }
+    const endpoint = endpointOf(app, request)
+    renderer.send(reply, 'key-made', {
+      title: 'The key is made',
+      name,
+      token,
+      endpoint,
+      clients: linkedSnippets({ url: endpoint, key: token }).map(({ client, where, needs, text, link }) => ({
+        title: client,
+        where: `${where === 'shell' ? 'In a terminal' : where}${needs === undefined ? '' : `; needs ${needs}`}`,
+        text,
+        link
+      }))
+    })
+    return undefined
+  })
+
+  form('/keys/:id/toggle', { effect: 'change' }, async ({ request, params: { id = '' }, form }) => {
+    const enabled = textOf(form.enabled) === 'true'
+    return { to: '/keys', notice: noticeOf(await api.ask(request, 'PUT', pathOf(id), { enabled })) }
+  })
+
+  page('confirm', { title: 'Remove', path: '/keys/:id/remove' }, ({ principal, params: { id = '' } }) => {
+    const { name } = keys.get(principal, id)
+    return {
+      title: `Remove the key ${name}?`,
+      subject: `the key ${name}`,
+      crumbs: [{ label: 'Keys', href: `${base}/keys` }],
+      consequences: ['Agents that show it are refused from then on, and their sessions and calls end.'],
+      confirm: { label: 'Remove the key', href: `${base}/keys/${id}/remove`, method: 'post' },
+      cancel: `${base}/keys`
+    }
+  })
+  form('/keys/:id/remove', { effect: 'change' }, async ({ request, params: { id = '' } }) =>
+    ({ to: '/keys', notice: noticeOf(await api.ask(request, 'DELETE', pathOf(id))) }))
+}
+export default routes
+
+const pathOf = (id: string): string => `/auth/keys/${encodeURIComponent(id)}`
+
+/** The body that asks for a key. Of a user, the key is its own, and has no scope. */
+function askedKey ({ isAdmin }: Principal, form: Readonly<Record<string, string | string[] | undefined>>): object {
+  const expires = textOf(form.expiresAt)
+  const own = {
+    name: textOf(form.name),
+    // Until the end of that day.
+    ...expires !== '' && { expiresAt: /^\d{4}-\d\d-\d\d$/.test(expires) ? `${expires}T23:59:59Z` : expires }
+  }
+  if (!isAdmin) return own
+  const kind = textOf(form.kind) === 'system' ? 'system' : 'user'
+  return {
+    ...own,
+    kind,
+    ...kind === 'user' && textOf(form.owner) !== '' && { owner: textOf(form.owner) },
+    ...textOf(form.accessType) === 'custom'
+      ? { accessType: 'custom', allowedGroups: listOf(form.allowedGroups), allowedServers: listOf(form.allowedServers) }
+      : { accessType: 'all' }
+  }
+}
+
+function shown (base: string, key: Key): object {
+  const { id, name, token, kind, owner, enabled, expiresAt, lastUsedAt, inactive } = key
+  const href = `${base}/keys/${id}`
+  return {
+    name,
+    masked: token,
+    kind,
+    owner,
+    opens: opens(key),
+    isEnabled: enabled,
+    isExpired: typeof expiresAt === 'string' && Date.parse(expiresAt) <= Date.now(),
+    expiresAt,
+    lastUsedAt,
+    problem: inactive,
+    actions: [
+      {
+        label: enabled ? 'Turn off' : 'Turn on',
+        href: `${href}/toggle`,
+        method: 'post',
+        fields: { enabled: String(!enabled) },
+        icon: 'power'
+      },
+      { label: 'Remove', href: `${href}/remove`, method: 'get', isDanger: true, icon: 'trash-2' }
+    ]
+  }
+}
+
+/** What a key opens, in words. */
+function opens ({ kind, accessType, allowedGroups, allowedServers }: Key): string {
+  if (accessType !== 'all') return [...allowedGroups ?? [], ...allowedServers ?? []].join(', ') || 'nothing'
+  return kind === 'user' ? 'what its owner sees' : 'everything, and the API'
+}

@@ -1,0 +1,14 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { errors } from '../../plugins/base/errors/index.ts'
+
+/** The stream by which an open page is told that it has changed. */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit } = app
+  app.get('/live', { config: { effect: 'read' }, exposeHeadRoute: false }, async (request, reply) => {
+    const params = request.query as Record<string, unknown>
+    const watch = kit.watches.get(String(params.page))
+    if (!watch || !request.signedIn) throw new errors.NotFound()
+    kit.live.open(reply, request.signedIn, (principal) => watch(principal, params))
+  })
+}
+export default routes

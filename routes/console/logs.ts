@@ -1,0 +1,49 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { pagesOf } from './page.ts'
+import { partOf } from './states.ts'
+
+/** From the least to the most serious. */
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
+
+/** What is being printed right now? */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit, logs } = app
+  pagesOf(app).page('logs', {
+    title: 'Logs', isInNav: true, watch: () => logs.list().at(-1)
+  }, ({ query: { server = '', level = '', q = '', page = '1' } }) => {
+    const all = logs.list()
+    const least = Math.max(0, levels.findIndex((each) => each === level))
+    const words = q.trim().toLowerCase()
+    const chosen = all.filter((line) => levels.indexOf(line.level) >= least &&
+      (server === '' || line.processId === server) && (words === '' || line.message.toLowerCase().includes(words)))
+    // The last page is the newest: pages are counted from the end, and each reads downwards.
+    const { items, pages } = partOf(chosen.reverse(), `${kit.base}/logs`, { server, level, q, page })
+    const servers = [...new Set(all.flatMap(({ processId }) => processId ?? []))].sort()
+    return {
+      live: {},
+      isFiltered: server !== '' || least > 0 || words !== '',
+      filters: [
+        {
+          name: 'server',
+          label: 'Printed by',
+          value: server,
+          options: [{ value: '', text: 'all' }, ...servers.map((name) => ({ value: name, text: name }))]
+        },
+        {
+          name: 'level',
+          label: 'Level',
+          value: level,
+          options: [
+            { value: '', text: 'any' },
+            ...levels.slice(2, 5).map((each) => ({ value: each, text: `${each} and worse` }))
+          ]
+        },
+        { name: 'q', label: 'Words', value: q }
+      ],
+      lines: [...items].reverse().map(({ timestamp, level: own, processId, message }) =>
+        ({ at: new Date(timestamp).toISOString(), level: own, source: processId, text: message })),
+      pages
+    }
+  })
+}
+export default routes

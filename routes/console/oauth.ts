@@ -1,0 +1,156 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { ApiError } from '../../plugins/management/index.ts'
+import { noticeOf, pagesOf, type Visit } from './page.ts'
+import { pageOf } from './states.ts'
+
+interface Client {
+  readonly clientId: string
+  readonly name: string
+  readonly redirectUris: readonly string[]
+  readonly scopes: readonly string[]
+  readonly origin?: string
+  readonly lastUsedAt?: string
+}
+interface Consent {
+  readonly clientId: string, readonly clientName?: string, readonly name?: string, readonly scopes: readonly string[]
+}
+
+/** Which applications may use the gateway, and where does it log in? */
+export const oauth: FastifyPluginAsync = async (app) => {
+  const { kit, servers } = app
+  const { base, api } = kit
+  const { page, form } = pagesOf(app)
+
+  page('oauth', { title: 'OAuth', isInNav: true }, async (visit) => {
+    const { principal, request } = visit
+    const clients = principal.isAdmin
+      ? await unlessOff(async () => await api.ask(request, 'GET', '/oauth/clients?limit=100'))
+      : undefined
+    const consents = await unlessOff(async () => await api.ask(request, 'GET', '/oauth/consents'))
+    return {
+      parts: [
+        ...principal.isAdmin ? [clientsPart(base, clients?.data as readonly Client[] | undefined)] : [],
+        consentsPart(base, consents?.data as readonly Consent[] | undefined),
+        loginsPart(base, await servers.listToLogIn(principal))
+      ]
+    }
+  })
+
+  form('/oauth/consents/:id/remove', { effect: 'change' }, async ({ request, params: { id = '' } }) =>
+    ({ to: '/oauth', notice: noticeOf(await api.ask(request, 'DELETE', `/oauth/consents/${encodeURIComponent(id)}`)) }))
+  form('/servers/:name/log-out', { effect: 'change' }, async ({ request, params: { name = '' } }) =>
+    ({
+      to: '/oauth', notice: noticeOf(await api.ask(request, 'DELETE', `/servers/${encodeURIComponent(name)}/oauth`))
+    }))
+}
+
+/** Changes by admins. */
+export const changeOAuth: FastifyPluginAsync = async (app) => {
+  const { base, api } = app.kit
+  const { page, form } = pagesOf(app)
+  const clientOf = async ({ request, params: { id = '' } }: Visit): Promise<Client> =>
+    (await api.ask(request, 'GET', `/oauth/clients/${encodeURIComponent(id)}`)).data as Client
+  page('confirm', { title: 'Remove', path: '/oauth/clients/:id/remove' }, async (visit) => {
+    const { name, clientId } = await clientOf(visit)
+    return {
+      title: `Remove ${name}?`,
+      subject: name,
+      crumbs: [{ label: 'OAuth', href: `${base}/oauth` }],
+      consequences: ['What people allowed it, and its tokens: it gets in no more.'],
+      confirm: {
+        label: `Remove ${name}`, href: `${base}/oauth/clients/${encodeURIComponent(clientId)}/remove`, method: 'post'
+      },
+      cancel: `${base}/oauth`
+    }
+  })
+  form('/oauth/clients/:id/remove', { effect: 'change' }, async ({ request, params: { id = '' } }) =>
+    ({ to: '/oauth', notice: noticeOf(await api.ask(request, 'DELETE', `/oauth/clients/${encodeURIComponent(id)}`)) }))
+}
+
+/** An answer; undefined: the authorization server is off. */
+async function unlessOff<Answer> (ask: () => Promise<Answer>): Promise<Answer | undefined> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (error instanceof ApiError && error.statusCode < 500) return undefined
+    throw error
+  }
+}
+
+const off = 'The authorization server is off: oauthServer.enabled in the settings turns it on.'
+const change = { title: 'Change', isHidden: true }
+const hostOf = (uri: string): string => URL.canParse(uri) ? new URL(uri).host || uri : uri
+
+const clientsPart = (base: string, clients: readonly Client[] | undefined): object => ({
+  id: 'clients',
+  heading: 'Applications',
+  empty: clients ? 'No application has registered.' : off,
+  caption: 'Applications',
+  columns: [{ title: 'Application' }, { title: 'Leads to' }, { title: 'May' }, { title: 'Last used' }, change],
+  rows: (clients ?? []).map(({ clientId, name, redirectUris, scopes, origin, lastUsedAt }) => ({
+    cells: [
+      { text: name, under: clientId, tags: origin === undefined ? [] : [origin] },
+      [...new Set(redirectUris.map(hostOf))].join(', '),
+      scopes.join(', '),
+      lastUsedAt === undefined ? 'not yet' : { time: lastUsedAt },
+      {
+        actions: [
+          {
+            label: 'Remove',
+            href: `${base}/oauth/clients/${encodeURIComponent(clientId)}/remove`,
+            method: 'get',
+            isDanger: true
+          }
+        ]
+      }
+    ]
+  }))
+})
+
+const consentsPart = (base: string, consents: readonly Consent[] | undefined): object => ({
+  id: 'consents',
+  heading: 'What you have allowed applications',
+  empty: consents ? 'Nothing.' : off,
+  caption: 'Consents',
+  columns: [{ title: 'Application' }, { title: 'May' }, change],
+  rows: (consents ?? []).map(({ clientId, clientName, name, scopes }) => ({
+    cells: [
+      { text: clientName ?? name ?? clientId, under: clientId },
+      scopes.join(', '),
+      {
+        actions: [
+          {
+            label: 'Withdraw',
+            href: `${base}/oauth/consents/${encodeURIComponent(clientId)}/remove`,
+            method: 'post',
+            isDanger: true
+          }
+        ]
+      }
+    ]
+  }))
+})
+
+function loginsPart (base: string, servers: Awaited<ReturnType<FastifyInstance['servers']['listToLogIn']>>): object {
+  const withLogin = servers.filter(({ status, config }) => status === 'oauth_required' || config.oauth !== undefined)
+  return {
+    id: 'logins',
+    heading: 'Logins of this gateway at servers',
+    empty: 'No server wants a login.',
+    caption: 'Logins at servers',
+    columns: [{ title: 'Server' }, { title: 'State' }, change],
+    rows: withLogin.map(({ name, status, oauth: wanted }) => ({
+      cells: [
+        { text: name, href: pageOf(base, name) },
+        status === 'oauth_required'
+          ? { state: 'login' }
+          : status === 'connected' ? { state: 'connected' } : 'not connected',
+        {
+          actions: wanted
+            ? [{ label: 'Log in', href: wanted.authorizationUrl, method: 'get' }]
+            : [{ label: 'Log out', href: `${pageOf(base, name)}/log-out`, method: 'post' }]
+        }
+      ]
+    }))
+  }
+}

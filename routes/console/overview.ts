@@ -1,0 +1,111 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { canManage, type Principal } from '../../plugins/settings/index.ts'
+import { endpointOf, pagesOf } from './page.ts'
+import { mendingOf, pageOf, type ServerRecord, stateOf, states } from './states.ts'
+
+/** Does everything work, and if not, what is there to do? */
+const routes: FastifyPluginAsync = async (app) => {
+  const { servers } = app
+  pagesOf(app).page('overview', {
+    title: 'Overview',
+    isInNav: true,
+    watch: (principal) => [
+      servers.list(principal).map((server) => [server.name, stateOf(server), server.error]),
+      costOf(app, principal), opennessOf(app)
+    ]
+  }, async ({ principal, request }) => {
+    const seen = await servers.listToLogIn(principal)
+    return {
+      live: {},
+      counts: Object.fromEntries(states.map((state) => [state, seen.filter((each) => stateOf(each) === state).length])),
+      problems: seen.filter((each) => stateOf(each) === 'failed' || stateOf(each) === 'login')
+        .map((each) => problemOf(app, principal, each)),
+      steps: seen.length > 0 ? [] : stepsOf(app, principal),
+      endpoint: endpointOf(app, request),
+      open: opennessOf(app),
+      cost: costOf(app, principal),
+      calls: await callsOf(app, principal)
+    }
+  })
+}
+export default routes
+
+function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Principal, server: ServerRecord): object {
+  const { name, error } = server
+  const stored = settings.current.servers.get(name)
+  const manages = stored !== undefined && canManage(principal, stored)
+  return {
+    state: stateOf(server),
+    name,
+    text: error ?? 'It wants a login.',
+    href: pageOf(base, name),
+    action: mendingOf(base, server, manages)
+  }
+}
+
+/** What leads from an empty gateway to an agent that calls a tool. */
+function stepsOf ({ kit: { base }, keys }: FastifyInstance, principal: Principal): object[] {
+  return [
+    {
+      heading: 'Add a server',
+      text: 'Paste the configuration of a client that you use, a command line or an address.',
+      isDone: false,
+      action: { label: 'Add a server', href: `${base}/add-a-server`, method: 'get', icon: 'plus', style: 'primary' }
+    },
+    {
+      heading: 'Make a key',
+      text: 'Your agent shows it to the gateway. It opens MCP, and not this console.',
+      isDone: keys.list(principal).length > 0,
+      action: { label: 'Keys', href: `${base}/keys`, method: 'get', icon: 'key-round' }
+    },
+    {
+      heading: 'Connect your agent',
+      text: 'Give it the address of MCP and the key. The page of the key has the configuration for each client.',
+      isDone: false
+    }
+  ]
+}
+
+/** What callers without credentials can do, in sentences. */
+function opennessOf (app: FastifyInstance): Array<{ text: string, href: string | undefined }> {
+  const { overHttp, overMcp, isSkipped } = app.auth.openness()
+  const inWords = (count: number): string => count === 1 ? 'one server' : `${count} servers`
+  return [
+    ...isSkipped ? ['Everybody who reaches the gateway is an admin of its API (routing.skipAuth)'] : [],
+    ...overHttp > 0 ? [`The tools of ${inWords(overHttp)}, over plain HTTP`] : [],
+    ...overMcp > 0 ? [`The tools of ${inWords(overMcp)}, over MCP (routing.enableBearerAuth is off)`] : []
+  ].map((text) => ({ text, href: undefined }))
+}
+
+function costOf ({ kit, settings }: FastifyInstance, principal: Principal): object {
+  const { tools, tokens, servers } = kit.costs.of(principal)
+  const isSmart = settings.current.system.smartRouting?.enabled !== false
+  return {
+    tools,
+    tokens,
+    ...isSmart && { smartTokens: kit.costs.of(principal, 'search').tokens },
+    servers: servers.slice(0, 3).map((each) => ({ ...each, href: pageOf(kit.base, each.name) }))
+  }
+}
+
+const minute = 60_000
+/** Bars of the chart of the last hour. */
+const bars = 12
+
+/** The calls of the last hour; where they are not recorded, why. */
+async function callsOf ({ activities }: FastifyInstance, principal: Principal): Promise<object> {
+  if (!activities.available) return { unavailable: activities.reason }
+  const now = Date.now()
+  const statsOf = async (from: number, to: number) => await activities.stats(principal, {
+    startDate: new Date(from).toISOString(), endDate: new Date(to).toISOString()
+  })
+  const length = 60 * minute / bars
+  const starts = Array.from({ length: bars }, (_, at) => now - (bars - at) * length)
+  const found = await Promise.all(starts.map(async (from) => await statsOf(from, from + length - 1)))
+  return {
+    total: found.reduce((sum, { totalCalls }) => sum + totalCalls, 0),
+    failed: found.reduce((sum, { errorCount }) => sum + errorCount, 0),
+    bars: found.map(({ successCount, errorCount }, at) =>
+      ({ at: new Date(starts[at] ?? now).toISOString(), ok: successCount, failed: errorCount }))
+  }
+}

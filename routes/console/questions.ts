@@ -1,0 +1,110 @@
+import type { FastifyInstance } from 'fastify'
+import { type Form, textOf } from './page.ts'
+
+/** A question of a server, as MCP writes it. */
+interface Question {
+  readonly method: string
+  readonly params?: {
+    readonly message?: string
+    readonly mode?: string
+    readonly url?: string
+    readonly requestedSchema?: unknown
+    readonly systemPrompt?: string
+    readonly messages?: ReadonlyArray<{ readonly role?: string, readonly content?: unknown }>
+  }
+}
+
+/** A call that a server has asked something about. The page holds it in the form of each question. */
+export interface Asked {
+  /** The arguments of the call, as JSON text. */
+  readonly args: string
+  /** What the gateway wants back with the answers. */
+  readonly state?: string
+  /** The questions that are not answered yet, by name. */
+  readonly open: ReadonlyArray<readonly [name: string, question: Question]>
+  readonly responses: Readonly<Record<string, unknown>>
+}
+
+/** The call of a form's hidden field; undefined: the form is not that of a question. */
+export function readAsked (text: string): (Asked & { readonly name: string }) | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
+    return typeof value === 'object' && value !== null && 'args' in value && 'open' in value
+      ? value as Asked & { name: string }
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The questions of a call, as the page shows them. @param href where the answers are sent */
+export function questionsOf (
+  app: FastifyInstance, href: string, asked: Asked, errors: Readonly<Record<string, string>> = {}
+): object[] {
+  return asked.open.map(([name, question]) => ({
+    id: Buffer.from(JSON.stringify({ ...asked, name })).toString('base64url'),
+    kind: question.method.split('/')[0],
+    text: textOfQuestion(question),
+    fields: fieldsOf(app, question),
+    href,
+    errors
+  }))
+}
+
+function textOfQuestion ({ method, params = {} }: Question): string {
+  const { message = '', url, systemPrompt, messages = [] } = params
+  if (method === 'sampling/createMessage') {
+    const lines = messages.map(({ role = '', content }) => `${role}: ${plain(content)}`)
+    const said = ['It asks for an answer of a model. You are the model.', systemPrompt ?? '', ...lines]
+    return said.filter((line) => line !== '').join('\n\n')
+  }
+  if (method === 'roots/list') return 'It asks for the folders that it may work in.'
+  return url === undefined ? message : `${message}\n\nIt wants you to open ${url}`
+}
+
+const plain = (content: unknown): string => {
+  const { text } = (content ?? {}) as { text?: unknown }
+  return typeof text === 'string' ? text : JSON.stringify(content)
+}
+
+function fieldsOf ({ kit }: FastifyInstance, { method, params = {} }: Question): object[] {
+  if (method === 'sampling/createMessage') return [{ kind: 'long', name: 'text', label: 'Answer', isRequired: true }]
+  if (method === 'roots/list') {
+    const hint = 'One a line, such as file:///home/me/project'
+    return [{ kind: 'long', name: 'text', label: 'Addresses', hint, isRequired: true }]
+  }
+  return params.mode === 'url' ? [] : kit.formOf(params.requestedSchema).fields({})
+}
+
+/** Takes the answer to one question. @returns the call with it, or what is wrong with the answer, by field */
+export function answered (
+  { kit }: FastifyInstance, { name, ...asked }: Asked & { readonly name: string }, form: Form
+): Asked | { readonly errors: Readonly<Record<string, string>> } {
+  const question = asked.open.find(([each]) => each === name)?.[1]
+  const open = asked.open.filter(([each]) => each !== name)
+  const withAnswer = (answer: unknown): Asked => ({ ...asked, open, responses: { ...asked.responses, [name]: answer } })
+  if (!question) return { ...asked, open }
+  const action = textOf(form.answer)
+  const text = textOf(form.text)
+  switch (question.method) {
+    case 'sampling/createMessage':
+      return withAnswer({
+        role: 'assistant',
+        content: { type: 'text', text: action === 'accept' ? text : 'The user declined.' },
+        model: 'a person',
+        stopReason: 'endTurn'
+      })
+    case 'roots/list': {
+      const lines = action === 'accept' ? text.split(/\s+/).filter((line) => line !== '') : []
+      return withAnswer({ roots: lines.map((uri) => ({ uri })) })
+    }
+    default: {
+      if (action !== 'accept') return withAnswer({ action: action === 'decline' ? 'decline' : 'cancel' })
+      if (question.params?.mode === 'url') return withAnswer({ action: 'accept' })
+      const typed = Object.entries(form).filter(([field]) => field.startsWith('arg'))
+      const draft = Object.fromEntries(typed.map(([field, value]) => [field, textOf(value)]))
+      const read = kit.formOf(question.params?.requestedSchema).read(draft)
+      return 'errors' in read ? read : withAnswer({ action: 'accept', content: JSON.parse(read.json) as unknown })
+    }
+  }
+}

@@ -1,0 +1,202 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { canManage, type ItemKind, type Principal } from '../../plugins/settings/index.ts'
+import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import {
+  addressOf, mendingOf, pageOf, partOf, type ServerRecord, stateOf, states, targetOf, transportOf
+} from './states.ts'
+
+/** Which servers are there, and how are they? What does one do and offer? */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit, servers } = app
+  const { base, api } = kit
+  const { page, form } = pagesOf(app)
+
+  page('servers', {
+    title: 'Servers',
+    isInNav: true,
+    watch: (principal) => servers.list(principal).map((server) =>
+      [server.name, stateOf(server), server.error, server.tools.length])
+  }, async ({ principal, query: { q = '', state = '', page: number = '1' } }) => {
+    const path = `${base}/servers`
+    const named = (await servers.listToLogIn(principal)).filter((server) => isLike(server, q))
+    const chosen = state === '' ? named : named.filter((server) => stateOf(server) === state)
+    const { items, pages } = partOf(chosen, path, { q, state, page: number })
+    return {
+      live: {},
+      q,
+      ...state !== '' && { state },
+      states: [
+        { state: '', count: named.length, href: addressOf(path, { q }), isCurrent: state === '' },
+        ...states.map((each) => ({
+          state: each,
+          count: named.filter((server) => stateOf(server) === each).length,
+          href: addressOf(path, { q, state: each }),
+          isCurrent: state === each
+        }))
+      ],
+      items: items.map((server) => ({
+        ...summaryOf(base, server),
+        tokens: kit.costs.ofServer(server.name),
+        action: mendingOf(base, server, manages(app, principal, server.name))
+      })),
+      pages
+    }
+  })
+
+  page('server', {
+    title: 'Server',
+    path: '/servers/:name',
+    watch: (principal, { name }) => {
+      const { status, error, tools, prompts, resources, config } = servers.get(principal, String(name))
+      return [status, error, tools.length, prompts.length, resources.length, config]
+    }
+  }, async (visit) => {
+    const { principal, params: { name = '' }, query: { view = 'tools' } } = visit
+    const server = await servers.getToLogIn(principal, name)
+    const canChange = manages(app, principal, name)
+    const href = pageOf(base, name)
+    const views = [
+      ...kinds.map((kind) => ({ view: kind, title: titles[kind], count: server[kind].length })),
+      ...principal.isAdmin ? [{ view: 'output', title: 'Output' }] : [],
+      { view: 'configuration', title: 'Configuration' }
+    ].map((each) => ({ ...each, href: addressOf(href, { view: each.view }), isCurrent: each.view === view }))
+    return {
+      title: name,
+      live: { name },
+      server: {
+        ...summaryOf(base, server),
+        warnings: server.warnings ?? [],
+        description: server.config.description,
+        isEnabled: server.enabled,
+        canManage: canChange,
+        connectedAt: server.connectedAt,
+        protocolVersion: server.protocolVersion,
+        loginUrl: server.oauth?.authorizationUrl
+      },
+      view,
+      views,
+      ...itemsOf(kit.costs, server, visit),
+      lines: view === 'output' && principal.isAdmin
+        ? app.logs.list().filter(({ processId }) => processId === name).slice(-200)
+          .map(({ timestamp, message }) => ({ at: new Date(timestamp).toISOString(), text: message }))
+        : [],
+      config: JSON.stringify(server.config, undefined, 2)
+    }
+  })
+
+  const path = (name: string | undefined): string => `/servers/${encodeURIComponent(name ?? '')}`
+
+  form('/servers/:name/items', { effect: 'change' }, async ({ request, params: { name }, form }) => {
+    const [kind, key] = [textOf(form.kind), textOf(form.key)]
+    const item = `${path(name)}/${encodeURIComponent(kind)}/${encodeURIComponent(key)}`
+    const done = await api.ask(request, 'POST', `${item}/toggle`, { enabled: textOf(form.enabled) === 'true' })
+    return { to: addressOf(path(name), { view: kind }), notice: noticeOf(done) }
+  })
+
+  form('/servers/:name/toggle', { effect: 'change' }, async ({ request, params: { name }, form }) => {
+    const enabled = textOf(form.enabled) === 'true'
+    return { to: path(name), notice: noticeOf(await api.ask(request, 'POST', `${path(name)}/toggle`, { enabled })) }
+  })
+
+  form('/servers/:name/reload', { effect: 'change' }, async ({ request, params: { name } }) =>
+    ({ to: path(name), notice: noticeOf(await api.ask(request, 'POST', `${path(name)}/reload`)) }))
+
+  page('confirm', { title: 'Remove', path: '/servers/:name/remove' }, ({ principal, params: { name = '' } }) => {
+    servers.mustManage(principal, name)
+    return {
+      title: `Remove ${name}?`,
+      subject: name,
+      crumbs: [{ label: 'Servers', href: `${base}/servers` }, { label: name, href: pageOf(base, name) }],
+      consequences: consequencesOf(app, principal, name),
+      keeps: 'The record of its calls stays.',
+      confirm: { label: `Remove ${name}`, href: `${pageOf(base, name)}/remove`, method: 'post' },
+      cancel: pageOf(base, name)
+    }
+  })
+
+  form('/servers/:name/remove', { effect: 'change' }, async ({ request, params: { name } }) =>
+    ({ to: '/servers', notice: noticeOf(await api.ask(request, 'DELETE', path(name))) }))
+}
+export default routes
+
+const kinds = ['tools', 'prompts', 'resources'] as const satisfies readonly ItemKind[]
+const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources' }
+
+function manages ({ settings }: FastifyInstance, principal: Principal, name: string): boolean {
+  const server = settings.current.servers.get(name)
+  return server !== undefined && canManage(principal, server)
+}
+
+const isLike = (server: ServerRecord, words: string): boolean =>
+  [server.name, targetOf(server), String(server.config.description ?? '')]
+    .some((text) => text.toLowerCase().includes(words.trim().toLowerCase()))
+
+/** @param base the path of the console */
+function summaryOf (base: string, server: ServerRecord): object {
+  const { name, error, tools, config: { owner, visibility } } = server
+  return {
+    name,
+    href: pageOf(base, name),
+    state: stateOf(server),
+    ...error !== null && { error },
+    transport: transportOf(server),
+    target: targetOf(server),
+    tools: tools.length,
+    owner,
+    visibility
+  }
+}
+
+/** One tool, prompt or resource as it was listed, with its override. */
+interface ListedItem {
+  readonly name?: string
+  readonly uri?: string
+  readonly title?: string
+  readonly description?: string
+  readonly enabled?: boolean
+  readonly overridden?: boolean
+  readonly inputSchema?: unknown
+}
+
+/** The items of the view that a query asks for, on one page. */
+function itemsOf (
+  costs: FastifyInstance['kit']['costs'], server: ServerRecord, { query, request }: Pick<Visit, 'query' | 'request'>
+): object {
+  const { view = 'tools', q = '', page = '1' } = query
+  const kind = kinds.find((each) => each === view)
+  const all = kind === undefined ? [] : JSON.parse([...server[kind].pieces()].join('')) as ListedItem[]
+  const found = all.filter(({ name = '', uri = '', title = '', description = '' }) =>
+    [name, uri, title, description].some((text) => String(text).toLowerCase().includes(q.trim().toLowerCase())))
+  const { items, pages } = partOf(found, request.url.split('?', 1)[0] ?? '', { view, q, page })
+  return {
+    q,
+    pages,
+    items: items.map((item) => {
+      const { name = '', uri, title, description, enabled = true, overridden = false, inputSchema } = item
+      return {
+        key: kind === 'resources' ? uri ?? '' : name,
+        name: kind === 'resources' ? uri ?? name : name,
+        title,
+        description,
+        isEnabled: enabled,
+        isOverridden: overridden,
+        ...kind === 'tools' && { tokens: costs.ofValue(item) },
+        ...kind === 'tools' && { href: `${request.url.split('?', 1)[0] ?? ''}/tools/${encodeURIComponent(name)}` },
+        ...inputSchema !== undefined && { schema: JSON.stringify(inputSchema, undefined, 2) }
+      }
+    })
+  }
+}
+
+/** What goes with a server. */
+function consequencesOf ({ groups, keys }: FastifyInstance, principal: Principal, name: string): string[] {
+  const inGroups = groups.list(principal).filter(({ servers }) =>
+    servers.some((member) => (typeof member === 'string' ? member : member.name) === name))
+  const ofKeys = keys.list(principal).filter(({ allowedServers }) => allowedServers?.includes(name))
+  return [
+    'Its configuration, with the switches and descriptions that were set here.',
+    'Its connection: calls that are in progress end with an error.',
+    ...inGroups.map((group) => `Its place in the group ${JSON.stringify(group.name)}.`),
+    ...ofKeys.map((key) => `Its place in the scope of the key ${JSON.stringify(key.name)}.`)
+  ]
+}

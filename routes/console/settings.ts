@@ -1,0 +1,160 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { SystemSections } from '../../schemas/system.ts'
+import { type Form, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+
+/** A part of a schema that decides about a field. */
+interface Schema {
+  readonly type?: string
+  readonly description?: string
+  readonly default?: unknown
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly anyOf?: ReadonlyArray<{ readonly const?: unknown }>
+  readonly enum?: readonly unknown[]
+}
+
+interface Setting {
+  /** Its path in the system configuration, such as `routing.skipAuth`. */
+  readonly path: string
+  readonly schema: Schema
+}
+
+/** What can be changed, and what does it do? */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit } = app
+  const { page, form } = pagesOf(app)
+  const show = async ({ request }: Pick<Visit, 'request'>): Promise<{ title: string, [member: string]: unknown }> => {
+    const current = await currentOf(request)
+    return {
+      title: 'Settings',
+      sections: sections.map(({ heading, text, settings }) =>
+        ({ heading, text, fields: settings.map((setting) => fieldOf(setting, current.get(setting.path))) }))
+    }
+  }
+  const currentOf = async (request: Visit['request']): Promise<Map<string, unknown>> => {
+    const { data } = await kit.api.ask(request, 'GET', '/settings')
+    const { systemConfig } = data as { systemConfig: Record<string, unknown> }
+    return new Map(all.map(({ path }) => {
+      const [section = '', member] = path.split('.')
+      const value = systemConfig[section]
+      return [path, member === undefined ? value : (value as Record<string, unknown> | undefined)?.[member]]
+    }))
+  }
+
+  page('settings', { title: 'Settings', isInNav: true }, show)
+  form('/settings', {
+    effect: 'change', again: async (visit) => ({ page: 'settings', data: await show(visit) })
+  }, async ({ request, form: sent }) => {
+    const changes = changesOf(sent, await currentOf(request))
+    if (Object.keys(changes).length === 0) {
+      return {
+        to: '/settings', notice: { kind: 'done', text: 'Nothing was changed.' }
+      }
+    }
+    return { to: '/settings', notice: noticeOf(await kit.api.ask(request, 'PUT', '/system-config', changes)) }
+  })
+}
+export default routes
+
+const told: ReadonlyArray<readonly [section: string, heading: string, text: string]> = [
+  ['routing', 'Routing', 'Which routes of MCP there are, and who gets in.'],
+  ['install', 'Addresses', 'The public address of this gateway, and where packages of servers come from.'],
+  ['smartRouting', 'Smart routing', 'How $smart finds tools: by words, and with an embeddings API by meaning, too.'],
+  ['toolResultCompression', 'Compression', 'Long results are shortened; the original stays readable for the agent.'],
+  ['oauthServer', 'OAuth', 'Whether applications may sign people in here.'],
+  ['mcpRouter', 'Cloud catalogue', 'The access to the catalogue of MCPRouter.']
+]
+
+const propertiesOf = (schema: unknown): Readonly<Record<string, Schema>> => (schema as Schema).properties ?? {}
+
+/** Members whose value one field can hold. */
+const settingsOf = (section: string): Setting[] => {
+  const schema = propertiesOf(SystemSections)[section]
+  return Object.entries(propertiesOf(schema ?? {}))
+    .filter(([, member]) => member.type !== 'array' && member.type !== 'object')
+    .map(([member, own]) => ({ path: `${section}.${member}`, schema: own }))
+}
+
+const general: readonly Setting[] = Object.entries(propertiesOf(SystemSections))
+  .filter(([, { properties }]) => properties === undefined)
+  .map(([path, schema]) => ({ path, schema }))
+const sections = [
+  ...told.map(([section, heading, text]) => ({ heading, text, settings: settingsOf(section) })),
+  {
+    heading: 'Names and sessions',
+    text: 'How items are named, and whether lost sessions are made anew.',
+    settings: general
+  }
+]
+const all: readonly Setting[] = sections.flatMap(({ settings }) => settings)
+
+/** What a change does, where the schema does not say it. */
+const effects: Readonly<Record<string, string>> = {
+  'routing.enableGlobalRoute': 'Off: /mcp answers 404, and agents need the address of a group or a server.',
+  'routing.enableGroupNameRoute': 'Off: groups have an address by their id alone.',
+  'routing.enableBearerAuth': 'Off: everybody who reaches the gateway can call the tools of public servers over MCP.',
+  'routing.bearerAuthHeaderName': 'Agents have to send their key in this header.',
+  'routing.bearerAuthKey': 'One key for everything, of former versions. Make keys under Keys in place of it.',
+  'routing.skipAuth': 'On: everybody who reaches the gateway is an admin of its API. Not for the console.',
+  'smartRouting.enabled': 'Off: the addresses with $smart answer 404.',
+  enableSessionRebuild: 'On: a session that is not known here any more is made anew under its id.',
+  nameSeparator: 'Every tool gets another name: agents and prompts that name tools need the new ones.'
+}
+
+const isSecret = (path: string): boolean => /(?:key|secret|dbUrl)$/i.test(path)
+
+function valuesOf ({ anyOf, enum: values }: Schema): unknown[] | undefined {
+  const constants = anyOf?.map((each) => each.const)
+  return constants?.every((value) => value !== undefined) ? constants : values && [...values]
+}
+
+const inWords = (value: unknown): string =>
+  value === true ? 'on' : value === false ? 'off' : value === undefined || value === '' ? 'none' : String(value)
+
+function fieldOf ({ path, schema }: Setting, current: unknown): object {
+  const name = path.split('.').at(-1) ?? path
+  const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
+    .replace(/\b(url|api|llm|json)\b/g, (word) => word.toUpperCase())
+  const kept = current === undefined || current === '' ? '' : '; left empty, it stays'
+  const choices = schema.type === 'boolean' ? [true, false] : valuesOf(schema)
+  return {
+    name: path,
+    label: words.charAt(0).toUpperCase() + words.slice(1),
+    hint: isSecret(path) ? `It is stored and not shown${kept}.` : schema.description?.replaceAll('`', ''),
+    standard: isSecret(path) ? undefined : inWords(schema.default),
+    effect: effects[path],
+    ...choices
+      ? {
+          options: choices.map((value) => ({
+            value: String(value), text: inWords(value), isChosen: value === (current ?? schema.default)
+          }))
+        }
+      : isSecret(path)
+        ? { type: 'password' }
+        : { type: 'text', value: current === undefined ? '' : String(current) }
+  }
+}
+
+/**
+ * What is to be changed: the fields whose text is not that of the current value. An empty field resets
+ * to the default.
+ */
+function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<string, unknown> {
+  const changes: Record<string, unknown> = {}
+  for (const { path, schema } of all) {
+    if (sent[path] === undefined) continue
+    const text = textOf(sent[path]).trim()
+    const value = current.get(path) ?? schema.default
+    if (text === String(value ?? '') || (isSecret(path) && text === '')) continue
+    const [section = '', member] = path.split('.')
+    const read = text === '' ? null : valueOf(schema, text)
+    if (member === undefined) changes[section] = read
+    else changes[section] = { ...changes[section] as object | undefined, [member]: read }
+  }
+  return changes
+}
+
+/** A text that is no value of the type is sent as it is: the API says what it wants. */
+function valueOf ({ type }: Schema, text: string): unknown {
+  if (type === 'boolean') return text === 'true'
+  return (type === 'integer' || type === 'number') && /^\d+$/.test(text) ? Number(text) : text
+}

@@ -1,0 +1,66 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { errors } from '../../plugins/base/errors/index.ts'
+import type { Form } from './page.ts'
+import { textOf } from './page.ts'
+
+/** Signing in, by a password or where social login is on by another provider. */
+const routes: FastifyPluginAsync = async (app) => {
+  const { auth, kit, social, users } = app
+  const { base } = kit
+  const run = { effect: 'run' } as const
+
+  const show = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    next: unknown,
+    status = 200,
+    more: { username?: string, error?: string } = {}
+  ): FastifyReply => {
+    const to = kit.ownPath(next)
+    const back = `${base}/login/social?${new URLSearchParams({ next: to }).toString()}`
+    // The provider's answer must come back to the host of these pages.
+    const others = social.isAt(`${request.protocol}://${request.host}`)
+      ? social.providers.map(({ id: provider, name }) => ({
+        name,
+        href: `${app.config.basePath}${social.path}/signIn/social?` +
+          new URLSearchParams({ provider, callbackURL: back }).toString()
+      }))
+      : []
+    const values = { username: more.username ?? '' }
+    const failed: Record<string, string> = more.error === undefined ? {} : { '': more.error }
+    return kit.renderer.send(reply, 'login', { title: 'Sign in', next: to, others, values, errors: failed }, status)
+  }
+
+  app.get('/login', { config: { effect: 'read' } }, async (request, reply) => {
+    const { next } = request.query as { next?: unknown }
+    return request.principal ? await reply.redirect(kit.ownPath(next), 303) : show(request, reply, next)
+  })
+
+  app.post('/login', { config: run }, async (request, reply) => {
+    const form = (request.body ?? {}) as Form
+    const [username, next] = [textOf(form.username), textOf(form.next)]
+    try {
+      const user = await auth.authenticate(request, username, textOf(form.password))
+      if (!user) {
+        return show(request, reply, next, 401, { username, error: 'The username or the password is wrong.' })
+      }
+      await kit.signIn(reply, user)
+      return await reply.redirect(kit.ownPath(next), 303)
+    } catch (error) {
+      if (!(error instanceof errors.TooManyFailures || error instanceof errors.TooManyRequests)) throw error
+      if ('retryAfter' in error) reply.header('retry-after', String(error.retryAfter))
+      return show(request, reply, next, 429, { username, error: `${error.message}.` })
+    }
+  })
+
+  /** Where a social login leads: its session ends here, in one of the console. */
+  app.get('/login/social', { config: run, exposeHeadRoute: false }, async (request, reply) => {
+    const { next } = request.query as { next?: unknown }
+    const principal = await social.identify(request.headers, app.settings.current)
+    const user = principal && users.get(principal.user)
+    if (!user) return show(request, reply, next, 401, { error: 'There is no login by another provider: try again.' })
+    await kit.signIn(reply, user)
+    return await reply.redirect(kit.ownPath(next), 303)
+  })
+}
+export default routes

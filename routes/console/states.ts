@@ -1,0 +1,102 @@
+import type { FastifyInstance } from 'fastify'
+
+/** How a page shows the state of a server. */
+type State = 'connected' | 'connecting' | 'failed' | 'login' | 'off'
+export const states: readonly State[] = ['connected', 'connecting', 'failed', 'login', 'off']
+
+/** A link, or a form with one button. */
+interface Action {
+  readonly label: string
+  readonly href: string
+  readonly method: 'get' | 'post'
+  readonly fields?: Readonly<Record<string, string>>
+  readonly isDanger?: boolean
+  readonly icon?: string
+}
+
+/** A server as the management API shows it. */
+export type ServerRecord = ReturnType<FastifyInstance['servers']['get']>
+
+export function stateOf ({ status, error, config }: ServerRecord): State {
+  switch (status) {
+    case 'connected': return 'connected'
+    case 'connecting': return 'connecting'
+    case 'oauth_required': return 'login'
+    case 'disabled': return 'off'
+    // One that is started by its first call waits for that.
+    case 'disconnected': return error !== null ? 'failed' : config.startOnDemand === true ? 'connected' : 'connecting'
+  }
+}
+
+/** A server, or what is going to be one. */
+type Configured = Pick<ServerRecord, 'config'>
+
+/** Where a server runs, as far as the reader may know. */
+export function targetOf ({ config: { command, args, url, openapi } }: Configured): string {
+  if (typeof command === 'string') return [command, ...Array.isArray(args) ? args : []].join(' ')
+  const described = (openapi as { url?: unknown } | undefined)?.url
+  const address = url ?? described
+  return typeof address === 'string' ? address : ''
+}
+
+export const transportOf = ({ config: { type, command, openapi } }: Configured): string =>
+  typeof type === 'string'
+    ? type
+    : command !== undefined ? 'stdio' : openapi !== undefined ? 'openapi' : 'streamable-http'
+
+/** The address of a server's page. @param base the path of the console */
+export const pageOf = (base: string, name: string): string => `${base}/servers/${encodeURIComponent(name)}`
+
+/** What mends a server. @param manages the reader may change it */
+export function mendingOf (base: string, server: ServerRecord, manages: boolean): Action | undefined {
+  const { oauth, name } = server
+  if (oauth) return { label: 'Log in', href: oauth.authorizationUrl, method: 'get', icon: 'log-in' }
+  if (!manages) return undefined
+  const page = pageOf(base, name)
+  switch (stateOf(server)) {
+    case 'failed': return { label: 'Reload', href: `${page}/reload`, method: 'post', icon: 'refresh-cw' }
+    case 'off':
+      return { label: 'Turn on', href: `${page}/toggle`, method: 'post', fields: { enabled: 'true' }, icon: 'power' }
+    default: return undefined
+  }
+}
+
+/** One page of a list. */
+interface Part<Item> {
+  readonly items: readonly Item[]
+  readonly pages: { from: number, to: number, total: number, previous?: string, next?: string }
+}
+
+/** Rows of a list on one page. */
+const pageSize = 50
+
+/**
+ * The page of a list that a query asks for.
+ * @param path of the page, without the query
+ * @param query the filters, which stay, and `page`, from 1
+ */
+export function partOf<Item> (
+  all: readonly Item[], path: string, { page: asked = '1', ...filters }: Readonly<Record<string, string>>
+): Part<Item> {
+  const last = Math.max(1, Math.ceil(all.length / pageSize))
+  const page = Math.min(last, Math.max(1, Math.trunc(Number(asked)) || 1))
+  const start = (page - 1) * pageSize
+  const items = all.slice(start, start + pageSize)
+  const at = (number: number): string => addressOf(path, { ...filters, page: String(number) })
+  return {
+    items,
+    pages: {
+      from: all.length === 0 ? 0 : start + 1,
+      to: start + items.length,
+      total: all.length,
+      ...page > 1 && { previous: at(page - 1) },
+      ...page < last && { next: at(page + 1) }
+    }
+  }
+}
+
+/** An address with a query of what is set. */
+export function addressOf (path: string, query: Readonly<Record<string, string | undefined>>): string {
+  const set = Object.entries(query).filter((entry): entry is [string, string] => (entry[1] ?? '') !== '')
+  return set.length === 0 ? path : `${path}?${new URLSearchParams(set).toString()}`
+}

@@ -1,0 +1,96 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import type { Principal } from '../../plugins/settings/index.ts'
+import { listOf, noticeOf, pagesOf, textOf } from './page.ts'
+import { targetOf } from './states.ts'
+
+/** A template that was pasted, as far as it can be read. */
+interface Sent {
+  readonly servers?: Readonly<Record<string, Record<string, unknown>>>
+  readonly groups?: ReadonlyArray<{ readonly name?: unknown }>
+  readonly requiredEnvVars?: readonly string[]
+}
+
+/** How do I take servers and groups to another gateway? */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit, groups, servers } = app
+  const { page, form } = pagesOf(app)
+  const choices = (principal: Principal): { title: string, [member: string]: unknown } => ({
+    title: 'Templates',
+    groups: groups.list(principal).map(({ id, name }) => ({ value: id, text: name })),
+    servers: servers.list(principal).map(({ name }) => ({ value: name, text: name })),
+    variables: []
+  })
+  page('templates', { title: 'Templates', isInNav: true }, ({ principal }) => choices(principal))
+
+  form('/templates/export', {
+    effect: 'change', again: ({ principal }) => ({ page: 'templates', data: choices(principal) })
+  }, async ({ request, reply, form: sent }) => {
+    const [groupIds, serverNames] = [listOf(sent.groupIds), listOf(sent.serverNames)]
+    const name = textOf(sent.name).trim()
+    const { data } = await kit.api.ask(request, 'POST', '/templates/export', {
+      name, ...groupIds.length > 0 && { groupIds }, ...serverNames.length > 0 && { serverNames }
+    })
+    const file = `${name.replace(/[^\w-]+/g, '-').slice(0, 60) || 'template'}.json`
+    void reply.type('application/json').header('content-disposition', `attachment; filename="${file}"`)
+      .send(JSON.stringify(data, undefined, 2))
+    return undefined
+  })
+
+  form('/templates/import', {
+    effect: 'change', again: ({ principal }) => ({ page: 'templates', data: choices(principal) })
+  }, async ({ principal, request, reply, form: sent }) => {
+    const text = textOf(sent.template)
+    const show = (more: object, status = 200): undefined => {
+      kit.renderer.send(reply, 'templates', { ...choices(principal), values: { template: text }, ...more }, status)
+      return undefined
+    }
+    const template = readTemplate(text)
+    if (typeof template === 'string') return show({ errors: { template } }, 400)
+    if (textOf(sent.do) !== 'import') {
+      return show({ preview: previewOf(app, principal, template), variables: template.requiredEnvVars ?? [] })
+    }
+    const done = await kit.api.ask(request, 'POST', '/templates/import', template)
+    const { details } = done.data as {
+      details: ReadonlyArray<{ type: string, name: string, action: string, message?: string }>
+    }
+    if (details.every(({ action }) => action === 'created')) return { to: '/servers', notice: noticeOf(done) }
+    return show({
+      preview: details.map(({ type, name, action, message }) =>
+        ({
+          name, kind: type, outcome: outcomes[action] ?? action, problem: action === 'failed' ? message : undefined
+        })),
+      variables: []
+    })
+  })
+}
+export default routes
+
+const outcomes: Readonly<Record<string, string>> = {
+  created: 'was added', skipped: 'was there already', failed: 'was not added'
+}
+
+/** A template, or why a text is none. */
+function readTemplate (text: string): Sent & object | string {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : 'A template is a JSON object.'
+  } catch (error) {
+    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`
+  }
+}
+
+/** What an import would do with each item. */
+function previewOf ({ servers, groups }: FastifyInstance, principal: Principal, template: Sent): object[] {
+  const known = new Set(servers.list(principal).map(({ name }) => name))
+  const knownGroups = new Set(groups.list(principal).map(({ name }) => name))
+  const configs = typeof template.servers === 'object' ? template.servers : {}
+  const sentGroups = Array.isArray(template.groups) ? template.groups as ReadonlyArray<{ name?: unknown }> : []
+  const outcome = (isKnown: boolean): string => isKnown ? 'is there already, and stays as it is' : 'will be added'
+  return [
+    ...Object.entries(configs).map(([name, config]) =>
+      ({ name, kind: 'server', target: targetOf({ config: config ?? {} }), outcome: outcome(known.has(name)) })),
+    ...sentGroups.map(({ name }) => ({
+      name: String(name), kind: 'group', outcome: outcome(knownGroups.has(String(name)))
+    }))
+  ]
+}

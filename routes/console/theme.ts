@@ -1,0 +1,14 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { type Form, textOf } from './page.ts'
+
+/** The choice between light and dark, which a browser keeps. */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit } = app
+  app.post('/theme', { config: { effect: 'run' } }, async (request, reply) => {
+    const { theme, next } = (request.body ?? {}) as Form
+    kit.setTheme(reply, textOf(theme))
+    const isSigningIn = textOf(next).startsWith(`${kit.base}/login`) && !request.principal
+    return await reply.redirect(isSigningIn ? `${kit.base}/login` : kit.ownPath(textOf(next)), 303)
+  })
+}
+export default routes

@@ -1,0 +1,54 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { errors } from '../../plugins/base/errors/index.ts'
+import { isFromHere } from '../../plugins/identity/index.ts'
+import { type Form, textOf } from './page.ts'
+
+const rule = 'At least 6 characters. Better: 8 or more, with a letter, a digit and another character.'
+const spent = 'This link is good once, for 15 minutes, on the machine that the gateway runs on. Sign in with the ' +
+  'password that the gateway printed, or wrote into the file that its log names.'
+
+/** The link of the first start: its reader chooses the password of the first admin, and is signed in. */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit, users } = app
+  const { welcome } = app.console
+
+  const show = (reply: FastifyReply, code: string, username: string, failed?: Record<string, string>): FastifyReply => {
+    const data = { title: 'Welcome', code, username, rule, errors: failed ?? {} }
+    return kit.renderer.send(reply, 'welcome', data, failed ? 400 : 200)
+  }
+  const refuse = (reply: FastifyReply): FastifyReply => {
+    const back = { label: 'Sign in', href: `${kit.base}/login` }
+    const data = { title: 'This link is not good any more', status: 403, text: spent, back }
+    return kit.renderer.send(reply, 'error', data, 403)
+  }
+  const mayUse = ({ headers, socket }: FastifyRequest): boolean => isFromHere({ headers, socket })
+
+  app.get('/welcome', { config: { effect: 'read' }, exposeHeadRoute: false }, async (request, reply) => {
+    const { code } = request.query as { code?: unknown }
+    const user = typeof code === 'string' && mayUse(request) ? welcome.find(code) : undefined
+    return user ? show(reply, String(code), user.username) : refuse(reply)
+  })
+
+  app.post('/welcome', { config: { effect: 'change' } }, async (request, reply) => {
+    const form = (request.body ?? {}) as Form
+    const [code, password, repeated] = [form.code, form.password, form.repeated].map(textOf)
+    const user = code !== undefined && mayUse(request) ? welcome.find(code) : undefined
+    if (code === undefined || password === undefined || !user) return refuse(reply)
+    if (password !== repeated) {
+      return show(reply, code, user.username, { repeated: 'The two passwords are not the same.' })
+    }
+    try {
+      const warnings = users.judge(password)
+      // Used up before it is waited for anything, so that of two readers one gets in.
+      if (!welcome.take(code)) return refuse(reply)
+      await kit.signIn(reply, await users.changePassword(user, password))
+      const advice = warnings.length > 0 ? ` ${warnings.join(' ')}` : ''
+      kit.notify(reply, { kind: advice === '' ? 'done' : 'warning', text: `The password was set.${advice}` })
+      return await reply.redirect(`${kit.base}/overview`, 303)
+    } catch (error) {
+      if (!(error instanceof errors.WeakPassword)) throw error
+      return show(reply, code, user.username, { password: error.message })
+    }
+  })
+}
+export default routes

@@ -1,0 +1,79 @@
+import { Type, type TObject } from '@sinclair/typebox'
+import { OpenApiConfig } from './openapi-upstream.ts'
+import { ItemOverride, ServerConfig, typeOf } from './server.ts'
+import { transports } from './transports.ts'
+import { isComment, isObject, unknownMembers, unknownSentence } from './unknown-members.ts'
+import { UpstreamOAuth } from './upstream-oauth.ts'
+import type { Adoption } from './adoption.ts'
+
+/** Members that tell a client how to ask its user, or how to show the server. */
+const ofClients: Readonly<Record<string, string>> = {
+  autoApprove: 'whether a call is approved is up to the client that asks',
+  alwaysAllow: 'whether a call is approved is up to the client that asks',
+  autoAllow: 'whether a call is approved is up to the client that asks',
+  trust: 'whether a call is approved is up to the client that asks',
+  envFile: 'the file is not read; write its variables into "env", or import it with tool-hub import',
+  dev: 'files are not watched; reload the server after a change',
+  custom_instructions: 'servers have their own instructions; they are not changed',
+  headersHelper: 'no program is run for headers; write them into "headers"'
+}
+
+/** The gateway's own members that have no effect on a server, by what locates it. */
+const inert = {
+  command: {
+    reason: 'the server is a command', members: ['url', 'headers', 'passthroughHeaders', 'oauth', 'proxy', 'openapi']
+  },
+  address: {
+    reason: 'the server is reached by its address',
+    members: ['command', 'args', 'env', 'cwd', 'startOnDemand', 'idleTimeoutMs', 'openapi']
+  },
+  description: { reason: 'the server is an OpenAPI description', members: ['command', 'args', 'env', 'cwd'] }
+} as const
+
+export function warnOfOtherKinds ({ config, warnings }: Adoption): void {
+  const type = typeOf(config as ServerConfig)
+  // A config without a type, or of an unknown one, is refused for that.
+  if (type === undefined || !Object.hasOwn(transports, type)) return
+  const { reason, members } = inert[transports[type].locatedBy]
+  for (const name of members) {
+    const value = config[name]
+    const isEmpty = value === undefined || value === null || value === '' || value === false ||
+      (typeof value === 'object' && Object.keys(value).length === 0)
+    if (!isEmpty) warnings.push(`"${name}" has no effect: ${reason}`)
+  }
+}
+
+/**
+ * Members within a member, for which a warning is due as well. `openapi.security` differs by its type, and is checked
+ * elsewhere.
+ */
+const nested: Readonly<Record<string, TObject>> = { oauth: UpstreamOAuth, openapi: OpenApiConfig }
+const within: Readonly<Record<string, readonly string[]>> = {
+  options: ['timeout', 'resetTimeoutOnProgress', 'maxTotalTimeout'],
+  proxy: ['url', 'noProxy'],
+  ...Object.fromEntries(Object.entries(nested).map(([name, schema]) => [name, Object.keys(schema.properties)]))
+}
+
+/** Maps of overrides, whose members have other members by which a tool is switched off. */
+const overrides: readonly string[] = ['tools', 'prompts', 'resources']
+const Overrides = Type.Record(Type.String(), ItemOverride)
+
+export function warnOfOthers ({ config, warnings, named }: Adoption): void {
+  for (const [name, value] of Object.entries(config)) {
+    if (isComment(name) || named.has(name)) continue
+    if (Object.hasOwn(within, name) && isObject(value)) {
+      const known = within[name] ?? []
+      for (const member of Object.keys(value)) {
+        if (!known.includes(member) && !isComment(member)) {
+          warnings.push(unknownSentence(`${name}.${member}`, member, known))
+        }
+      }
+    }
+    if (overrides.includes(name)) warnings.push(...unknownMembers(Overrides, value, `${name}.`))
+    if (Object.hasOwn(ServerConfig.properties, name)) continue
+    const isEmpty = value === false || (Array.isArray(value) && value.length === 0)
+    const reason = Object.hasOwn(ofClients, name) ? ofClients[name] : undefined
+    if (reason === undefined) warnings.push(unknownSentence(name, name, Object.keys(ServerConfig.properties)))
+    else if (!isEmpty) warnings.push(`"${name}" has no effect: ${reason}`)
+  }
+}

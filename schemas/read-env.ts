@@ -1,0 +1,101 @@
+import type { TSchema } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { nearName } from './near-name.ts'
+import { problemOf } from './problem.ts'
+import { Env, secretNames } from './env.ts'
+import { span } from './durations.ts'
+
+/** Reads the environment by its schema. @throws Error that names the variable and its expected value */
+export function readEnv (environment: Readonly<Record<string, string | undefined>>): Env {
+  const given = Object.fromEntries(Object.entries<TSchema>(Env.properties).flatMap(([name, schema]) => {
+    const text = environment[name]
+    return text === undefined || text === '' ? [] : [[name, valueOf(schema, text)]]
+  }))
+  const env: unknown = Value.Default(Env, given)
+  const problem = problemOf(Env, env)
+  if (!problem) return withinBounds(env as Env)
+  const reason = expectedOf(Env.properties[problem.path as keyof Env]) ?? problem.message
+  // An address may have a password in it.
+  const shown = environment[problem.path]?.replace(/\/\/[^/?#]*@/, '//…@')
+  throw new Error(`The environment variable ${problem.path} cannot be ${JSON.stringify(shown)}: ${reason}.`)
+}
+
+/** The values that a variable accepts, in words, where its schema says them. */
+function expectedOf ({ expected, type }: TSchema): string | undefined {
+  const words: unknown = expected ?? (type === 'boolean' ? 'true or false (or yes, no, on, off, 1, 0)' : undefined)
+  return typeof words === 'string' ? `expected ${words}` : undefined
+}
+
+/** Why an option of the command line cannot stand for a variable, as a clause; undefined: it can. */
+export function problemOfOption (name: keyof Env, text: string): string | undefined {
+  const schema: TSchema = Env.properties[name]
+  const value = valueOf(schema, text)
+  return text === '' || Value.Check(schema, value) ? undefined : expectedOf(schema) ?? problemOf(schema, value)?.message
+}
+
+/** Max of DRAIN_TIMEOUT, in ms: the rest of the 10 s within which the process ends is for its children. */
+const longestDrain = 9_000
+
+/** @throws Error for a duration that the gateway cannot keep to */
+function withinBounds (env: Env): Env {
+  const { DRAIN_TIMEOUT: text } = env
+  if (span(text) <= longestDrain) return env
+  throw new Error(
+    `The environment variable DRAIN_TIMEOUT cannot be ${JSON.stringify(text)}: the gateway ends within 10 s of ` +
+    'SIGTERM, whatever still runs. Set it to 9s or less.'
+  )
+}
+
+/** Converts the text of a variable to the type of its schema. Only digits are a number: not `1e3`, not `0x10`. */
+function valueOf (schema: TSchema, text: string): unknown {
+  if (schema.type === 'integer') return /^[0-9]+$/.test(text) ? Number(text) : text
+  return schema.type === 'boolean' ? switches.get(text.toLowerCase()) ?? text : text
+}
+
+/** What a switch may be set to. */
+const switches: ReadonlyMap<string, boolean> = new Map([
+  ...['true', 'yes', 'on', '1'].map((text) => [text, true] as const),
+  ...['false', 'no', 'off', '0'].map((text) => [text, false] as const)
+])
+
+/**
+ * Durations that are probably meant in seconds: bare numbers are ms, and none of these makes sense below one second.
+ * @returns a sentence for each
+ */
+export const doubtsOf = (environment: Readonly<Record<string, string | undefined>>): string[] =>
+  Object.entries<TSchema>(Env.properties).flatMap(([name, { isDuration }]) => {
+    const text = environment[name] ?? ''
+    if (isDuration !== true || !/^[0-9]+$/.test(text) || Number(text) === 0 || Number(text) >= 1_000) return []
+    return [`${name}=${text} is ${Number(text)} ms. Write ${Number(text)}s for seconds, or ${Number(text)}ms if that ` +
+      'is what you mean']
+  })
+
+/** How many edits make a name of the environment a mistyped one of ours. Short names are near to too many others. */
+const typosIn = (given: string, known: string): number => {
+  const length = Math.min(given.length, known.length)
+  if (length < 5) return -1
+  if (length < 6) return 0
+  // People seldom mistype the first letter: APP_CLIENT_ID is not IDP_CLIENT_ID.
+  return length < 10 || given[0] !== known[0] ? 1 : 2
+}
+
+/** Max sentences about mistyped names. */
+const mostTypos = 10
+
+/**
+ * Variables that have no effect, and whose names are near to one of ours that is not set: READ_ONLY, JWT_SECERT.
+ * @returns a sentence for each, without its value
+ */
+export function misspeltIn (environment: Readonly<Record<string, string | undefined>>): string[] {
+  const isSet = (name: string): boolean => environment[name] !== undefined && environment[name] !== ''
+  const ours = new Set([...Object.keys(Env.properties), ...secretNames.map((name) => `${name}_FILE`)])
+  const unset = [...ours].filter((name) => !isSet(name))
+  return Object.keys(environment).flatMap((name) => {
+    // npm gives each of its settings to the programs that it runs.
+    if (ours.has(name) || !isSet(name) || /^npm_/i.test(name)) return []
+    const meant = nearName(name, unset, typosIn)
+    return meant === undefined
+      ? []
+      : [`The environment variable ${name} is not known and has no effect: did you mean ${meant}?`]
+  }).slice(0, mostTypos)
+}

@@ -1,0 +1,208 @@
+import { Type } from '@sinclair/typebox'
+import { StringEnum } from './string-enum.ts'
+
+const Item = Type.Object(
+  { enabled: Type.Boolean(), overridden: Type.Optional(Type.Boolean()) },
+  {
+    additionalProperties: true,
+    description: 'As the upstream listed it',
+    examples: [
+      {
+        name: 'read_file',
+        description: 'Reads a file of the project',
+        inputSchema: { type: 'object', properties: { path: { type: 'string' } } },
+        enabled: true,
+        overridden: true
+      }
+    ]
+  }
+)
+
+/**
+ * Items are written as the JSON text in which the upstream sent them: routes serialize their records with
+ * `writeRecords`.
+ */
+const Items = Type.Unsafe<object>(Type.Array(Item))
+
+const EraOfServer =
+  Type.Optional(StringEnum(['legacy', 'modern'], { description: '`modern`: since 2026-07-28, without sessions' }))
+
+export const ServerRecord = Type.Object(
+  {
+    name: Type.String(),
+    enabled: Type.Boolean(),
+    status: StringEnum(['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled']),
+    error: Type.Union([Type.String(), Type.Null()], { description: 'What to do when it is not connected' }),
+    warnings: Type.Optional(Type.Array(Type.String(), {
+      description: 'Problems that do not keep the server from working'
+    })),
+    tools: Items,
+    prompts: Items,
+    resources: Items,
+    config: Type.Object({}, { additionalProperties: true, description: 'Secrets are masked' }),
+    createdAt: Type.Optional(Type.String()),
+    connectedAt: Type.Optional(Type.String()),
+    protocolVersion: Type.Optional(Type.String({
+      description: 'The MCP revision that it is spoken to in, while it is connected'
+    })),
+    era: EraOfServer,
+    oauth: Type.Optional(
+      Type.Object({ authorizationUrl: Type.String() }, {
+        description: 'The address to open, to log in at the server; good for an hour'
+      })
+    )
+  },
+  {
+    examples: [
+      {
+        name: 'issues',
+        enabled: true,
+        status: 'connected',
+        error: null,
+        tools: [{ name: 'search', description: 'Finds issues', inputSchema: { type: 'object' }, enabled: true }],
+        prompts: [],
+        resources: [],
+        config: {
+          url: 'https://mcp.example.com/mcp',
+          headers: { Authorization: '••••1f0c' },
+          enabled: true,
+          owner: 'admin',
+          visibility: 'public'
+        },
+        createdAt: '2026-11-20T09:00:00.000Z',
+        connectedAt: '2026-11-20T09:00:01.250Z',
+        protocolVersion: '2026-07-28',
+        era: 'modern'
+      }
+    ]
+  }
+)
+
+/** Not described further here: the gateway checks configs itself, with clearer messages. */
+const Config = Type.Object({}, { additionalProperties: true })
+export const NewServer = Type.Object(
+  { name: Type.String(), config: Config },
+  {
+    examples: [
+      {
+        name: 'files',
+        config: {
+          command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files']
+        }
+      },
+      { name: 'issues', config: { url: 'https://mcp.example.com/mcp', headers: { Authorization: 'Bearer …' } } }
+    ]
+  }
+)
+export const ServerUpdate = Type.Object(
+  { config: Config, newName: Type.Optional(Type.String()) },
+  { examples: [{ config: { url: 'https://mcp.example.com/mcp', visibility: 'public' }, newName: 'tickets' }] }
+)
+export const Toggle = Type.Object({ enabled: Type.Boolean() }, { examples: [{ enabled: false }] })
+export const ServerName = Type.Object({ name: Type.String() })
+
+/** Servers by their names, as other programs write them down. */
+const ByName = (description: string) =>
+  Type.Object({}, { additionalProperties: true, maxProperties: 1_000, description })
+/** Each entry is checked alone: an invalid one is reported in the results, and the others are stored. */
+export const NewServers = Type.Object(
+  {
+    servers: Type.Optional(Type.Union([
+      Type.Array(Type.Unknown(), { minItems: 1, maxItems: 1_000, description: 'Entries as the body of POST /servers' }),
+      ByName('As VS Code has them')
+    ])),
+    mcpServers: Type.Optional(ByName('As Claude, Cursor, Cline, Windsurf, mcp-hub and MCPHub have them'))
+  },
+  {
+    additionalProperties: true,
+    description: 'A list of servers, or the configuration file of a client as it is',
+    examples: [
+      {
+        servers: [
+          {
+            name: 'files',
+            config: {
+              command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files']
+            }
+          },
+          { name: 'issues', config: { url: 'https://mcp.example.com/mcp' } }
+        ]
+      },
+      {
+        mcpServers: {
+          files: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] }
+        }
+      }
+    ]
+  }
+)
+
+export const ServerToTest = Type.Object(
+  {
+    name: Type.Optional(Type.String({ description: 'A stored server: masks in `config` then stand for its secrets' })),
+    config: Config
+  },
+  { examples: [{ config: { url: 'https://mcp.example.com/mcp' } }] }
+)
+export const ServerTested = Type.Object(
+  {
+    connected: Type.Boolean(),
+    status: StringEnum(['connected', 'disconnected', 'oauth_required']),
+    error: Type.Union([Type.String(), Type.Null()], { description: 'Why it does not connect' }),
+    warnings: Type.Array(Type.String()),
+    protocolVersion: Type.Optional(Type.String({ description: 'The MCP revision that it was spoken to in' })),
+    era: EraOfServer,
+    serverInfo: Type.Optional(Type.Unknown()),
+    tools: Items,
+    prompts: Items,
+    resources: Items,
+    duration: Type.Integer({ description: 'In ms' })
+  },
+  {
+    examples: [
+      {
+        connected: true,
+        status: 'connected',
+        error: null,
+        warnings: [],
+        protocolVersion: '2025-11-25',
+        era: 'legacy',
+        serverInfo: { name: 'issues', version: '1.0.0' },
+        tools: [{ name: 'search', description: 'Finds issues', inputSchema: { type: 'object' }, enabled: true }],
+        prompts: [],
+        resources: [],
+        duration: 240
+      }
+    ]
+  }
+)
+const BatchData = Type.Object({
+  results: Type.Array(Type.Object({
+    name: Type.String(),
+    success: Type.Boolean(),
+    unchanged: Type.Optional(Type.Literal(true, { description: 'It was there already, as it was sent' })),
+    message: Type.Optional(Type.String()),
+    warnings: Type.Optional(Type.Array(Type.String()))
+  })),
+  successCount: Type.Integer(),
+  failureCount: Type.Integer()
+})
+export const BatchDone = Type.Object({
+  success: Type.Literal(true),
+  data: BatchData,
+  message: Type.Optional(Type.String()),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'About members of the body that are no servers' }))
+})
+export const BatchFailed = Type.Object({
+  success: Type.Literal(false),
+  data: Type.Optional(BatchData),
+  message: Type.String(),
+  code: Type.Optional(Type.String()),
+  errors: Type.Optional(Type.Array(Type.Unknown()))
+})
+
+export const ItemRecord = Item
+export const NewDescription = Type.Object(
+  { description: Type.String({ maxLength: 16 * 1024 }) },
+  { examples: [{ description: 'Reads a file of the project' }] }
+)

@@ -1,0 +1,149 @@
+// The console in a browser: the daily tasks, what works without JavaScript, and what axe finds. It needs Chromium (helpers/chromium.ts).
+import assert from 'node:assert/strict'
+import type { Page as Tab } from 'playwright-core'
+import { t as file, test, type Test } from 'tap'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { assertAccessible, openTab, startBrowser } from '../helpers/chromium.ts'
+import { connected, Session, text } from '../helpers/client.ts'
+import { admin, alice } from '../helpers/doors.ts'
+import { startHub, until, type Hub } from '../helpers/hub.ts'
+
+const browser = await startBrowser(file)
+const hostile = '"><script>document.title="run"</script><img src=x onerror="document.title=1">'
+const schema = { type: 'object', required: ['message'], properties: { message: { type: 'string' }, times: { type: 'integer' } } }
+
+/** A gateway with a server that answers and one that does not. */
+async function startConsole (t: Test): Promise<{ hub: Hub, upstream: { url: string } }> {
+  const upstream = await startUpstream(t, { tools: [{ ...tool('echo'), inputSchema: schema, description: hostile }] })
+  const hub = await startHub(t, {
+    settings: {
+      users: [admin, alice],
+      mcpServers: { fake: { url: upstream.url, description: hostile }, broken: { command: 'node', args: ['-e', 'process.exit(3)'] } },
+      groups: [{ id: 'f0e6c1de-7f4c-4b1e-9a55-0a4b2f1f1d10', name: 'some', servers: ['fake'] }]
+    }
+  })
+  await connected(hub, 1)
+  return { hub, upstream }
+}
+
+async function signIn (tab: Tab, hub: Hub, username = 'admin'): Promise<void> {
+  await tab.goto(`${hub.url}/console`)
+  await tab.fill('#username', username)
+  await tab.fill('#password', 'Same-1234')
+  await tab.click('main button')
+  await tab.waitForURL('**/overview')
+}
+
+const pages = [
+  'overview', 'servers', 'servers/fake', 'servers/broken?view=output', 'servers/fake?view=configuration', 'servers/fake/tools/echo',
+  'servers/fake/remove', 'add-a-server', 'groups', 'groups/new', 'keys', 'keys/new', 'playground', 'search-lab', 'calls', 'logs', 'audit',
+  'users', 'add-a-user', 'oauth', 'built-ins', 'built-ins/prompts/new', 'templates', 'settings', 'backup', 'account', 'nothing'
+]
+
+void test('axe finds nothing on any page, wide and narrow, light and dark; nothing is wider than the window, and no markup of others runs', async (t) => {
+  const { hub } = await startConsole(t)
+  for (const [width, colorScheme] of [[1280, 'light'], [390, 'dark']] as const) {
+    const { tab, complaints } = await openTab(t, browser, { viewport: { width, height: 844 }, colorScheme })
+    await tab.goto(`${hub.url}/console`)
+    await assertAccessible(tab, 'login')
+    await signIn(tab, hub)
+    for (const page of pages) {
+      await tab.goto(`${hub.url}/console/${page}`)
+      await assertAccessible(tab, `${page} at ${width}`)
+      assert.equal(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, `${page} at ${width} is too wide`)
+      assert.notEqual(await tab.title(), 'run', page)
+    }
+    assert.deepEqual(complaints.filter((each) => !/status of 404|^\[DOM\]/.test(each)), [])
+  }
+})
+
+void test('from a pasted configuration to a call with an own key', async (t) => {
+  const { hub, upstream } = await startConsole(t)
+  const { tab } = await openTab(t, browser, { viewport: { width: 1280, height: 844 } })
+  await signIn(tab, hub)
+  await tab.goto(`${hub.url}/console/add-a-server`)
+  await tab.fill('#text', JSON.stringify({ mcpServers: { mine: { url: upstream.url } } }))
+  await tab.click('button[value=read]')
+  await tab.waitForSelector('#name-0')
+  await tab.click('button[value=test]')
+  await tab.waitForSelector('.entry .banner.done')
+  await tab.click('button[value=store]')
+  await tab.waitForURL(/\/servers\/mine/)
+  await connected(hub, 2)
+  await tab.goto(`${hub.url}/console/servers/mine/tools/echo`)
+  await tab.fill('[name="arg/message"]', 'from the page')
+  await tab.click('button[value=call]')
+  assert.match(await tab.textContent('#result') ?? '', /What it answered/)
+  await tab.goto(`${hub.url}/console/keys/new`)
+  await tab.fill('#name', 'my agent')
+  await tab.click('button.primary')
+  const key = await tab.textContent('.code pre')
+  assert.ok(key)
+  const session = await Session.open(`${hub.url}/mcp`, { headers: { authorization: `Bearer ${key}` } })
+  assert.ok(text(await session.call('mine-echo', { message: 'hi' })) !== undefined)
+})
+
+void test('states change while one looks, switches change in place, and a search needs no button', async (t) => {
+  const { hub, upstream } = await startConsole(t)
+  const { tab } = await openTab(t, browser, { viewport: { width: 1280, height: 844 } })
+  await signIn(tab, hub)
+  await tab.goto(`${hub.url}/console/servers`)
+  const other = await openTab(t, browser)
+  await signIn(other.tab, hub)
+  await other.tab.goto(`${hub.url}/console/servers/fake`)
+  await other.tab.click('text=Turn off')
+  await tab.waitForSelector('tr:has-text("fake") .state.off')
+  await tab.fill('#q', 'brok')
+  await tab.waitForURL('**/servers?*q=brok*')
+  await until(async () => await tab.locator('tbody th').count() === 1)
+  assert.ok(upstream.url)
+})
+
+void test('the theme is chosen and kept', async (t) => {
+  const { hub } = await startConsole(t)
+  const { tab } = await openTab(t, browser, { colorScheme: 'light' })
+  await signIn(tab, hub)
+  await tab.click('.theme button[value=dark]', { force: true }).catch(() => undefined)
+  if (!await tab.locator('.theme').isVisible()) {
+    await tab.click('text=Menu')
+    await tab.click('.theme button[value=dark]')
+  }
+  await until(async () => await tab.evaluate('document.documentElement.dataset.theme') === 'dark')
+  await tab.reload()
+  assert.equal(await tab.evaluate('document.documentElement.dataset.theme'), 'dark')
+})
+
+void test('without JavaScript: sign in, search, switch a tool off, call it, and the menu of a narrow window', async (t) => {
+  const { hub } = await startConsole(t)
+  const { tab } = await openTab(t, browser, { javaScriptEnabled: false, viewport: { width: 390, height: 844 } })
+  await signIn(tab, hub)
+  await tab.click('text=Menu')
+  await tab.click('nav >> text=Servers')
+  await tab.fill('#q', 'fake')
+  await tab.click('.search button')
+  await tab.waitForURL('**/servers?*q=fake*')
+  await tab.click('tbody th a')
+  await tab.click('button.switch')
+  await tab.waitForSelector('button.switch[aria-checked=false]')
+  await tab.click('button.switch')
+  await tab.waitForSelector('button.switch[aria-checked=true]')
+  await tab.click('tbody th a')
+  await tab.fill('[name="arg/message"]', 'x')
+  await tab.click('button[value=call]')
+  await tab.waitForSelector('#result')
+  await tab.click('text=Menu')
+  await tab.click('.theme button[value=dark]')
+  await tab.waitForSelector('html[data-theme=dark]')
+})
+
+void test('the first page with its files is at most 120 KB', async (t) => {
+  const { hub } = await startConsole(t)
+  const { tab } = await openTab(t, browser)
+  await signIn(tab, hub)
+  const sizes: number[] = []
+  tab.on('response', (response) => { void response.body().then((body) => { sizes.push(body.length) }, () => {}) })
+  await tab.goto(`${hub.url}/console/overview`, { waitUntil: 'load' })
+  const files = await tab.evaluate("[...document.querySelectorAll('link[rel=stylesheet], script[src]')].map((each) => each.href || each.src)") as string[]
+  const all = await Promise.all([`${hub.url}/console/login`, ...files].map(async (url) => (await (await fetch(url)).arrayBuffer()).byteLength))
+  assert.ok(all.reduce((sum, size) => sum + size, 0) < 120 * 1024, String(all))
+})

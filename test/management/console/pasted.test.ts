@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { readPasted } from '../../../plugins/management/console/pasted/pasted.ts'
+
+/** What becomes of a text: names with their configs. */
+const read = (text: string): Array<[name: string, config: unknown]> =>
+  readPasted(text).map(({ name, config }) => [name, config])
+
+const memory = { command: 'npx', args: ['-y', '@modelcontextprotocol/server-memory'] }
+
+void test('the configuration of a client, with comments', async () => {
+  const text = `\uFEFF{ // Claude Desktop
+    "mcpServers": { "b": ${JSON.stringify(memory)}, "1": { "url": "https://mcp.example.com/mcp" }, },
+  }`
+  assert.deepEqual(read(text), [['b', memory], ['1', { url: 'https://mcp.example.com/mcp' }]])
+  assert.deepEqual(read(JSON.stringify({ servers: { a: memory } })), [['a', memory]])
+})
+
+void test('what has no effect is named', async () => {
+  const [server] = readPasted(JSON.stringify({ mcpServers: { a: { ...memory, autoApprove: ['x'] } } }))
+  assert.match(server?.remarks.join() ?? '', /autoApprove/)
+})
+
+void test('a part of such a configuration', async () => {
+  assert.deepEqual(read(JSON.stringify(memory)), [['memory', memory]])
+  assert.deepEqual(read(JSON.stringify({ notes: memory })), [['notes', memory]])
+  assert.deepEqual(read(JSON.stringify({ name: 'mine', url: 'https://x.example/mcp' })), [['mine', { url: 'https://x.example/mcp' }]])
+})
+
+void test('an OpenAPI document, and the address of one', async () => {
+  const schema = { openapi: '3.1.0', info: { title: 'Pet Store API' }, paths: {} }
+  assert.deepEqual(read(JSON.stringify(schema)), [['pet-store', { type: 'openapi', openapi: { schema } }]])
+  const url = 'https://api.petstore.com/v3/openapi.json'
+  assert.deepEqual(read(url), [['petstore', { type: 'openapi', openapi: { url } }]])
+})
+
+void test('an address', async () => {
+  assert.deepEqual(read('https://mcp.notion.com/mcp'), [['notion', { url: 'https://mcp.notion.com/mcp' }]])
+  assert.deepEqual(read('http://127.0.0.1:9/sse'), [['local', { type: 'sse', url: 'http://127.0.0.1:9/sse' }]])
+})
+
+void test('command lines', async () => {
+  assert.deepEqual(read('$ npx -y @modelcontextprotocol/server-memory'), [['memory', memory]])
+  assert.deepEqual(read('TOKEN="a b" X=1 uvx \\\n  mcp-server-time --local-timezone=\'Europe/Berlin\''), [
+    ['time', { command: 'uvx', args: ['mcp-server-time', '--local-timezone=Europe/Berlin'], env: { TOKEN: 'a b', X: '1' } }]
+  ])
+  assert.deepEqual(read('docker run -i --rm -e TOKEN ghcr.io/github/github-mcp-server:latest').map(([name]) => name), ['github'])
+  assert.deepEqual(read('node /srv/notes/dist/index.js\n# a comment\n\n/opt/bin/tickets-mcp --stdio').map(([name]) => name), ['notes', 'tickets'])
+})
+
+void test('commands of clients', async () => {
+  assert.deepEqual(read('claude mcp add memory -- npx -y @modelcontextprotocol/server-memory'), [['memory', memory]])
+  assert.deepEqual(read('claude mcp add -s user -e KEY=v -e B=w airtable -- npx -y airtable-mcp -e mine'), [
+    ['airtable', { command: 'npx', args: ['-y', 'airtable-mcp', '-e', 'mine'], env: { KEY: 'v', B: 'w' } }]
+  ])
+  assert.deepEqual(read('claude mcp add --transport http stripe https://mcp.stripe.com --header "Authorization: Bearer x:y"'), [
+    ['stripe', { url: 'https://mcp.stripe.com', headers: { Authorization: 'Bearer x:y' } }]
+  ])
+  assert.deepEqual(read('claude mcp add --transport=sse asana https://mcp.asana.com/sse'), [
+    ['asana', { type: 'sse', url: 'https://mcp.asana.com/sse' }]
+  ])
+  assert.deepEqual(read('codex mcp add docs --url https://docs.example.com/mcp'), [['docs', { url: 'https://docs.example.com/mcp' }]])
+  assert.deepEqual(read(`claude mcp add-json -s user memory '${JSON.stringify(memory)}'`), [['memory', memory]])
+  assert.deepEqual(read(`code --add-mcp '${JSON.stringify({ name: 'memory', ...memory })}'`), [['memory', memory]])
+})
+
+void test('two servers of one name get two names', async () => {
+  assert.deepEqual(read('npx a-mcp\nnpx a-mcp').map(([name]) => name), ['a', 'a-2'])
+})
+
+void test('a text that is none of these says what is missing', async () => {
+  for (const [text, sentence] of [
+    ['  ', /paste/], ['{"a": 1}', /holds no servers/], ['{"mcpServers": {"a": 1}}', /"a" is not an object/], ['{"mcpServers": ', /not JSON/],
+    ['npx "x', /has no end/], ['claude mcp add', /needs a name/], ['A=1', /no command/], ['openapi: 3.0.0\npaths: {}', /as JSON/],
+    ["code --add-mcp '[]'", /JSON object/]
+  ] as const) assert.throws(() => readPasted(text), sentence, text)
+})

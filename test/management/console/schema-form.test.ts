@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { SchemaForm, type Field } from '../../../plugins/management/console/forms/schema-form.ts'
+
+const schema = {
+  type: 'object',
+  required: ['owner', 'count', 'place'],
+  properties: {
+    owner: { type: 'string', description: 'Whose it is' },
+    body: { type: ['string', 'null'] },
+    count: { type: 'integer', default: 3 },
+    draft: { type: 'boolean' },
+    state: { enum: ['open', 7, null] },
+    labels: { type: 'array', items: { type: 'string' } },
+    place: { $ref: '#/$defs/place' },
+    due: { oneOf: [{ type: 'object', title: 'a date', properties: { date: { type: 'string' } } }, { type: 'integer', title: 'in days' }] },
+    'a/b~c': { anyOf: [{ type: 'number' }, { type: 'null' }] },
+    free: {}
+  },
+  $defs: {
+    place: {
+      allOf: [{ type: 'object', properties: { x: { type: 'number' } }, required: ['x'] }, { properties: { inner: { $ref: '#/$defs/place' } } }]
+    }
+  }
+}
+const form = new SchemaForm(schema)
+const read = (draft: Record<string, string>): unknown => {
+  const result = form.read(draft)
+  return 'json' in result ? JSON.parse(result.json) : result.errors
+}
+const fieldOf = (fields: readonly Field[], name: string): Field | undefined =>
+  fields.flatMap((each) => [each, ...each.fields ?? [], ...each.items ?? []]).find((each) => each.name === name)
+const needed = { 'arg/owner': 'octo', 'arg/count': '1', 'arg/place/x': '1.5' }
+
+void test('a field for each kind of value, with what the schema says of it', async () => {
+  const fields = form.fields({})
+  assert.deepEqual(fields.map(({ name, kind, isRequired }) => `${name} ${kind}${isRequired ? '!' : ''}`), [
+    'arg/owner text!', 'arg/body long', 'arg/count number!', 'arg/draft boolean', 'arg/state choice', 'arg/labels list',
+    'arg/place object!', 'arg/due either', 'arg/a~1b~0c number', 'arg/free json'
+  ])
+  assert.equal(fieldOf(fields, 'arg/owner')?.hint, 'Whose it is')
+  assert.equal(fieldOf(fields, 'arg/count')?.value, '3')
+  assert.deepEqual(fieldOf(fields, 'arg/state')?.options?.map(({ text }) => text), ['not set', 'open', '7', 'null'])
+  assert.deepEqual(fieldOf(fields, 'arg/due')?.options?.map(({ text }) => text), ['a date', 'in days'])
+  assert.equal(fieldOf(fields, 'arg/place/x')?.isRequired, true)
+})
+
+void test('what is left empty is left out', async () => {
+  assert.deepEqual(read(needed), { owner: 'octo', count: 1, place: { x: 1.5 } })
+})
+
+void test('values have the types of the schema', async () => {
+  assert.deepEqual(read({
+    ...needed,
+    'arg/body': 'a\r\nb',
+    'arg/draft': 'false',
+    'arg/state': '1',
+    'arg/labels/0': 'x',
+    'arg/labels/1': '',
+    'arg/due': '1',
+    'arg/due~or1': '7',
+    'arg/a~1b~0c': '-1e3',
+    'arg/free': '[{"a": null}]'
+  }), {
+    owner: 'octo',
+    body: 'a\nb',
+    count: 1,
+    draft: false,
+    state: 7,
+    labels: ['x', ''],
+    place: { x: 1.5 },
+    due: 7,
+    'a/b~c': -1000,
+    free: [{ a: null }]
+  })
+})
+
+void test('numbers keep the digits that were typed', async () => {
+  const result = form.read({ ...needed, 'arg/count': '12345678901234567890', 'arg/place/x': '0.10' })
+  assert.deepEqual(result, { json: '{"owner":"octo","count":12345678901234567890,"place":{"x":0.10}}' })
+})
+
+void test('what is wrong is named by the field', async () => {
+  assert.deepEqual(Object.keys(read({ 'arg/count': '1.5', 'arg/free': '{', 'arg/a~1b~0c': 'x' }) as object), [
+    'arg/count', 'arg/place/x', 'arg/a~1b~0c', 'arg/free'
+  ])
+})
+
+void test('items are added and taken away, and the others keep what was typed', async () => {
+  const two = form.change(form.change(needed, 'add:arg/labels'), 'add:arg/labels')
+  assert.deepEqual(Object.keys(two).filter((name) => name.startsWith('arg/labels')), ['arg/labels/0', 'arg/labels/1'])
+  const typed = { ...two, 'arg/labels/0': 'a', 'arg/labels/1': 'b', 'arg/labels2/0': 'other' }
+  const one = form.change(typed, 'remove:arg/labels/0')
+  assert.deepEqual([one['arg/labels/0'], one['arg/labels/1'], one['arg/labels2/0']], ['b', undefined, 'other'])
+  assert.deepEqual(fieldOf(form.fields(one), 'arg/labels')?.items?.map(({ value, remove }) => [value, remove]), [['b', 'remove:arg/labels/0']])
+  assert.deepEqual(form.change(one, 'remove:'), one)
+  assert.deepEqual(form.change(one, 'choose:arg/due'), one)
+})
+
+void test('arguments that were typed as JSON come into the form', async () => {
+  const args = {
+    owner: 'octo', body: 'x', count: 2, draft: true, state: 'open', labels: ['a', 'b'], place: { x: 1, inner: { x: 2 } }, due: { date: 'y' }, free: { z: 1 }
+  }
+  assert.deepEqual(read(form.draft(args)), args)
+})
+
+void test('schemas that make no form become JSON, and none is followed for ever', async () => {
+  for (const odd of [undefined, true, 7, { type: 'object' }, { type: 'object', properties: { a: { $ref: '#/properties/a' } } }, { $ref: '#' }]) {
+    const of = new SchemaForm(odd)
+    assert.ok(JSON.stringify(of.fields({})).length < 100_000)
+    assert.deepEqual(of.read({}), { json: '{}' })
+  }
+})

@@ -1,0 +1,91 @@
+// Adding servers by what people have: see what will be stored, test it, store it, and correct what was refused.
+import assert from 'node:assert/strict'
+import { test, type Test } from 'tap'
+import type { FastifyInstance } from 'fastify'
+import type { Env } from '../../../schemas/env.ts'
+import { startUpstream, tool } from '../../fakes/fault-http.ts'
+import { appFor } from '../../helpers/app.ts'
+import { Browser, type Answer } from '../../helpers/console.ts'
+import { admin, alice } from '../../helpers/doors.ts'
+
+const start = async (t: Test, env: Partial<Env> = {}): Promise<{ app: FastifyInstance, browser: Browser }> => {
+  const app = await appFor(t, { users: [admin, alice] }, env)
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  return { app, browser }
+}
+const send = async (browser: Browser, fields: Record<string, string>): Promise<Answer> =>
+  await browser.post('/add-a-server', fields, '/add-a-server')
+/** The fields of one entry, as the page sends them. */
+const entry = (config: object, more: Record<string, string> = {}): Record<string, string> =>
+  ({ text: 'x', chosen: '0', 'name-0': 'mine', 'config-0': JSON.stringify(config), ...more })
+
+void test('what will be stored is shown, and nothing is stored by that', async (t) => {
+  const { app, browser } = await start(t)
+  const text = JSON.stringify({ mcpServers: { notes: { command: 'npx', args: ['notes'], autoApprove: ['x'] }, web: { url: 'https://x.example/mcp' } } })
+  const page = await send(browser, { do: 'read', text })
+  assert.equal(page.status, 200)
+  for (const part of ['name="name-0"', 'value="notes"', 'npx notes', 'value="web"', 'streamable-http', 'autoApprove', 'Add what is chosen']) {
+    assert.ok(page.text.includes(part), part)
+  }
+  assert.equal(app.settings.current.servers.size, 0)
+})
+
+void test('a text that is nothing stays, with the reason at its field', async (t) => {
+  const { browser } = await start(t)
+  const page = await send(browser, { do: 'read', text: '{"a": "<b>"}' })
+  assert.equal(page.status, 400)
+  assert.match(page.text, /id="text-problem"[\s\S]*this JSON holds no servers/)
+  assert.match(page.text, /\{&quot;a&quot;: &quot;&lt;b&gt;&quot;\}<\/textarea>/)
+})
+
+void test('a test connects and stores nothing', async (t) => {
+  const { app, browser } = await start(t)
+  const upstream = await startUpstream(t, { tools: [tool('echo')] })
+  assert.match((await send(browser, { do: 'test', ...entry({ url: upstream.url }) })).text, /banner done[\s\S]*It connects, and lists 1 tools/)
+  assert.match((await send(browser, { do: 'test', ...entry({ url: 'http://127.0.0.1:9/mcp' }) })).text, /banner error[\s\S]*It does not connect/)
+  assert.equal(app.settings.current.servers.size, 0)
+})
+
+void test('what is chosen is stored, and leads to its page', async (t) => {
+  const { app, browser } = await start(t)
+  const done = await send(browser, {
+    do: 'store', ...entry({ url: 'http://127.0.0.1:9/mcp', enabled: false }), 'name-1': 'other', 'config-1': '{"url": "http://127.0.0.1:9/x"}'
+  })
+  assert.deepEqual([done.status, done.location], [303, '/console/servers/mine'])
+  assert.deepEqual([...app.settings.current.servers.keys()], ['mine'])
+  assert.match((await browser.get('/servers/mine')).text, /Added: &quot;mine&quot;/)
+})
+
+void test('what was refused stands at its field, and what was typed stays', async (t) => {
+  const { app, browser } = await start(t)
+  const wrongJson = await send(browser, { do: 'store', ...entry({}, { 'config-0': '{"url": ' }) })
+  assert.equal(wrongJson.status, 400)
+  assert.match(wrongJson.text, /id="config-0-problem"[\s\S]*not JSON/)
+  const wrongName = await send(browser, { do: 'store', ...entry({ url: 'http://127.0.0.1:9/mcp' }, { 'name-0': 'a/b' }) })
+  assert.match(wrongName.text, /id="name-0-problem"/)
+  assert.match(wrongName.text, /name="name-0"[^>]* value="a\/b"/)
+  assert.match((await send(browser, { do: 'store', ...entry({ command: 1 }) })).text, /id="config-0-problem"[\s\S]*command/)
+  assert.match((await send(browser, { do: 'store', ...entry({ url: 'x' }), chosen: '7' })).text, /Choose a server first/)
+  await send(browser, { do: 'store', ...entry({ url: 'http://127.0.0.1:9/mcp' }) })
+  const twice = await send(browser, { do: 'store', ...entry({ url: 'http://127.0.0.1:9/mcp' }) })
+  assert.match(twice.text, /There is a server named &quot;mine&quot; already\./)
+  assert.deepEqual([...app.settings.current.servers.keys()], ['mine'])
+})
+
+void test('one that is refused does not keep the others from it', async (t) => {
+  const { app, browser } = await start(t)
+  const page = await browser.ask({
+    method: 'POST',
+    url: '/console/add-a-server',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams([
+      ['_csrf', await browser.csrf('/add-a-server')], ['do', 'store'], ['text', 'x'], ['chosen', '0'], ['chosen', '1'],
+      ['name-0', 'a/b'], ['config-0', '{"url": "http://127.0.0.1:9/mcp"}'], ['name-1', 'good'], ['config-1', '{"url": "http://127.0.0.1:9/mcp"}']
+    ]).toString()
+  })
+  assert.match(page.text, /Added: &quot;good&quot;/)
+  assert.match(page.text, /value="a\/b"/)
+  assert.ok(!page.text.includes('value="good"'))
+  assert.deepEqual([...app.settings.current.servers.keys()], ['good'])
+})

@@ -1,0 +1,166 @@
+// What each page shows and what its forms do, beside who may open them (matrix.test.ts).
+import assert from 'node:assert/strict'
+import { test, type Test } from 'tap'
+import type { FastifyInstance } from 'fastify'
+import { startUpstream, tool } from '../../fakes/fault-http.ts'
+import { appFor } from '../../helpers/app.ts'
+import { Browser, type Answer } from '../../helpers/console.ts'
+import { admin, alice } from '../../helpers/doors.ts'
+import { until } from '../../helpers/hub.ts'
+
+const hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
+
+async function start (t: Test, settings: object = {}): Promise<{ app: FastifyInstance, browser: Browser }> {
+  const app = await appFor(t, { users: [admin, alice], ...settings })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  return { app, browser }
+}
+
+/** A server that is connected, with these tools. */
+async function startWith (t: Test, tools: Array<Record<string, unknown>>): Promise<{ app: FastifyInstance, browser: Browser }> {
+  const upstream = await startUpstream(t, { tools })
+  const begun = await start(t, { mcpServers: { fake: { url: upstream.url } } })
+  await until(async () => (await begun.browser.get('/servers/fake')).text.includes('state connected'))
+  return begun
+}
+
+const isSafe = ({ text }: Answer): void => { assert.doesNotMatch(text, /<script>|<img src=x/) }
+
+void test('a tool is called by the form made from its schema', async (t) => {
+  const schema = { type: 'object', required: ['message'], properties: { message: { type: 'string', description: hostile }, n: { type: 'integer' } } }
+  const { browser } = await startWith(t, [{ ...tool('echo'), inputSchema: schema, description: hostile }])
+  const page = await browser.get('/servers/fake/tools/echo')
+  assert.match(page.text, /name="arg\/message"/)
+  isSafe(page)
+  const refused = await browser.post('/servers/fake/tools/echo', { do: 'call', mode: 'form', 'arg/message': 'typed', 'arg/n': 'x' })
+  assert.equal(refused.status, 400)
+  assert.match(refused.text, /id="arg\/n-problem"[\s\S]*This is not a number/)
+  assert.match(refused.text, /name="arg\/message"[^>]*>\ntyped</)
+  const called = await browser.post('/servers/fake/tools/echo', { do: 'call', mode: 'form', 'arg/message': hostile })
+  assert.equal(called.status, 200)
+  assert.match(called.text, /What it answered/)
+  isSafe(called)
+  const json = await browser.post('/servers/fake/tools/echo', { do: 'json', mode: 'form', 'arg/message': 'm', 'arg/n': '7' })
+  assert.match(json.text, /&quot;n&quot;: 7/)
+  const back = await browser.post('/servers/fake/tools/echo', { do: 'form', mode: 'json', json: '{"message": "from JSON"}' })
+  assert.match(back.text, />\nfrom JSON</)
+  assert.match((await browser.post('/servers/fake/tools/echo', { do: 'call', mode: 'json', json: '{' })).text, /id="json-problem"[\s\S]*not JSON/)
+  assert.equal((await browser.get('/servers/fake/tools/none')).status, 404)
+})
+
+void test('what agents read about a tool is changed, and restored', async (t) => {
+  const { browser } = await startWith(t, [tool('echo')])
+  const path = '/servers/fake/tools/echo'
+  await browser.post(`${path}/description`, { description: 'Of mine' })
+  assert.match((await browser.get(path)).text, /It was changed here[\s\S]*Of mine/)
+  await browser.post(`${path}/description`, { do: 'reset', description: 'x' })
+  assert.match((await browser.get(path)).text, /As the server wrote it/)
+})
+
+void test('a setting that is refused stands at its field, and only what was changed is sent', async (t) => {
+  const { app, browser } = await start(t)
+  const refused = await browser.post('/settings', { 'routing.jsonBodyLimit': '5 apples', nameSeparator: '-' }, '/settings')
+  assert.equal(refused.status, 400)
+  assert.match(refused.text, /id="routing\.jsonBodyLimit-problem"/)
+  assert.match(refused.text, /value="5 apples"/)
+  const saved = await browser.post('/settings', {
+    'routing.jsonBodyLimit': '5mb', 'routing.skipAuth': 'false', nameSeparator: '-', 'smartRouting.llmProviderApiKey': ''
+  }, '/settings')
+  assert.equal(saved.status, 303)
+  assert.deepEqual(app.settings.current.system, { routing: { jsonBodyLimit: '5mb' } })
+  await browser.post('/settings', { 'routing.jsonBodyLimit': '', 'smartRouting.llmProviderApiKey': 'secret-of-mine' }, '/settings')
+  assert.ok(!(await browser.get('/settings')).text.includes('secret-of-mine'))
+  assert.equal(app.settings.current.system.routing?.jsonBodyLimit, undefined)
+})
+
+void test('a group has the servers and items that were chosen', async (t) => {
+  const { app, browser } = await startWith(t, [tool('echo'), tool('other')])
+  const made = await browser.post('/groups/new', {
+    name: 'some', description: '', servers: 'fake', 'has:tools:fake': 'true', 'tools:fake': 'echo', 'has:prompts:fake': 'true', 'all:prompts:fake': 'true'
+  }, '/groups/new')
+  assert.match(made.location, /^\/console\/groups\//)
+  const [group] = [...app.settings.current.groups.values()]
+  assert.deepEqual(group?.members, [{ name: 'fake', tools: ['echo'] }])
+  const page = await browser.get(made.location.replace('/console', ''))
+  assert.match(page.text, /1 of 2 tools/)
+  assert.match(page.text, /<strong class="numbers">1<\/strong> tools/)
+  const refused = await browser.post(made.location.replace('/console', ''), { name: '', servers: 'fake', 'has:tools:fake': 'true', 'tools:fake': 'other' })
+  assert.equal(refused.status, 400)
+  assert.match(refused.text, /name="tools:fake" value="other" checked/)
+  assert.match((await browser.get('/groups')).text, />some</)
+})
+
+void test('users are added, changed and removed; what is refused stands in the form', async (t) => {
+  const { app, browser } = await start(t)
+  const refused = await browser.post('/add-a-user', { username: 'carol', password: 'x', isAdmin: 'false' }, '/add-a-user')
+  assert.equal(refused.status, 400)
+  assert.match(refused.text, /value="carol"/)
+  assert.ok(!refused.text.includes('value="x"'))
+  assert.equal((await browser.post('/add-a-user', { username: 'carol', password: 'Same-1234', isAdmin: 'false' }, '/add-a-user')).location, '/console/users')
+  await browser.post('/users/carol', { password: '', isAdmin: 'true' })
+  assert.equal(app.settings.current.users.get('carol')?.isAdmin, true)
+  assert.match((await browser.get('/users/carol/remove')).text, /Remove carol\?/)
+  await browser.post('/users/carol/remove', {})
+  assert.equal(app.settings.current.users.has('carol'), false)
+})
+
+void test('a template is seen before it is stored', async (t) => {
+  const { app, browser } = await start(t)
+  const template = JSON.stringify({
+    version: '1.0', servers: { [hostile]: { url: 'http://127.0.0.1:9/mcp' } }, groups: [{ name: 'g', servers: [] }], requiredEnvVars: ['TOKEN']
+  })
+  const seen = await browser.post('/templates/import', { do: 'preview', template }, '/templates')
+  assert.match(seen.text, /will be added/)
+  assert.match(seen.text, /TOKEN/)
+  isSafe(seen)
+  assert.equal(app.settings.current.groups.size, 0)
+  await browser.post('/templates/import', { do: 'import', template }, '/templates')
+  assert.deepEqual([...app.settings.current.groups.values()].map(({ name }) => name), ['g'])
+  assert.match((await browser.post('/templates/import', { do: 'preview', template: '{' }, '/templates')).text, /id="template-problem"[\s\S]*not JSON/)
+  const exported = await browser.post('/templates/export', { name: 'mine' }, '/templates')
+  assert.equal(exported.headers['content-disposition'], 'attachment; filename="mine.json"')
+  assert.deepEqual(Object.keys(JSON.parse(exported.text) as object).includes('groups'), true)
+})
+
+void test('built-ins are added with their arguments, switched and removed', async (t) => {
+  const { app, browser } = await start(t)
+  await browser.post('/built-ins/prompts', { name: 'review', title: '', description: '', template: 'Review {{code}}', arguments: 'lang, code*' })
+  const [prompt] = [...app.settings.current.prompts.values()]
+  assert.deepEqual(prompt?.arguments, [{ name: 'lang' }, { name: 'code', required: true }])
+  const path = `/built-ins/prompts/${prompt?.id ?? ''}`
+  assert.match((await browser.get(path)).text, /value="lang, code\*"/)
+  await browser.post(`${path}/toggle`, { enabled: 'false' })
+  assert.match((await browser.get('/built-ins')).text, /review[\s\S]*Turn on/)
+  await browser.post(`${path}/remove`, {})
+  assert.equal(app.settings.current.prompts.size, 0)
+})
+
+void test('the audit log tells what was changed, without secrets', async (t) => {
+  const { browser } = await start(t)
+  await browser.post('/add-a-user', { username: 'carol', password: 'Same-5678', isAdmin: 'false' }, '/add-a-user')
+  const page = await browser.get('/audit?entity=user')
+  assert.match(page.text, /added user <strong>carol<\/strong>/)
+  assert.ok(!page.text.includes('Same-5678'))
+  assert.match((await browser.get('/audit?username=nobody')).text, /No change is like that/)
+})
+
+void test('lines of the log are text, and are filtered', async (t) => {
+  const { app, browser } = await start(t)
+  app.logs.add('warn', hostile)
+  app.logs.add('warn', 'a second line')
+  const page = await browser.get('/logs?level=warn&q=second')
+  assert.match(page.text, /a second line/)
+  assert.ok(!page.text.includes('onerror'))
+  isSafe(await browser.get('/logs'))
+})
+
+void test('the download of the settings is one of an admin', async (t) => {
+  const { app, browser } = await start(t)
+  const file = await browser.get('/backup/settings')
+  assert.match(String(file.headers['content-disposition']), /attachment/)
+  assert.ok(Object.hasOwn(JSON.parse(file.text) as object, 'users'))
+  const other = new Browser(app)
+  await other.signIn('alice')
+  assert.equal((await other.get('/backup/settings')).status, 404)
+})

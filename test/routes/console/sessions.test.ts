@@ -1,0 +1,118 @@
+// What becomes of sessions: over a restart, with another password, and on the stream of an open page.
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type Test } from 'tap'
+import type { FastifyInstance } from 'fastify'
+import { buildApp } from '../../../app.ts'
+import { CatalogueFiles } from '../../../db/json/catalogues.ts'
+import { openStorage } from '../../../db/open.ts'
+import { Env } from '../../../schemas/env.ts'
+import { Value } from '@sinclair/typebox/value'
+import { Browser } from '../../helpers/console.ts'
+import { admin, alice, start } from '../../helpers/doors.ts'
+
+const noVault = {
+  hide: <Value>(value: Value) => ({ value, sealed: null }),
+  reveal: <Value>(value: Value) => value,
+  masks: () => [],
+  outdated: () => false,
+  locked: () => false
+}
+
+/** A gateway on a settings file, as after a restart. */
+async function gatewayOn (t: Test, folder: string): Promise<FastifyInstance> {
+  const settingsPath = join(folder, 'mcp_settings.json')
+  const app = await buildApp({
+    logger: false,
+    storage: await openStorage({ settingsPath, startupTimeout: 1_000, vault: noVault, warn: () => {}, info: () => {} }),
+    catalogueCache: new CatalogueFiles(join(folder, 'catalogues')),
+    bundles: { root: join(folder, 'bundles'), isShared: false },
+    version: '0.0.0',
+    env: Value.Default(Env, {}) as Env,
+    initTimeout: 10_000,
+    requestTimeout: 10_000,
+    drainTimeout: 100,
+    environment: {}
+  })
+  t.after(async () => { await app.close() })
+  await app.ready()
+  return app
+}
+
+void test('a session survives a restart; its token is not in the settings file', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-console-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify({ users: [admin, alice] }), { mode: 0o600 })
+  const first = await gatewayOn(t, folder)
+  const browser = new Browser(first)
+  await browser.signIn('alice')
+  await first.close()
+  const text = await readFile(join(folder, 'mcp_settings.json'), 'utf8')
+  assert.match(text, /"consoleSessions"/)
+  assert.ok(!text.includes(browser.cookies.get('tool-hub-console') ?? '?'))
+  const again = new Browser(await gatewayOn(t, folder))
+  for (const [name, value] of browser.cookies) again.cookies.set(name, value)
+  assert.equal((await again.get('/servers')).status, 200)
+})
+
+void test('who changes the own password goes on, and all other sessions end', async (t) => {
+  const { app } = await start(t)
+  const [here, elsewhere] = [new Browser(app), new Browser(app)]
+  await here.signIn('alice')
+  await elsewhere.signIn('alice')
+  const wrong = await here.post('/account', { currentPassword: 'wrong', newPassword: 'Other-1234' }, '/account')
+  assert.equal(wrong.status, 401)
+  assert.match(wrong.text, /The current password is wrong/)
+  assert.doesNotMatch(wrong.text, /Other-1234/)
+  const done = await here.post('/account', { currentPassword: 'Same-1234', newPassword: 'Other-1234' }, '/account')
+  assert.deepEqual([done.status, done.location], [303, '/console/account'])
+  assert.equal((await here.get('/account')).status, 200)
+  assert.equal((await elsewhere.get('/account')).status, 303)
+})
+
+void test('an open page is told of changes, and of the end of its session', async (t) => {
+  const { app, url, port } = await start(t, { settings: { mcpServers: { one: { url: 'http://127.0.0.1:9/mcp', enabled: false } } } })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const stream = await fetch(`${url}/console/live?page=servers`, { headers: { cookie } })
+  assert.equal(stream.headers.get('content-type'), 'text/event-stream')
+  const reader = stream.body?.getReader()
+  let seen = ''
+  const read = async (event: string): Promise<void> => {
+    while (!seen.includes(`event: ${event}\n`)) {
+      const { value, done } = await reader?.read() ?? { done: true }
+      if (done) assert.fail(`the stream ended before ${event}: ${seen}`)
+      seen += Buffer.from(value ?? []).toString()
+    }
+  }
+  await read('hello')
+  const host = { headers: { host: `127.0.0.1:${port}` } }
+  await browser.post('/servers/one/toggle', { enabled: 'true' }, '/servers', host)
+  await read('changed')
+  await browser.post('/sign-out', {}, '/servers', host)
+  await read('ended')
+  assert.equal((await fetch(`${url}/console/live?page=servers`, { headers: { cookie }, redirect: 'manual' })).status, 303)
+})
+
+void test('what servers, and people, write is shown as text', async (t) => {
+  const nasty = '<script>alert(1)</script>"\'><img src=x onerror=alert(1)>'
+  const { app } = await start(t, {
+    settings: {
+      mcpServers: { one: { url: 'javascript:alert(1)', description: nasty, enabled: false, headers: { X: nasty } } },
+      groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'team', description: nasty, servers: ['one'] }],
+      bearerKeys: [{ id: '44444444-4444-4444-8444-444444444444', name: nasty, token: 'x'.repeat(40), accessType: 'all' }]
+    }
+  })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  for (const path of [
+    '/overview', '/servers', `/servers?q=${encodeURIComponent(nasty)}`, '/servers/one?view=configuration', '/keys', '/groups', '/logs',
+    `/search-lab?query=${encodeURIComponent(nasty)}&route=`, `/login?next=${encodeURIComponent(nasty)}`, `/${encodeURIComponent(nasty)}`
+  ]) {
+    const { text } = await browser.get(path)
+    assert.doesNotMatch(text, /<script>alert|<img src=x|href="javascript:/i, path)
+  }
+})

@@ -1,0 +1,255 @@
+// How people get into the console, and how they are let out: sessions, forms of other sites, and the link of the first start.
+import assert from 'node:assert/strict'
+import { test, type Test } from 'tap'
+import type { FastifyInstance } from 'fastify'
+import { appFor } from '../../helpers/app.ts'
+import { Browser } from '../../helpers/console.ts'
+import { admin, alice, key } from '../../helpers/doors.ts'
+import { initialize } from '../../helpers/client.ts'
+import type { Env } from '../../../schemas/env.ts'
+
+const settings = { users: [admin, alice], bearerKeys: [key] }
+const start = async (t: Test, env: Partial<Env> = {}, more: object = {}): Promise<FastifyInstance> =>
+  await appFor(t, { ...settings, ...more }, env)
+const sessionCookie = 'tool-hub-console'
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src data:; connect-src 'self'; " +
+  "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+void test('who has not signed in is asked to, and then comes to the page that was asked for', async (t) => {
+  const browser = new Browser(await start(t))
+  const asked = await browser.get('/servers?q=x')
+  assert.deepEqual([asked.status, asked.location], [303, '/console/login?next=%2Fconsole%2Fservers%3Fq%3Dx'])
+  const page = await browser.ask({ method: 'GET', url: asked.location })
+  assert.match(page.text, /name="next" value="\/console\/servers\?q=x"/)
+  const wrong = await browser.post('/login', { username: 'admin', password: 'wrong' }, '/login')
+  assert.equal(wrong.status, 401)
+  assert.match(wrong.text, /The username or the password is wrong/)
+  assert.match(wrong.text, /name="username"[^>]* value="admin"/, 'what was typed stays')
+  assert.ok(!wrong.text.includes('"wrong"'), 'but the password')
+  assert.equal(browser.cookies.has(sessionCookie), false)
+  const right = await browser.post('/login', { username: 'admin', password: 'Same-1234', next: '/console/servers?q=x' }, '/login')
+  assert.deepEqual([right.status, right.location], [303, '/console/servers?q=x'])
+  const [cookie = ''] = [right.headers['set-cookie'] ?? []].flat().filter((each) => each.startsWith(`${sessionCookie}=`))
+  assert.match(cookie, /^tool-hub-console=[\w-]{43}; Path=\/console; HttpOnly; SameSite=Lax$/)
+  assert.equal((await browser.get('/overview')).status, 200)
+  assert.equal((await browser.get('/login')).location, '/console/overview')
+})
+
+void test('after sign-in, nobody is sent to another site', async (t) => {
+  const app = await start(t)
+  for (const next of [
+    'https://evil.example/', '//evil.example/console/', '/\\evil.example', '/console/../../evil', '/console//evil.example',
+    'javascript:alert(1)', '/console/login?next=x', '/console/sign-out', '/console/live?page=overview', '/api/servers',
+    '/consolex/overview', '/console/%2e%2e/api', ' /console/overview', '/console/\tservers', '\nhttps://evil.example'
+  ]) {
+    const browser = new Browser(app)
+    const { location } = await browser.post('/login', { username: 'admin', password: 'Same-1234', next }, '/login')
+    assert.match(location, /^\/console\/(overview|servers)$/, next)
+  }
+})
+
+void test('a session is good for the console alone, and nothing else for it', async (t) => {
+  const app = await start(t, {}, { systemConfig: { routing: { skipAuth: false } } })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const cookie = `${sessionCookie}=${browser.cookies.get(sessionCookie) ?? ''}`
+  const api = await app.inject({ url: '/api/servers', headers: { cookie } })
+  assert.equal(api.statusCode, 401)
+  const mcp = await app.inject({
+    method: 'POST',
+    url: '/mcp',
+    headers: { cookie, accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+    payload: JSON.stringify(initialize)
+  })
+  assert.equal(mcp.statusCode, 401)
+  for (const headers of [
+    { 'x-auth-token': app.auth.login(admin) }, { authorization: `Bearer ${key.token}` }, { cookie: `${sessionCookie}=${'x'.repeat(43)}` }
+  ]) {
+    assert.equal((await app.inject({ url: '/console/overview', headers })).statusCode, 303)
+  }
+})
+
+void test('skipAuth opens the API, and not the console', async (t) => {
+  const app = await start(t, {}, { systemConfig: { routing: { skipAuth: true } } })
+  assert.equal((await app.inject({ url: '/api/servers' })).statusCode, 200)
+  assert.equal((await app.inject({ url: '/console/overview' })).statusCode, 303)
+})
+
+void test('signing in makes another session than the one that a browser brings, and ends that one', async (t) => {
+  const app = await start(t)
+  const planted = new Browser(app)
+  planted.cookies.set(sessionCookie, 'a-session-that-an-attacker-knows-0123456789')
+  await planted.signIn('alice')
+  assert.notEqual(planted.cookies.get(sessionCookie), 'a-session-that-an-attacker-knows-0123456789')
+  const former = planted.cookies.get(sessionCookie) ?? ''
+  // The login page leads on who is signed in, so the form is sent with the token of another page.
+  await planted.post('/login', { username: 'admin', password: 'Same-1234' })
+  assert.notEqual(planted.cookies.get(sessionCookie), former)
+  const other = new Browser(app)
+  other.cookies.set(sessionCookie, former)
+  assert.equal((await other.get('/overview')).status, 303)
+})
+
+void test('a session ends with sign-out, another password, demotion and deletion', async (t) => {
+  const second = { ...admin, username: 'second' }
+  const app = await appFor(t, { users: [admin, alice, second] })
+  const by = { key: 'test', kind: 'user', user: 'admin', username: 'admin', isAdmin: true } as const
+  const ends: ReadonlyArray<[string, (browser: Browser) => Promise<unknown>]> = [
+    ['alice', async (browser) => await browser.post('/sign-out', {})],
+    ['alice', async () => await app.users.update(by, 'alice', { newPassword: 'Other-1234' })],
+    ['second', async () => await app.users.update(by, 'second', { isAdmin: false })],
+    ['second', async () => { await app.users.remove(by, 'second') }]
+  ]
+  for (const [at, [username, end]] of ends.entries()) {
+    const browser = new Browser(app)
+    await browser.signIn(username)
+    const token = browser.cookies.get(sessionCookie) ?? ''
+    assert.equal((await browser.get('/overview')).status, 200, `before end ${at}`)
+    await end(browser)
+    browser.cookies.set(sessionCookie, token)
+    assert.equal((await browser.get('/overview')).status, 303, `after end ${at}`)
+    assert.equal((await browser.get('/overview', { headers: { 'x-console-refresh': '1' } })).status, 401)
+  }
+})
+
+void test('a form needs the token of a page of the same session', async (t) => {
+  const app = await start(t, {}, { mcpServers: { one: { url: 'http://127.0.0.1:9/mcp', enabled: false } } })
+  const [browser, other] = [new Browser(app), new Browser(app)]
+  await browser.signIn('admin')
+  await other.signIn('admin')
+  const foreign = await other.csrf('/overview')
+  const open = await new Browser(app).csrf('/login')
+  for (const _csrf of ['', 'x', foreign, open]) {
+    const answer = await browser.send('/servers/one/toggle', { enabled: 'true', ..._csrf !== '' && { _csrf } })
+    assert.equal(answer.status, 403, _csrf)
+    assert.match(answer.text, /This page has expired, and nothing was changed/)
+  }
+  const own = await browser.csrf('/overview')
+  const twice = await browser.ask({
+    method: 'POST',
+    url: '/console/servers/one/toggle',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: `_csrf=${own}&_csrf=${own}&enabled=true`
+  })
+  assert.equal(twice.status, 403)
+  for (const type of ['application/json', 'text/plain']) {
+    const answer = await browser.ask({
+      method: 'POST', url: '/console/servers/one/toggle', headers: { 'content-type': type }, payload: JSON.stringify({ _csrf: own })
+    })
+    assert.equal(answer.status, 415)
+  }
+  for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1:4000']) {
+    const answer = await browser.send('/servers/one/toggle', { enabled: 'true', _csrf: own }, { headers: { origin } })
+    assert.equal(answer.status, 403, origin)
+  }
+  assert.equal(app.servers.get({ key: 'k', kind: 'user', user: 'admin', username: 'admin', isAdmin: true }, 'one').enabled, false)
+  const good = await browser.send('/servers/one/toggle', { enabled: 'true', _csrf: own }, { headers: { origin: 'http://127.0.0.1:3000' } })
+  assert.deepEqual([good.status, good.location], [303, '/console/servers/one'])
+  assert.match((await browser.get('/servers/one')).text, /The server was enabled\./)
+  const login = await new Browser(app).send('/login', { username: 'admin', password: 'Same-1234' })
+  assert.equal(login.status, 403, 'nor does another page sign somebody in')
+})
+
+void test('pages have one policy, are kept by no cache, and are in no frame', async (t) => {
+  const app = await start(t)
+  const browser = new Browser(app)
+  const pages = [await browser.get('/login'), await browser.get('/none')]
+  await browser.signIn('admin')
+  pages.push(await browser.get('/overview'), await browser.get('/none'), await browser.send('/sign-out', {}))
+  for (const { headers } of pages) {
+    assert.equal(headers['content-security-policy'], policy)
+    assert.equal(headers['cache-control'], 'no-store')
+    assert.equal(headers['x-frame-options'], 'DENY')
+    assert.equal(headers['x-content-type-options'], 'nosniff')
+    assert.equal(headers['referrer-policy'], 'same-origin')
+  }
+  const { text } = await browser.get('/overview')
+  assert.doesNotMatch(text, /<script(?![^>]* src="\/console\/assets\/)|<style| style="| on[a-z]+="|(?:src|href)="(?:https?:)?\/\//)
+  for (const [, asset = ''] of text.matchAll(/(?:src|href)="(\/console\/assets\/[^"#]+)/g)) {
+    const { status, headers } = await new Browser(app).ask({ method: 'GET', url: asset })
+    assert.deepEqual([status, headers['cache-control']], [200, 'public, max-age=31536000, immutable'], asset)
+  }
+})
+
+void test('the link of the first start is good once, from this machine alone, and sets a password', async (t) => {
+  const app = await start(t)
+  const code = app.console.welcome.make(admin)
+  const path = `/welcome?code=${code}`
+  for (const options of [
+    { remoteAddress: '192.0.2.7' }, { headers: { 'x-forwarded-for': '127.0.0.1' } }, { headers: { forwarded: 'for=127.0.0.1' } },
+    { headers: { 'x-real-ip': '127.0.0.1' } }, { headers: { via: '1.1 proxy' } }
+  ]) {
+    const refused = await new Browser(app).get(path, options)
+    assert.equal(refused.status, 403)
+    assert.match(refused.text, /good once, for 15 minutes, on the machine/)
+  }
+  assert.equal((await new Browser(app).get('/welcome?code=wrong')).status, 403)
+  const browser = new Browser(app)
+  const fields = { code, password: 'My-own-1', repeated: 'My-own-1' }
+  const form = async (more: object, options?: object) => await browser.post('/welcome', { ...fields, ...more }, path, options)
+  assert.match((await form({ repeated: 'another' })).text, /The two passwords are not the same/)
+  assert.match((await form({ password: 'short', repeated: 'short' })).text, /at least 6/i)
+  assert.equal((await form({}, { remoteAddress: '192.0.2.7' })).status, 403)
+  const done = await form({})
+  assert.deepEqual([done.status, done.location], [303, '/console/overview'])
+  assert.equal((await browser.get('/overview')).status, 200)
+  assert.equal((await new Browser(app).get(path)).status, 403, 'a second time')
+  assert.equal((await new Browser(app).signIn('admin')).status, 401)
+  assert.equal((await new Browser(app).signIn('admin', 'My-own-1')).status, 303)
+})
+
+void test('the link is void once the admin has another password', async (t) => {
+  const app = await start(t)
+  const code = app.console.welcome.make(admin)
+  const user = app.users.get('admin')
+  assert.ok(user)
+  await app.users.changePassword(user, 'Another-1')
+  assert.equal((await new Browser(app).get(`/welcome?code=${code}`)).status, 403)
+})
+
+void test('READONLY: people sign in and out, and nothing is changed', async (t) => {
+  const app = await start(t, { READONLY: true }, { mcpServers: { one: { url: 'http://127.0.0.1:9/mcp', enabled: false } } })
+  const browser = new Browser(app)
+  assert.equal((await browser.signIn('admin')).status, 303)
+  const page = await browser.get('/servers/one')
+  assert.match(page.text, /read-only/i)
+  assert.match(page.text, /<button[^>]* disabled[^>]*>(?:(?!<\/button>).)*Turn on/s)
+  const refused = await browser.post('/servers/one/toggle', { enabled: 'true' })
+  assert.equal(refused.status, 403)
+  assert.match(refused.text, /read-only \(READONLY\)/)
+  const code = app.console.welcome.make(admin)
+  assert.equal((await browser.post('/welcome', { code, password: 'My-own-1', repeated: 'My-own-1' })).status, 403)
+  assert.equal((await browser.post('/sign-out', {})).location, '/console/login')
+})
+
+void test('CONSOLE=off: there is none, and the root says what this is', async (t) => {
+  const app = await start(t, { CONSOLE: 'off' })
+  for (const url of ['/console', '/console/login', '/console/assets/x.js']) {
+    assert.equal((await app.inject({ url, headers: { accept: 'text/html' } })).statusCode, 404)
+  }
+  assert.equal((await app.inject({ url: '/', headers: { accept: 'text/html' } })).statusCode, 200)
+})
+
+void test('browsers that open the root are sent to the console, below the base path; others are not', async (t) => {
+  for (const BASE_PATH of ['', '/hub']) {
+    const app = await start(t, { BASE_PATH })
+    const root = async (accept: string) => await app.inject({ url: `${BASE_PATH}/`, headers: { accept } })
+    const sent = await root('text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8')
+    assert.deepEqual([sent.statusCode, sent.headers.location], [303, `${BASE_PATH}/console`])
+    assert.equal((await root('*/*')).statusCode, 200)
+    const browser = new Browser(app)
+    assert.equal((await browser.signIn('admin')).location, `${BASE_PATH}/console/overview`)
+    assert.match((await browser.get('/overview')).text, new RegExp(`href="${BASE_PATH}/console/servers"`))
+  }
+})
+
+void test('too many wrong passwords: the page says how long to wait, in the words of the API', async (t) => {
+  const browser = new Browser(await start(t))
+  const csrf = await browser.csrf('/login')
+  const wrong = { username: 'alice', password: 'wrong', _csrf: csrf }
+  for (let at = 0; at < 10; at++) assert.equal((await browser.send('/login', wrong)).status, 401)
+  const late = await browser.send('/login', { ...wrong, password: 'Same-1234' })
+  assert.equal(late.status, 429)
+  assert.match(late.text, /Too many failed logins; try again in \d+ s/)
+  assert.match(String(late.headers['retry-after']), /^\d+$/)
+})
