@@ -2,17 +2,18 @@
 # docker build -t tool-hub . && docker run -p 3000:3000 -v tool-hub:/data tool-hub
 # docs/operating.md says more: read-only root, secrets, PostgreSQL and a proxy (compose.yaml).
 
-FROM node:22-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
-RUN npm run build && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
+# Most packages are in the bundles of dist/: only the others are installed.
+RUN npm run build && node cli/prune.mjs
 
 # uvx, for servers that are Python packages.
 FROM ghcr.io/astral-sh/uv:0.9 AS uv
 
-FROM node:22-bookworm-slim
+FROM node:24-bookworm-slim
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates git tini && rm -rf /var/lib/apt/lists/*
 COPY --from=uv /uv /uvx /usr/local/bin/
 WORKDIR /app

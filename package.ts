@@ -1,7 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type * as ajv from 'ajv'
+import type fastJsonStringify from 'fast-json-stringify'
 
 // Where the files of the package are: in the sources, in a build (whose modules are bundled into a few files of
 // `dist/`), and in an installed tarball.
@@ -24,6 +27,18 @@ export function packagePath (name: string): string {
 export const entryPath = (name: string): string =>
   packagePath(import.meta.url.endsWith('.ts') ? `${name}.ts` : `dist/${name}.js`)
 
+/** Packages that a start does not need. */
+interface LatePackages { ajv: typeof ajv, 'fast-json-stringify': typeof fastJsonStringify }
+
+const load = createRequire(import.meta.url)
+
+/**
+ * Loads a package at once, for the first caller that needs it. What can wait for a promise is imported as usual.
+ * @param name one of `late` in cli/packages.mjs
+ */
+export const latePackage = <Name extends keyof LatePackages>(name: Name): LatePackages[Name] =>
+  load(import.meta.url.endsWith('.ts') ? name : packagePath(`dist/packages/${name}.cjs`)) as LatePackages[Name]
+
 /**
  * The absolute path of an asset, whether or not it exists.
  * @param name its path below `assets/`: `icons/tool-hub.svg`
@@ -32,6 +47,9 @@ export const assetPath = (name: string): string => packagePath(`assets/${name}`)
 
 /** The text of an asset. @throws as `readFile` */
 export const readAsset = async (name: string): Promise<string> => await readFile(assetPath(name), 'utf8')
+
+/** The same at once, for what is read by its first use. @throws as `readFileSync` */
+export const readAssetSync = (name: string): string => readFileSync(assetPath(name), 'utf8')
 
 /** The version of the package. */
 export const packageVersion = (): string =>

@@ -52,6 +52,7 @@ async function start (): Promise<void> {
   if (env.DB_URL === undefined) await lockDataDir(dataDir)
   const app = await buildApp({
     logger,
+    listener: await room.listener(),
     storage,
     sealer: createSealer(keys),
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
@@ -68,7 +69,9 @@ async function start (): Promise<void> {
     developmentPassword
   })
   warn = (sentence) => { app.log.warn(sentence) }
-  for (const sentence of [...early.splice(0), ...doubtsOf(process.env), ...misspeltIn(process.env)]) warn(sentence)
+  // Each look at `process.env` itself asks the system.
+  const environment = { ...process.env }
+  for (const sentence of [...early.splice(0), ...doubtsOf(environment), ...misspeltIn(environment)]) warn(sentence)
   closeWithGrace({
     delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } }
   }, async ({ err, signal }) => {

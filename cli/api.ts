@@ -1,7 +1,5 @@
 import { exits, CommandError } from './errors.ts'
-
-/** An HTTP response, received by HTTP or from the app in this process. */
-interface Answer { readonly status: number, readonly text: string }
+import { ask, type Answer } from './request.ts'
 
 /** Sends one request. @throws CommandError without a response */
 type Send = (method: string, path: string, body: string | undefined) => Promise<Answer>
@@ -76,16 +74,22 @@ function parsed (text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The management API by HTTP. @param base the address of the gateway, with its base path */
-export function httpApi (base: string, key: string): ManagementApi {
+/**
+ * The management API by HTTP.
+ * @param base the address of the gateway, with its base path
+ * @param isLocal the gateway is on this machine, so there is neither TLS nor a proxy that redirects
+ */
+export function httpApi (base: string, key: string, isLocal = false): ManagementApi {
   const headers = { authorization: `Bearer ${key}` }
   return new ManagementApi(async (method, path, body) => {
     try {
-      const answer = await fetch(`${base}${path}`, {
+      const asked = {
         method,
         headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
         body
-      })
+      }
+      if (isLocal) return await ask(`${base}${path}`, asked)
+      const answer = await fetch(`${base}${path}`, asked)
       return { status: answer.status, text: await answer.text() }
     } catch (error) {
       const { cause } = error as { cause?: { code?: string, message?: string } }

@@ -1,16 +1,16 @@
-// `npm run build`: bundles the sources into dist/, which shortens the start: one bundle for each entry, and one for the modules
-// that a set of entries shares. Packages are not bundled.
-import { rmSync } from 'node:fs'
+// `npm run build`: bundles the sources and most packages into dist/, which shortens the start: a process loads a few files in place
+// of a thousand. What only some requests or commands need is in files of its own, which the first of them loads.
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { bundling } from './bundling.mjs'
 import { buildConsoleAssets } from './console-assets.mjs'
+import { licencesOf } from './licences.mjs'
+import { late, outside, replaced } from './packages.mjs'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
-const entries = [
-  'server',
-  'app',
-  'cli/main',
+const programs = { server: 'cli/server.ts', app: 'app.ts', 'cli/main': 'cli/main.ts' }
+const threads = [
   'plugins/base/json-schema/worker',
   'plugins/base/threads/worker',
   'plugins/downstream/openapi/worker',
@@ -18,11 +18,120 @@ const entries = [
   'plugins/upstream/openapi/describe/worker'
 ]
 
-rmSync(`${root}dist`, { recursive: true, force: true })
-await build({
+/**
+ * Puts what every start of the gateway loads into one chunk. esbuild makes a chunk for each set of entries that share a module, and each
+ * dynamic import is an entry: there would be fifty. So the parts of wings are imported statically, and what is loaded later imports the
+ * app itself, which is there by then.
+ */
+const oneCore = {
+  name: 'one core',
+  setup: ({ onLoad, onResolve, resolve }) => {
+    onLoad({ filter: /[\\/]plugins[\\/]\w+[\\/]index\.ts$/ }, ({ path }) => {
+      const source = readFileSync(path, 'utf8')
+      const [whole, parts] = /import\('(\.\/\w+\.ts)'\)/.exec(source) ?? []
+      if (parts === undefined) return undefined
+      return { contents: `import wingParts from '${parts}'\n${source.replace(whole, 'wingParts')}`, loader: 'ts' }
+    })
+    onResolve({ filter: /^\.{1,2}\/.*\.ts$/ }, async ({ path, kind, resolveDir, importer, pluginData }) => {
+      if (kind !== 'dynamic-import' || pluginData === 'is resolved' || importer.startsWith(`${root}cli/`)) return undefined
+      const found = await resolve(path, { kind, resolveDir, importer, pluginData: 'is resolved' })
+      return { ...found, suffix: '?late' }
+    })
+    // What the door of a folder passes on is loaded only by those who take it.
+    onResolve({ filter: /^\.\// }, async ({ path, kind, resolveDir, importer, pluginData }) => {
+      if (pluginData === 'is resolved' || importer !== `${root}plugins/base/config/index.ts`) return undefined
+      return { ...await resolve(path, { kind, resolveDir, importer, pluginData: 'is resolved' }), sideEffects: false }
+    })
+    onLoad({ filter: /\.ts$/ }, ({ path, suffix }) => suffix === '?late'
+      ? { contents: `import ${JSON.stringify(`${root}app.ts`)}\n${readFileSync(path, 'utf8')}`, loader: 'ts' }
+      : undefined)
+  }
+}
+
+/** Leaves late packages to their own bundles where packages ask for them, also those bundles. */
+const latePackages = {
+  name: 'late packages',
+  setup: ({ onLoad, onResolve }) => {
+    onResolve({ filter: /./ }, ({ kind, path }) => {
+      if (kind !== 'require-call') return undefined
+      if (Object.hasOwn(replaced, path)) return { path, namespace: 'replaced' }
+      const asked = path.replace(/^(\.\.?\/)+|\.js$/g, '')
+      const name = late.find((each) => path.startsWith('.') ? each.includes('/') && each.endsWith(`/${asked}`) : each === asked)
+      return name === undefined ? undefined : { path: `#packages/${name}`, external: true }
+    })
+    onLoad({ filter: /./, namespace: 'replaced' }, ({ path }) => ({ contents: replaced[path] }))
+  }
+}
+
+/**
+ * Takes Node's modules by `require`: an import reads all their members, some of which load more (the `WebSocket` of `node:http` loads
+ * Node's own undici).
+ */
+const requiredBuiltins = {
+  name: 'required builtins',
+  setup: ({ onLoad, onResolve }) => {
+    onResolve({ filter: /^node:/ }, ({ kind, path }) =>
+      kind === 'import-statement' ? { path, namespace: 'builtin' } : { path, external: true })
+    onLoad({ filter: /./, namespace: 'builtin' }, ({ path }) => ({ contents: `module.exports = require(${JSON.stringify(path)})` }))
+  }
+}
+
+const common = {
   ...bundling,
+  packages: 'bundle',
+  external: outside.flatMap((name) => [name, `${name}/*`]),
+  // Packages that are CommonJS ask for Node's modules by it.
+  banner: { js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url)" },
+  // Text beyond Latin-1 would double the memory of each source.
+  charset: 'ascii',
+  minifyWhitespace: true,
+  lineLimit: 160,
+  legalComments: 'none',
+  metafile: true,
   absWorkingDir: root,
-  entryPoints: Object.fromEntries(entries.map((name) => [name, `${name}.ts`])),
   outdir: 'dist'
-})
+}
+
+rmSync(`${root}dist`, { recursive: true, force: true })
+const [{ metafile }, ...others] = await Promise.all([
+  build({ ...common, entryPoints: programs, plugins: [oneCore, latePackages, requiredBuiltins] }),
+  build({ ...common, entryPoints: Object.fromEntries(threads.map((name) => [name, `${name}.ts`])), chunkNames: 'chunks/thread-[hash]' }),
+  build({
+    ...common,
+    banner: undefined,
+    format: 'cjs',
+    splitting: false,
+    outExtension: { '.js': '.cjs' },
+    entryPoints: Object.fromEntries(late.map((name) => [`packages/${name}`, name])),
+    plugins: [latePackages]
+  })
+])
+const inputs = [metafile, ...others.map((other) => other.metafile)].flatMap((each) => Object.keys(each.inputs))
+writeFileSync(`${root}dist/LICENCES.txt`, licencesOf(inputs, root))
+if (process.env.BUILD_META) writeFileSync(process.env.BUILD_META, JSON.stringify(metafile))
+writeFileSync(`${root}dist/started.json`, `${JSON.stringify(Object.fromEntries(Object.keys(programs).map((name) => [name, startOf(name)])), null, 2)}\n`)
+
 await buildConsoleAssets(root, 'dist/console')
+
+/** What a program loads before it does anything: the bytes of each package, and of our own sources. */
+function startOf (program) {
+  const bytes = {}
+  const seen = new Set()
+  const visit = (file) => {
+    if (seen.has(file)) return
+    seen.add(file)
+    const { imports, inputs } = metafile.outputs[file]
+    for (const [input, { bytesInOutput }] of Object.entries(inputs)) {
+      const [, name = 'tool-hub'] = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input) ?? []
+      bytes[name] = (bytes[name] ?? 0) + bytesInOutput
+    }
+    for (const { kind, path, external } of imports) {
+      // The programs begin with the import of what may be compiled already.
+      if (kind !== 'import-statement' && !(kind === 'dynamic-import' && file === `dist/${program}.js`)) continue
+      if (external !== true) visit(path)
+      else if (!path.startsWith('node:')) bytes[path] = 0
+    }
+  }
+  visit(`dist/${program}.js`)
+  return Object.fromEntries(Object.entries(bytes).sort(([one], [other]) => one < other ? -1 : 1))
+}

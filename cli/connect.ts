@@ -9,6 +9,7 @@ import { httpApi, type ManagementApi } from './api.ts'
 import { exits, CommandError } from './errors.ts'
 import { processIo, type Environment, type Io } from './io.ts'
 import { placesOf } from './places.ts'
+import { ask } from './request.ts'
 
 /** Selects a gateway. `needsGateway`: the command needs a running gateway. */
 interface Where { readonly url?: string, readonly needsGateway?: boolean }
@@ -34,7 +35,7 @@ export async function connect (
   const places = placesOf(env, io.cwd)
   const local = await running(places.dataDir)
   if (local &&
-    isSameStorage(storageLocation(places.settings, env.DB_URL), local)) return httpApi(local.url, local.token)
+    isSameStorage(storageLocation(places.settings, env.DB_URL), local)) return httpApi(local.url, local.token, true)
   if (needsGateway) {
     const other = local ? ` The one at ${local.url} works on ${local.database ?? local.settings}.` : ''
     const place = env.DB_URL === undefined ? places.settings : 'the database of DB_URL'
@@ -69,8 +70,8 @@ async function running (dataDir: string): Promise<LocalAccess | undefined> {
   }
   if (!access) return undefined
   // A killed gateway leaves its file, and another program may use its port: the credential is not sent to it.
-  const health: unknown = await fetch(`${access.url}/health`, { signal: AbortSignal.timeout(5_000) })
-    .then(async (answer) => await answer.json())
+  const health = await ask(`${access.url}/health`, { signal: AbortSignal.timeout(5_000) })
+    .then(({ text }): unknown => JSON.parse(text))
     .catch(() => undefined)
   return isHealth(health) && isAlive(access.pid) ? access : undefined
 }

@@ -1,7 +1,6 @@
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import type { ManagementApi } from './api.ts'
-import { connect } from './connect.ts'
 import type { Io, Environment } from './io.ts'
 
 /** One run of the command line. */
@@ -30,6 +29,7 @@ export async function withApi (
   needsGateway = false
 ): Promise<void> {
   const { url } = command.optsWithGlobals<GlobalOptions>()
+  const { connect } = await import('./connect.ts')
   const api = await connect({ url, needsGateway }, run)
   try {
     await work({ api, out: outputOf(run, command), run })

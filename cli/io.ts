@@ -54,7 +54,7 @@ export const processIo = (): Io => ({
     for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value
     // The gateway handles errors of its outputs itself.
     for (const stream of outputs) stream.off('error', onBrokenOutput)
-    await import('../server.ts')
+    await import('./server.ts')
   }
 })
 

@@ -1,9 +1,7 @@
 #!/usr/bin/env node
-// The process of the command line, `tool-hub`.
-import { guardOutputs, processIo } from './io.ts'
-import { main } from './program.ts'
+// The process of the command line, `tool-hub`: what it loads may be compiled already.
+import { keepCompiledCode } from './compile-cache.ts'
 
-guardOutputs()
-const code = await main(process.argv.slice(2), processIo())
-// `serve` returns 0 while the gateway runs, which sets the exit code of the process itself.
-if (code !== 0) process.exitCode = code
+keepCompiledCode({ environment: process.env, mayWrite: false })
+const { run } = await import('./run.ts')
+await run()

@@ -15,7 +15,6 @@ import type { Run } from './context.ts'
 import { exits, CommandError, printError } from './errors.ts'
 import type { Io } from './io.ts'
 import { packageVersion } from '../package.ts'
-import { problemOfOption } from '../schemas/read-env.ts'
 
 interface ServeOptions { port?: string, host?: string }
 
@@ -71,7 +70,8 @@ function programOf (run: Run, env: Record<string, string | undefined>): Command 
       if (word !== undefined) {
         throw new CommandError(unknownCommand(word, program.commands.map((command) => command.name())), exits.usage)
       }
-      const problem = port === undefined ? undefined : problemOfOption('PORT', port)
+      const problem =
+        port === undefined ? undefined : (await import('../schemas/read-env.ts')).problemOfOption('PORT', port)
       if (problem !== undefined) {
         throw new CommandError(`--port cannot be ${JSON.stringify(port)}: ${problem}`, exits.usage)
       }

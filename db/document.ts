@@ -1,4 +1,5 @@
-import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
+import { Value } from '@sinclair/typebox/value'
 import type { TSchema } from '@sinclair/typebox'
 import { adopt } from '../schemas/foreign-config.ts'
 import { nameProblem } from '../schemas/names.ts'
@@ -41,14 +42,19 @@ export interface Reading {
   readonly systemWarnings: readonly string[]
 }
 
+/** How many values are checked by a schema before it pays to compile it. */
+const uncompiled = 50
+
 /**
- * Makes a validator for a schema, which returns the first problem of a value as a clause. The schema is compiled once;
- * the slow validation runs only for the message.
+ * Makes a validator for a schema, which returns the first problem of a value as a clause. The schema is compiled once
+ * there are many values; the slow validation runs only for the message.
  */
 function validatorOf (schema: TSchema): (value: unknown) => string | undefined {
-  const compiled = TypeCompiler.Compile(schema)
+  let compiled: TypeCheck<TSchema> | undefined
+  let checked = 0
   return (value) => {
-    if (compiled.Check(value)) return undefined
+    if (++checked > uncompiled) compiled ??= TypeCompiler.Compile(schema)
+    if (compiled ? compiled.Check(value) : Value.Check(schema, value)) return undefined
     const problem = problemOf(schema, value)
     return problem &&
       problem.path !== ''

@@ -1,68 +1,49 @@
-import swagger from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import browsers, { securityHeaders } from '../plugins/base/browsers/index.ts'
-import { readAsset } from '../plugins/base/config/index.ts'
-import { enterScope } from '../plugins/base/scopes/index.ts'
-import { completeApi, describeApi } from '../schemas/openapi.ts'
-import apiRoutes from './api/index.ts'
-import { jsonBodies } from './bodies.ts'
+import type { ManagementRoutesOptions } from './management.ts'
 import consoleRoutes from './console/index.ts'
 import mcpRoutes from './mcp/index.ts'
-import oauthRoutes from './oauth/index.ts'
 import openRoutes from './open/index.ts'
 import publicRoutes from './public/index.ts'
-import loginRoutes from './public/login.ts'
-import socialRoutes from './social/index.ts'
 
-export interface RoutesOptions {
-  /** The admin's password under the development script. */
-  developmentPassword?: string
-}
+export type RoutesOptions = ManagementRoutesOptions
 
-/** All routes, by scope, and the API's own documentation. */
+/** All routes, by scope. Those that calls do not need are in annexes, which the first request for one of them loads. */
 const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassword }) => {
-  const { basePath, version } = app.config
+  const { basePath } = app.config
   await app.register(browsers)
-  await app.register(swagger, {
-    openapi: describeApi(version, basePath),
-    transformObject: (document) => completeApi('openapiObject' in document ? document.openapiObject : {}) as never
-  })
-  await app.register(documentation)
   await app.register(async (open) => {
     securityHeaders(open)
     await open.register(publicRoutes, { prefix: basePath })
   })
-  await app.register(async (api) => {
-    securityHeaders(api)
-    jsonBodies(api)
-    await api.register(loginRoutes, { developmentPassword })
-    await api.register(apiRoutes)
-  }, { prefix: `${basePath}/api` })
   await app.register(async (open) => {
     securityHeaders(open)
     await open.register(openRoutes, { prefix: `${basePath}/api` })
   })
-  await app.register(oauthRoutes)
-  await app.register(socialRoutes, { prefix: basePath })
   await app.register(consoleRoutes, { prefix: basePath })
   await app.register(mcpRoutes, { prefix: basePath })
-}
-export default fp(routes, { name: 'routes', dependencies: ['management', 'extensions'] })
-
-/** Scope `docs`: the API's documentation, as pages. */
-const documentation: FastifyPluginAsync = async (app) => {
-  enterScope(app, 'docs')
-  securityHeaders(app)
-  const content = await readAsset('icons/tool-hub.svg')
-  await app.register(swaggerUi, {
-    routePrefix: `${app.config.basePath}/docs`,
-    uiConfig: { persistAuthorization: true },
-    logo: { type: 'image/svg+xml', content },
-    theme: {
-      title: 'Tool-Hub: the API',
-      favicon: [{ filename: 'tool-hub.svg', rel: 'icon', type: 'image/svg+xml', sizes: 'any', content }]
+  const below = (path: string): string => `${basePath}${path}/`
+  const management = app.annexes.add(app, {
+    paths: [
+      ...['/api', app.social.path, '/oauth', '/.well-known'].map(below),
+      '/.well-known/',
+      `${basePath}/client-metadata.json`
+    ],
+    // The scope `open` has tools of the same form.
+    rather: [`${basePath}/api/tools/call/:server`],
+    load: async () => {
+      const { default: managementRoutes } = await import('./management.ts')
+      return async (annex) => { await annex.register(managementRoutes, { developmentPassword }) }
+    }
+  })
+  app.annexes.add(app, {
+    paths: [`${basePath}/docs`, below('/docs')],
+    load: async () => {
+      const { default: documentation } = await import('./documentation.ts')
+      await management()
+      return documentation
     }
   })
 }
+export default fp(routes, { name: 'routes', dependencies: ['management', 'extensions'] })

@@ -1,3 +1,4 @@
+import type { Server } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { basePathOf } from '../plugins/base/config/index.ts'
 import { sendEnvelopeError, errors } from '../plugins/base/errors/index.ts'
@@ -28,10 +29,19 @@ export class WaitingRoom {
     this.#app ??= this.#listen(message)
   }
 
-  /** Stops listening. When the promise resolves, the port is free. */
+  /**
+   * The server that listens, for the app that takes its place; undefined: none does, or it is one of several (Fastify
+   * makes two for "localhost").
+   */
+  async listener (): Promise<Server | undefined> {
+    const server = (await this.#app)?.server
+    return server?.listening === true && this.#options.env.HOST !== 'localhost' ? server : undefined
+  }
+
+  /** Ends. Without an app that takes its place, the port is free when the promise resolves. */
   async close (): Promise<void> {
     process.removeListener('SIGTERM', this.#stop)
-    await (await this.#app)?.close()
+    if (await this.listener() === undefined) await (await this.#app)?.close()
   }
 
   /** Ends the process: there is nothing to shut down yet. */

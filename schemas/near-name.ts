@@ -7,9 +7,11 @@ const plain = (name: string): string => name.toLowerCase().replace(/[-_ ]/g, '')
 /**
  * The edits between two texts: a character put in, left out, replaced, or swapped with the next one (optimal string
  * alignment). Both are short.
+ * @returns Infinity, or the number, where it is greater than `most`
  */
-function edits (one: string, other: string): number {
+function edits (one: string, other: string, most: number): number {
   let beforeLast: number[] = []
+  let fewestLast = 0
   let last = Array.from({ length: other.length + 1 }, (_, at) => at)
   for (let i = 1; i <= one.length; i++) {
     const row = [i]
@@ -20,6 +22,10 @@ function edits (one: string, other: string): number {
         Math.min(replaced, (last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, isSwap ? (beforeLast[j - 2] ?? 0) + 1 : Infinity)
       )
     }
+    const fewest = Math.min(...row)
+    // What follows is made of these two rows; the one before, by a swap.
+    if (fewest > most && fewestLast >= most) return Infinity
+    fewestLast = fewest;
     [beforeLast, last] = [last, row]
   }
   return last[other.length] ?? 0
@@ -42,7 +48,7 @@ export function nearName (
     const candidate = plain(each)
     const most = mostEdits(given, candidate)
     if (Math.abs(given.length - candidate.length) > most) continue
-    const distance = edits(given, candidate)
+    const distance = edits(given, candidate, most)
     if (distance <= most && distance < fewest) [nearest, fewest] = [each, distance]
   }
   return nearest

@@ -6,7 +6,7 @@ import { orderedObject } from '../../db/order.ts'
 import type { EditorInput } from '../../schemas/foreign-document.ts'
 import type { ManagementApi } from '../api.ts'
 import { ask, isAttended } from '../io.ts'
-import { readClientFile, type ClientFile, type ImportedGroup } from '../client-file.ts'
+import type { ClientFile, ImportedGroup } from '../client-file.ts'
 import { outputOf, segment, withApi, type Run, type Output } from '../context.ts'
 import { exits, CommandError } from '../errors.ts'
 import { collectOption } from './server-config.ts'
@@ -41,6 +41,7 @@ export function addImportCommand (program: Command, run: Run): void {
       }))
       const answer = async (input: EditorInput): Promise<string | undefined> =>
         given.get(input.id) ?? await asked(run, input, path)
+      const { readClientFile } = await import('../client-file.ts')
       const file = chosen(await readClientFile(path, answer, options.project, run), options)
       for (const warning of file.warnings) out.warn(warning)
       for (const { name, warnings } of file.servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)

@@ -1,4 +1,6 @@
+import type { RequestListener, Server } from 'node:http'
 import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import { Annexes } from './annexes/index.ts'
 import { limitQueryParameters, checkQueryEncoding } from './body/query.ts'
 import { compileSerializer, compileValidator } from './body/validators.ts'
 import { limitBodyIntake } from './body/unread.ts'
@@ -20,6 +22,8 @@ export interface ServerOptions {
   slowSenders?: { readonly headers: number, readonly request: number, readonly interval: number }
   /** Max open connections of clients; default: derived from the limit of open files. */
   maxConnections?: number
+  /** A server that listens already, whose requests the app answers once it is told to listen; default: its own. */
+  listener?: Server
 }
 
 /**
@@ -27,16 +31,19 @@ export interface ServerOptions {
  * yet.
  */
 export function createServer (options: ServerOptions): FastifyInstance {
-  const { logger, env, slowSenders = baseLimits.slowSenders, maxConnections: max } = options
-  const basePath = basePathOf(env)
+  const { logger, env, slowSenders = baseLimits.slowSenders, maxConnections: max, listener } = options
+  const ofRoutes = {
+    rewriteUrl: ({ url = '/' }) => url.includes('%24smart') ? unescapeSmartRoute(url) : url,
+    frameworkErrors: errorHandlerByPath(basePathOf(env))
+  } satisfies FastifyServerOptions
   const app = Fastify({
     ...commonOptions(env),
     logger,
     requestTimeout: slowSenders.request,
     forceCloseConnections: 'idle',
-    rewriteUrl: ({ url = '/' }) => url.includes('%24smart') ? unescapeSmartRoute(url) : url,
-    frameworkErrors: errorHandlerByPath(basePath),
-    clientErrorHandler: answerClientError(basePath),
+    ...ofRoutes,
+    ...(listener && { serverFactory: (handler: RequestListener) => takeOver(listener, handler) }),
+    clientErrorHandler: answerClientError(basePathOf(env)),
     http: {
       headersTimeout: slowSenders.headers,
       connectionsCheckingInterval: slowSenders.interval,
@@ -44,7 +51,11 @@ export function createServer (options: ServerOptions): FastifyInstance {
       IncomingMessage: ClientMessage
     }
   })
-  prepare(app)
+  const annexes = new Annexes((server, genReqId) => Fastify({
+    ...commonOptions(env), ...ofRoutes, loggerInstance: app.log, genReqId, serverFactory: () => server as Server
+  }))
+  app.decorate('annexes', annexes)
+  void annexes.onEveryApp(app, prepare)
   void app.register(connections, { trustProxy: env.TRUST_PROXY, max, arrives: limitBodyIntake })
   return app
 }
@@ -61,22 +72,45 @@ export function createInnerServer (outer: FastifyInstance): FastifyInstance {
   return app
 }
 
-/** The options that both instances have. */
+/** The options that all instances have. */
 const commonOptions = (env: ServerOptions['env']) => ({
   logController: new LogController({ disableRequestLogging: true }),
   trustProxy: trustedProxies(env.TRUST_PROXY),
   // While the app closes, clients may still answer questions and cancel. The endpoints refuse new requests.
   return503OnClosing: false,
-  routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true }
+  routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
+  // Fastify would load its own compilers.
+  schemaController: {
+    compilersFactory: {
+      buildValidator: () => compileValidator as never, buildSerializer: () => compileSerializer as never
+    }
+  }
 })
 
-/** Sets the parsers and bounds that both instances have. */
+/** Sets the parsers and limits that all instances have. */
 function prepare (app: FastifyInstance): void {
-  app.setValidatorCompiler(compileValidator)
-  app.setSerializerCompiler(compileSerializer)
   ignoreBodies(app)
   app.addHook('onRequest', limitQueryParameters)
   app.addHook('preValidation', checkQueryEncoding)
+}
+
+/**
+ * Lets an app take over a server that another app listens with: when it is told to listen, it listens already, and
+ * answers its requests from then on.
+ */
+function takeOver (server: Server, handler: RequestListener): Server {
+  // The first listener to connections is Node's own parser.
+  const former = ['connection', 'request', 'checkExpectation'].flatMap((event) =>
+    server.listeners(event).slice(event === 'connection' ? 1 : 0)
+      .map((each) => [event, each as RequestListener] as const))
+  server.removeAllListeners('clientError')
+  server.listen = () => {
+    for (const [event, each] of former) server.off(event, each)
+    server.prependListener('request', handler)
+    process.nextTick(() => server.emit('listening'))
+    return server
+  }
+  return server
 }
 
 /**

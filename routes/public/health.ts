@@ -14,11 +14,15 @@ interface HealthOptions {
 
 const tags = ['System']
 const config = { effect: 'read', anyHost: true } as const
+/** Answers are made here, whole, and asked for before anything else: no serializer is compiled for them. */
+const serializerCompiler = () => JSON.stringify
 
 /** Scope `public`: health checks for people and orchestrators. */
 const routes: FastifyPluginAsyncTypebox<HealthOptions> = async (app, { status, servers, problem }) => {
   app.get('/health', {
-    schema: { tags, summary: 'Health, for people', security: [], response: { 200: Health } }, config
+    schema: { tags, summary: 'Health, for people', security: [], response: { 200: Health } },
+    config,
+    serializerCompiler
   }, async () => {
     const counts = servers()
     const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
@@ -34,7 +38,11 @@ const routes: FastifyPluginAsyncTypebox<HealthOptions> = async (app, { status, s
 
   app.get(
     '/health/live',
-    { schema: { tags, summary: 'Liveness, for orchestrators', security: [], response: { 200: Liveness } }, config },
+    {
+      schema: { tags, summary: 'Liveness, for orchestrators', security: [], response: { 200: Liveness } },
+      config,
+      serializerCompiler
+    },
     async () => ({ status: 'ok' })
   )
 
@@ -48,7 +56,8 @@ const routes: FastifyPluginAsyncTypebox<HealthOptions> = async (app, { status, s
         security: [],
         response: { 200: Liveness, 503: Failure }
       },
-      config
+      config,
+      serializerCompiler
     },
     async () => {
       const reason = problem()

@@ -8,7 +8,6 @@ import { Failure } from '../../schemas/answers.ts'
 import { Config, Metrics, PublicConfig } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import health from './health.ts'
-import upstreamLogin from './upstream-login.ts'
 
 const tags = ['System']
 
@@ -30,8 +29,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     servers: () => app.upstreams.counts(),
     problem: () => app.phase.name === 'ready' ? app.settings.outage : app.phase.name
   })
-
-  await app.register(upstreamLogin)
 
   app.get('/', { schema: { hide: true }, config: { effect: 'read' } }, async (request, reply) => {
     const isBrowser = /(?:^|[,\s])text\/html(?:[,;\s]|$)/.test(request.headers.accept ?? '')

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { findProblems } from '../../cli/commands/check.ts'
+import { findProblems } from '../../cli/findings.ts'
 import { Passwords } from '../../plugins/base/secrets/hash.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 

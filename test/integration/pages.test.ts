@@ -10,7 +10,7 @@ import { assertAccessible, openTab, picture, startBrowser } from '../helpers/chr
 import { until, type Cleanup } from '../helpers/hub.ts'
 import { listen } from '../helpers/listen.ts'
 
-const pages = await loadPages()
+const pages = loadPages()
 const browser = await startBrowser(file)
 
 interface Asked { method: string, host: string, path: string, headers: IncomingHttpHeaders, form: URLSearchParams }

@@ -16,10 +16,10 @@ const read = (name: string): string => readFileSync(path(name), 'utf8')
 test('what the Dockerfile copies runs by its command, its environment and its health check', async (t) => {
   const root = await temporaryFolder(t)
   const [build = [], , image = []] = stages
-  assert.match(build[0] ?? '', /^FROM node:22-bookworm-slim AS build$/)
+  assert.match(build[0] ?? '', /^FROM node:24-bookworm-slim AS build$/)
   const steps = instructions(build, 'RUN').map((line) => line.split(' ').slice(0, 3).join(' '))
   assert.deepEqual(steps, ['npm ci --ignore-scripts', 'npm run build'])
-  assert.match(instructions(build, 'RUN').join(), /npm prune --omit=dev/)
+  assert.match(instructions(build, 'RUN').join(), /node cli\/prune.mjs/)
   assert.ok(instructions(image, 'USER').includes('node'), 'no root')
   await copyImage(path(''), join(root, 'app'), symlink)
   await runAsImage(t, join(root, 'app'), join(root, 'data'))

@@ -344,7 +344,9 @@ test('the cookie of a social login on every route', async (t) => {
     return cookieOf(end)
   }
   const [admin, ada] = [await cookieFor('root-1'), await cookieFor('ada-1')]
-  const { routeTable } = await appFor(t, {})
+  const all = await appFor(t, {})
+  await all.annexes.open()
+  const { routeTable } = all
   const ask = async ({ method, url }: RouteRow, headers: Record<string, string>): Promise<number> => {
     const isRead = method === 'GET' || method === 'HEAD'
     const reply = await fetch(`${hub.url}${url.replace(/:[A-Za-z]+|\*/g, 'x')}`, {

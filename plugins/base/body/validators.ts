@@ -1,16 +1,24 @@
-import { Ajv, type ValidateFunction } from 'ajv'
-import type { FastifySchemaCompiler } from 'fastify'
-import { countValues } from './values.ts'
-import fastJson from 'fast-json-stringify'
-import type { FastifySerializerCompiler } from 'fastify'
+import type { Ajv, Options, ValidateFunction } from 'ajv'
+import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
+import { latePackage } from '../../../package.ts'
 import { baseLimits } from '../limits/index.ts'
+import { countValues } from './values.ts'
+
+/** Returns a function that makes a validator at its first call. */
+const late = (options: Options): () => Ajv => {
+  let made: Ajv | undefined
+  return () => {
+    made ??= new (latePackage('ajv').Ajv)({ strict: false, ...options })
+    return made
+  }
+}
 
 // Values in bodies are not coerced to other types; those in paths and queries are, since they are text. `verbose`: the
 // error for an unknown member tells the known ones (`plugins/base/errors/findings.ts`).
-const firstError = new Ajv({ strict: false, verbose: true })
-const allErrors = new Ajv({ allErrors: true, strict: false, verbose: true })
-const coercing = new Ajv({ strict: false, coerceTypes: true })
-const droppingUnknown = new Ajv({ strict: false, coerceTypes: true, removeAdditional: 'all' })
+const firstError = late({ verbose: true })
+const allErrors = late({ allErrors: true, verbose: true })
+const coercing = late({ coerceTypes: true })
+const droppingUnknown = late({ coerceTypes: true, removeAdditional: 'all' })
 
 /**
  * The validator compiler of all routes. It reports all errors of a body, but only the first error of a body with more
@@ -22,16 +30,16 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
   let check: ValidateFunction | undefined
   if (httpPart !== 'body') {
     return (value: unknown) => {
-      check ??= (httpPart === 'querystring' ? droppingUnknown : coercing).compile(schema)
+      check ??= (httpPart === 'querystring' ? droppingUnknown() : coercing()).compile(schema)
       return check(value) || { error: check.errors ?? [] }
     }
   }
   let checkAll: ValidateFunction | undefined
   return (body: unknown) => {
-    check ??= firstError.compile(schema)
+    check ??= firstError().compile(schema)
     if (check(body)) return true
     if (countValues(body, baseLimits.findingValues) > baseLimits.findingValues) return { error: check.errors ?? [] }
-    checkAll ??= allErrors.compile(schema)
+    checkAll ??= allErrors().compile(schema)
     checkAll(body)
     return { error: checkAll.errors ?? [] }
   }
@@ -41,7 +49,7 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
 export const compileSerializer: FastifySerializerCompiler<object> = ({ schema }) => {
   let write: ((value: unknown) => string) | undefined
   return (value: unknown) => {
-    write ??= fastJson(schema) as (value: unknown) => string
+    write ??= latePackage('fast-json-stringify')(schema) as (value: unknown) => string
     return write(value)
   }
 }

@@ -1,4 +1,4 @@
-import { IncomingMessage, ServerResponse } from 'node:http'
+import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import cors from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
@@ -13,18 +13,20 @@ const exposedHeaders = ['mcp-session-id', 'mcp-protocol-version', 'www-authentic
  * the root.
  */
 export default fp(async (app) => {
-  await app.register(cors, {
-    origin: (origin, answer) => { answer(null, origin !== undefined && app.auth.trustsOrigin(origin)) },
-    methods: ['GET', 'POST', 'PUT', 'DELETE'],
-    exposedHeaders,
-    maxAge: 600,
-    // An OPTIONS request that is no preflight gets a 404, as any other request without a route.
-    strictPreflight: false
-  })
-  // Also for answers outside the scopes with `securityHeaders`, such as 404s.
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.header('x-content-type-options', 'nosniff')
-    done()
+  await app.annexes.onEveryApp(app, async (each) => {
+    await each.register(cors, {
+      origin: (origin, answer) => { answer(null, origin !== undefined && app.auth.trustsOrigin(origin)) },
+      methods: ['GET', 'POST', 'PUT', 'DELETE'],
+      exposedHeaders,
+      maxAge: 600,
+      // An OPTIONS request that is no preflight gets a 404, as any other request without a route.
+      strictPreflight: false
+    })
+    // Also for answers outside the scopes with `securityHeaders`, such as 404s.
+    each.addHook('onRequest', (_request, reply, done) => {
+      reply.header('x-content-type-options', 'nosniff')
+      done()
+    })
   })
 }, { name: 'browsers', dependencies: ['auth'] })
 
@@ -53,11 +55,17 @@ const options: HelmetOptions = {
  * computed once, since they are the same for all requests; @fastify/helmet computes them for each.
  */
 export function securityHeaders (app: FastifyInstance): void {
-  const computed = new ServerResponse(new IncomingMessage(new Socket()))
-  helmet(options)(computed.req, computed, () => {})
-  const headers = computed.getHeaders()
   app.addHook('onRequest', (_request, reply, done) => {
+    headers ??= computeHeaders()
     reply.headers(headers)
     done()
   })
+}
+
+let headers: OutgoingHttpHeaders | undefined
+
+function computeHeaders (): OutgoingHttpHeaders {
+  const computed = new ServerResponse(new IncomingMessage(new Socket()))
+  helmet(options)(computed.req, computed, () => {})
+  return computed.getHeaders()
 }

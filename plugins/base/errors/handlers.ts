@@ -220,12 +220,18 @@ const joinInWords = (methods: readonly string[]): string => methods.join(', ').r
 /** The error handlers of the root, for all routes outside the scopes with their own error format. */
 export default fp(async (app) => {
   const dialect = errorHandlerByPath(app.config.basePath)
-  app.setErrorHandler(sendEnvelopeError)
-  // Fastify closes the connection when it cannot read a body. A client that is still sending would get a reset in place
-  // of the answer.
-  app.addHook('onError', async (_request, reply) => { reply.removeHeader('connection') })
-  app.setNotFoundHandler((request, reply) => {
+  const notFound = (request: FastifyRequest, reply: FastifyReply): void => {
     const methods = request.method === 'OPTIONS' ? [] : app.methodsAt(request.url.split('?', 1)[0] ?? '')
     dialect(methods.length > 0 ? notAllowed(methods, reply) : new errors.NotFound(), request, reply)
+  }
+  await app.annexes.onEveryApp(app, (each) => {
+    // Fastify closes the connection when it cannot read a body. A client that is still sending would get a reset in
+    // place of the answer.
+    each.addHook('onError', async (_request, reply) => { reply.removeHeader('connection') })
+    if (each !== app) each.setErrorHandler(sendEnvelopeError).setNotFoundHandler(notFound)
   })
+  // What a hook refuses on the way to an annex, the annex refuses in its own format.
+  app.setErrorHandler((error: FastifyError, request, reply) =>
+    (request.is404 ? app.annexes.handOn(request, reply) : undefined) ?? sendEnvelopeError(error, request, reply))
+  app.setNotFoundHandler((request, reply) => app.annexes.handOn(request, reply) ?? notFound(request, reply))
 }, { name: 'errors', dependencies: ['config'] })

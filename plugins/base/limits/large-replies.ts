@@ -23,5 +23,7 @@ const streamLargeReply: onSendHookHandler = ({ method }, reply, payload, done) =
 export default fp(async (app) => {
   memory.configure(app.config.env.MEMORY_BUDGET)
   // A route's own hooks run after those of plugins, which may need the whole body.
-  app.addHook('onRoute', (route) => { route.onSend = [route.onSend ?? [], streamLargeReply].flat() })
+  await app.annexes.onEveryApp(app, (each) => {
+    each.addHook('onRoute', (route) => { route.onSend = [route.onSend ?? [], streamLargeReply].flat() })
+  })
 }, { name: 'large-replies', dependencies: ['config'] })

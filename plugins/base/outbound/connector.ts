@@ -1,10 +1,11 @@
 import { lookup, type LookupAddress, type LookupAllOptions } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
-import { buildConnector, Pool } from 'undici'
+import type { buildConnector as Connector } from 'undici'
 import { Semaphore, baseLimits } from '../limits/index.ts'
 import { plainHost } from './addresses.ts'
 import { OutboundRefused, type OutboundAllowlist, type OutboundPolicy } from './policy.ts'
+import { buildConnector, Pool } from './undici.ts'
 
 /** Resolves a host name; has the signature of `dns.lookup` with `all: true`. */
 export type HostResolver = (
@@ -20,7 +21,7 @@ export type HostResolver = (
  */
 export function guardedConnector (
   policy: OutboundPolicy, trusted: boolean, resolve: HostResolver, timeout: number
-): buildConnector.connector {
+): Connector.connector {
   const lookup: LookupFunction = (name, options, callback) => {
     resolve(name, { ...options, all: true } as LookupAllOptions, (error, addresses) => {
       if (error) { callback(error, []); return }
@@ -111,15 +112,15 @@ export function bypassesProxy (noProxy: string | undefined, url: URL): boolean {
  * @param timeout for the tunnel, and for TLS through it, in ms
  */
 export function createTunnel (
-  proxy: URL, dial: buildConnector.connector, policy: OutboundPolicy, timeout: number
-): { connect: buildConnector.connector, close: () => Promise<void> } {
+  proxy: URL, dial: Connector.connector, policy: OutboundPolicy, timeout: number
+): { connect: Connector.connector, close: () => Promise<void> } {
   const pool = new Pool(proxy.origin, { connect: dial, headersTimeout: timeout })
   const secure = buildConnector({ timeout })
   const account = Buffer.from(
     `${decodeCredential(proxy.username)}:${decodeCredential(proxy.password)}`
   ).toString('base64')
   const credentials = proxy.username === '' ? {} : { 'proxy-authorization': `Basic ${account}` }
-  const connect: buildConnector.connector = (options, callback) => {
+  const connect: Connector.connector = (options, callback) => {
     const { hostname, protocol, port } = options
     const refusal = policy.refusalReason(hostname, true)
     if (refusal !== undefined) {

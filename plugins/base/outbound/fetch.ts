@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { pipeline } from 'node:stream'
-import { request, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { outOfMemoryError, UpstreamError } from '../../../protocol/errors.ts'
 import { memory } from '../limits/index.ts'
 import { Chunks } from '../../../protocol/pieces.ts'
 import { decoderOf, networkFailureMessage } from '../../../protocol/transports/http-answer.ts'
 import { resolveRedirect } from '../../../protocol/transports/redirect.ts'
+import { request } from './undici.ts'
 
 export interface FetchOptions {
   /** Default: GET. */

@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { addressPlaces, writtenByUser } from '../../../schemas/stored-by-user.ts'
@@ -8,6 +8,7 @@ import {
 } from './connector.ts'
 import { fetchWhole, type FetchedResponse, type FetchOptions } from './fetch.ts'
 import { OutboundAllowlist, OutboundPolicy, OutboundRefused } from './policy.ts'
+import { Agent } from './undici.ts'
 
 /** The rights and the proxy with which a server is connected to. */
 export interface OutboundAccess {

@@ -7,7 +7,16 @@ declare module 'fastify' {
 }
 
 /** `app.pages`: the HTML pages that people see. Routes send them. */
-export default fp(async (app) => { app.decorate('pages', await loadPages()) }, { name: 'pages' })
+export default fp(async (app) => {
+  let pages: Pages | undefined
+  // They are read and compiled by the first page that is sent.
+  app.decorate('pages', {
+    getter: () => {
+      pages ??= loadPages()
+      return pages
+    }
+  })
+}, { name: 'pages' })
 
 /** Sends a page; its headers replace those of the scope. */
 export const sendPage = (reply: FastifyReply, { status, headers, html }: HtmlPage): FastifyReply =>

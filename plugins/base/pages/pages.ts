@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Eta } from 'eta'
-import { readAsset } from '../config/index.ts'
+import { readAssetSync } from '../config/index.ts'
 import {
   destinationOf, isSafeLink, publisherOf, redirectSource, visibleName, visibleText, websiteOf, type Destination
 } from './shown.ts'
@@ -100,14 +100,14 @@ const templates =
   ['layout', 'home', 'login', 'consent', 'leave', 'start', 'refused', 'message', 'hidden', 'destination'] as const
 
 /** Creates the pages, with templates and style from `assets/pages/`. */
-export async function loadPages (): Promise<Pages> {
+export function loadPages (): Pages {
   const eta = new Eta({ autoEscape: true })
-  for (const name of templates) eta.loadTemplate(`@${name}`, await readAsset(`pages/${name}.eta`))
+  for (const name of templates) eta.loadTemplate(`@${name}`, readAssetSync(`pages/${name}.eta`))
   // Browsers convert CRLF to LF before they hash.
-  const style = (await readAsset('pages/style.css')).replaceAll('\r\n', '\n').trim()
+  const style = (readAssetSync('pages/style.css')).replaceAll('\r\n', '\n').trim()
   // The icon's label is removed, since its name is in the text beside it.
   const icon =
-    (await readAsset('icons/tool-hub.svg')).replace(' role="img" aria-label="Tool-Hub"', ' aria-hidden="true"')
+    (readAssetSync('icons/tool-hub.svg')).replace(' role="img" aria-label="Tool-Hub"', ' aria-hidden="true"')
   const source = styleSource(style)
 
   /** @param next a path that the browser navigates to at once */

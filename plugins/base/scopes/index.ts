@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Config } from '../config/index.ts'
 import { errors } from '../errors/index.ts'
@@ -18,13 +18,15 @@ export interface RouteRow {
   readonly url: string
   readonly scope: ScopeName
   readonly effect: Effect
+  /** Undefined: the route has none, and the document of the API leaves it out. */
+  readonly schema?: FastifySchema
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
     /** The scope of the routes on this instance and its children. */
     scope: ScopeName
-    /** All routes, in the order of registration. */
+    /** All routes, in the order of registration. Those of an annex are added when it is made. */
     routeTable: RouteRow[]
     /**
      * The methods that a path takes; empty for a path without a route.
@@ -32,7 +34,11 @@ declare module 'fastify' {
      */
     methodsAt: (path: string, isFixed?: boolean) => string[]
   }
-  interface FastifyContextConfig { effect?: Effect }
+  interface FastifyContextConfig {
+    effect?: Effect
+    /** The route is not in the table: it stands for others. */
+    isUnlisted?: true
+  }
 }
 
 /** Sets the scope of the routes that are registered on this instance and its children from now on. */
@@ -43,21 +49,26 @@ export function enterScope (app: FastifyInstance, scope: ScopeName): void {
 /** Safe methods (RFC 9110, section 9.2.1). */
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
+/** Adds `app.routeTable` to an instance of Fastify. */
+export function keepRouteTable (app: FastifyInstance): void {
+  app.decorate('scope', 'public')
+  app.decorate('routeTable', [])
+  listRoutes(app, app.routeTable)
+}
+
 /**
- * Adds `app.routeTable` to an instance of Fastify.
+ * Adds the routes of an instance to a table.
  * @throws Error at registration for a route that does not state its effect
  */
-export function keepRouteTable (app: FastifyInstance): void {
-  const table: RouteRow[] = []
-  app.decorate('scope', 'public')
-  app.decorate('routeTable', table)
-  app.addHook('onRoute', function (this: FastifyInstance, { method, url, config }) {
+function listRoutes (app: FastifyInstance, table: RouteRow[]): void {
+  app.addHook('onRoute', function (this: FastifyInstance, { method, url, config, schema }) {
+    if (config?.isUnlisted === true) return
     for (const each of [method].flat()) {
       // Routes of libraries state no effect: CORS preflights, documentation pages, and files.
       const isLibrary = each === 'OPTIONS' || this.scope === 'docs' || this.scope === 'console-assets'
       const effect = config?.effect ?? (isLibrary ? 'read' : undefined)
       if (effect === undefined) throw new Error(`The route ${each} ${url} does not state its effect`)
-      table.push({ method: each, url, scope: this.scope, effect })
+      table.push({ method: each, url, scope: this.scope, effect, schema })
     }
   })
 }
@@ -77,7 +88,10 @@ export function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY
 /** `app.routeTable`, `app.methodsAt`, and READONLY. */
 export default fp(async (app) => {
   keepRouteTable(app)
-  refuseChanges(app, app.config)
+  await app.annexes.onEveryApp(app, (each) => {
+    if (each !== app) listRoutes(each, app.routeTable)
+    refuseChanges(each, app.config)
+  })
   const { PUBLIC_TOOLS: publicTools } = app.config.env
   app.decorate('methodsAt', methodLookup(app.routeTable, (scope) => scope === 'open' && publicTools === 'off'))
 }, { name: 'scopes', dependencies: ['config', 'errors'] })
@@ -96,7 +110,7 @@ const patternOf = (url: string): RegExp => {
 
 /**
  * Returns a function that lists the allowed methods of a path, for the `Allow` header.
- * @param table read at the first call, when all routes are registered
+ * @param table read again when the routes of an annex were added
  * @param isHidden whether a scope answers as if it did not exist
  */
 export function methodLookup (
@@ -114,7 +128,10 @@ export function methodLookup (
     }
     return [...byUrl].map(([url, methods]) => ({ pattern: patternOf(url), isFixed: !/[:*]/.test(url), methods }))
   }
+  let size = 0
   return (path, isFixed = false) => {
+    if (table.length > size) patterns = undefined
+    size = table.length
     patterns ??= compile()
     const matching = patterns.filter((each) => (each.isFixed || !isFixed) && each.pattern.test(path))
     return [...new Set(matching.flatMap(({ methods }) => methods))].sort()

@@ -100,12 +100,14 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   warnOfOpenTools(app, anonymous)
 
   // On every route, since much can be read without a credential.
-  app.addHook('onRequest', (request, _reply, done) => {
-    if (!namesOneHost(request.raw)) throw new errors.TwoHosts()
-    const isServed = servesHost(rules, request.host, baseUrl()) || request.routeOptions.config?.anyHost === true
-    // The command line asks a loopback address, whatever names are ours. No page knows its credential.
-    if (!isServed && !isLocal(credentialsOf(request))) throw new errors.ForeignHost()
-    done()
+  await app.annexes.onEveryApp(app, (each) => {
+    each.addHook('onRequest', (request, _reply, done) => {
+      if (!namesOneHost(request.raw)) throw new errors.TwoHosts()
+      const isServed = servesHost(rules, request.host, baseUrl()) || request.routeOptions.config?.anyHost === true
+      // The command line asks a loopback address, whatever names are ours. No page knows its credential.
+      if (!isServed && !isLocal(credentialsOf(request))) throw new errors.ForeignHost()
+      done()
+    })
   })
 
   const standingOf = (principal: Principal): Principal | undefined => {

@@ -4,7 +4,7 @@ import {
 } from '../../../schemas/catalogues.ts'
 import { problemOf } from '../../../schemas/problem.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { readAsset } from '../../base/config/index.ts'
+import { readAssetSync } from '../../base/config/index.ts'
 import { noSuchError } from '../../base/errors/index.ts'
 import { Cloud } from './cloud.ts'
 import { Registry } from './registry.ts'
@@ -95,8 +95,12 @@ export default fp(async (app) => {
     tell: (level, sentence) => { app.log[level](sentence) }
   })
   const [registry, cloud] = [sourceOf('The MCP registry'), sourceOf('The cloud catalogue')]
+  let market: Market | undefined
   app.decorate('catalogues', {
-    market: new Market(await readAsset('market/servers.json')),
+    get market () {
+      market ??= new Market(readAssetSync('market/servers.json'))
+      return market
+    },
     cloud: new Cloud(cloud, () => (app.settings.current.system as { mcpRouter?: object }).mcpRouter ?? {}),
     registry: new Registry(registry, app.config.env.REGISTRY_URL)
   })

@@ -12,7 +12,7 @@ import { appFor } from '../../helpers/app.ts'
 import { path } from '../../helpers/hub.ts'
 import { baseLimits } from '../../../plugins/base/limits/limits.ts'
 
-const pages = await loadPages()
+const pages = loadPages()
 
 const login: Required<LoginPage> = {
   client: { name: 'Notes', redirectUri: 'https://notes.example/callback' },

@@ -425,6 +425,7 @@ test('every route, asked by everybody, about everything', async (t) => {
   })
   const plain = await start(t, {}, {})
   const open = await start(t, {}, { skipAuth: true })
+  for (const app of [plain, open]) await app.annexes.open()
   const readonly = await start(t, { READONLY: true }, {})
   const rows = plain.routeTable
   assert.deepEqual(open.routeTable, rows)

@@ -1,0 +1,121 @@
+import { EventEmitter } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+
+declare module 'fastify' {
+  interface FastifyInstance { annexes: Annexes }
+}
+
+/** Adds hooks and handlers to an app. */
+type Preparation = (app: FastifyInstance) => void | Promise<void>
+
+interface AnnexOptions {
+  /**
+   * The paths that the annex serves where the main app has no route, with the base path. One that ends with `/` stands
+   * for all below it.
+   */
+  readonly paths: readonly string[]
+  /** Patterns of routes that a pattern of the main app would take. */
+  readonly rather?: readonly string[]
+  /** Loads the plugin that registers the routes. */
+  readonly load: () => Promise<FastifyPluginAsync>
+}
+
+interface Annex {
+  readonly paths: readonly string[]
+  /** Makes the app, unless it is there already. */
+  readonly open: () => Promise<FastifyInstance>
+}
+
+/** Makes an app with the options of the main one. @param server stands for the server of the main one */
+type Create = (server: EventEmitter, idOf: (raw: IncomingMessage) => string) => FastifyInstance
+
+/**
+ * Apps beside the main one, for routes that an idle gateway does not need: an annex is made by the first request for
+ * one of its paths. It has the decorators of the main app, and no server: the main app hands requests on to it.
+ */
+export class Annexes {
+  readonly #create: Create
+  readonly #preparations: Preparation[] = []
+  readonly #annexes: Annex[] = []
+  /** The ids of requests that are handed on. */
+  readonly #ids = new WeakMap<IncomingMessage, string>()
+
+  constructor (create: Create) {
+    this.#create = create
+  }
+
+  /** Prepares the main app now, and each annex when it is made. */
+  async onEveryApp (app: FastifyInstance, preparation: Preparation): Promise<void> {
+    this.#preparations.push(preparation)
+    await preparation(app)
+  }
+
+  /**
+   * Adds an annex.
+   * @param app the main app, before it is ready
+   * @returns makes the annex now, unless it is there already
+   */
+  add (app: FastifyInstance, { paths, rather = [], load }: AnnexOptions): Annex['open'] {
+    let opened: Promise<FastifyInstance> | undefined
+    const open = async (): Promise<FastifyInstance> => {
+      opened ??= this.#open(app, load).catch((error: unknown) => {
+        opened = undefined
+        throw error
+      })
+      return await opened
+    }
+    this.#annexes.push({ paths, open })
+    const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      await this.#handOn(open, request, reply)
+    }
+    for (const url of rather) {
+      app.route({
+        method: app.supportedMethods,
+        url,
+        config: { isUnlisted: true },
+        handler,
+        // What a hook refuses on the way, the annex refuses in its own words.
+        errorHandler: async (_error, request, reply) => { await handler(request, reply) }
+      })
+    }
+    app.addHook('onClose', async () => { await (await opened?.catch(() => {}))?.close() })
+    return open
+  }
+
+  /**
+   * Hands a request on to the annex that serves its path.
+   * @returns undefined: no annex does
+   */
+  handOn (request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
+    const path = request.url.split('?', 1)[0] ?? ''
+    const annex = this.#annexes.find(({ paths }) =>
+      paths.some((each) => each.endsWith('/') ? path.startsWith(each) : path === each))
+    return annex && this.#handOn(annex.open, request, reply)
+  }
+
+  /** All annexes, which are made where no request has asked for them yet. */
+  async open (): Promise<FastifyInstance[]> {
+    return await Promise.all(this.#annexes.map(async ({ open }) => await open()))
+  }
+
+  async #handOn (open: Annex['open'], { raw, id }: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const annex = await open()
+    this.#ids.set(raw, id)
+    reply.hijack()
+    annex.routing(raw, reply.raw)
+  }
+
+  async #open (app: FastifyInstance, load: AnnexOptions['load']): Promise<FastifyInstance> {
+    const routes = await load()
+    const server = Object.assign(new EventEmitter(), { address: () => app.server.address() })
+    const annex = this.#create(server, (raw) => this.#ids.get(raw) ?? '')
+    for (const [name, { get, value }] of Object.entries(Object.getOwnPropertyDescriptors(app))) {
+      if (!annex.hasDecorator(name)) annex.decorate(name, get ? { getter: () => get.call(app) as unknown } : value)
+    }
+    for (const preparation of this.#preparations) await preparation(annex)
+    await annex.register(routes)
+    await annex.ready()
+    return annex
+  }
+}

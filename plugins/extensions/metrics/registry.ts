@@ -1,0 +1,105 @@
+import type { FastifyInstance } from 'fastify'
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import type { CallMetrics } from './call-metrics.ts'
+
+/** A metric whose value is read when the metrics are. */
+export interface AddedMetric {
+  readonly kind: 'counter' | 'gauge'
+  readonly name: string
+  readonly help: string
+  readonly read: () => number
+}
+
+interface Counted {
+  readonly calls: CallMetrics
+  /** Questions of servers to clients, by the label of the server. */
+  readonly questions: ReadonlyMap<string, number>
+  /** The metrics of other plugins. */
+  readonly added: readonly AddedMetric[]
+}
+
+/** Max number of servers in `toolhub_upstream_up`, in the order of the configuration. */
+const shownServers = 2_000
+
+/** Creates the registry of all metrics. Node's own (event loop, garbage collection) are counted from then on. */
+export function openRegistry (app: FastifyInstance, { calls, questions, added }: Counted): Registry {
+  const register = new Registry()
+  collectDefaultMetrics({ register })
+  calls.register(register)
+  const asked = new Counter({
+    name: 'toolhub_questions_total',
+    help: 'Questions of upstream servers to clients',
+    labelNames: ['server'],
+    registers: [register],
+    collect () {
+      asked.reset()
+      for (const [server, count] of questions) asked.inc({ server }, count)
+    }
+  })
+  const gauge = (name: string, help: string, read: () => number): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers: [register],
+      collect () {
+        this.set(read())
+      }
+    })
+  const count = (name: string, help: string, read: () => number): void => {
+    const counter =
+      new Counter({ name, help, registers: [register], collect: () => { counter.reset(); counter.inc(read()) } })
+  }
+  gauge('toolhub_connections', 'Open connections of clients', () => app.connections.open)
+  count('toolhub_connections_closed_total', 'Idle or new connections that were closed for want ' +
+    'of room', () => app.connections.closed)
+  gauge('toolhub_sessions', 'MCP sessions', () => app.downstream.sessions.size)
+  gauge('toolhub_calls_in_flight', 'Requests of clients that wait for a server', () => app.gateway.inFlight)
+  gauge('toolhub_links', 'Connections to upstream servers', () => app.upstreams.links)
+  const states = new Gauge({
+    name: 'toolhub_upstreams',
+    help: 'Upstream servers by status',
+    labelNames: ['status'],
+    registers: [register],
+    collect () { for (const [status, count] of Object.entries(app.upstreams.counts())) this.set({ status }, count) }
+  })
+  states.reset()
+  const up = new Gauge({
+    name: 'toolhub_upstream_up',
+    help: 'Whether an upstream server can be called: 1, or 0',
+    labelNames: ['server'],
+    registers: [register],
+    collect () {
+      this.reset()
+      let left = shownServers
+      for (const [server, isAvailable] of app.upstreams.availability()) {
+        if (left-- > 0) this.set({ server }, isAvailable ? 1 : 0)
+      }
+    }
+  })
+  up.reset()
+  new Gauge(
+    {
+      name: 'toolhub_build_info',
+      help: 'The version that runs: always 1',
+      labelNames: ['version', 'node'],
+      registers: [register]
+    }
+  )
+    .set({ version: app.config.version, node: process.version }, 1)
+
+  const refused = new Counter({
+    name: 'toolhub_authentication_failures_total',
+    help: 'Credentials that were refused: passwords, bearer keys, access tokens, secrets of OAuth clients',
+    labelNames: ['credential'],
+    registers: [register],
+    collect () {
+      refused.reset()
+      for (const [credential, count] of Object.entries(app.refusals.counts)) refused.inc({ credential }, count)
+    }
+  })
+  for (const { kind, name, help, read } of added) {
+    if (kind === 'counter') count(name, help, read)
+    else gauge(name, help, read)
+  }
+  return register
+}

@@ -1,0 +1,37 @@
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import type { FastifyPluginAsync } from 'fastify'
+import { securityHeaders } from '../plugins/base/browsers/index.ts'
+import { readAsset } from '../plugins/base/config/index.ts'
+import { enterScope, type RouteRow } from '../plugins/base/scopes/index.ts'
+import { completeApi, describeApi } from '../schemas/openapi.ts'
+
+/** Scope `docs`: the API's own documentation, as a document and as pages. */
+const documentation: FastifyPluginAsync = async (app) => {
+  const { version, basePath } = app.config
+  enterScope(app, 'docs')
+  securityHeaders(app)
+  await app.register(swagger, {
+    openapi: describeApi(version, basePath),
+    transformObject: (document) => completeApi('openapiObject' in document ? document.openapiObject : {}) as never
+  })
+  // The document is made of the routes of this app, so those of the others are repeated, for their schemas only.
+  // The management API comes first.
+  const last = (row: RouteRow): number => Number(row.scope === 'open')
+  for (const { method, url, schema, scope, effect } of app.routeTable.toSorted((a, b) => last(a) - last(b))) {
+    if (scope === 'docs' || method === 'HEAD' || method === 'OPTIONS') continue
+    const config = { effect, isUnlisted: true } as const
+    app.route({ method, url, schema, config, exposeHeadRoute: false, handler: async () => {} })
+  }
+  const content = await readAsset('icons/tool-hub.svg')
+  await app.register(swaggerUi, {
+    routePrefix: `${basePath}/docs`,
+    uiConfig: { persistAuthorization: true },
+    logo: { type: 'image/svg+xml', content },
+    theme: {
+      title: 'Tool-Hub: the API',
+      favicon: [{ filename: 'tool-hub.svg', rel: 'icon', type: 'image/svg+xml', sizes: 'any', content }]
+    }
+  })
+}
+export default documentation

@@ -1,0 +1,31 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { securityHeaders } from '../plugins/base/browsers/index.ts'
+import apiRoutes from './api/index.ts'
+import { jsonBodies } from './bodies.ts'
+import oauthRoutes from './oauth/index.ts'
+import loginRoutes from './public/login.ts'
+import upstreamLogin from './public/upstream-login.ts'
+import socialRoutes from './social/index.ts'
+
+export interface ManagementRoutesOptions {
+  /** The admin's password under the development script. */
+  developmentPassword?: string
+}
+
+/** The routes that people, browsers and scripts use, and calls do not: the API, logins, the authorization server. */
+const routes: FastifyPluginAsync<ManagementRoutesOptions> = async (app, { developmentPassword }) => {
+  const { basePath } = app.config
+  await app.register(async (api) => {
+    securityHeaders(api)
+    jsonBodies(api)
+    await api.register(loginRoutes, { developmentPassword })
+    await api.register(apiRoutes)
+  }, { prefix: `${basePath}/api` })
+  await app.register(oauthRoutes)
+  await app.register(async (pages) => {
+    securityHeaders(pages)
+    await pages.register(upstreamLogin, { prefix: basePath })
+  })
+  await app.register(socialRoutes, { prefix: basePath })
+}
+export default routes
