@@ -31,7 +31,7 @@ const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassw
       `${basePath}/client-metadata.json`
     ],
     // The scope `open` has tools of the same form.
-    rather: [`${basePath}/api/tools/call/:server`],
+    rather: [{ method: 'POST', url: `${basePath}/api/tools/call/:server` }],
     load: async () => {
       const { default: managementRoutes } = await import('./management.ts')
       return async (annex) => { await annex.register(managementRoutes, { developmentPassword }) }

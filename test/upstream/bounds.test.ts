@@ -130,9 +130,9 @@ test('where an owner has all of his connections in use, the one whose question w
   const take = (owner: string, ...asked: Array<number | undefined>): void => {
     const key = `session ${pool.all.length} ${ended.length}`
     const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new PlainClient(key, owner, owner, true, owner))
-    const openCalls = asked.map((askedSince) => ({
-      askedSince,
-      cancel: ({ message }: Error) => { ended.push(`${owner} ${askedSince}: ${message}`) }
+    const openCalls = asked.map((awaitingClientSince) => ({
+      awaitingClientSince,
+      cancel: ({ message }: Error) => { ended.push(`${owner} ${awaitingClientSince}: ${message}`) }
     }))
     slot.link = { busy: true, lastUsed: 0, openCalls, close: async () => {} } as unknown as Link
   }

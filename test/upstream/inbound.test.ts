@@ -17,7 +17,7 @@ class FakeCall {
   readonly method = 'tools/call'
   readonly params = {}
   readonly asked: Asked[] = []
-  over = false
+  isOver = false
 
   constructor (client: Client, canSuspend: boolean) {
     this.client = client
@@ -99,7 +99,7 @@ test('a question of a connection that several calls share', async (t) => {
   }
 
   const end = (call: FakeCall, { link }: World): void => {
-    call.over = true
+    call.isOver = true
     link.openCalls.splice(link.openCalls.indexOf(call), 1)
     for (const { fail } of call.asked) fail(new RpcError(-32603, 'The request is over'))
   }

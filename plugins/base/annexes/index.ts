@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyInstance { annexes: Annexes }
@@ -15,8 +15,8 @@ interface AnnexOptions {
    * for all below it.
    */
   readonly paths: readonly string[]
-  /** Patterns of routes that a pattern of the main app would take. */
-  readonly rather?: readonly string[]
+  /** Routes that a pattern of the main app would take. */
+  readonly rather?: ReadonlyArray<{ readonly method: HTTPMethods, readonly url: string }>
   /** Loads the plugin that registers the routes. */
   readonly load: () => Promise<FastifyPluginAsync>
 }
@@ -69,9 +69,9 @@ export class Annexes {
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       await this.#handOn(open, request, reply)
     }
-    for (const url of rather) {
+    for (const { method, url } of rather) {
       app.route({
-        method: app.supportedMethods,
+        method,
         url,
         config: { isUnlisted: true },
         handler,

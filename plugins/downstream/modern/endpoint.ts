@@ -29,7 +29,7 @@ import { ParkedCalls } from './parked.ts'
 import { inputResponsesOf, type ParkedCall } from './parked-call.ts'
 import { checkRequest, type ModernRequest } from './request.ts'
 import { discoverResult } from './result.ts'
-import { callNotHereError, RequestStates, type Sealer } from './state.ts'
+import { callNotHereError, RequestStates, type ResumedState, type Sealer } from './state.ts'
 
 /** Methods of earlier revisions. They are not forwarded to a server. */
 const removedMethods: ReadonlySet<string> = new Set([
@@ -46,17 +46,6 @@ interface ModernEndpointDeps {
   usedStates: UsedStates
   /** Whether a header value holds a credential of this gateway. */
   isOurs?: ((value: string) => boolean) | undefined
-}
-
-/** A request that was resumed with a state. */
-interface ResumedState {
-  /** The server of the state (`identityOf`), if it has one. */
-  readonly server: string | undefined
-  /** Identifies the state. */
-  readonly id: string
-  readonly answersText: string
-  /** Marks the state as used, since it is valid once. */
-  readonly use: () => Promise<void>
 }
 
 /** The server side of streamable HTTP for modern clients (MCP 2026-07-28), which have no sessions. */

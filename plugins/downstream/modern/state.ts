@@ -57,6 +57,17 @@ const maxAnswered = 10_000
 const nonceLength = 12
 const tagLength = 16
 
+/** A request that was resumed with a state. */
+export interface ResumedState {
+  /** The server of the state (`identityOf`), if it has one. */
+  readonly server: string | undefined
+  /** Identifies the state. */
+  readonly id: string
+  readonly answersText: string
+  /** Marks the state as used, since it is valid once. */
+  readonly use: () => Promise<void>
+}
+
 /** Seals states, and opens them for their principal and request. */
 export class RequestStates {
   /** Identifies this process, to tell states of others apart. */

@@ -254,7 +254,7 @@ export class Tools {
     try {
       return await this.#send(caller, view, server, 'tasks/result', { taskId })
     } catch (error) {
-      const stayed = { ...caller, gone: new DisconnectSignal() }
+      const stayed = { ...caller, disconnect: new DisconnectSignal() }
       this.#send(stayed, view, server, 'tasks/cancel', { taskId }).catch(() => {})
       throw error
     }

@@ -32,7 +32,6 @@ export class Catalogues {
   readonly #byClass = new BoundedMap<string, Catalogue>(upstreamLimits.classesPerServer, {
     isEvictable: (capabilityClass) => capabilityClass !== emptyCapabilityClass
   })
-
   readonly #reading = new Map<Slot, Promise<void>>()
   /** Scheduled readings; `changed`: after a `list_changed`, rather than after a failure. */
   readonly #due = new Map<Slot, { timer: NodeJS.Timeout, changed: boolean }>()
@@ -48,7 +47,6 @@ export class Catalogues {
   #known = false
   /** The first sentences about what the last reading of the gateway's link omitted. */
   #leftOut: readonly string[] = []
-  /** A reading may end after its server has been closed. */
   #closed = false
 
   constructor (deps: CataloguesDeps) {
@@ -286,7 +284,6 @@ export class Catalogues {
 
   /**
    * Publishes a change to all clients of its class.
-   * @param slot where it was read: the slot's own catalogue is older
    * @param forgetOthers the gateway's lists have changed: those of other classes may have as well
    */
   #publish (catalogue: Catalogue, slot: Slot, forgetOthers: boolean): void {

@@ -23,7 +23,6 @@ type OnSlot<Handler extends (...args: never[]) => unknown> =
 interface SupervisorDeps {
   connecting: ConnectionSettings
   passes: boolean
-  /** Whether a slot's lists are shown. */
   canList: (slot: Slot) => boolean
   inbound: {
     question: OnSlot<LinkHandlers['question']>

@@ -34,10 +34,7 @@ interface LoginOutcome {
   readonly ok: boolean
   readonly title: string
   readonly text: string
-  /**
-   * The stored login, when `ok`. `user`: the user it acts for; undefined: all users share it, or it belongs to a bearer
-   * key.
-   */
+  /** The stored login, when `ok`. `user`: whom it acts for; undefined: all users share it, or a bearer key has it. */
   readonly login?: { readonly server: string, readonly whose: string, readonly user?: string }
 }
 
