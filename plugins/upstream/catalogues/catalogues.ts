@@ -32,6 +32,7 @@ export class Catalogues {
   readonly #byClass = new BoundedMap<string, Catalogue>(upstreamLimits.classesPerServer, {
     isEvictable: (capabilityClass) => capabilityClass !== emptyCapabilityClass
   })
+
   readonly #reading = new Map<Slot, Promise<void>>()
   /** Scheduled readings; `changed`: after a `list_changed`, rather than after a failure. */
   readonly #due = new Map<Slot, { timer: NodeJS.Timeout, changed: boolean }>()
@@ -122,9 +123,7 @@ export class Catalogues {
   /** Records what is listed now. @returns whether any item is listed for the first time */
   #note (): boolean { return !this.#closed && this.#claims.record([...this.all, ...this.#deps.ownCatalogues()]) }
 
-  /**
-   * Reads the lists of a slot's link, and publishes them if they changed. @param base whether it is the gateway's slot
-   */
+  /** Reads the lists of a slot's link, and publishes changes. @param base whether it is the gateway's slot */
   read (slot: Slot, base: boolean): Promise<void> {
     const running = this.#reading.get(slot)
     if (running) return running
