@@ -13,6 +13,7 @@ import { parseSize } from '../../plugins/base/body/body.ts'
 import { parseAccept, type AcceptedTypes } from '../../plugins/downstream/accept.ts'
 import { HttpReply, writeJson } from '../../plugins/downstream/http-reply.ts'
 import { LegacyRequests } from '../../plugins/downstream/legacy/requests.ts'
+import { Annexes } from '../../plugins/base/annexes/index.ts'
 import config, { type SharedEnv } from '../../plugins/base/config/config.ts'
 import { memory } from '../../plugins/base/limits/memory.ts'
 import largeReplies from '../../plugins/base/limits/large-replies.ts'
@@ -119,6 +120,7 @@ test('what clients do not read is bounded, whoever answers', async (t) => {
   // What other tests of this process left unread counts, too.
   const budget = memory.held + 12 * 1024 * 1024 * baseLimits.unreadCost
   await app.register(config, { version: '0', env: { BASE_PATH: '', MEMORY_BUDGET: budget } as SharedEnv })
+  app.decorate('annexes', new Annexes(() => app))
   await app.register(largeReplies)
   const large = 'x'.repeat(10 * 1024 * 1024)
   let asked = 0

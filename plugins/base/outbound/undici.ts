@@ -7,6 +7,8 @@ import base from 'undici/lib/dispatcher/dispatcher.js'
 // @ts-expect-error
 import pool from 'undici/lib/dispatcher/pool.js'
 // @ts-expect-error
+import connectOf from 'undici/lib/api/api-connect.js'
+// @ts-expect-error
 import requestOf from 'undici/lib/api/api-request.js'
 // @ts-expect-error
 import connector from 'undici/lib/core/connect.js'
@@ -17,7 +19,7 @@ export const Pool = pool as typeof undici.Pool
 export const buildConnector = connector as typeof undici.buildConnector
 
 // As the index does it.
-Object.assign((base as typeof undici.Dispatcher).prototype, { request: requestOf as unknown })
+Object.assign((base as typeof undici.Dispatcher).prototype, { connect: connectOf as unknown, request: requestOf as unknown })
 
 type RequestOptions = Omit<undici.Dispatcher.RequestOptions, 'origin' | 'path'> & { dispatcher: undici.Dispatcher }
 

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { test } from 'tap'
+import { Annexes } from '../../../plugins/base/annexes/index.ts'
 import config, { type SharedEnv } from '../../../plugins/base/config/config.ts'
 import { chunkedReply, writeLarge } from '../../../plugins/base/limits/large-body.ts'
 import largeReplies from '../../../plugins/base/limits/large-replies.ts'
@@ -26,6 +27,7 @@ async function app (t: Cleanup, routes: (app: FastifyInstance) => void): Promise
   const app = Fastify({ forceCloseConnections: true })
   t.after(async () => { await app.close() })
   await app.register(config, { version: '0', env: { BASE_PATH: '', MEMORY_BUDGET: 256 * MiB } as SharedEnv })
+  app.decorate('annexes', new Annexes(() => app))
   await app.register(largeReplies)
   await app.register(async (scope) => { routes(scope) })
   await app.listen({ port: 0, host: '127.0.0.1' })
