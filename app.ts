@@ -9,16 +9,16 @@ import settings, { type SettingsOptions } from './plugins/settings/index.ts'
 import upstream, { type UpstreamWingOptions } from './plugins/upstream/index.ts'
 import routes, { type RoutesOptions } from './routes/index.ts'
 
-/** The options of all wings. `drainTimeout`: max time for calls in flight at shutdown, in ms. */
+/** The options of all plugins. `drainTimeout`: max time for calls in flight at shutdown, in ms. */
 export type AppOptions =
   & ServerOptions
     & Omit<BaseOptions, 'credentials'> & SettingsOptions & IdentityOptions & UpstreamWingOptions & DownstreamOptions
   & Omit<ExtensionOptions, 'ring'> & ManagementOptions & RoutesOptions & { drainTimeout: number }
 
-/** Max time for requests that are still arriving once everything else is done, in ms. */
+/** Max time for requests whose body is still incomplete after draining, in ms. */
 const arrivalTimeout = 1_000
 
-/** The whole program as one list: each line needs only lines above it. It does not listen yet. */
+/** Builds the app, which does not listen yet. Each plugin depends only on plugins above it. */
 export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   const { logger, ring, credentials } = startLog(options.logger, options.env.METRICS_TOKEN)
   const app = createServer({ ...options, logger })
@@ -39,7 +39,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     await Promise.all(
       [app.downstream.close(drainTimeout), app.tools.close(drainTimeout), app.settings.drain(drainTimeout)]
     )
-    // Requests that are incomplete by then are dropped.
+    // Closes the connections of requests that are still incomplete.
     setTimeout(() => { app.server.closeAllConnections() }, arrivalTimeout).unref()
   })
   return app

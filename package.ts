@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 import type * as ajv from 'ajv'
 import type fastJsonStringify from 'fast-json-stringify'
 
-// Where the files of the package are: in the sources, in a build (whose modules are bundled into a few files of
-// `dist/`), and in an installed tarball.
+// Paths of the package's files. They work in the sources, in a build (which bundles the modules into a few files in
+// `dist/`) and in an installed package.
 
 let root: string | undefined
 
@@ -21,19 +21,19 @@ export function packagePath (name: string): string {
 }
 
 /**
- * The absolute path of a module that runs by itself.
- * @param name its path below package.json, without extension: one of cli/build.mjs
+ * The absolute path of a module that runs as a separate process or thread.
+ * @param name its path below package.json, without extension; one of the entry points in cli/build.mjs
  */
 export const entryPath = (name: string): string =>
   packagePath(import.meta.url.endsWith('.ts') ? `${name}.ts` : `dist/${name}.js`)
 
-/** Packages that a start does not need. */
+/** Packages that are loaded at their first use, to make the start faster. */
 interface LatePackages { ajv: typeof ajv, 'fast-json-stringify': typeof fastJsonStringify }
 
 const load = createRequire(import.meta.url)
 
 /**
- * Loads a package at once, for the first caller that needs it. What can wait for a promise is imported as usual.
+ * Loads a package synchronously. Callers that can await it use `import()` instead.
  * @param name one of `late` in cli/packages.mjs
  */
 export const latePackage = <Name extends keyof LatePackages>(name: Name): LatePackages[Name] =>
@@ -48,7 +48,7 @@ export const assetPath = (name: string): string => packagePath(`assets/${name}`)
 /** The text of an asset. @throws as `readFile` */
 export const readAsset = async (name: string): Promise<string> => await readFile(assetPath(name), 'utf8')
 
-/** The same at once, for what is read by its first use. @throws as `readFileSync` */
+/** The text of an asset, read synchronously. @throws as `readFileSync` */
 export const readAssetSync = (name: string): string => readFileSync(assetPath(name), 'utf8')
 
 /** The version of the package. */

@@ -23,10 +23,10 @@ import { doubtsOf, misspeltIn } from './schemas/read-env.ts'
 import { milliseconds } from './schemas/durations.ts'
 import { WaitingRoom } from './routes/waiting-room.ts'
 
-/** With `npm run dev` the admin has a well-known password. */
+/** `npm run dev` gives the first admin a well-known password. */
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
 
-/** Warnings from before the log is open. */
+/** Warnings that occur before the logger exists. */
 const early: string[] = []
 
 async function start (): Promise<void> {
@@ -69,13 +69,13 @@ async function start (): Promise<void> {
     developmentPassword
   })
   warn = (sentence) => { app.log.warn(sentence) }
-  // Each look at `process.env` itself asks the system.
+  // A copy, since each access to `process.env` is a system call.
   const environment = { ...process.env }
   for (const sentence of [...early.splice(0), ...doubtsOf(environment), ...misspeltIn(environment)]) warn(sentence)
   closeWithGrace({
     delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } }
   }, async ({ err, signal }) => {
-    // `fatal` would write without end to an output that is closed.
+    // Not `fatal`: its synchronous flush would never end if the output is closed.
     if (err) app.log.error({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'asked to'})`)
     // Waits until the first admin is stored: ADMIN_PASSWORD may be set for this start only.
@@ -84,7 +84,7 @@ async function start (): Promise<void> {
   })
   await app.ready()
   await room.close()
-  // The port comes first: the password of an admin made by a start that fails would be lost.
+  // Listen first: if that fails, the generated password of a stored admin would be lost.
   const listening = app
     .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
     .then((address) => `${address}${env.BASE_PATH.replace(/\/$/, '')}`)
@@ -102,13 +102,13 @@ async function start (): Promise<void> {
     try {
       await words.write(firstStartText({ base: await listening, admin: made, place }))
     } catch (error) {
-      // An admin whose password nobody can read is not stored.
+      // Do not store an admin whose generated password cannot be shown to anybody.
       if (made.password !== undefined) throw new Error(`Its password cannot be told. ${messageOf(error)}`)
       warn(messageOf(error))
     }
   }
-  // Of several gateways on one database, only the one that stores the admin prints the password. A file can be removed
-  // again.
+  // Of several replicas, only the one that stores the admin may print the password. A file is different: it can be
+  // removed again.
   const isSure = env.DB_URL === undefined || !words.isTerminal
   const password = env.ADMIN_PASSWORD ?? developmentPassword
   if (env.ADMIN_PASSWORD !== undefined && app.settings.current.users.size > 0) {
@@ -125,7 +125,7 @@ async function start (): Promise<void> {
     return admin
   }, (error: unknown): undefined => {
     words.retract()
-    // Not fatal: without an admin the stored settings can still be served.
+    // Not fatal: the stored servers can be served without an admin.
     app.log.warn(
       `The first admin could not be stored, so nobody can log in. ${messageOf(error).replace(/[^.]$/, '$&.')} ` +
       'Mend that (free some space, where the disk is full), and start again; SETTINGS_PATH (--config) names another ' +
@@ -155,7 +155,7 @@ async function start (): Promise<void> {
   const key = await firstKey(app, admin.username)
   const url = `${configuredBase(app.settings.current.system, app.config) ?? base}/mcp`
   const hasServers = app.settings.current.servers.size > 0
-  // The command line finds any other data folder by the environment, too.
+  // A custom DATA_DIR must be in the environment of the command line, too.
   const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${shellQuote(dataDir)} `
   const addWith = hasServers ? undefined : `${prefix}${commandLine()} --config ${shellQuote(settingsPath)}`
   const welcome = welcomeLink(app, admin, env.HOST, local)
@@ -163,10 +163,10 @@ async function start (): Promise<void> {
 }
 
 /**
- * The link by which the reader of the first lines becomes the first admin.
- * @param host where the gateway listens: from elsewhere than this machine, which containers are, the link is not good
+ * The one-time link that signs its reader in as the first admin.
+ * @param host the address on which the gateway listens; there is no link unless it is a loopback address
  * @param local the address of the gateway on this machine
- * @returns undefined: the admin has a chosen password, or cannot open the link
+ * @returns undefined if the admin's password was chosen, or if the link could not be opened
  */
 function welcomeLink (
   app: FastifyInstance, { username, password }: FirstAdmin, host: string, local: string | undefined
@@ -177,8 +177,8 @@ function welcomeLink (
 }
 
 /**
- * A key for agents: good for MCP, refused by the management API.
- * @returns undefined: there are keys already, or it cannot be stored
+ * Creates the first key for agents. It is valid for MCP, and the management API refuses it.
+ * @returns undefined if there are keys already, or if the key cannot be stored
  */
 async function firstKey (app: FastifyInstance, username: string): Promise<string | undefined> {
   if (app.settings.current.keys.size > 0) return undefined
@@ -192,10 +192,10 @@ async function firstKey (app: FastifyInstance, username: string): Promise<string
 }
 
 /**
- * Holds DATA_DIR for this process. Replicas of one database may share it; a gateway over another settings file would
- * replace the first one's keys, catalogues and credential of the command line. A folder that cannot be written has none
- * of these.
- * @throws Error when another gateway holds it
+ * Locks DATA_DIR for this process, since a gateway with another settings file would overwrite the keys, the catalogues
+ * and the credential of the command line. Replicas that use a database do not call this. A folder that cannot be
+ * written contains none of these files and needs no lock.
+ * @throws Error if another gateway holds the lock
  */
 async function lockDataDir (dataDir: string): Promise<void> {
   const lock = new FileLock(join(dataDir, 'gateway'))
@@ -212,7 +212,7 @@ async function lockDataDir (dataDir: string): Promise<void> {
   }
 }
 
-/** Gives the command line of this user a credential, for the life of this process. */
+/** Writes a credential for this user's command line, which is removed when the process exits. */
 function openCommandLine (app: FastifyInstance, dataDir: string, access: LocalAccess): void {
   try {
     makeFolderSync(dataDir, 'DATA_DIR')
@@ -227,11 +227,11 @@ function openCommandLine (app: FastifyInstance, dataDir: string, access: LocalAc
   }
 }
 
-// The gateway goes on when nobody reads its output any more, as after `| head`.
+// The gateway keeps running when the reader of its output ends, as with `| head`.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 process.on('exit', lostTerminals(closeSync))
 
-/** Tells why there was no start: in words on a terminal, elsewhere as lines of the log's format. */
+/** Prints why the start failed: as text on a terminal, otherwise in the format of the log. */
 function tellFailure (sentence: string, level: number): void {
   const line = process.stderr.isTTY
     ? sentence

@@ -29,7 +29,7 @@ export class ManagementApi {
     const { status, text } = await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body))
     const answer = parsed(text)
     if (status < 400 && answer !== undefined) return answer as Value
-    // The routes that call tools send the code as `error`.
+    // Routes that call tools send the error code as `error`.
     const { message, error, code = error, errors } = answer ?? {}
     const findings = findingsOf(errors).filter((each) => !String(message).includes(each)).join(', ')
     if (this.url !== undefined && (answer === undefined || code === 'TH_NOT_FOUND')) {

@@ -3,7 +3,7 @@ import * as nodeModule from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { packageVersion } from '../package.ts'
 
-/** The parts of `node:module` that Node has from 22.8 and 22.10 on. */
+/** Functions of `node:module` that exist from Node 22.8 and 22.10 on. */
 const { enableCompileCache, flushCompileCache } = nodeModule as unknown as {
   enableCompileCache?: (folder: string) => unknown
   flushCompileCache?: () => void
@@ -11,16 +11,16 @@ const { enableCompileCache, flushCompileCache } = nodeModule as unknown as {
 
 interface CacheOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Makes the folder where it is missing, and removes what other versions kept. */
+  /** Creates the folder if it is missing, and removes the caches of other versions. */
   readonly mayWrite: boolean
 }
 
-/** How long after a start its compiled code is stored, in ms: it is stored at a regular end as well. */
+/** Time from the start until the compiled code is stored, in ms. It is also stored at a regular exit. */
 const storedAfter = 20_000
 
 /**
- * Keeps the compiled code of modules in `DATA_DIR/compiled`, where Node can: the next start does not compile. The
- * folder holds what this user executes, so nobody else may write there. Without such a folder, everything goes on.
+ * Caches the compiled code of modules in `DATA_DIR/compiled` if Node supports it, for a faster start. This code is
+ * executed, so the folder must not be writable for other users. Without a suitable folder, there is no cache.
  */
 export function keepCompiledCode ({ environment, mayWrite }: CacheOptions): void {
   if (!enableCompileCache || process.env.NODE_DISABLE_COMPILE_CACHE !== undefined) return
@@ -45,7 +45,7 @@ function makeFolder (path: string): void {
   } catch {}
 }
 
-/** Whether this user alone may write in a folder, which is no link. */
+/** Whether a path is a folder (not a link) that only this user can write to. */
 function isOurs (path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false })
   return found?.isDirectory() === true && found.uid === process.getuid?.() && (found.mode & 0o022) === 0

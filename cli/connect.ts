@@ -15,8 +15,8 @@ import { ask } from './request.ts'
 interface Where { readonly url?: string, readonly needsGateway?: boolean }
 
 /**
- * Opens the management API of the gateway that TOOL_HUB_URL and TOOL_HUB_KEY name, else of the gateway that runs on
- * this machine with these settings, else of the settings themselves.
+ * Connects to the management API: of the gateway in TOOL_HUB_URL and TOOL_HUB_KEY, else of the gateway that runs on
+ * this machine with these settings, else within this process, on the settings themselves.
  * @throws CommandError
  */
 export async function connect (
@@ -69,7 +69,8 @@ async function running (dataDir: string): Promise<LocalAccess | undefined> {
     throw new CommandError(messageOf(error), exits.forbidden)
   }
   if (!access) return undefined
-  // A killed gateway leaves its file, and another program may use its port: the credential is not sent to it.
+  // A killed gateway leaves its credential file, and another program may use its port, so check the health endpoint
+  // before sending the credential.
   const health = await ask(`${access.url}/health`, { signal: AbortSignal.timeout(5_000) })
     .then(({ text }): unknown => JSON.parse(text))
     .catch(() => undefined)

@@ -29,7 +29,7 @@ export interface Io {
 const outputs = [process.stdout, process.stderr]
 const broken = new AbortController()
 
-/** A reader that ends early, such as head(1), is no failure. */
+/** Aborts the run if an output breaks. A closed pipe is no failure: a reader such as head(1) may end early. */
 function onBrokenOutput (error: NodeJS.ErrnoException): void {
   broken.abort()
   if (error.code === 'EPIPE') return

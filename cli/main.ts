@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The process of the command line, `tool-hub`: what it loads may be compiled already.
+// The entry point of the command line, `tool-hub`. It enables the compile cache before other modules load.
 import { keepCompiledCode } from './compile-cache.ts'
 
 keepCompiledCode({ environment: process.env, mayWrite: false })

@@ -82,7 +82,8 @@ export async function offlineApi (
 }
 
 /**
- * The message when a process without a credential in DATA_DIR holds the settings: it starts, or has another DATA_DIR.
+ * The error message if the settings are locked by a process that has no credential in DATA_DIR: it is starting, or has
+ * another DATA_DIR.
  */
 const busy = ({ pid }: LockHeldError, env: Env, { settings, dataDir }: Places): string =>
   `Process ${pid ?? '(unknown)'} works on ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}, and ` +

@@ -65,7 +65,7 @@ export async function rehearse (
       catalogueCache: new CatalogueFiles(join(tmpdir(), randomUUID())),
       bundles: { root: join(tmpdir(), randomUUID()), isShared: true },
       version: packageVersion(),
-      // A start creates the secret where it is unset.
+      // A real start creates the secret if it is not set.
       env: { ...env, JWT_SECRET: env.JWT_SECRET ?? randomUUID() },
       initTimeout: milliseconds(env.INIT_TIMEOUT),
       requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
@@ -83,7 +83,7 @@ export async function rehearse (
   return remarks
 }
 
-/** Social login needs a database. Its records are not read before a login. */
+/** Social login requires a database, but reads no records before a login. */
 const storageFor = (env: Env, document: Document, keys: KeyRing) => ({
   ...storageOn(new FrozenFile(document), new SealedVault(keys)),
   ...(env.DB_URL === undefined ? {} : { socialLogins: {} as SocialLogins })

@@ -12,8 +12,9 @@ interface Asked {
 }
 
 /**
- * Sends one request to the gateway of this machine. The first `fetch` of a process takes Node longer than a command.
- * @throws as `fetch`: an Error whose cause is that of the system
+ * Sends one request to the gateway on this machine. It does not use `fetch`, whose first call takes longer than a whole
+ * command.
+ * @throws like `fetch`: an Error whose cause is the system's error
  */
 export async function ask (url: string, { body, ...options }: Asked = {}): Promise<Answer> {
   try {

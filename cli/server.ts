@@ -1,4 +1,4 @@
-// The process of the gateway, `dist/server.js`: what it loads may be compiled already.
+// The entry point of the gateway, `dist/server.js`. It enables the compile cache before other modules load.
 import { keepCompiledCode } from './compile-cache.ts'
 
 keepCompiledCode({ environment: process.env, mayWrite: true })

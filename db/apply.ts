@@ -4,14 +4,14 @@ import { jsonSize, noteJsonSize } from './json-size.ts'
 import { orderedEntries, orderedObject } from './order.ts'
 import { Invalid, type Change } from './store.ts'
 
-/** The settings as plain JSON, including unknown members. Never changed in place: versions share their parts. */
+/** The settings as plain JSON, including unknown members. Immutable: versions share their unchanged parts. */
 export type Document = Readonly<Record<string, unknown>>
 type Entry<Name extends Entity | 'systemConfig'> = Extract<Change, { entity: Name }>
 
-/** A value after a round trip through JSON; if the former value has the same JSON, the former object itself. */
+/** The value after a JSON round trip; the former object itself if its JSON is the same. */
 function normalized (former: unknown, value: unknown): unknown {
   const text = JSON.stringify(value)
-  // A former object of another size is not put into words for the comparison: entries may have a megabyte.
+  // Sizes are compared first, so that a former object of another size is not serialized: entries may have a megabyte.
   const mayBeSame = former !== undefined && (!isObject(former) || jsonSize(former) === text.length)
   if (mayBeSame && JSON.stringify(former) === text) return former
   const plain: unknown = JSON.parse(text)
@@ -19,7 +19,7 @@ function normalized (former: unknown, value: unknown): unknown {
   return plain
 }
 
-/** A section that is an object, while changes are applied. A Map, since a member may be named `__proto__`. */
+/** A section that is an object, during the application of changes. A Map, since a member may be named `__proto__`. */
 class Members {
   readonly #former: Record<string, unknown>
   #entries: Map<string, unknown>
@@ -48,8 +48,8 @@ class Members {
 }
 
 /**
- * A section that is a list, while changes are applied. Of several entries with one key, a write changes the first, a
- * removal takes all.
+ * A section that is a list, during the application of changes. If several entries have the same key, a write changes
+ * the first and a removal removes all.
  */
 class List {
   readonly #former: readonly unknown[]
@@ -101,7 +101,7 @@ class List {
   }
 }
 
-/** Renames an element of a list; the same object is returned when nothing changes. */
+/** Renames an element in a list of names; returns the same list if nothing changes. */
 const renamedIn = (names: unknown, from: string, to: string): unknown =>
   Array.isArray(names) && names.includes(from) ? names.map((name: unknown) => (name === from ? to : name)) : names
 
@@ -122,8 +122,8 @@ function renameAllowed (key: Record<string, unknown>, from: string, to: string):
 
 /**
  * Applies changes to a document. Unchanged parts stay the same objects, and so does the document if nothing changes. A
- * server is also renamed in groups and in the scopes of keys.
- * @throws Invalid when a change contradicts the document, or a section is not of the expected type
+ * renamed server is also renamed in groups and in the scopes of keys.
+ * @throws Invalid when a change contradicts the document, or a section has the wrong type
  */
 export function apply (document: Document, changes: readonly Change[]): Document {
   const sections = new Map<string, Members | List>()
@@ -165,7 +165,10 @@ export function apply (document: Document, changes: readonly Change[]): Document
   return changed.length === 0 ? document : { ...document, ...Object.fromEntries(changed) }
 }
 
-/** The value for a missing section. @throws Invalid when the section exists, and so is not of the expected type */
+/**
+ * The initial value of a missing section.
+ * @throws Invalid when the section exists, since it then has the wrong type
+ */
 function emptySection<Section> (document: Document, name: string, empty: Section): Section {
   if (document[name] !== undefined && document[name] !== null) {
     throw new Invalid(`"${name}" in the settings is not of the expected type, and is kept as it is: correct it first.`)

@@ -9,14 +9,14 @@ export const auditedEntities: readonly AuditedEntity[] = [
   ...entityNames.map((name) => entities[name].noun), ...furtherEntities
 ]
 
-/** One change of one entity, as it is kept: without secrets, and `before` and `after` as JSON text. */
+/** One change of one entity as it is stored: without secrets, with `before` and `after` as JSON text. */
 export interface AuditEntry {
   /** A UUID. */
   readonly id: string
   /** In ms since 1970. */
   readonly timestamp: number
   readonly username: string
-  /** The bearer key that the request came with, as it was named then. */
+  /** The id of the bearer key that authenticated the request, and its name at that time. */
   readonly keyId?: string
   readonly keyName?: string
   readonly action: 'create' | 'update' | 'delete'
@@ -24,28 +24,31 @@ export interface AuditEntry {
   readonly name: string
   readonly before?: string
   readonly after?: string
-  /**
-   * `before`, `after` and the bearer key are stored, and cannot be opened: the key that sealed them is not available.
-   */
+  /** `before`, `after` and the bearer key are stored, but cannot be decrypted: the encryption key is not available. */
   readonly locked?: true
 }
 
-/** A filter for entries, which must match all given members; `from` is inclusive, `to` exclusive, in ms since 1970. */
+/**
+ * A filter for entries, which must match all given members. `from` is inclusive, `to` exclusive, both in ms since 1970.
+ */
 export interface AuditFilter extends Partial<Pick<AuditEntry, 'username' | 'action' | 'entity' | 'name'>> {
   readonly from?: number
   readonly to?: number
 }
 
-/** The audit log of all replicas. Every method throws StorageError when the storage cannot be used now. */
+/** The audit log, shared by all replicas. Every method throws StorageError when the storage cannot be used now. */
 export interface AuditTrail {
-  /** Adds entries. Those that exist already, by id, are skipped: after an error the same may be added again. */
+  /** Adds entries. Entries whose id exists are skipped, so that a caller can repeat the call after an error. */
   append: (entries: readonly AuditEntry[]) => Promise<void>
   /**
-   * Lists entries, the newest first.
-   * @param after the id of the entry after which to begin
+   * Lists entries, newest first.
+   * @param after the id of the entry after which the list begins
    * @returns undefined: there is no such entry
    */
   list: (filter: AuditFilter, limit: number, after?: string) => Promise<AuditEntry[] | undefined>
-  /** Removes the oldest entries beyond a number, some at a time. @returns how many were removed */
+  /**
+   * Removes some of the oldest entries if there are more than `kept`.
+   * @returns how many were removed
+   */
   trim: (kept: number) => Promise<number>
 }

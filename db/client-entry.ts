@@ -6,12 +6,12 @@ import type { OAuthClient } from './ports/clients.ts'
 export const clientSection = 'oauthClients'
 
 /**
- * A client as an entry of the settings. Its grants and scopes stand under the names that MCPHub gives them; unknown
- * members are kept.
+ * An OAuth client as an entry of the settings. Its grants and scopes have the member names of MCPHub; unknown members
+ * are kept.
  */
 export type ClientEntry = Readonly<Record<string, unknown>>
 
-/** The members that are the same in a client and in its entry, and hold a text. */
+/** The text members that have the same name in a client and in its entry. */
 const texts = [
   'tokenEndpointAuthMethod',
   'clientUri',
@@ -22,9 +22,12 @@ const texts = [
   'softwareVersion',
   'applicationType'
 ] as const
-/** The same, with a list of texts. */
+/** The members with lists of texts that have the same name in both. */
 const lists = ['responseTypes', 'contacts'] as const
-/** The members that an entry's client determines. `clientSecret` is one that somebody wrote in plain text. */
+/**
+ * The members of an entry that are derived from its client. `clientSecret` is a secret in plain text that a person
+ * wrote.
+ */
 const ownMembers: ReadonlySet<string> = new Set([
   ...texts,
   ...lists,
@@ -41,15 +44,15 @@ const ownMembers: ReadonlySet<string> = new Set([
   'lastUsedAt'
 ])
 
-/** The grants and scopes of an entry that does not say any. */
+/** The grants and scopes of an entry without these members. */
 const defaultGrants = ['authorization_code', 'refresh_token']
 const defaultScope = 'mcp profile'
 
 const clients = new WeakMap<object, OAuthClient>()
 
 /**
- * Reads an entry; the result is cached, since entries are immutable.
- * @returns undefined: it is no client, and is kept as it is
+ * Reads an entry. The result is cached by entry, since entries are immutable.
+ * @returns undefined: it is not a valid client; the entry is kept unchanged
  */
 export function readClient (entry: unknown): OAuthClient | undefined {
   if (!isObject(entry)) return undefined
@@ -78,7 +81,10 @@ export function readClient (entry: unknown): OAuthClient | undefined {
   return client
 }
 
-/** Makes the entry of a client. @param former the client's former entry, whose unknown members are kept */
+/**
+ * Converts a client to an entry.
+ * @param former the client's former entry, whose unknown members are kept
+ */
 export function toClientEntry (client: OAuthClient, former: ClientEntry = {}): ClientEntry {
   const { grantTypes, scope, createdAt, lastUsedAt, ...same } = client
   const entry = {
@@ -89,11 +95,11 @@ export function toClientEntry (client: OAuthClient, former: ClientEntry = {}): C
     ...(createdAt === 0 ? {} : { createdAt }),
     ...(lastUsedAt === undefined ? {} : { lastUsedAt })
   }
-  // As it would be read again: without undefined members.
+  // The round trip removes undefined members, so that the result equals the entry as it would be read from the file.
   return JSON.parse(JSON.stringify(entry)) as ClientEntry
 }
 
-/** The members of an entry that its client does not determine. */
+/** The members of an entry that are not derived from its client. */
 export const furtherMembers = (entry: ClientEntry): Record<string, unknown> =>
   Object.fromEntries(Object.entries(entry).filter(([name]) => !ownMembers.has(name)))
 
@@ -104,7 +110,7 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 const isTextList = (value: unknown): value is string[] => Array.isArray(value) && value.every(isText)
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
 
-/** The members of these names whose values pass the test. */
+/** The members with these names whose values pass the test. */
 function membersOf<Name extends string, Value> (
   entry: ClientEntry,
   names: readonly Name[],
@@ -113,15 +119,15 @@ function membersOf<Name extends string, Value> (
   return Object.fromEntries(names.map((name) => [name, entry[name]]).filter(([, value]) => test(value)))
 }
 
-/** A plain secret counts more than a hash: somebody wrote it there later. */
+/** The hash of an entry's secret. A plain secret takes precedence over a stored hash, since somebody wrote it later. */
 function hashOf ({ clientSecret, secretHash }: ClientEntry): string | undefined {
   if (isText(clientSecret) && clientSecret !== '') return createHash('sha256').update(clientSecret).digest('hex')
   return isText(secretHash) ? secretHash : undefined
 }
 
 /**
- * Translates an entry that MCPHub wrote: its metadata has the names of RFC 7591, and its owner says that it registered
- * itself.
+ * Translates an entry written by MCPHub: its metadata has the names of RFC 7591, and its owner shows that it is
+ * self-registered.
  */
 function withMetadata (entry: ClientEntry): ClientEntry {
   const metadata = isObject(entry.metadata) ? entry.metadata : {}

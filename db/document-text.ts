@@ -1,22 +1,22 @@
 import { isIndex, orderedEntries } from './order.ts'
 
-/** Characters and values of what is put into words at once. */
+/** Max size of a value that is serialized in one step, in characters and values. */
 const pieceSize = 32 * 1024
-/** The depth of the sections, whose members are the entries. */
+/** The depth of the sections; their members are the entries. */
 const entryDepth = 1
-/** How deep large values are taken apart. */
+/** Max depth to which large values are split into pieces. */
 const mostDepth = 8
 
 /**
- * A large entry of a section, in the place of its text. Entries are never changed in place, so that what is made of one
- * can be kept.
+ * A large entry of a section, in place of its text. Entries are immutable, so whatever is derived from one can be
+ * cached by it.
  */
 interface LargeEntry { readonly entry: object, readonly pieces: Iterable<DocumentPiece> }
 export type DocumentPiece = string | LargeEntry
 
 type Member = readonly [name: string, value: unknown]
 
-/** The text of a settings file: its JSON in lines, with the servers in their order. */
+/** The text of a settings file: indented JSON, with the servers in their order. */
 export function documentText (document: Readonly<object>): string {
   return [...textsOf(documentPieces(document))].join('')
 }
@@ -29,15 +29,18 @@ function * textsOf (pieces: Iterable<DocumentPiece>): Generator<string> {
   }
 }
 
-/** The same in pieces, each of which is made quickly: a config may have megabytes, and there may be 10,000 servers. */
+/**
+ * The text of a settings file in pieces, each of which is produced quickly: a config may have megabytes, and there may
+ * be 10,000 servers.
+ */
 export function * documentPieces (document: Readonly<object>): Generator<DocumentPiece> {
   yield * piecesOf(document, 0)
   yield '\n'
 }
 
 /**
- * The lines of a value, taken apart, without the indentation of the first.
- * @param depth how many levels of the document are around it
+ * The indented JSON of a value in pieces; its first line is not indented.
+ * @param depth the number of levels around it in the document
  */
 function * piecesOf (value: unknown, depth: number): Generator<DocumentPiece> {
   if (typeof value !== 'object' || value === null) {
@@ -70,14 +73,14 @@ const membersOf = (value: object): Member[] => Array.isArray(value)
   : orderedEntries(value as Record<string, unknown>).filter(([, member]) => member !== undefined)
 
 /**
- * The lines of the members of a value, without the indentation of the first. JSON itself indents them, in as many
- * lists.
+ * The lines of a value's members without the brackets; the first line is not indented. Nesting the value in as many
+ * lists makes JSON.stringify indent it.
  */
 function linesOf (value: object, depth: number): string {
   let wrapped = value
   for (let level = 0; level < depth; level++) wrapped = [wrapped]
   const lines = JSON.stringify(wrapped, null, 2)
-  // The line of each bracket before them, and after them.
+  // The length of the lines with the brackets before the members, and of those after them.
   const around = (depth + 1) * (depth + 2)
   return lines.slice(around + 2 * (depth + 1), -around)
 }
@@ -85,8 +88,8 @@ function linesOf (value: object, depth: number): string {
 interface Batch { readonly members: readonly Member[], readonly isLarge: boolean }
 
 /**
- * Small members together; each large one alone, and each whose name JavaScript would put before others. Sections of the
- * document count as large: the order of the servers is not that of their object.
+ * Groups members into batches: small ones together; each large one alone, and each whose name JavaScript would sort
+ * before others. Sections of the document count as large, since the order of servers is not that of their object.
  */
 function * batchesOf (members: readonly Member[], depth: number): Generator<Batch> {
   let batch: Member[] = []
@@ -108,7 +111,7 @@ function * batchesOf (members: readonly Member[], depth: number): Generator<Batc
   if (batch.length > 0) yield { members: batch, isLarge: false }
 }
 
-/** How many characters and values a value has; where they are more than `most`, some number beyond it. */
+/** The number of characters and values in a value; if that is greater than `most`, any number greater than it. */
 function sizeOf (value: unknown, most: number): number {
   if (typeof value === 'string') return 1 + value.length
   let size = 1

@@ -17,8 +17,8 @@ import { bounded, warningsOfDocument, warningsOfEntry, warningsOfSystem } from '
 import type { ItemOf, Server, Snapshot, StoredGroup } from './store.ts'
 
 /**
- * The items of a section of the document; `raw`: the section they were read from, `problems`: messages about unusable
- * entries, `warnings`: about members without effect.
+ * The items of a section of the document. `raw`: the section from which they were read; `problems`: messages about
+ * unusable entries; `warnings`: messages about members without effect.
  */
 interface Section<Item> {
   readonly raw: unknown
@@ -38,16 +38,16 @@ export interface Reading {
   readonly document: Document
   readonly snapshot: Snapshot
   readonly sections: Sections
-  /** About members of the system configuration without effect. */
+  /** Messages about members of the system configuration without effect. */
   readonly systemWarnings: readonly string[]
 }
 
-/** How many values are checked by a schema before it pays to compile it. */
+/** Number of values that are checked without compiling the schema; for more, compiling is faster. */
 const uncompiled = 50
 
 /**
- * Makes a validator for a schema, which returns the first problem of a value as a clause. The schema is compiled once
- * there are many values; the slow validation runs only for the message.
+ * Creates a validator for a schema, which returns the first problem of a value as a clause. The schema is compiled once
+ * many values are checked; the slow validation runs only to get the message.
  */
 function validatorOf (schema: TSchema): (value: unknown) => string | undefined {
   let compiled: TypeCheck<TSchema> | undefined
@@ -66,15 +66,15 @@ function validatorOf (schema: TSchema): (value: unknown) => string | undefined {
 const locked = new WeakMap<object, string>()
 
 /**
- * Marks an entry whose secrets cannot be opened, with the reason as a message. The entry is kept unchanged, and not
- * used.
+ * Marks an entry whose secrets cannot be decrypted, with the reason as a message. The entry is kept unchanged and is
+ * not used.
  */
 export const lock = (entry: object, reason: string): void => { locked.set(entry, reason) }
 
 /** The reason why an entry is locked; undefined: it is not locked. */
 export const lockOf = (entry: unknown): string | undefined => isObject(entry) ? locked.get(entry) : undefined
 
-/** Makes a reader for a section that is a list. Results are cached by entry, since entries are immutable. */
+/** Creates a reader for a section that is a list. Results are cached by entry, since entries are immutable. */
 function listReader (name: ListName): (document: Document, former: Section<unknown> | undefined) => Section<unknown> {
   const { schema, key: keyMember } = entities[name]
   const validate = validatorOf(schema)
@@ -125,7 +125,8 @@ const validateServer = validatorOf(ServerConfig)
 const knownServers = new WeakMap<object, { readonly server: Server, readonly separator: string }>()
 
 /**
- * Configs of other programs are read in this gateway's members (`adopt`), and keep their own until they are written.
+ * Reads a server. The config of another program is translated to this gateway's members (`adopt`); the stored form
+ * stays until the server is written.
  */
 function readServer (name: string, raw: unknown, separator: string): Server {
   const before = isObject(raw) ? knownServers.get(raw) : undefined
@@ -181,12 +182,12 @@ function readServers (document: Document, former: Section<Server> | undefined): 
   return section
 }
 
-/** Sections that are lists: those of the settings, and those that ports read. */
+/** The sections that must be lists: those of the settings, and those that ports read. */
 const lists = [...listNames, 'oauthClients', ...recordSections]
 
 /**
- * Refuses an edit that changes the type of a section: it would be ignored as an empty one, and all its entries would be
- * gone.
+ * Refuses an edit that changes the type of a section: the section would be read as empty, and all its entries would be
+ * lost.
  * @throws Error with a clause as its message
  */
 export function checkKinds (former: Document, next: Document): void {
@@ -207,10 +208,10 @@ function problemsOfSystem ({ systemConfig }: Document): string[] {
 }
 
 /**
- * Reads a settings document into a snapshot. Unusable entries are left out (servers: marked) and reported; they are
- * never fatal. Parts that are the same objects as in the former reading are not read again, and stay the same objects
- * in the snapshot.
- * @throws Error when the system configuration is invalid: guessing who has access would be worse than not starting
+ * Reads a settings document into a snapshot. Unusable entries are omitted (servers: marked) and reported, and never
+ * prevent the start. Parts that are the same objects as in the former reading are not read again, and stay the same
+ * objects in the snapshot.
+ * @throws Error when the system configuration is invalid: it decides who has access, so it must not be guessed
  */
 export function read (document: Document, version: number, former?: Reading): Reading {
   const system = document.systemConfig ?? {}
@@ -238,6 +239,6 @@ export function read (document: Document, version: number, former?: Reading): Re
   }
 }
 
-/** Whether the settings hold a token in plain text, as a person may write one into the file. */
+/** Whether the settings contain a token in plain text, which a person may have written into the file. */
 export const holdsTokens = ({ keys, system }: Snapshot): boolean =>
   system.routing?.bearerAuthKey !== undefined || [...keys.values()].some(({ token }) => token !== undefined)

@@ -1,30 +1,33 @@
-// The entities of the settings. Whatever lists entities reads this table: stores, snapshots, audit log, export,
-// warnings.
+// The entities of the settings. All code that enumerates entities reads this table: stores, snapshots, audit log,
+// export, warnings.
 import type { Static, TSchema } from '@sinclair/typebox'
 import { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
 import { ServerConfig } from '../schemas/server.ts'
 import { BearerKey, Group, User } from '../schemas/settings.ts'
 
 interface EntityFacts {
-  /** Of an entry. */
+  /** The schema of an entry. */
   readonly schema: TSchema
-  /** The member that identifies an entry. Servers have none: their section is an object, and they are members of it. */
+  /**
+   * The member that identifies an entry. Absent for servers: their section is an object, whose member names identify
+   * them.
+   */
   readonly key?: string
   /** The member of a snapshot that holds the entries. */
   readonly member: string
-  /** The name of one in the audit log and in warnings. */
+  /** The name of one entry, for the audit log and warnings. */
   readonly noun: string
-  /** The member by which people know an entry. */
+  /** The member that identifies an entry to people. */
   readonly label: string
-  /** The table in a database. */
+  /** The database table. */
   readonly table: string
-  /** Another member that no two entries share. Its table has it in the column `alias`. */
+  /** Another member that must be unique among entries. Its table stores it in the column `alias`. */
   readonly alias?: string
-  /** The credentials: they are left out of the audit log, and of exports without secrets. */
+  /** The members with credentials, which are omitted from the audit log and from exports without secrets. */
   readonly credentials?: readonly string[]
-  /** The gateway changes this member when an entry is used. It is no edit. */
+  /** The member that the gateway updates when an entry is used. Such an update does not count as an edit. */
   readonly usage?: string
-  /** It holds texts for people, so that dots in them are no masks. */
+  /** The entity contains texts for people, so dots in them are not masks of secrets. */
   readonly isPlainText?: true
 }
 
@@ -82,10 +85,10 @@ export const entities = {
 type Entities = typeof entities
 /** An entity by the name of its section. */
 export type Entity = keyof Entities
-/** An entity whose section is a list. */
+/** An entity that is stored as a list. */
 export type ListName = Exclude<Entity, 'mcpServers'>
 export type EntityNoun = Entities[Entity]['noun']
-/** An entry as it is written down. */
+/** An entry as it is stored. */
 export type EntryOf<Name extends Entity> = Static<Entities[Name]['schema']>
 /** The member of a snapshot that holds the entries. */
 export type MemberOf<Name extends Entity> = Entities[Name]['member']
@@ -93,5 +96,5 @@ export type MemberOf<Name extends Entity> = Entities[Name]['member']
 export const entityNames = Object.keys(entities) as Entity[]
 export const listNames = entityNames.filter((name): name is ListName => name !== 'mcpServers')
 export const isListName = (name: string): name is ListName => (listNames as string[]).includes(name)
-/** The facts of an entity, with the optional ones. */
+/** The properties of an entity, including the optional ones. */
 export const factsOf = (name: Entity): EntityFacts => entities[name]

@@ -2,5 +2,5 @@
 export const errorCode = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error ? String(error.code) : undefined
 
-/** The message of whatever was thrown. */
+/** The message of any thrown value. */
 export const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)

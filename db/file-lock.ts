@@ -12,7 +12,7 @@ interface Holder { readonly pid: number, readonly started?: string, readonly id:
 /** Another process holds the lock. */
 export class LockHeldError extends Error {
   override readonly name = 'LockHeldError'
-  /** Undefined: it is not known which. */
+  /** The pid of the holder; undefined: it is not known. */
   readonly pid: number | undefined
 
   constructor (pid: number | undefined) {
@@ -23,7 +23,7 @@ export class LockHeldError extends Error {
 
 /**
  * The start time of a process, in a form that is comparable on this machine only.
- * @returns `dead`: the process has ended; undefined: the system does not tell
+ * @returns `dead`: the process has ended; undefined: the system does not provide it
  */
 function startTimeOf (pid: number): string | undefined {
   try {
@@ -49,8 +49,8 @@ function isAlive ({ pid, started }: Holder): boolean {
 }
 
 /**
- * A lock on a file or folder for the life of this process: the file `<path>.lock`. The lock of a process that has ended
- * is taken over. It protects against other processes of the same machine and container only.
+ * A lock on a file or folder, held until this process ends: the file `<path>.lock`. The lock of a process that has
+ * ended is taken over. It protects against other processes on the same machine and in the same container only.
  */
 export class FileLock {
   readonly #path: string

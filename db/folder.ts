@@ -3,7 +3,7 @@ import { mkdir, open, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { errorCode } from './errors.ts'
 
-/** Descriptions of why a folder cannot be made, by the system's code. */
+/** Why a folder cannot be created, by the system's error code. */
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'the system takes no new folder there',
   EPERM: 'the system takes no new folder there',
@@ -18,7 +18,7 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /**
- * A folder cannot be made, or nothing in it. The message says why, and which variable to change; `code` is the
+ * A folder, or a file in it, cannot be created. The message says why, and which variable to change; `code` is the
  * system's.
  */
 export class FolderError extends Error {
@@ -37,10 +37,10 @@ export class FolderError extends Error {
 }
 
 /**
- * Makes a folder and those around it that are missing, for their owner only. Unlike Node's `recursive`, it ends where
- * the system has a folder and takes no new one in it, as in /proc: Node tries there for ever.
+ * Creates a folder and its missing parents, accessible to their owner only. Unlike Node's `recursive` option, it fails
+ * where an existing folder accepts no new entries, as in /proc: Node retries there for ever.
  * @param variable the environment variable that the path comes from, for the message
- * @returns the outermost folder that was made; undefined: there was nothing to make
+ * @returns the outermost folder that was created; undefined: all existed
  * @throws FolderError
  */
 export async function makeFolder (path: string, variable: string): Promise<string | undefined> {
@@ -50,14 +50,17 @@ export async function makeFolder (path: string, variable: string): Promise<strin
       await mkdir(folder, { mode: 0o700 })
       first ??= folder
     } catch (error) {
-      // Another process may have made it meanwhile.
+      // Another process may have created it meanwhile.
       if (!await isFolder(folder)) throw new FolderError(folder, variable, error)
     }
   }
   return first
 }
 
-/** As `makeFolder`, in one synchronous step. @throws FolderError */
+/**
+ * As `makeFolder`, but synchronous.
+ * @throws FolderError
+ */
 export function makeFolderSync (path: string, variable: string): string | undefined {
   let first: string | undefined
   for (const folder of missingSync(path)) {
@@ -71,7 +74,7 @@ export function makeFolderSync (path: string, variable: string): string | undefi
   return first
 }
 
-/** The folder and those around it that are not there, the outermost first. */
+/** The folder and its parents that do not exist, outermost first. */
 async function missing (path: string): Promise<string[]> {
   const folders: string[] = []
   for (let at = resolve(path); !await isFolder(at); at = dirname(at)) folders.unshift(at)
@@ -84,7 +87,7 @@ function missingSync (path: string): string[] {
   return folders
 }
 
-/** Whether there is a folder; the root always is one. */
+/** Whether a folder exists; always true for the root. */
 async function isFolder (path: string): Promise<boolean> {
   return path === dirname(path) || (await stat(path).catch(() => undefined))?.isDirectory() === true
 }
@@ -98,8 +101,8 @@ function isFolderSync (path: string): boolean {
 }
 
 /**
- * Makes a file, or the names in a folder, durable by fsync. Some file systems do not support that for folders, and do
- * not need it.
+ * Makes a file, or the entries of a folder, durable by fsync. Some file systems neither support nor need that for
+ * folders.
  */
 export async function syncPath (path: string): Promise<void> {
   const handle = await open(path, 'r')

@@ -9,7 +9,7 @@ import { Invalid, type Change, type Snapshot } from './store.ts'
 export const foldName = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
 
 /**
- * Checks that changed values can be read again. Servers are not checked: an unusable one is stored, with its problem.
+ * Checks that changed values will be readable. Servers are not checked: an unusable one is stored with its problem.
  * @throws Invalid
  */
 export function checkValues (changes: readonly Change[]): void {
@@ -32,9 +32,8 @@ export function checkValues (changes: readonly Change[]): void {
 }
 
 /**
- * Checks the invariants of the snapshot that a commit would make. Only violations by the commit itself count: a
- * violation in the former snapshot does not prevent other changes. The ids of keys and groups need no check, since they
- * are keys of a Map.
+ * Checks the invariants of the snapshot that a commit would create. A violation that exists in the former snapshot
+ * already does not prevent other changes. The ids of keys and groups need no check, since they are the keys of a Map.
  * @throws Invalid
  */
 export function checkInvariants (former: Snapshot, next: Snapshot): void {
@@ -56,7 +55,7 @@ export function checkInvariants (former: Snapshot, next: Snapshot): void {
 
 const adminsOf = ({ users }: Snapshot): number => [...users.values()].filter(({ isAdmin }) => isAdmin === true).length
 
-/** The name of the first new item that equals the name of another item. */
+/** The name of the first new item that has the same name as another item. */
 function firstClash<Item> (
   items: Iterable<Item>,
   nameOf: (item: Item) => string,

@@ -1,18 +1,18 @@
 import { isObject } from '../schemas/unknown-members.ts'
 
-/** The dots that API responses contain instead of a secret. */
+/** The dots that replace a secret in API responses. */
 const mask = '••••'
 
-/** Members of a config that may hold secrets. */
+/** The members of a server's config that may contain secrets. */
 const members = ['env', 'headers', 'args', 'url', 'proxy', 'oauth', 'openapi']
 
 /**
  * Finds the first value in a server's config that contains those dots.
- * @returns its path, such as `headers.authorization`; undefined when no value does
+ * @returns its path, such as `headers.authorization`; undefined: there is none
  */
 export function maskIn (config: Record<string, unknown>): string | undefined {
   for (const name of members) {
-    // A description of an API is no place for secrets, and may be large.
+    // An API description contains no secrets, and may be large.
     const value = name === 'openapi' &&
       isObject(config.openapi)
       ? { ...config.openapi, schema: undefined }

@@ -17,30 +17,29 @@ interface StorageOptions {
   settingsPath: string
   /** The database to use instead of the file: `postgres://…`, or `pglite://<folder>`. */
   dbUrl?: string
-  /** How long to wait for the database at the start, in ms. */
+  /** Max time to wait for the database at the start, in ms. */
   startupTimeout: number
-  /** Seals secrets in the database. The settings file has them in plain text, since people edit it. */
+  /** Encrypts secrets in the database. The settings file contains them in plain text, since people edit it. */
   vault: Vault
   /**
-   * Receives warnings about events between calls, such as an invalid edit of the file, or a database that became
+   * Receives warnings that are not the result of a call: an invalid edit of the file, or a database that became
    * unavailable.
    */
   warn: (message: string) => void
   /** Receives a message when the start must wait for the database. */
   info: (message: string) => void
-  /** The database must be there, with content: none is made, migrated or seeded. */
+  /** The database must exist and have content: it is not created, migrated or seeded. */
   isExisting?: boolean
 }
 
 /**
- * Opens the configured storage, without loading its store. This is the only place that knows that there are several
- * adapters.
+ * Opens the configured storage, without loading its store. Only this function knows the available adapters.
  * @throws Error with one sentence when it cannot be opened
  */
 export async function openStorage (options: StorageOptions): Promise<Storage> {
   const { settingsPath, dbUrl, startupTimeout, vault, warn, info, isExisting = false } = options
   if (dbUrl === undefined) return storageOn(new JsonFileStore(settingsPath, warn), vault)
-  // Imported here, so that the drivers are not loaded where settings are kept in a file.
+  // Imported on demand, so that the drivers are not loaded if the settings are in a file.
   const [{ openDatabase, nothingAt }, { PostgresStore }, { PostgresCounters }, { openPorts }] = await Promise.all([
     import('./postgres/open.ts'),
     import('./postgres/settings/store.ts'),
@@ -60,8 +59,8 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
 }
 
 /**
- * The ports where the settings are one document.
- * @param now the clock of what expires, in ms since 1970
+ * Creates the ports on a settings file.
+ * @param now the clock for expiry, in ms since 1970
  */
 export function storageOn (file: Store & SectionFile, vault: Vault, now = () => Date.now()): Storage {
   const records = new FileRecords(file, vault, now)
@@ -74,7 +73,9 @@ export function storageOn (file: Store & SectionFile, vault: Vault, now = () => 
   })
 }
 
-/** Completes what an adapter implements: by the memory of this process, and by what records are used for. */
+/**
+ * Completes an adapter: with in-memory ports that it does not implement, and with the ports that are based on records.
+ */
 function toStorage (
   { records, counters = new MemoryCounters(), vectors = new MemoryVectors(), ...others }: Adapter
 ): Storage {
@@ -93,7 +94,7 @@ function toStorage (
 }
 
 /**
- * Opens a database for embeddings alone, and makes their table where there is none.
+ * Opens a database for embeddings only, and creates their table if it does not exist.
  * @throws Error with one sentence, without user and password, when it cannot be opened
  */
 export async function openVectors (dbUrl: string): Promise<OpenedVectors> {

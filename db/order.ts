@@ -1,17 +1,17 @@
 /**
- * The order of members for objects that do not keep it themselves: JavaScript moves names like `7` before all others,
- * while the order of servers decides which of two keeps a name. JSON texts keep it (`inTextOrder` reads it from them),
- * and so do the positions of rows in a database.
+ * The order of members for objects that cannot represent it: JavaScript sorts integer-like names such as `7` before all
+ * others, while the order of servers decides which of two gets a contested name. The order is read from JSON text
+ * (`inTextOrder`), or from the positions of database rows.
  */
 const orders = new WeakMap<object, readonly string[]>()
 
 /** The members of an object in their order of configuration. */
 export function orderedEntries<Value> (object: Readonly<Record<string, Value>>): Array<[name: string, value: Value]> {
-  // Not Object.entries: of 10,000 members that takes four times as long.
+  // Not Object.entries, which takes four times as long for 10,000 members.
   return (orders.get(object) ?? Object.keys(object)).map((name) => [name, object[name] as Value])
 }
 
-/** Reverses `orderedEntries`. The order stays known for as long as the object itself is handed on. */
+/** Reverses `orderedEntries`. The order is attached to this object: a copy loses it. */
 export function orderedObject<Value> (
   entries: ReadonlyArray<readonly [name: string, value: Value]>
 ): Record<string, Value> {
@@ -21,8 +21,8 @@ export function orderedObject<Value> (
 }
 
 /**
- * Notes the order of an object's members, where JavaScript has another.
- * @param names theirs; of a repeated one the first place counts
+ * Records the order of an object's members, if JavaScript's differs.
+ * @param names the members in order; for a repeated name, the first place is used
  */
 export function noteOrder (object: object, names: readonly string[]): void {
   const keys = Object.keys(object)
@@ -32,5 +32,5 @@ export function noteOrder (object: object, names: readonly string[]): void {
   else orders.set(object, ordered)
 }
 
-/** Whether JavaScript sorts this name of a member before others. */
+/** Whether a member name is integer-like, so that JavaScript sorts it before others. */
 export const isIndex = (name: string): boolean => /^(0|[1-9][0-9]{0,9})$/.test(name) && Number(name) < 2 ** 32 - 1

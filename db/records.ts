@@ -1,18 +1,18 @@
-// The contract for short-lived data beside the settings: entries by keys, in collections. Every method throws
-// StorageError when the storage cannot be used now; whether a write was made is then unknown. Times are in ms since
-// 1970.
+// The contract for short-lived data beside the settings: entries with keys, in collections. Every method throws
+// StorageError when the storage cannot be used now; it is then unknown whether a write took effect. Times are in ms
+// since 1970.
 
 /** A kind of entry, with its bounds. */
 export interface Collection {
   readonly name: string
   /**
-   * Without a database, it is a section of the settings file. Other collections are then in memory, and a restart ends
-   * them.
+   * Without a database, the collection is stored as a section of the settings file. Other collections are then in
+   * memory, and lost at a restart.
    */
   readonly isInFile?: true
-  /** A database, and the settings file, store the values sealed. */
+  /** Values are encrypted, in a database as well as in the settings file. */
   readonly isSealed?: true
-  /** Max entries; beyond, the oldest are removed, or those of the owners with the most entries. */
+  /** Max entries; beyond, the oldest entries are removed, or those of the owners with the most entries (`evicts`). */
   readonly maxEntries: number
   readonly maxInFile?: number
   readonly evicts?: 'oldest' | 'largest owners'
@@ -25,29 +25,29 @@ export interface Entry {
   /** Plain JSON. */
   readonly value: unknown
   readonly owner?: string
-  /** Texts to find and remove entries by, such as `client:<id>`. */
+  /** Texts by which entries can be selected, such as `client:<id>`. */
   readonly labels?: readonly string[]
-  /** The time by which entries are ordered, and the oldest removed; undefined: now. */
+  /** The time by which entries are ordered and the oldest removed; undefined: now. */
   readonly at?: number
   readonly expiresAt?: number
-  /** In place of `expiresAt`: the time until then in ms, by the clock of the storage. */
+  /** Lifetime in ms from now, by the clock of the storage; an alternative to `expiresAt`. */
   readonly expiresIn?: number
-  /** Changes with each write; undefined: the storage makes one. */
+  /** Changes with each write; undefined: the storage generates one. */
   readonly version?: string
 }
 
 export interface StoredEntry extends Pick<Entry, 'owner' | 'expiresAt'> {
   readonly labels: readonly string[]
   readonly version: string
-  /** The time since the last write in ms, by the clock of the storage. */
+  /** The time since the last write, in ms, by the clock of the storage. */
   readonly age: number
-  /** undefined also in a brief list, and where `isLocked`. */
+  /** Also undefined in a brief list, and if `isLocked`. */
   readonly value: unknown
-  /** The value is sealed with a key that is not available, or was sealed for another key. */
+  /** The value cannot be decrypted: its encryption key is not available, or it was encrypted for another entry. */
   readonly isLocked?: true
 }
 
-/** Which entries to list or remove: all that match each given member. */
+/** Selects entries to list or remove: those that match all given members. */
 export interface Selection {
   readonly owner?: string
   /** Entries with any of these labels. */
@@ -56,43 +56,46 @@ export interface Selection {
   readonly changedWithin?: number
 }
 
-/** Entries that have expired are not found, listed or replaced: they count as none. */
+/** Stores and finds entries. Expired entries are treated as absent. */
 export interface Records {
-  /** Whether all collections outlive this process. */
+  /** Whether all collections survive a restart of this process. */
   readonly outlivesProcess: boolean
   /** Stores entries in place of those with the same keys. */
   put: (collection: Collection, entries: readonly Entry[]) => Promise<void>
   find: (collection: Collection, key: string) => Promise<StoredEntry | undefined>
   /**
-   * Stores an entry if the stored one still has this version, and others in the same transaction. Of all callers on all
-   * replicas that name the same version, one succeeds.
-   * @param version undefined: nothing is stored under the key
+   * Stores an entry if the stored one still has this version, and `added` in the same transaction. If several callers,
+   * on any replica, name the same version, exactly one succeeds.
+   * @param version undefined: nothing may be stored under the key
    */
   swap: (collection: Collection, version: string | undefined, entry: Entry, added?: readonly Entry[]) =>
   Promise<boolean>
-  /** Lists entries by `at`, the newest first. @param isBrief leaves the values out */
+  /**
+   * Lists entries by `at`, newest first.
+   * @param isBrief omits the values
+   */
   list: (collection: Collection, which: Selection, isBrief?: boolean) => Promise<StoredEntry[]>
   /** @returns how many were removed */
   remove: (collection: Collection, which: string | Selection) => Promise<number>
 }
 
-/** How long a taken grant, a revoked family and a removed login are remembered, in ms. */
+/** How long a taken grant, a revoked token family and a removed login are remembered, in ms. */
 export const retention = 60 * 60_000
 
 export const collections = {
-  /** By hash. The owner is `waiting` or `taken`, so that neither kind makes the other one go. */
+  /** Keyed by hash. The owner is `waiting` or `taken`, so that neither kind can evict the other. */
   grants: { name: 'grants', isSealed: true, maxEntries: 200_000, maxPerOwner: 100_000 },
-  /** By hash; the owner is the family. */
+  /** Keyed by hash; the owner is the token family. */
   tokens: { name: 'oauthTokens', isInFile: true, maxEntries: 1_000_000, maxInFile: 20_000, evicts: 'largest owners' },
   revokedFamilies: { name: 'revokedFamilies', maxEntries: 1_000_000 },
   consents: { name: 'oauthConsents', isInFile: true, maxEntries: 1_000_000, maxInFile: 20_000, maxPerOwner: 100 },
   loginStates: { name: 'loginStates', isSealed: true, maxEntries: 20_000, maxPerOwner: 50 },
-  /** By hash; the value is the hash of the answers. */
+  /** Keyed by hash; the value is the hash of the answers. */
   usedStates: { name: 'usedStates', maxEntries: 20_000 },
   upstreamTokens: { name: 'upstreamTokens', isInFile: true, isSealed: true, maxEntries: 100_000, maxInFile: 5_000 },
-  /** By login and version. */
+  /** Keyed by login and version. */
   upstreamClaims: { name: 'upstreamClaims', maxEntries: 100_000 },
-  /** By the hash of the cookie; the owner is the user. */
+  /** Keyed by the hash of the cookie; the owner is the user. */
   consoleSessions: {
     name: 'consoleSessions', isInFile: true, maxEntries: 100_000, maxInFile: 2_000, maxPerOwner: 50
   },

@@ -4,11 +4,11 @@ import { endOfString } from './text-order.ts'
 
 const repeated = new WeakMap<object, readonly string[]>()
 
-/** The names of servers that the text of the settings has more than once: the last entry of each is in force. */
+/** The server names that occur more than once in the settings text; the last entry of each is effective. */
 export const repeatedIn = (servers: object): readonly string[] => repeated.get(servers) ?? []
 
 /**
- * Notes the names of servers that a settings text repeats, which are gone once it is parsed.
+ * Records the server names that a settings text repeats, since parsing loses them.
  * @param document parsed from the text
  */
 export function noteRepeated (text: string, document: Document): void {

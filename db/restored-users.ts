@@ -1,14 +1,14 @@
-/** The members of a stored account that tell whether it is the same account with the same password. */
+/** The members of a stored account that tell whether two records are the same account with the same password. */
 export type Marked = Readonly<Record<string, unknown>>
 
 /**
- * Makes a function that prepares an account of a backup. An account that is not the present one of its name, with the
- * same password, gets another `restoredAt`, which is a part of its mark (`identity/users/account.ts`): tokens and
- * logins that were issued for it do not become valid again with its former password. One that is the same keeps its
- * `demotedAt`, so that what an admin had allowed clients before a demotion does not become valid either.
- * @param present the accounts that there are now
- * @param keepsTokens there are none, and the operator says that no password was changed since: accounts stay as they
- *   are in the backup
+ * Creates a function that prepares an account of a backup for its restore. Unless the database has the same account
+ * with the same password, the account gets a new `restoredAt`, which is part of its mark (`identity/users/account.ts`):
+ * tokens and logins that were issued for its former password stay invalid. An unchanged account keeps its present
+ * `demotedAt`, so that what an admin granted to clients before a demotion does not become valid again.
+ * @param present the existing accounts
+ * @param keepsTokens there are none, and the operator confirms that no password was changed since the backup: accounts
+ *   are restored as they are
  */
 export function withMarks (
   present: readonly Marked[], keepsTokens: boolean

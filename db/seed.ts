@@ -10,15 +10,15 @@ import { parseSettings } from './json/parse.ts'
 import { orderedEntries, orderedObject } from './order.ts'
 
 /**
- * Reads and checks a settings file, without a lock.
+ * Reads and validates a settings file without locking it.
  * @returns undefined: the file does not exist
- * @throws Error when the file exists and cannot be used
+ * @throws Error when the file exists and is unusable
  */
 export async function readSettings (path: string): Promise<Document | undefined> {
   return (await readFileOf(path))?.document
 }
 
-/** As `readSettings`, with the snapshot and problems that the document was read into. */
+/** As `readSettings`, but returns the snapshot and problems as well. */
 async function readFileOf (path: string): Promise<Reading | undefined> {
   let bytes: Buffer
   try {
@@ -36,12 +36,12 @@ async function readFileOf (path: string): Promise<Reading | undefined> {
   }
 }
 
-/** The first content of an empty database, and what to log of it once it is stored. */
+/** The initial content of an empty database, and what to log once it is stored. */
 export interface Seed { readonly document: Document, readonly messages: readonly string[] }
 
 /**
- * Returns the first content of an empty database: the settings file with all servers private. The messages list the
- * servers that were public, and say how entries that are ignored are corrected.
+ * Creates the initial content of an empty database: the settings file with all servers private. The messages list the
+ * servers that were public, and say how to correct entries that are ignored.
  */
 export async function seed (path: string): Promise<Seed> {
   const reading = await readFileOf(path)
@@ -53,8 +53,8 @@ export async function seed (path: string): Promise<Seed> {
     messages.push(`The database was empty, and takes what is in the settings file ${path}: ${counted}. The file is ` +
       'not read any more.')
   }
-  // Servers that cannot be used are shown with their problems, and the API corrects them; of other entries it knows
-  // nothing.
+  // Unusable servers are listed with their problems and can be corrected through the API; other unusable entries are
+  // invisible to it.
   const { mcpServers: _, ...others } = sections
   if (Object.values(others).some(({ problems }) => problems.length > 0)) {
     messages.push(
@@ -79,7 +79,7 @@ export async function seed (path: string): Promise<Seed> {
   return { document: { ...document, mcpServers: servers }, messages }
 }
 
-/** How many entries each section has, as a list for a sentence. */
+/** The number of entries in each section, as a list for a sentence. */
 function countEntries (document: Document): string {
   return entityNames.flatMap((section) => {
     const { noun } = entities[section]
@@ -89,6 +89,6 @@ function countEntries (document: Document): string {
   }).join(', ')
 }
 
-/** Private, and in the gateway's own members: only what stands in those is sealed. */
+/** Makes a server private, and translates its config to the gateway's own members, since only those are encrypted. */
 const toPrivate = (config: unknown): unknown =>
   isObject(config) ? { ...adopt(config).config, visibility: 'private' } : config

@@ -15,10 +15,10 @@ import type { Vectors } from './ports/vectors.ts'
 import type { Records } from './records.ts'
 
 /**
- * A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used.
- * `unprefixed` is for registered providers: their items have no prefix on merged routes, stand after those of all
- * servers, and keep their names. `separator`: it has overrides, some of which may be written under names of merged
- * routes, as MCPHub writes them. `warnings`: what of the config has no effect, in sentences.
+ * A configured server. `problem`: why it is not connected; its config is kept, but not used. `unprefixed`: for
+ * registered providers; their items have no prefix on merged routes, come after those of all servers, and always keep
+ * their names. `separator`: set if the server has overrides, whose names may have the prefixed form of merged routes,
+ * as in MCPHub. `warnings`: sentences about parts of the config that have no effect.
  */
 export interface Server {
   readonly name: string
@@ -35,7 +35,7 @@ export const isUsable = ({ config, problem }: Server): boolean => config.enabled
 /** A group with all members as objects. */
 export interface StoredGroup extends Omit<Group, 'servers'> { readonly members: readonly GroupMember[] }
 
-/** An entry as a snapshot holds it. */
+/** An entry as a snapshot contains it. */
 export type ItemOf<Name extends Entity> =
   Name extends 'mcpServers' ? Server : Name extends 'groups' ? StoredGroup : EntryOf<Name>
 
@@ -46,14 +46,15 @@ type Items = { readonly [Name in Entity as MemberOf<Name>]: ReadonlyMap<string, 
 export interface Snapshot extends Items {
   readonly version: number
   readonly system: SystemConfig
-  /** Messages about entries that were read and cannot be used, and `warnings`. */
+  /** Messages about unusable entries, and the `warnings`. */
   readonly problems: readonly string[]
-  /** Messages about members that have no effect; undefined: there are none. */
+  /** Messages about members without effect; undefined: there are none. */
   readonly warnings?: readonly string[]
 }
 
 /**
- * A change of one entity. Without a value it is removed; `rename` (servers only) gives it a new key in the same place.
+ * A change of one entity. Without a value, the entity is removed; `rename` (servers only) gives it a new key in the
+ * same position.
  */
 export type Change =
   | { [Name in Entity]: { entity: Name, key: string, value: EntryOf<Name> | undefined, rename?: string } }[Entity]
@@ -61,39 +62,42 @@ export type Change =
 
 /**
  * The storage of the settings. One test suite checks this contract for every adapter: a commit that resolved is
- * completely on stable storage; one that rejected has changed nothing; a reader never sees a part of one.
+ * completely on stable storage; one that rejected has changed nothing; a reader never sees part of a commit.
  */
 export interface Store {
-  /** True: other replicas change it; otherwise people do, by an editor. */
+  /**
+   * True: the settings are shared with other replicas, which change them. Otherwise people may change them with an
+   * editor.
+   */
   readonly isShared?: boolean
-  /** @throws Error with one sentence when the stored settings cannot be read; they are then left unchanged */
+  /** @throws Error with one sentence when the stored settings cannot be read; they are left unchanged */
   load: () => Promise<Snapshot>
   /**
-   * Writes all changes, or none.
+   * Writes all changes or none.
    * @param baseVersion the version of the snapshot that the changes are based on
    * @throws Conflict when a newer snapshot exists · Invalid when an invariant would be violated · StorageError
    */
   commit: (changes: readonly Change[], baseVersion: number) => Promise<Snapshot>
   /**
-   * Listens for snapshots made outside this process, by an edit on disk or another replica. Returns a function that
-   * stops it.
+   * Listens for snapshots created outside this process, by an edit on disk or another replica. Returns a function that
+   * stops listening.
    */
   onChange: (listener: (snapshot: Snapshot) => void) => () => void
   /**
-   * Looks for snapshots made outside this process now, and passes them to the listeners. Absent where there can be no
+   * Checks now for snapshots created outside this process, and passes them to the listeners. Absent if there can be no
    * other replica.
    */
   refresh?: () => Promise<void>
-  /** The reason why the store cannot be read and written now (`readonly`: cannot be read); undefined: it can. */
+  /** Why the store cannot be read and written now (`readonly`: cannot be read); undefined: it can. */
   health: (readonly?: boolean) => string | undefined
-  /** Aborts pending operations, since the process ends. Absent where operations cannot take long. */
+  /** Aborts pending operations because the process ends. Absent if operations cannot take long. */
   hurry?: () => void
   close: () => Promise<void>
 }
 
 /**
- * The settings were changed by somebody else: the changes must be worked out again from the new snapshot. `edited`: by
- * an edit on disk.
+ * Somebody else changed the settings: the changes must be recomputed from the new snapshot. `edited`: by an edit on
+ * disk.
  */
 export class Conflict extends Error {
   readonly edited: boolean
@@ -109,7 +113,7 @@ export class Invalid extends Error {
   override readonly name = 'Invalid'
 }
 
-/** The storage cannot be used now. `full`: it has no space left; `failing`: the disk reports errors. */
+/** The storage cannot be used now. `full`: no space is left; `failing`: the disk reports errors. */
 export class StorageError extends Error {
   readonly full: boolean
   readonly failing: boolean
@@ -123,18 +127,18 @@ export class StorageError extends Error {
 
 /**
  * A cache of the last known catalogues, and of when items were first listed: one text per server. Losing it costs time,
- * never data; which of two servers of one rank has a name is then decided by their order alone.
+ * not data; of two servers of equal rank, their order alone then decides which gets a contested name.
  */
 export interface CatalogueCache {
-  /** The text in pieces, so that a large one is never in memory as a whole; none where nothing is cached. */
+  /** Yields the text in pieces, so that a large one is never in memory as a whole; none if nothing is cached. */
   read: (server: string) => AsyncIterable<string>
-  /** @param text in pieces, for the same reason */
+  /** @param text in pieces, so that a large one is never in memory as a whole */
   write: (server: string, text: Iterable<string>) => Promise<void>
-  /** Removes the catalogue of a server that is no more. */
+  /** Removes the catalogue of a server that no longer exists. */
   remove: (server: string) => Promise<void>
-  /** Removes the catalogues of all other servers. Absent where none outlive the process. */
+  /** Removes the catalogues of all servers but these. Absent if catalogues do not outlive the process. */
   keepOnly?: (servers: Iterable<string>) => Promise<void>
-  /** Resolves when all that was begun is on disk, or has failed. */
+  /** Resolves when all writes that were started are on disk, or have failed. */
   settled: () => Promise<void>
 }
 
@@ -143,7 +147,7 @@ export interface Counters {
   /**
    * Increments the counter of a key.
    * @param window lifetime of the counter from its first hit, in ms
-   * @returns the new count, and `left`: the ms until it starts again at 0
+   * @returns the new count, and `left`: the time until the counter is reset, in ms
    */
   hit: (key: string, window: number) => Promise<{ count: number, left: number }>
   /** Removes a counter. */
@@ -151,68 +155,72 @@ export interface Counters {
 }
 
 /**
- * Seals secrets for a database: a table stores values with masks in place of their secrets, and one sealed text beside
- * each value.
+ * Encrypts the secrets of stored values: a database stores each value with masks in place of its secrets, and one
+ * encrypted text with these.
  */
 export interface Vault {
   /**
    * Separates a value from its secrets.
    * @param value to store, plain JSON
-   * @param place where it is stored, such as `systemConfig` or `mcpServers/<name>`: a sealed text can be opened for
-   *   that place only
+   * @param place where it is stored, such as `systemConfig` or `mcpServers/<name>`: the encrypted text can be decrypted
+   *   for that place only
    * @param plain members, such as `options` or `openapi.schema`, in which a value is a secret only if it is never shown
-   *   to people. In all other members every text and number is a secret, and so is every address with more than a
-   *   location. Without this parameter, the first rule holds for all members.
-   * @returns the value with masks in place of its secrets, and the sealed secrets; null: it has none
+   *   to people. In all other members every text and number is a secret, and so is every address that is more than a
+   *   location. Without this parameter, the rule for `plain` members applies to all
+   * @returns the value with masks in place of its secrets, and the encrypted secrets; null: it has none
    */
   hide: <Value>(value: Value, place: string, plain?: ReadonlySet<string>) => { value: Value, sealed: string | null }
   /**
    * Reverses `hide`.
-   * @throws Error when the key that sealed the text is not available, or the text was sealed for another place
+   * @throws Error when the encryption key is not available, or the text was encrypted for another place
    */
   reveal: <Value>(value: Value, sealed: string | null, place: string) => Value
   /**
-   * The paths of masks in a value, such as `headers.Authorization`. If they were stored, they would be taken for
+   * The paths of masks in a value, such as `headers.Authorization`. If they were stored, they would be mistaken for
    * secrets.
    */
   masks: (value: unknown) => string[]
-  /** Whether a text was sealed with a former key, and should be sealed again with the newest. */
+  /** Whether a text was encrypted with a former key, and should be re-encrypted with the newest. */
   outdated: (sealed: string) => boolean
-  /** Whether a text was sealed with a key that is not available. */
+  /** Whether a text was encrypted with a key that is not available. */
   locked: (sealed: string) => boolean
 }
 
-/** How many of the stored secrets were not encrypted with the newest key. */
+/** The number of stored secrets that were not encrypted with the newest key. */
 export interface SealedCounts {
-  /** The number of texts that a former key has sealed, which is available. */
+  /** The number of texts encrypted with a former key that is available. */
   readonly former: number
-  /** Texts that cannot be opened, by what they are (`logins at servers`) and the id of their key. */
+  /** Texts that cannot be decrypted, by their kind (`logins at servers`) and the id of their key. */
   readonly locked: ReadonlyArray<{ readonly what: string, readonly key: string, readonly count: number }>
 }
 
-/** Seals anew what a former key has sealed. Every method throws StorageError when the storage cannot be used now. */
+/**
+ * Re-encrypts texts that a former key has encrypted. Every method throws StorageError when the storage cannot be used
+ * now.
+ */
 export interface Resealing {
   count: () => Promise<SealedCounts>
   /**
-   * Goes through all texts once, in small steps. What somebody else changes at that moment is left out, and what was
-   * interrupted is left as it is.
-   * @returns the number of texts that were sealed anew, and of those that do not open though their key is there
+   * Processes all texts once, in small steps. A text that somebody else is changing is skipped; an interrupted run
+   * leaves the rest as it is.
+   * @returns `anew`: the number of re-encrypted texts; `broken`: of those that cannot be decrypted although their key
+   *   is available
    */
   run: (signal: AbortSignal) => Promise<{ readonly anew: number, readonly broken: number }>
 }
 
 /**
- * The ports of a storage adapter. Every method throws StorageError when the storage cannot be used now; whether a write
- * was made is then unknown. Times are in ms since 1970.
+ * The ports of a storage adapter. Every method throws StorageError when the storage cannot be used now; it is then
+ * unknown whether a write took effect. Times are in ms since 1970.
  */
 export interface Adapter {
   store: Store
   records: Records
   clients: Clients
   resealing: Resealing
-  /** undefined: those of this process. */
+  /** undefined: in-memory counters are used. */
   counters?: Counters
-  /** undefined: those of this process. */
+  /** undefined: in-memory embeddings are used. */
   vectors?: Vectors
   /** Available with a database only. */
   activities?: Activities

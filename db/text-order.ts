@@ -1,21 +1,21 @@
 import { isObject } from '../schemas/unknown-members.ts'
 import { isIndex, noteOrder } from './order.ts'
 
-/** Characters that one step reads, and objects that one looks at: less than a millisecond. */
+/** Number of characters that one step reads, or of objects that it visits; a step takes less than a millisecond. */
 const stepSize = 64 * 1024
 const stepObjects = 2_000
 
-/** An array or object whose end was not read yet. `object`: undefined where its members are not looked at. */
+/** An array or object whose end has not been read yet. `object`: undefined if its members are not examined. */
 interface Level {
   readonly object: Record<string, unknown> | undefined
   readonly names: string[]
 }
 
 /**
- * Notes in which order a JSON text has the members of objects, for `orderedEntries`. Costs next to nothing where
- * JavaScript has moved none.
- * @param value made of the text, as `JSON.parse` makes it
- * @param levels how many levels of objects are looked at; those in arrays never are
+ * Records the order in which a JSON text has the members of objects, for `orderedEntries`. Costs next to nothing if
+ * JavaScript reorders none.
+ * @param value parsed from the text by `JSON.parse`
+ * @param levels the number of object levels to examine; objects in arrays are not examined
  * @returns the value itself
  */
 export function inTextOrder<Value> (text: string, value: Value, levels: number): Value {
@@ -24,7 +24,7 @@ export function inTextOrder<Value> (text: string, value: Value, levels: number):
   return value
 }
 
-/** The same in steps, for a large text. */
+/** As `inTextOrder`, in steps, for a large text. */
 export function * textOrderSteps (text: string, value: unknown, levels: number): Generator<undefined, void> {
   if (!(yield * isMovedIn(value, levels))) return
   const open: Level[] = []
@@ -57,7 +57,8 @@ export function * textOrderSteps (text: string, value: unknown, levels: number):
 }
 
 /**
- * Whether an object, or one within it, has names that JavaScript puts before others: it is enough to look at the first.
+ * Whether an object, or one within it, has an integer-like member name; these come first, so only the first name is
+ * checked.
  */
 function * isMovedIn (value: unknown, levels: number): Generator<undefined, boolean> {
   let objects = [value].filter(isObject)
@@ -74,7 +75,10 @@ function * isMovedIn (value: unknown, levels: number): Generator<undefined, bool
   return false
 }
 
-/** Where the closing quote of a string is. @param start where its opening one is */
+/**
+ * The position of the closing quote of a string.
+ * @param start the position of its opening quote
+ */
 export function endOfString (text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); ; at = text.indexOf('"', at + 1)) {
     let slash = at - 1
@@ -84,8 +88,8 @@ export function endOfString (text: string, start: number): number {
 }
 
 /**
- * The object that begins after the last name of the level around it. Of members of one name, it is that of the last,
- * which is in force.
+ * The object that begins after the last name of the level around it. If a name is repeated, it is the object of the
+ * last occurrence, which JSON.parse keeps.
  */
 function objectAt (around: Level | undefined, outermost: unknown): Record<string, unknown> | undefined {
   const name = around?.names.at(-1) ?? ''
@@ -95,7 +99,7 @@ function objectAt (around: Level | undefined, outermost: unknown): Record<string
   return isObject(value) ? value : undefined
 }
 
-/** An object is noted each time that its name is repeated: the last time tells its own names. */
+/** Called for each occurrence of a repeated name: the order of the last one is kept. */
 function close (level: Level | undefined): void {
   if (level?.object) noteOrder(level.object, level.names)
 }

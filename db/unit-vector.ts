@@ -1,6 +1,6 @@
 /**
  * Scales a vector to length 1.
- * @throws RangeError when the vector has no direction: it is empty, all zero, or holds a number that is not finite
+ * @throws RangeError when the vector has no direction: it is empty, all zero, or contains a number that is not finite
  */
 export function unitVector (embedding: readonly number[]): Float32Array {
   const length = Math.sqrt(embedding.reduce((sum, each) => sum + each * each, 0))

@@ -10,13 +10,13 @@ import type { Document } from './apply.ts'
 import { entities, entityNames, type ListName } from './entities.ts'
 import { recordSections } from './records.ts'
 
-/** Max warnings about one section; beyond: they are counted. */
+/** Max warnings about one section; further ones are counted. */
 const mostWarnings = 20
 
-/** The members of MCPHub's that have no counterpart here: they are kept. */
+/** The warning for a member of MCPHub that has no counterpart here. It is kept. */
 const ofMcpHub = (path: string): string => `${quoteName(path)} is MCPHub's: it is kept, and has no effect`
 
-/** The members under which clients write their servers: VS Code, opencode, Zed, Amp, Codex. */
+/** The members in which client programs store their servers: VS Code, opencode, Zed, Amp, Codex. */
 const ofClients: readonly string[] = ['servers', 'mcp', 'context_servers', 'amp.mcpServers', 'mcp_servers']
 const ofClient = (name: string): string =>
   `${quoteName(name)} is another program's name for servers, and has no effect here: tool-hub import <file> adds ` +
@@ -24,7 +24,7 @@ const ofClient = (name: string): string =>
 
 const { mcpRouter: _, ...sections } = SystemSections.properties
 
-/** The members of the system configuration that have an effect, in all depths. */
+/** The schema of all members of the system configuration that have an effect, at any depth. */
 const SystemMembers =
   Type.Object({ ...SystemConfig.properties, ...sections, auth: Type.Object({ betterAuth: SocialConfig }) })
 
@@ -36,16 +36,16 @@ const known: readonly string[] = [
 const isNothing = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 
-/** At most 20 warnings, and how many more there are. @param place what they are about */
+/**
+ * At most 20 warnings, followed by the number of further ones.
+ * @param place what they are about
+ */
 export const bounded = (warnings: readonly string[], place: string): readonly string[] =>
   warnings.length <= mostWarnings
     ? warnings
     : [...warnings.slice(0, mostWarnings), `${place}: ${warnings.length - mostWarnings} more warnings`]
 
-/**
- * Warnings about the members of one entry of a list that are not known or cannot be used, in the form of those about
- * servers.
- */
+/** Warnings about the members of one list entry that are unknown or unusable, in the form of those about servers. */
 export function warningsOfEntry (name: ListName, schema: TSchema, entry: Readonly<Record<string, unknown>>): string[] {
   const { noun, label } = entities[name]
   const called = entry[label]
@@ -54,8 +54,8 @@ export function warningsOfEntry (name: ListName, schema: TSchema, entry: Readonl
 }
 
 /**
- * A sentence about a password that is no hash, as a person may write one. Without a password at all, others identify
- * the user.
+ * A sentence about a password that is not a hash, as a person may write one. An account without a password is
+ * identified by a social login instead.
  */
 const unusablePassword = ({ password }: Readonly<Record<string, unknown>>): string[] =>
   typeof password !== 'string' || isUsableHash(password)
@@ -63,7 +63,7 @@ const unusablePassword = ({ password }: Readonly<Record<string, unknown>>): stri
     : ['"password" is not a usable hash, so that no login with it succeeds: tool-hub user reset-password <username> ' +
       'sets another one']
 
-/** Warnings about members of the system configuration that have no effect. They are kept. */
+/** Warnings about members of the system configuration without effect. The members are kept. */
 export function warningsOfSystem (system: unknown): readonly string[] {
   if (!isObject(system)) return []
   const { mcpRouter, ...others } = system
@@ -77,7 +77,7 @@ export function warningsOfSystem (system: unknown): readonly string[] {
   ]
 }
 
-/** Warnings about members of the document itself that have no effect. They are kept. */
+/** Warnings about members of the document itself without effect. The members are kept. */
 export const warningsOfDocument = (document: Document): readonly string[] => bounded(
   Object.entries(document)
     .filter(([name, value]) => !known.includes(name) && !isComment(name) && !isNothing(value))

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 
-/** Response headers that scripts may read beside the safelisted ones. */
+/** Response headers that scripts may read in addition to the safelisted ones. */
 const exposed = 'www-authenticate, retry-after, etag'
 
 /**
- * Lets pages of any origin read the answers of this instance's routes (CORS), and answers the preflights of some of its
- * paths. For answers that depend on nothing which a browser adds by itself: no cookies are read there.
- * @param paths with the methods that pages may use
+ * Allows pages of any origin to read the responses of this instance's routes (CORS), and answers preflights for some
+ * paths. Use it only for routes that read no cookies or other credentials which a browser adds by itself.
+ * @param paths the allowed methods by path
  */
 export function forAnyOrigin (app: FastifyInstance, paths: Readonly<Record<string, string>>): void {
   app.addHook('onRequest', (_request, reply, done) => {

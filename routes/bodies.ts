@@ -10,15 +10,15 @@ import type {} from './mcp/request.ts'
 /** The current max size of a body: `routing.jsonBodyLimit`. */
 const limitOf = (app: FastifyInstance): string => app.settings.current.system.routing?.jsonBodyLimit ?? '1mb'
 
-/** In whose name a body is read: its sender's, where the guard of the scope has identified one. */
+/** The owner of a body's memory: the identified caller, else the IP address. */
 function senderOf ({ principal, caller, ip }: FastifyRequest): string {
   const known = principal ?? caller
   return known ? ownerOf(known, ip) : ownerOfAddress(ip)
 }
 
 /**
- * Parses bodies of the calling scope and its children as JSON of bounded size and depth. An empty body is undefined.
- * @param most max size, where the settings allow more
+ * Makes the calling scope and its children parse bodies as JSON of limited size and depth. An empty body is undefined.
+ * @param most max size, even if the settings allow more
  */
 export function jsonBodies (app: FastifyInstance, most?: string): void {
   const max = (): string => most === undefined || parseSize(limitOf(app)) < parseSize(most) ? limitOf(app) : most
@@ -33,23 +33,23 @@ export function jsonBodies (app: FastifyInstance, most?: string): void {
   )
 }
 
-/** Counts a large body that asks for a change. @param size in characters @throws ShareError */
+/** Counts a large body of a changing request. @param size in characters @throws ShareError */
 function countChange ({ server, principal, routeOptions }: FastifyRequest, size: number): void {
   if (principal && routeOptions.config.effect === 'change') server.settings.countLarge(principal, size)
 }
 
 /**
- * Counts the memory of forms that the calling scope and its children read by themselves.
- * @param max size of one, in bytes
+ * Reserves memory for forms that the calling scope and its children parse themselves.
+ * @param max max size of one form, in bytes
  */
 export function countForms (app: FastifyInstance, max: number): void {
   app.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf, isCounted: false }))
 }
 
 /**
- * Takes bodies of the calling scope and its children as unparsed JSON text of bounded size. With a callback: every call
- * comes this way.
- * @param isCounted the values of large ones are counted before they are made
+ * Makes the calling scope and its children read bodies as unparsed JSON text of limited size. The parser uses a
+ * callback instead of a promise, since every call passes through it.
+ * @param isCounted whether memory for the parsed values of large bodies is reserved in advance
  */
 export function textBodies (app: FastifyInstance, isCounted = false): void {
   app.removeAllContentTypeParsers()

@@ -6,7 +6,7 @@ import { readAsset } from '../plugins/base/config/index.ts'
 import { enterScope, type RouteRow } from '../plugins/base/scopes/index.ts'
 import { completeApi, describeApi } from '../schemas/openapi.ts'
 
-/** Scope `docs`: the API's own documentation, as a document and as pages. */
+/** Scope `docs`: the documentation of the API, as an OpenAPI document and as pages. */
 const documentation: FastifyPluginAsync = async (app) => {
   const { version, basePath } = app.config
   enterScope(app, 'docs')
@@ -15,8 +15,8 @@ const documentation: FastifyPluginAsync = async (app) => {
     openapi: describeApi(version, basePath),
     transformObject: (document) => completeApi('openapiObject' in document ? document.openapiObject : {}) as never
   })
-  // The document is made of the routes of this app, so those of the others are repeated, for their schemas only.
-  // The management API comes first.
+  // @fastify/swagger documents the routes of this instance, so the routes of other instances are repeated here for
+  //   their schemas only. The management API comes first.
   const last = (row: RouteRow): number => Number(row.scope === 'open')
   for (const { method, url, schema, scope, effect } of app.routeTable.toSorted((a, b) => last(a) - last(b))) {
     if (scope === 'docs' || method === 'HEAD' || method === 'OPTIONS') continue

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type { FastifyRequest, onSendHookHandler } from 'fastify'
 
 /**
- * Sends an entity tag with what GET reads, and 304 without a body to who has it already. A stream has none, unless the
- * route sends one.
- * @param cacheControl sent with both
+ * Adds an ETag to successful GET responses, and answers 304 if the client has that version. Streams get no ETag unless
+ * the route sets one.
+ * @param cacheControl the Cache-Control header of both
  */
 export const tagEntity = (cacheControl: string): onSendHookHandler<unknown> => (request, reply, payload, done) => {
   const isRead =
@@ -19,12 +19,12 @@ export const tagEntity = (cacheControl: string): onSendHookHandler<unknown> => (
     done(null, payload)
     return
   }
-  // No type and no length: they would be those of the omitted body.
+  // No Content-Type and no Content-Length, which would describe the omitted body.
   reply.code(304).removeHeader('content-type')
   done(null, null)
 }
 
-/** Whether If-None-Match has this entity tag (RFC 9110 §13.1.2, by weak comparison). */
+/** Whether If-None-Match contains this entity tag (RFC 9110 §13.1.2, weak comparison). */
 export function isKnown (request: FastifyRequest, etag: string): boolean {
   const { 'if-none-match': header } = request.headers
   if (header === undefined) return false

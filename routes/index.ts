@@ -9,7 +9,10 @@ import publicRoutes from './public/index.ts'
 
 export type RoutesOptions = ManagementRoutesOptions
 
-/** All routes, by scope. Those that calls do not need are in annexes, which the first request for one of them loads. */
+/**
+ * All routes, by scope. Routes that MCP calls do not need are in annexes, which the first request for one of them
+ * loads.
+ */
 const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassword }) => {
   const { basePath } = app.config
   await app.register(browsers)
@@ -30,7 +33,7 @@ const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassw
       '/.well-known/',
       `${basePath}/client-metadata.json`
     ],
-    // The scope `open` has tools of the same form.
+    // Paths of the scope `open` match this route, too.
     rather: [{ method: 'POST', url: `${basePath}/api/tools/call/:server` }],
     load: async () => {
       const { default: managementRoutes } = await import('./management.ts')

@@ -8,11 +8,11 @@ import upstreamLogin from './public/upstream-login.ts'
 import socialRoutes from './social/index.ts'
 
 export interface ManagementRoutesOptions {
-  /** The admin's password under the development script. */
+  /** The first admin's password under `npm run dev`. */
   developmentPassword?: string
 }
 
-/** The routes that people, browsers and scripts use, and calls do not: the API, logins, the authorization server. */
+/** The routes that MCP calls do not need: the management API, logins, the authorization server. */
 const routes: FastifyPluginAsync<ManagementRoutesOptions> = async (app, { developmentPassword }) => {
   const { basePath } = app.config
   await app.register(async (api) => {

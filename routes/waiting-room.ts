@@ -12,8 +12,8 @@ const problem = 'waiting for the database'
 interface WaitingRoomOptions { readonly logger: { level: string, stream: LogOutput }, readonly env: Env }
 
 /**
- * Answers the health checks of orchestrators while the gateway waits for its database, and logs that it waits. Every
- * other request gets 503.
+ * Answers health checks of orchestrators while the gateway waits for its database, and logs the reason. Every other
+ * request gets 503.
  */
 export class WaitingRoom {
   readonly #options: WaitingRoomOptions
@@ -23,28 +23,28 @@ export class WaitingRoom {
     this.#options = options
   }
 
-  /** Starts to listen, unless it does already. @param message why the gateway waits */
+  /** Starts to listen, unless it already listens. @param message why the gateway waits */
   open (message: string): void {
     if (!this.#app) process.once('SIGTERM', this.#stop)
     this.#app ??= this.#listen(message)
   }
 
   /**
-   * The server that listens, for the app that takes its place; undefined: none does, or it is one of several (Fastify
-   * makes two for "localhost").
+   * The listening server, which the app takes over; undefined: there is none, or it cannot be taken over, since Fastify
+   * makes two servers for "localhost".
    */
   async listener (): Promise<Server | undefined> {
     const server = (await this.#app)?.server
     return server?.listening === true && this.#options.env.HOST !== 'localhost' ? server : undefined
   }
 
-  /** Ends. Without an app that takes its place, the port is free when the promise resolves. */
+  /** Stops waiting. If the app did not take over the server, the port is free when the promise resolves. */
   async close (): Promise<void> {
     process.removeListener('SIGTERM', this.#stop)
     if (await this.listener() === undefined) await (await this.#app)?.close()
   }
 
-  /** Ends the process: there is nothing to shut down yet. */
+  /** Exits the process, since there is nothing to shut down yet. */
   readonly #stop = (): void => {
     void this.#app?.then((app) => { app.log.info('stopping (SIGTERM)') }).finally(() => { process.exit(0) })
   }
@@ -52,7 +52,7 @@ export class WaitingRoom {
   async #listen (message: string): Promise<FastifyInstance> {
     const { logger, env } = this.#options
     const { HOST: host, PORT: port } = env
-    // Fastify takes the stream out of the options.
+    // A copy, since Fastify removes the stream from the options.
     const app = createServer({ logger: { ...logger }, env })
     app.setErrorHandler(sendEnvelopeError)
     app.setNotFoundHandler((request, reply) => { sendEnvelopeError(new errors.NotReady(problem), request, reply) })

@@ -33,7 +33,7 @@ export const BackupDescription = Type.Object({
   kind: Type.Union([Type.Literal('file'), Type.Literal('database')]),
   /** The bundle folder of the gateway, which configs of servers name. */
   bundlesFolder: Type.String(),
-  /** The ids of the keys that secrets in the backup are sealed with, each with the number of secrets. */
+  /** The ids of the keys that encrypt secrets in the backup, with the number of secrets for each. */
   sealedWith: Type.Record(Type.String(), Type.Integer()),
   /** The SHA-256 of each file, in hex, by its path. */
   checksums: Type.Record(Type.String(), Type.String())
@@ -130,7 +130,7 @@ export async function pack (target: string, paths: ReadonlyMap<string, string>):
   zip.end()
   await Promise.race([
     pipeline(zip.outputStream, createWriteStream(target, { flags: 'wx', mode: 0o600, flush: true })),
-    // The stream does not end after a file that cannot be read.
+    // The stream does not end if a file cannot be read.
     new Promise((_resolve, reject) => { zip.on('error', reject) })
   ])
 }

@@ -45,7 +45,7 @@ async function withDatabase (
   }
 }
 
-/** Opens the vault of the gateway, so that the gateway opens what a command has sealed, and the reverse. */
+/** Opens the gateway's vault, so that commands and the gateway can decrypt each other's secrets. */
 const vaultOf = async (env: Env, cwd: string): Promise<Vault> =>
   await openVault({ dataDir: placesOf(env, cwd).dataDir, encryptionKey: env.ENCRYPTION_KEY })
 

@@ -1,4 +1,4 @@
-// `tool-hub restore`: puts a backup back, all of it or nothing. The gateway must not run.
+// `tool-hub restore`: restores a backup completely or not at all. The gateway must not run.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, rename, rm, rmdir, symlink, chmod, readFile } from 'node:fs/promises'
@@ -92,7 +92,7 @@ function checkFolder ({ kind, bundlesFolder }: BackupDescription, bundles: reado
   )
 }
 
-/** Puts bundles, key and settings in place, the settings last. Undoes the steps before one that fails. */
+/** Restores bundles, key and settings, the settings last. If a step fails, the steps before it are undone. */
 async function change (target: RestoreTarget, work: string, places: Places, bundles: readonly string[]): Promise<void> {
   const undo: Array<() => Promise<void>> = []
   const fresh = join(work, 'unpacked')
@@ -120,8 +120,9 @@ async function change (target: RestoreTarget, work: string, places: Places, bund
 }
 
 /**
- * Checks that the secrets of a backup can be opened after the restore, and that its key would not replace another one.
- * @param isAllowed the operator accepts secrets that cannot be opened
+ * Checks that the secrets of a backup can be decrypted after the restore, and that its key would not replace another
+ * one.
+ * @param isAllowed whether the operator accepts secrets that cannot be decrypted
  * @throws Error
  */
 async function checkKeys (

@@ -114,7 +114,7 @@ async function replaced (api: ManagementApi, name: string, config: Record<string
   }
 }
 
-/** Adds several servers. The API reports an error if none was stored, whose results are returned as well. */
+/** Adds several servers. @returns the results, also if the API responds with an error because none was stored */
 async function batch (api: ManagementApi, servers: object[]): Promise<Result[]> {
   try {
     return (await api.whole<{ data: { results: Result[] } }>('POST', '/api/servers/batch', { servers })).data.results

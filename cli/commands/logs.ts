@@ -49,7 +49,10 @@ function textOf (out: Context['out'], { timestamp, level, processId, message }: 
     `${processId === undefined ? '' : `[${processId}] `}${shown}`
 }
 
-/** Prints lines as the gateway writes them, with --json as one JSON text each, until the gateway or the reader ends. */
+/**
+ * Prints log lines as they occur, with --json as one JSON text each, until the gateway or the reader of the output
+ * ends.
+ */
 async function follow ({ api, out, run: { signal, stdout } }: Context, options: LogOptions): Promise<void> {
   const answer = await fetch(`${api.url}/api/logs/stream`, { headers: api.headers, signal })
   if (!answer.ok || answer.body === null) {

@@ -59,7 +59,7 @@ export function configOf (
   }
 }
 
-/** Whether the whole target follows the two dashes of the command line, which commander leaves out. */
+/** Whether the whole target follows `--` on the command line; commander does not report it. */
 function isBehindDashes (target: readonly string[], argv: readonly string[]): boolean {
   const at = argv.indexOf('--')
   return at >= 0 && argv.length - at - 1 >= target.length

@@ -6,18 +6,18 @@ import { errorCode } from '../errors.ts'
 import { makeFolder } from '../folder.ts'
 import type { CatalogueCache } from '../store.ts'
 
-/** The system's codes for a file whose folder is not there; nothing is written then. */
+/** The system's error codes for a missing folder; on a write, the folder is then created. */
 const noFolder: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR'])
 
 /** The name of a server's file. */
 const nameOf = (server: string): string => `${createHash('sha256').update(server).digest('hex').slice(0, 32)}.json`
-/** The names of our files, also of those that are being written: others are left alone. */
+/** The names of our files, finished or being written; other files in the folder are left alone. */
 const fileName = /^[0-9a-f]{32}\.json(\.tmp)?$/
 
 /** The catalogue cache as one file per server, named by a hash of the server's name. */
 export class CatalogueFiles implements CatalogueCache {
   readonly #folder: string
-  /** Files that are being written, each with a limit of one write at a time. */
+  /** The files that are being written, each with a queue of one write at a time. */
   readonly #writing = new Map<string, LimitFunction>()
 
   constructor (folder: string) {
@@ -49,7 +49,7 @@ export class CatalogueFiles implements CatalogueCache {
 
   async keepOnly (servers: Iterable<string>): Promise<void> {
     const kept = new Set([...servers].map((server) => nameOf(server)))
-    // No folder: nothing was ever kept.
+    // Without the folder, nothing was ever cached.
     const names = await readdir(this.#folder).catch((): string[] => [])
     const gone = names.filter((name) => fileName.test(name) && !kept.has(name.replace(/\.tmp$/, '')))
     for (const name of gone) await rm(join(this.#folder, name), { force: true })
@@ -60,8 +60,8 @@ export class CatalogueFiles implements CatalogueCache {
   }
 
   /**
-   * Opens a new file. Its folder is made where it is not there: `text` can be read once, so this is known before any is
-   * written.
+   * Opens a new file and creates its folder if necessary. This comes before any text is taken from the caller's
+   * iterable, which can be read only once.
    */
   async #create (path: string): Promise<FileHandle> {
     try {
@@ -73,7 +73,7 @@ export class CatalogueFiles implements CatalogueCache {
     }
   }
 
-  /** Runs work on a file after all that is under way on it. */
+  /** Runs work on a file after all earlier work on it. */
   async #alone (path: string, work: () => Promise<void>): Promise<void> {
     const limit = this.#writing.get(path) ?? pLimit(1)
     this.#writing.set(path, limit)

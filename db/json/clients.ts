@@ -13,13 +13,13 @@ const idOf = (entry: ClientEntry): string => readClient(entry)?.clientId ?? ''
 interface FileClientsOptions {
   file: SectionFile
   records: FileRecords
-  /** Max clients that registered themselves. */
+  /** Max self-registered clients. */
   count?: number
 }
 
 /**
- * Clients in the settings file, which people may edit. A secret in plain text is read as its hash, and becomes the hash
- * at the next write of its entry.
+ * Clients in the settings file, which people may edit. A secret in plain text is read as its hash, and replaced by the
+ * hash when its entry is next written.
  */
 export class FileClients implements Clients {
   readonly #file: SectionFile
@@ -82,12 +82,12 @@ export class FileClients implements Clients {
         if (isDue(client)) entries.set(clientId, toClientEntry({ ...client, lastUsedAt: at }, entries.get(clientId)))
       })
     } catch {
-      // It is recorded at the next use.
+      // A failed write is ignored: the next use is recorded again.
     }
   }
 
   /**
-   * Runs work on a copy of the entries, keeps the bound, and writes what changed, with the tokens and consents of
+   * Runs work on a copy of the entries, enforces the limit, and writes the changes, without the tokens and consents of
    * removed clients.
    */
   async #change<Result> (work: (entries: Map<string, ClientEntry>) => Result): Promise<Result> {
@@ -126,11 +126,11 @@ function clientIn (entries: ReadonlyMap<string, ClientEntry>, clientId: string):
   return client === undefined || isIdle(client) ? undefined : client
 }
 
-/** Compares clients by when they were created. */
+/** Sorts clients by creation time. */
 const byAge = (one: OAuthClient, other: OAuthClient): number =>
   one.createdAt - other.createdAt || (one.clientId < other.clientId ? -1 : 1)
 
-/** The clients that registered themselves and are too many. See `maxEntries.registeredClients`. */
+/** The self-registered clients beyond the limit. See `maxRegisteredClients`. */
 function excess (entries: ReadonlyMap<string, ClientEntry>, count: number): OAuthClient[] {
   const registered = clientsOf(entries).filter(({ origin }) => origin === 'registered').sort((one, other) =>
     lastUse(other) - lastUse(one))

@@ -7,15 +7,17 @@ import { errorCode } from '../errors.ts'
 import { syncPath } from '../folder.ts'
 import { cannotReplace, FileEdited, replace, fromWriteError } from './write.ts'
 
-/** Age in ms from which a file's times identify its content: file systems have time stamps as coarse as 2 s. */
+/**
+ * Age in ms from which a file's timestamps identify its content: some file systems have timestamps as coarse as 2 s.
+ */
 const timestampResolution = 2_500
 
-/** Bytes of the file that are compared at once. */
+/** Number of bytes of the file that are compared at once. */
 const comparedAtOnce = 256 * 1024
 
 /**
- * Metadata that identifies a state of a file without reading it. Reliable only if `isSettled`: the last change is old
- * enough.
+ * Metadata that identifies a state of a file without reading it. Reliable only if `isSettled`: the last change is long
+ * enough ago.
  */
 interface Stamp { readonly text: string, readonly isSettled: boolean }
 
@@ -27,8 +29,8 @@ const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs, ctimeMs }: BigIntStats): St
   })
 
 /**
- * The settings file on disk, compared with the bytes that were last read or written. Content decides; times only avoid
- * reads.
+ * The settings file on disk, compared with the bytes that were last read or written. The content decides whether it
+ * changed; timestamps only avoid reads.
  */
 export class Disk {
   readonly #path: string
@@ -36,14 +38,14 @@ export class Disk {
   #bytes: Buffer | undefined
   #stamp: Stamp | undefined
   #isBackedUp = false
-  /** The buffer that parts of the file are read into, to compare them with the known bytes. */
+  /** The buffer for parts of the file during the comparison with the known bytes. */
   readonly #part = Buffer.allocUnsafeSlow(comparedAtOnce)
 
   constructor (path: string) {
     this.#path = path
   }
 
-  /** The path with symbolic links resolved, also when the file does not exist yet. */
+  /** The path with symbolic links resolved, even if the file does not exist yet. */
   async realPath (): Promise<string> {
     return await resolvePath(this.#path)
   }
@@ -74,8 +76,8 @@ export class Disk {
 
   /**
    * Compares the file with the known bytes.
-   * @returns the new bytes if they differ; they become the known ones by `remember`. Without a file: `gone`, or `none`
-   *   where none was known
+   * @returns the new bytes if they differ; the caller makes them the known ones with `remember`. If the file does not
+   *   exist: `gone`, or `none` if it did not exist before either
    */
   async check (): Promise<'same' | 'gone' | 'none' | { bytes: Buffer, stamp: Stamp }> {
     const now = await stat(this.#path, { bigint: true }).catch(undefinedIfMissing)
@@ -116,7 +118,7 @@ export class Disk {
     return await recover(await this.realPath()) !== undefined
   }
 
-  /** The `.bak` of the file; undefined where it is missing or cannot be read. */
+  /** The `.bak` of the file; undefined: it does not exist or cannot be read. */
   async backup (): Promise<{ path: string, bytes: Buffer, time: Date } | undefined> {
     const path = backupOf(await this.realPath())
     try {
@@ -128,8 +130,8 @@ export class Disk {
   }
 
   /**
-   * Sets the mode of the file to 0600, and removes leftovers of interrupted writes. For a valid file whose lock this
-   * process holds.
+   * Sets the mode of the file to 0600, and removes leftovers of interrupted writes. The file must be valid, and this
+   * process must hold its lock.
    */
   async tidy (): Promise<void> {
     await this.closeToOthers()
@@ -146,14 +148,14 @@ export class Disk {
     }).catch(() => false)
   }
 
-  /** Overwrites the backup with the current bytes, when the former backup holds what nobody must find any more. */
+  /** Overwrites the backup with the current bytes, if the former backup contains a secret that must not survive. */
   async renewBackup (): Promise<void> {
     if (this.#bytes !== undefined) await replace(backupOf(await this.realPath()), this.#bytes).catch(() => {})
   }
 
   /**
    * Writes the file durably.
-   * @throws StorageError, or FileEdited when the file does not hold the known bytes; its content is then unchanged
+   * @throws StorageError, or FileEdited when the file does not contain the known bytes; the file is then unchanged
    */
   async write (bytes: Buffer): Promise<void> {
     const former = this.#bytes
@@ -187,7 +189,7 @@ export class Disk {
     }
   }
 
-  /** @throws FileEdited when the file does not hold the known bytes */
+  /** @throws FileEdited when the file does not contain the known bytes */
   #assertUnchanged (): void {
     const now = statSync(this.#path, { bigint: true, throwIfNoEntry: false })
     if ((now && stampOf(now).text) === this.#stamp?.text) return
@@ -197,7 +199,7 @@ export class Disk {
   }
 
   /**
-   * Writes the old bytes back if the write failed after the rename (at the fsync of the folder), when the new bytes are
+   * Restores the old bytes if the write failed after the rename (at the fsync of the folder), so that the new bytes are
    * in place.
    */
   async #undo (path: string, bytes: Buffer, former: Buffer | undefined): Promise<void> {
@@ -217,7 +219,10 @@ function undefinedIfMissing (error: unknown): undefined {
   if (errorCode(error) !== 'ENOENT') throw error
 }
 
-/** Resolves symbolic links, also those to a file that does not exist yet. @param links max links to follow */
+/**
+ * Resolves symbolic links, also to a file that does not exist yet.
+ * @param links max links to follow
+ */
 async function resolvePath (path: string, links = 40): Promise<string> {
   try {
     return await realpath(path)

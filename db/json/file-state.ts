@@ -1,20 +1,20 @@
 import type { StorageError } from '../store.ts'
 import { adviceFor } from './load.ts'
 
-/** How long an invalid edit must persist until it is logged, in ms: an editor may still be writing. */
+/** How long an invalid edit must persist before it is logged, in ms: an editor may still be writing. */
 const reportInvalidAfter = 500
 
-/** Whether the settings file can be read and written, and is valid. Each change of that is logged once. */
+/** Whether the settings file can be read and written, and is valid. Each transition is logged once. */
 export class FileState {
   readonly #path: string
   readonly #warn: (message: string) => void
-  /** The content of the file is invalid; `since`: when that was first seen. */
+  /** The content of the file is invalid; `since`: when that was first detected, in ms since the epoch. */
   #invalid: { reason: string, since: number, isReported: boolean } | undefined
-  /** The log says that the content is invalid, and not yet that it is valid again or the file gone. */
+  /** Whether the invalid content was logged, and its end was not logged yet. */
   #isToldInvalid = false
-  /** The file is missing. That is reported at the second check, since an editor may be about to replace it. */
+  /** The file is missing. That is logged at the second check, since an editor may be about to replace it. */
   #missing: 'seen' | 'reported' | undefined
-  /** The system could not read the file; what it holds is not known. */
+  /** Why the system cannot read the file, whose content is then unknown. */
   #readFailure: string | undefined
   /** The last write failed. */
   #writeFailure: { reason: string, since: number } | undefined
@@ -28,12 +28,12 @@ export class FileState {
   get readFailure (): string | undefined { return this.#readFailure }
   get writeFailure (): { readonly reason: string, readonly since: number } | undefined { return this.#writeFailure }
 
-  /** Keeps a write failure without telling of it: `tellUnwritable` does. */
+  /** Records a write failure without logging it; `tellUnwritable` logs it later. */
   keepWriteFailure ({ message: reason }: StorageError): void {
     this.#writeFailure = { reason, since: Date.now() }
   }
 
-  /** There is no file: whether it is readable and valid again is decided when there is one. */
+  /** The file does not exist. Whether its content is readable and valid is unknown until it exists again. */
   disappear (isKnown: boolean): void {
     this.#readFailure = undefined
     this.#invalid = undefined
@@ -63,7 +63,7 @@ export class FileState {
       'the file again.')
   }
 
-  /** Told once, until it can be read again. */
+  /** Records a read failure. It is logged once, until the file can be read again. */
   readFailed ({ message: reason }: StorageError): void {
     if (this.#readFailure === undefined) {
       this.#warn(`${this.#path}: ${reason}${adviceFor(reason)} The last settings stay in force.`)
@@ -91,14 +91,14 @@ export class FileState {
       'is corrected.')
   }
 
-  /** Told once, until it can be written again. */
+  /** Records a write failure. It is logged once, until the file can be written again. */
   writeFailed ({ message: reason }: StorageError): void {
     const isKnown = this.#writeFailure !== undefined
     this.#writeFailure = { reason, since: Date.now() }
     if (!isKnown) this.tellUnwritable()
   }
 
-  /** Tells of a write failure that was kept, once the file has been read. */
+  /** Logs a write failure that was recorded before, once the file has been read. */
   tellUnwritable (): void {
     if (!this.#writeFailure) return
     this.#warn(`The settings file ${this.#path} is read, and cannot be written. ${this.#writeFailure.reason}`)

@@ -25,16 +25,16 @@ const probeInterval = 5_000
 const invalidEdit = 'The settings file was edited and cannot be used as it is; the log says what is wrong.'
 
 /**
- * The settings in a JSON file that people may edit too. All reads and writes of the file run in one queue, so that
- * memory and disk are never compared in the middle of a change. A file that exists but cannot be used is never taken
- * for an empty one, and never overwritten.
+ * The settings in a JSON file that people may edit, too. All reads and writes of the file run in one queue, so that
+ * memory and disk are never compared in the middle of a change. A file that exists but is unusable is never treated as
+ * empty, and never overwritten.
  */
 export class JsonFileStore implements Store, SectionFile {
   readonly #path: string
   readonly #warn: (message: string) => void
   readonly #disk: Disk
   readonly #queue = pLimit(1)
-  /** For `bytesInSteps`. */
+  /** The serialized bytes of large entries; a cache for `bytesInSteps`. */
   readonly #bytesOfEntries = new WeakMap<object, Buffer>()
   readonly #listeners: Listeners
   #lock: FileLock | undefined
@@ -86,7 +86,7 @@ export class JsonFileStore implements Store, SectionFile {
       if (baseVersion !== this.#loaded().snapshot.version) {
         throw new Conflict('The settings were changed meanwhile.', false)
       }
-      // Repeated if the file was edited during the write, and the edit did not change the settings.
+      // Repeats the commit if the file was edited during the write without a change of the settings.
       for (;;) {
         const found = await this.#checkFile()
         if (found === 'invalid') {
@@ -104,7 +104,7 @@ export class JsonFileStore implements Store, SectionFile {
         if (isLong) await pause()
         if (!await this.#write(document)) continue
         this.#reading = next
-        // Tokens in plain text were replaced by hashes: they must not survive in the backup.
+        // The write replaced plain-text tokens by hashes: the backup must not keep them.
         if (holdsTokens(former.snapshot) && !holdsTokens(next.snapshot)) await this.#disk.renewBackup()
         return next.snapshot
       }
@@ -115,7 +115,7 @@ export class JsonFileStore implements Store, SectionFile {
     return this.#loaded().document[name]
   }
 
-  /** Like `commit`, for sections that are no part of snapshots: the version of the snapshot stays the same. */
+  /** As `commit`, for sections that are not part of snapshots: the version of the snapshot stays the same. */
   async updateSections<Result> (change: (sections: Sections) => SectionsUpdate<Result>): Promise<Result> {
     return await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)
@@ -178,7 +178,7 @@ export class JsonFileStore implements Store, SectionFile {
   }
 
   /**
-   * Acquires the lock. If the folder is not writable, the store opens without the lock, for reading.
+   * Acquires the lock. If the folder is not writable, the store opens read-only, without the lock.
    * @throws Error when another process holds it, FolderError
    */
   async #openLock (): Promise<FileLock> {
@@ -195,14 +195,15 @@ export class JsonFileStore implements Store, SectionFile {
           { cause: error }
         )
       }
-      // Without its folder there is no file, and no change could be stored. A full disk may be mended meanwhile.
+      // Without the folder there is no file, and no change could be stored. A full disk, however, may be fixed while
+      // the process runs.
       if (error instanceof FolderError && !fromWriteError(error).full) throw error
       this.#state.keepWriteFailure(fromWriteError(error))
     }
     return this.#lock
   }
 
-  /** Acquires the lock before a write, if it could not be acquired at the start. */
+  /** Acquires the lock before a write, if that was not possible at the start. */
   async #acquireLock (): Promise<void> {
     await this.#lock?.acquire().catch((error: unknown) => {
       throw error instanceof LockHeldError
@@ -227,7 +228,7 @@ export class JsonFileStore implements Store, SectionFile {
   }
 
   /**
-   * Reads the file if it was edited. An edit that is invalid leaves the settings in memory as they are.
+   * Reads the file if it was edited. After an invalid edit, the settings in memory stay as they are.
    * @throws StorageError when the system cannot read it now
    */
   async #checkFile (): Promise<'same' | 'gone' | 'edited' | 'invalid'> {
@@ -266,7 +267,7 @@ export class JsonFileStore implements Store, SectionFile {
     }
   }
 
-  /** Checks the file in the background, unless a check is waiting already. */
+  /** Schedules a check of the file in the background, unless one is pending. */
   #onPossibleChange (): void {
     if (this.#isChecking || this.#isClosed) return
     this.#isChecking = true
@@ -277,12 +278,12 @@ export class JsonFileStore implements Store, SectionFile {
       const { writeFailure } = this.#state
       if (writeFailure && Date.now() - writeFailure.since >= probeInterval) await this.#probe()
     }).catch((error: unknown) => {
-      // A failed read is told once, by `readFailed`.
+      // `readFailed` logs read failures.
       if (!(error instanceof StorageError)) this.#warn(messageOf(error))
     }).finally(() => { this.#isChecking = false })
   }
 
-  /** Tries to write again after a failed write, so that `health` does not depend on the next change. */
+  /** Tries to write again after a failed write, so that `health` recovers without waiting for the next change. */
   async #probe (): Promise<void> {
     try {
       await this.#acquireLock()

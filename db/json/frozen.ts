@@ -5,7 +5,7 @@ import type { SectionFile } from './section.ts'
 
 const refusal = 'These settings are only looked at. Nothing was changed.'
 
-/** Settings that were read once, and are neither watched nor written. */
+/** Settings that are read once, and neither watched nor written. */
 export class FrozenFile implements Store, SectionFile {
   readonly #document: Document
 

@@ -4,7 +4,7 @@ import { StorageError } from '../store.ts'
 import type { Disk } from './disk.ts'
 import { parseSettings } from './parse.ts'
 
-/** Failures of the system that say nothing of the file, by code. */
+/** System errors that say nothing about the file's content, by code. */
 const systemFailures: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many files open',
   ENFILE: 'the system has too many files open',
@@ -14,15 +14,15 @@ const systemFailures: Readonly<Record<string, string>> = {
 }
 
 /**
- * Adds the path and advice to the error of a read.
- * @throws StorageError when the system failed, whatever the file holds; Error
+ * Adds the path and advice to a read error.
+ * @throws StorageError when the system failed, regardless of the file's content; Error
  */
 export async function withReadError<Result> (reading: Promise<Result>, path: string): Promise<Result> {
   return await reading.catch((error: unknown) => { throw readError(error, path) })
 }
 
 /**
- * How to mend it when too many files are open; empty for other failures of a read.
+ * Advice for the operator when too many files are open; empty for other read failures.
  * @param reason the message of the StorageError
  */
 export const adviceFor = (reason: string): string =>
@@ -31,8 +31,8 @@ export const adviceFor = (reason: string): string =>
     : ''
 
 /**
- * The error for a settings file that exists and cannot be read. That of a StorageError holds no path, since it may
- * reach a client.
+ * Converts the error for a settings file that exists and cannot be read. The message of a StorageError contains no
+ * path, since it may reach a client.
  */
 export function readError (error: unknown, path: string): Error {
   const code = errorCode(error) ?? messageOf(error)
@@ -40,7 +40,7 @@ export function readError (error: unknown, path: string): Error {
   if (failure !== undefined) {
     return new StorageError(`The settings file cannot be read (${failure}, ${code}).`, false, code === 'EIO')
   }
-  // The code is our own: a device, a named pipe or a socket.
+  // ENOTFILE is our own code: a device, a named pipe or a socket.
   const reason = code === 'ENOTFILE' ? 'it is not a regular file' : code
   return new Error(`The settings file ${path} cannot be read (${reason}). Check that it is a file and that this user ` +
     'may read it.')
@@ -49,14 +49,14 @@ export function readError (error: unknown, path: string): Error {
 interface LoadOptions {
   disk: Disk
   path: string
-  /** Whether this process holds the lock, and so may write. */
+  /** Whether this process holds the lock, and therefore may write. */
   isLocked: boolean
   /** Restores a file that an interrupted write in place left incomplete. @returns whether that was the case */
   recover: () => Promise<boolean>
 }
 
 /**
- * Loads the document at the start, and restores the file first if a write in place was interrupted.
+ * Loads the document at the start, after restoring the file if a write in place was interrupted.
  * @returns the document, empty if there is no file, and messages about a restored file
  * @throws Error when the file cannot be read or parsed
  */
@@ -82,7 +82,7 @@ export async function loadDocument (
   return { document, problems }
 }
 
-/** Adds to the error of a file that does not parse how to go back to its backup, if that is whole. */
+/** Adds to a parse error how to restore the backup, if that can be parsed. */
 async function withBackup (error: unknown, disk: Disk, path: string): Promise<unknown> {
   const backup = await disk.backup()
   if (backup === undefined || !(error instanceof Error)) return error

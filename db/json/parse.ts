@@ -3,12 +3,12 @@ import type { Document } from '../apply.ts'
 import { noteRepeated } from '../repeated-names.ts'
 import { inTextOrder } from '../text-order.ts'
 
-/** The document, and its sections. */
+/** The number of levels whose member order is recorded: the document and its sections. */
 const sectionLevels = 2
 
 /**
- * Parses the bytes of a settings file. The order of its servers is that of the text.
- * @throws Error with one sentence that names the path; it holds no part of the content, which may be a secret
+ * Parses the bytes of a settings file. Servers keep their order in the text.
+ * @throws Error with one sentence that names the path and contains no part of the content, which may be a secret
  */
 export function parseSettings (bytes: Buffer, path: string): Document {
   const invalid = (reason: string): Error =>
@@ -32,7 +32,7 @@ export function parseSettings (bytes: Buffer, path: string): Document {
   return inTextOrder(text, value, sectionLevels)
 }
 
-/** The message of JSON.parse without its excerpt of the text, and with line and column instead of the position. */
+/** The message of JSON.parse without its excerpt of the text, and with line and column in place of the position. */
 function describeSyntaxError (message: string, text: string): string {
   const plain =
     message.replace(/, (\.\.\.)?".*$/s, '').replace(/ in JSON at position ([0-9]+).*$/s, (_, position: string) => {

@@ -6,22 +6,22 @@ import type { Resealing, SealedCounts, Vault } from '../store.ts'
 import { EntryList, type SectionFile, type Sections, type SectionsUpdate } from './section.ts'
 import { pause } from './steps.ts'
 
-/** An entry in the file: its value, or that value sealed. */
+/** An entry in the file, with its value in plain JSON or encrypted. */
 interface FileEntry extends Kept {
   readonly data?: { readonly secret: string }
   readonly sealed?: string | null
 }
 
-/** The place that a value is sealed for: it cannot be opened under another key. */
+/** The place that a value is encrypted for: it cannot be decrypted under another key. */
 const placeOf = ({ name }: Collection, key: string): string => `${name}/${key}`
-/** The id of the key of a sealed text. */
+/** The id of the encryption key of an encrypted text. */
 const keyIdOf = (sealed: string): string => sealed.split('.')[1] ?? ''
 const inFile = Object.values<Collection>(collections).filter(({ isInFile }) => isInFile)
 
 /**
  * Records in sections of the settings file, and in memory. Items of another shape in these sections are kept unchanged.
- * While the process runs, an edit of the file can remove entries but not add any: saving an older version from an
- * editor would bring back used tokens.
+ * While the process runs, an edit of the file can remove entries but not add any: otherwise saving an older version
+ * from an editor would bring back used tokens.
  */
 export class FileRecords implements Records, Resealing {
   readonly outlivesProcess = false
@@ -75,7 +75,7 @@ export class FileRecords implements Records, Resealing {
   }
 
   /**
-   * Works out the update that removes entries of a collection in the file. A section that is not a list has none.
+   * Computes the update that removes entries of a collection from the file; none if the section is not a list.
    * @param onRemoved called with the owners of the entries once they are removed
    */
   planRemoval (
@@ -95,7 +95,7 @@ export class FileRecords implements Records, Resealing {
     return { ...update, result: undefined, onWritten: () => { update.onWritten?.(); onRemoved([...owners]) } }
   }
 
-  /** Counts the sealed values whose key is a former one, or is not available. */
+  /** Counts the encrypted values whose key is a former one, or is not available. */
   async count (): Promise<SealedCounts> {
     const locked = new Map<string, number>()
     let former = 0
@@ -107,8 +107,8 @@ export class FileRecords implements Records, Resealing {
   }
 
   /**
-   * Seals anew what a former key has sealed, in steps, and writes it at once. An entry that was changed meanwhile stays
-   * as it is.
+   * Re-encrypts, in steps, what a former key has encrypted, and writes it at once. An entry that changes meanwhile
+   * stays as it is.
    */
   async run (signal: AbortSignal): Promise<{ anew: number, broken: number }> {
     const anew = new Map<FileEntry, FileEntry>()
@@ -152,7 +152,7 @@ export class FileRecords implements Records, Resealing {
 
   #sealedEntry (collection: Collection, entry: Kept): FileEntry {
     if (!collection.isSealed) return entry
-    // The trailing space keeps the last characters of the text out of its mask.
+    // With a trailing space, the mask does not show the last characters of the text.
     const secret = `${JSON.stringify(entry.value)} `
     const { value: data, sealed } = this.#vault.hide({ secret }, placeOf(collection, entry.key))
     const { value: _, ...others } = entry
@@ -178,7 +178,7 @@ export class FileRecords implements Records, Resealing {
     }
   }
 
-  /** @returns undefined: it cannot be opened */
+  /** @returns undefined: it cannot be decrypted */
   #resealed (collection: Collection, entry: FileEntry): FileEntry | undefined {
     const place = placeOf(collection, entry.key)
     try {
@@ -192,8 +192,8 @@ export class FileRecords implements Records, Resealing {
 }
 
 /**
- * Removes the records from a document. A copy of it must not bring back what is used up, revoked or withdrawn after it
- * was made.
+ * Removes the records from a document, for a copy of it: restoring the copy must not bring back tokens and consents
+ * that were used, revoked or withdrawn since.
  */
 export function withoutRecords (document: Document): Document {
   const changed = inFile.flatMap(({ name }) => {

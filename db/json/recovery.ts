@@ -5,17 +5,17 @@ import { FileEdited, overwrite, replace } from './write.ts'
 
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-/** The path of the backup: the bytes that the process found at its start, or those before the last write in place. */
+/** The path of the backup: the bytes found at the start of the process, or those before the last write in place. */
 export const backupOf = (path: string): string => `${path}.bak`
 /**
- * The path of a marker that exists only during a write in place: the digest of the backup, in the format of
+ * The path of a marker that exists only during a write in place. It contains the digest of the backup, in the format of
  * `sha256sum`.
  */
 const markerOf = (path: string): string => `${path}.bak.sha256`
 
 /**
- * Writes a file in place, for one that cannot be replaced. The old bytes are saved in `.bak` first, and are written
- * back when the write fails. If that fails too, or the process dies, `recover` does it.
+ * Overwrites a file that cannot be replaced by a rename. The old bytes are saved in `.bak` first, and are restored when
+ * the write fails. If that fails too, or the process dies, `recover` restores them.
  * @param lastCheck as for `replace`
  * @throws the system's error
  */
@@ -27,7 +27,7 @@ export async function writeInPlace (
   try {
     await overwrite(path, bytes, lastCheck)
   } catch (error) {
-    // After `FileEdited` nothing was written, and the edit must be kept.
+    // On FileEdited nothing was written, and the edit must be kept.
     if (error instanceof FileEdited) await dropMarker(path)
     else await overwrite(path, former).then(async () => { await dropMarker(path) }).catch(() => {})
     throw error
@@ -35,13 +35,13 @@ export async function writeInPlace (
   await dropMarker(path)
 }
 
-/** A marker that cannot be removed does no harm as long as the file parses. */
+/** Removes the marker. A failure is harmless as long as the file can be parsed. */
 async function dropMarker (path: string): Promise<void> {
   await rm(markerOf(path), { force: true }).catch(() => {})
 }
 
 /**
- * Restores a file that does not parse, if a write in place was interrupted and its `.bak` is complete.
+ * Restores a file that cannot be parsed, if a write in place was interrupted and its `.bak` is complete.
  * @returns the restored bytes; undefined: no write was interrupted
  * @throws the system's error when the bytes cannot be written
  */
@@ -54,7 +54,7 @@ export async function recover (path: string): Promise<Buffer | undefined> {
   return backup
 }
 
-/** Removes the files that an interrupted process left. To be called once the file is known to be valid. */
+/** Removes the files that an interrupted process left. Call it only once the file is known to be valid. */
 export async function tidy (path: string): Promise<void> {
   await dropMarker(path)
   for (const name of [path, backupOf(path), markerOf(path)]) await rm(`${name}.tmp`, { force: true }).catch(() => {})

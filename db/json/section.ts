@@ -6,28 +6,28 @@ export type Sections = (name: string) => unknown
 
 /** New values of sections. */
 export interface SectionsUpdate<Result> {
-  /** By name; without any, nothing is written. */
+  /** The new values by section name; if empty, nothing is written. */
   readonly changed: Document
   readonly result: Result
   /** Called once the sections are written, before the next update. */
   readonly onWritten?: () => void
-  /** Whether a secret in plain text is gone, which must not survive in the backup. */
+  /** Whether the change removes a plain-text secret, which must not survive in the backup. */
   readonly dropsSecret?: boolean
 }
 
-/** Access to the sections of a settings file that are no part of snapshots. */
+/** Access to the sections of a settings file that are not part of snapshots. */
 export interface SectionFile {
   /** The value of a section as it is in the file. */
   section: Sections
   /**
    * Changes sections durably, in one write; updates run one at a time.
-   * @param change may be called again, if the file was edited meanwhile
+   * @param change may be called again if the file is edited meanwhile
    * @throws StorageError when nothing was changed, or the error of `change`
    */
   updateSections: <Result>(change: (sections: Sections) => SectionsUpdate<Result>) => Promise<Result>
 }
 
-/** Merges updates of different sections into one. The first one gives the result. */
+/** Merges updates of different sections into one, with the result of the first. */
 export function mergeUpdates<Result> (
   first: SectionsUpdate<Result>,
   ...others: ReadonlyArray<SectionsUpdate<void>>
@@ -44,11 +44,11 @@ interface EntryListOptions<Entry> {
   /** The name of the section. */
   name: string
   isEntry: (item: unknown) => item is Entry
-  /** Of several entries with one key, the first counts. */
+  /** The key of an entry. If several entries have the same key, the first is used. */
   keyOf: (entry: Entry) => string
   /**
-   * Whether an edit of the file adds and changes entries. If not, it can only remove some: it must not bring back what
-   * was used up.
+   * Whether an edit of the file can add and change entries. Otherwise it can only remove them, so that it cannot bring
+   * back used tokens.
    */
   isEditable: boolean
 }
@@ -57,7 +57,7 @@ interface EntryListOptions<Entry> {
 export class EntryList<Entry extends object> {
   readonly #file: SectionFile
   readonly #options: EntryListOptions<Entry>
-  /** The last value of the section with the entries in it; undefined: it was not read yet. */
+  /** The last value of the section, with its entries; undefined: it was not read yet. */
   #known: { readonly value: unknown, readonly entries: ReadonlyMap<string, Entry> } | undefined
 
   constructor (file: SectionFile, options: EntryListOptions<Entry>) {
@@ -70,12 +70,18 @@ export class EntryList<Entry extends object> {
     return this.#read(this.#file.section(this.#options.name))
   }
 
-  /** Runs work on a copy of the entries, and writes them if it changes any. @throws StorageError */
+  /**
+   * Runs work on a copy of the entries, and writes them if they changed.
+   * @throws StorageError
+   */
   async change<Result> (work: (entries: Map<string, Entry>) => Result): Promise<Result> {
     return await this.#file.updateSections((sections) => this.plan(sections, work))
   }
 
-  /** Works out the update that `change` would make. @throws StorageError when the section is not a list */
+  /**
+   * Computes the update that `change` would make.
+   * @throws StorageError when the section is not a list
+   */
   plan<Result> (sections: Sections, work: (entries: Map<string, Entry>) => Result): SectionsUpdate<Result> {
     const { name } = this.#options
     const value = sections(name)
@@ -105,7 +111,7 @@ export class EntryList<Entry extends object> {
     return entries
   }
 
-  /** The items of the section with other entries: existing ones keep their places, new ones come last. */
+  /** The items of the section with the new entries: existing ones keep their positions, new ones come last. */
   #replaced (items: readonly unknown[], entries: ReadonlyMap<string, Entry>): unknown[] {
     const { isEntry, keyOf, isEditable } = this.#options
     const left = new Map(entries)
@@ -115,7 +121,7 @@ export class EntryList<Entry extends object> {
       const entry = left.get(key)
       left.delete(key)
       if (entry !== undefined) return [entry]
-      // A second entry with this key, which somebody wrote: it goes with the first.
+      // A second entry with this key, which a person wrote: it is removed together with the first.
       return isEditable && entries.has(key) ? [item] : []
     })
     return [...kept, ...left.values()]

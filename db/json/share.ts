@@ -6,8 +6,8 @@ import { orderedEntries, orderedObject } from '../order.ts'
 const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
 /**
- * Replaces equal parts of a document that was read again by the objects of the former one: entries of sections, whole
- * sections, or the whole document. Identity then means equality: what is a different object has changed.
+ * Replaces parts of a re-read document by the equal objects of the former one: entries of sections, whole sections, or
+ * the whole document. Afterwards, different objects mean different content.
  */
 export function share (former: Document, next: Document): Document {
   const shared = Object.entries(next).map(([name, value]): [string, unknown] => {

@@ -7,33 +7,32 @@ import type { DocumentPiece } from '../document-text.ts'
 
 /** How long one step takes, in ms. */
 const step = 1
-/** Bytes that are copied at once: memory that is new is provided page by page while it is written. */
+/** Number of bytes that are copied at once: the system provides new memory page by page, on the first write. */
 const copiedAtOnce = 64 * 1024
 
 /**
- * Lets others work within a long change. Not by setImmediate: after a callback of I/O, that runs before sockets are
- * read.
+ * Yields to the event loop during a long change. Not by setImmediate: scheduled from an I/O callback, it runs before
+ * sockets are polled again.
  */
 export const pause = async (): Promise<void> => { await sleep(0) }
 
-/** Lets others work after each step. */
+/** Yields to the event loop after each step. */
 class Steps {
   #begun = performance.now()
 
   get isOver (): boolean { return performance.now() - this.#begun >= step }
 
   async next (): Promise<void> {
-    // Sockets are read between two of these, and a timer would double the time that all steps take.
+    // Sockets are polled between two of these; a timer would double the total time.
     await new Promise((resolve) => { setImmediate(resolve) })
     this.#begun = performance.now()
   }
 }
 
 /**
- * The pieces of a document, as one buffer of UTF-8, without holding the event loop for longer than the largest of them
- * takes.
- * @param kept the bytes of large entries, as parts of the buffer that was made last: those of an entry that stays are
- *   made once
+ * Encodes the pieces of a document into one UTF-8 buffer, without blocking the event loop for longer than the largest
+ * piece takes.
+ * @param kept the bytes of large entries, as slices of the last buffer: an unchanged entry is not serialized again
  */
 export async function bytesInSteps (pieces: Iterable<DocumentPiece>, kept: WeakMap<object, Buffer>): Promise<Buffer> {
   const steps = new Steps()
@@ -82,7 +81,7 @@ export async function bytesInSteps (pieces: Iterable<DocumentPiece>, kept: WeakM
 
 /** In characters of JSON. */
 const largeEntry = 64 * 1024
-/** Whether a change made an entry so large that others should not wait for all of the work on it at once. */
+/** Whether a change leaves an entry so large that it should not be processed in one step. */
 export const isLarge = ({ mcpServers }: Document, change: Change): boolean => {
   if (change.entity !== 'mcpServers' || !isObject(mcpServers)) return false
   const entry = mcpServers[change.rename ?? change.key]

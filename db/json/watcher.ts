@@ -1,13 +1,13 @@
 import { watch, type FSWatcher } from 'node:fs'
 import { basename, dirname } from 'node:path'
 
-/** Poll interval in ms, for changes that the system does not report: they are to be noticed well within 3 s. */
+/** Poll interval in ms, for changes that the system does not report: they must be noticed well within 3 s. */
 const pollInterval = 1_000
-/** Delay after an event of the system, in ms, so that a burst of events leads to one check. */
+/** Delay after a file system event, in ms, so that a burst of events causes one check. */
 const debounce = 50
 
 /**
- * Calls back when a file may have changed: on events of the file system, and once a second anyway. Does not keep the
+ * Calls back when a file may have changed: on file system events, and once a second in any case. Does not keep the
  * process alive.
  */
 export class Watcher {
@@ -18,7 +18,7 @@ export class Watcher {
   constructor (path: string, onChange: () => void) {
     this.#timer = setInterval(onChange, pollInterval).unref()
     try {
-      // The folder is watched, since a replaced file is a different file. If that fails, the timer is enough.
+      // The folder is watched, since replacing the file creates another one. If watching fails, the timer is enough.
       this.#watch = watch(dirname(path), { persistent: false }, (_, name) => {
         if (name !== null && name !== basename(path)) return
         this.#debouncing ??= setTimeout(() => { this.#debouncing = undefined; onChange() }, debounce).unref()

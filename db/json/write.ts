@@ -5,7 +5,7 @@ import { errorCode } from '../errors.ts'
 import { syncPath } from '../folder.ts'
 import { StorageError } from '../store.ts'
 
-/** Descriptions of failed writes, by the system's code. */
+/** Why a write failed, by the system's error code. */
 const reasons: Readonly<Record<string, string>> = {
   ENOSPC: 'no space is left on the disk',
   EDQUOT: 'the disk quota is used up',
@@ -23,7 +23,7 @@ export class FileEdited extends Error {
   override readonly name = 'FileEdited'
 }
 
-/** Converts the error of a failed write. The message holds no path, since it may reach a client. */
+/** Converts the error of a failed write. The message contains no path, since it may reach a client. */
 export function fromWriteError (error: unknown): StorageError {
   if (error instanceof StorageError) return error
   const code = errorCode(error)
@@ -36,10 +36,10 @@ export function fromWriteError (error: unknown): StorageError {
 }
 
 /**
- * Replaces a file atomically: a reader sees the old bytes or the new ones, whole. When the promise resolves, the new
+ * Replaces a file atomically: a reader sees either the old bytes or the new ones. When the promise resolves, the new
  * bytes are on stable storage. The mode becomes 0600; the owner is kept, if this process may set it.
  * @param lastCheck called right before the rename; if it throws, the old bytes stay
- * @throws the system's error; if it comes from before the rename, nothing has changed
+ * @throws the system's error; if the failure is before the rename, nothing has changed
  */
 export async function replace (path: string, bytes: Uint8Array, lastCheck: () => void = () => {}): Promise<void> {
   const temp = `${path}.tmp`
@@ -65,7 +65,7 @@ export async function replace (path: string, bytes: Uint8Array, lastCheck: () =>
   await syncPath(dirname(path))
 }
 
-/** Whether `replace` failed because this file cannot be renamed over, for example because it is a mount point. */
+/** Whether `replace` failed because the file cannot be renamed over, for example because it is a mount point. */
 export const cannotReplace = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && error.syscall === 'rename' &&
     ['EBUSY', 'EXDEV', 'EPERM'].includes(errorCode(error) ?? '')

@@ -1,6 +1,6 @@
 import type { Counters } from '../store.ts'
 
-/** Counters of this process alone. When there are too many, the oldest is removed. */
+/** Counters of this process alone. Beyond the limit, the oldest one is removed. */
 export class MemoryCounters implements Counters {
   readonly #maxCounters: number
   readonly #counts = new Map<string, { count: number, ends: number }>()

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Collection, Entry, Records, Selection, StoredEntry } from '../records.ts'
 
-/** An entry with its place in time. `value` is undefined where it is stored sealed. */
+/** An entry with the time by which it is ordered. `value` is undefined if it is stored encrypted. */
 export interface Kept extends Omit<Entry, 'expiresIn'> {
   readonly labels: readonly string[]
   readonly at: number
@@ -29,11 +29,11 @@ export const isExpired = ({ expiresAt = Infinity }: Kept, now: number): boolean 
 export const toStored = ({ value, owner, labels, version, changedAt, expiresAt }: Kept, now: number): StoredEntry =>
   ({ value, owner, labels, version, expiresAt, age: now - changedAt })
 
-/** The entries that match, the newest first. */
+/** The matching entries, newest first. */
 export function select (
   entries: ReadonlyMap<string, Kept>, { owner, labels, changedWithin }: Selection, now: number
 ): Kept[] {
-  // Of those with the same time, the newest was stored last.
+  // Of entries with the same time, the one stored last comes first.
   return [...entries.values()]
     .reverse()
     .filter((entry) =>
@@ -44,7 +44,10 @@ export function select (
     .sort((one, other) => other.at - one.at)
 }
 
-/** Removes entries that have expired, and those beyond the bounds. @param written the owners of new entries */
+/**
+ * Removes expired entries, and those beyond the limits.
+ * @param written the owners of new entries
+ */
 export function trim (
   entries: Entries, collection: Collection, maxEntries: number, written: ReadonlySet<string>, now: number
 ): void {
@@ -137,7 +140,7 @@ export class MemoryRecords implements Records {
     const own = this.#of(collection.name)
     const now = this.#now()
     for (const entry of added) {
-      // Inserted at the end, so that the oldest come first.
+      // Re-inserted at the end, so that the oldest entries come first.
       own.entries.delete(entry.key)
       own.entries.set(entry.key, toKept({ ...entry, value: structuredClone(entry.value) }, now))
     }

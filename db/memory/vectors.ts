@@ -5,8 +5,7 @@ import { unitVector } from '../unit-vector.ts'
 interface Kept { readonly hash: string, readonly unit: Float32Array, usedAt: number }
 
 /**
- * Embeddings of this process alone; they are made again after a restart. When there are too many, the oldest are
- * removed.
+ * Embeddings of this process alone; they are computed again after a restart. Beyond the limit, the oldest are removed.
  */
 export class MemoryVectors implements Vectors {
   readonly #maxNumbers: number
@@ -16,7 +15,7 @@ export class MemoryVectors implements Vectors {
   #numbers = 0
 
   /**
-   * @param numbers max numbers kept, over all embeddings
+   * @param numbers max numbers stored, over all embeddings
    * @param now the clock, in ms since 1970
    */
   constructor (numbers: number = maxVectorNumbers, now = () => Date.now()) {
@@ -29,8 +28,7 @@ export class MemoryVectors implements Vectors {
     added.forEach(({ id, hash }, at) => {
       const own = units[at]
       if (own === undefined) return
-      // Inserted at the end of the collection, and the collection at the end of all, so that the first ones are the
-      // oldest.
+      // Re-inserted at the end of its collection, and the collection at the end of all, so that the oldest come first.
       this.#remove(collection, id)
       const vectors = this.#collections.get(collection) ?? new Map()
       this.#collections.delete(collection)
@@ -102,7 +100,10 @@ export class MemoryVectors implements Vectors {
   }
 }
 
-/** Of two unit vectors of one length. A loop, since there may be thousands of vectors of thousands of numbers. */
+/**
+ * The cosine of two unit vectors of the same length. A plain loop for speed: there may be thousands of vectors of
+ * thousands of numbers.
+ */
 function cosine (one: Float32Array, other: Float32Array): number {
   let sum = 0
   for (let at = 0; at < one.length; at++) sum += (one[at] ?? 0) * (other[at] ?? 0)

@@ -1,13 +1,13 @@
 export type ActivityStatus = 'success' | 'error'
 
-/** The record of a call. The caller removes secrets, and truncates `input` and `output`, which are text. */
+/** The record of one call. The caller removes secrets, and truncates `input` and `output`, which are text. */
 export interface Activity {
   /** A UUID. */
   readonly id: string
   readonly timestamp: number
   readonly server: string
   readonly tool: string
-  /** In ms. */
+  /** The duration, in ms. */
   readonly duration: number
   readonly status: ActivityStatus
   readonly input?: string
@@ -20,9 +20,9 @@ export interface Activity {
   readonly errorMessage?: string
   /** The OAuth client whose access token the call came with. */
   readonly clientId?: string
-  /** Its name at that time; the storage adds it where it knows the client. */
+  /** The client's name at that time; the storage adds it if it knows the client. */
   readonly clientName?: string
-  /** The input, the output and the message of an error are sealed with a key that is not available. */
+  /** The input, the output and the error message cannot be decrypted: the encryption key is not available. */
   readonly locked?: true
 }
 
@@ -33,7 +33,7 @@ export interface ActivityFilter
   readonly to?: number
 }
 
-/** The values to filter by, sorted; at most 1,000 of each. */
+/** The distinct values that can be filtered by, sorted; at most 1,000 of each kind. */
 export interface ActivityValues {
   readonly servers: readonly string[]
   readonly tools: readonly string[]
@@ -42,28 +42,31 @@ export interface ActivityValues {
   readonly keyNames: readonly string[]
 }
 
-/** One page of activities, newest first. `total`: entries on all pages; `approximate`: it is an estimate. */
+/**
+ * One page of activities, newest first. `total`: the number of entries on all pages; `approximate`: whether it is an
+ * estimate.
+ */
 export interface ActivityPage { readonly activities: Activity[], readonly total: number, readonly approximate: boolean }
 
 /** The record of calls. Available with a database only. */
 export interface Activities {
-  /**
-   * Adds a batch. Activities that exist already, by id, are skipped: after an error the same batch may be added again.
-   */
+  /** Adds a batch. Activities whose id exists are skipped, so that a caller can repeat the call after an error. */
   append: (batch: readonly Activity[]) => Promise<void>
   /**
-   * Lists a page. `total` is exact to 10,000, and an estimate beyond. A page holds payloads (`input` and `output`) up
-   * to 8 MiB; activities further down on it come without theirs, which `find` has.
-   * @param page from 1 @param limit entries per page
+   * Lists a page. `total` is exact up to 10,000, and an estimate beyond. The payloads (`input` and `output`) on a page
+   * are limited to 8 MiB in total; activities beyond that are returned without them, and `find` returns them.
+   * @param page from 1
+   * @param limit entries per page
    */
   list: (filter: ActivityFilter, page: number, limit: number) => Promise<ActivityPage>
   find: (id: string) => Promise<Activity | undefined>
-  /** The values that occur. `from` and `to` count to the hour. */
+  /** The values that occur. `from` and `to` are rounded to hours. */
   values: (filter: ActivityFilter) => Promise<ActivityValues>
   /** The number of calls and of failed calls, and the mean duration in ms; 0 if there are none. */
   stats: (filter: ActivityFilter) => Promise<{ total: number, errors: number, duration: number }>
   /**
-   * The duration in ms that a share of the newest calls, of 10,000 at most, does not exceed; undefined: there are none.
+   * The duration in ms that a given share of the newest calls, at most 10,000, does not exceed; undefined: there are
+   * none.
    * @param share between 0 and 1
    */
   durationOf: (filter: ActivityFilter, share: number) => Promise<number | undefined>
@@ -71,7 +74,7 @@ export interface Activities {
   cleanup: (before: number) => Promise<number>
   /**
    * Removes some of the activities before a time.
-   * @returns their number; 0 also when another replica removes some at this moment
+   * @returns their number; 0 also while another replica removes some
    */
   expire: (before: number) => Promise<number>
 }

@@ -12,10 +12,10 @@ export interface Consent {
 }
 
 /**
- * Remembered consents, one per user and client. They go with their client (`Clients.remove`). When a user is removed,
- * the caller removes the user's consents, login sessions and tokens: the user is a part of the settings, which no
- * transaction of a port includes. It does the same when a user is created, for a removal of a former user of that name
- * may have been interrupted.
+ * Remembered consents, one per user and client. They are removed with their client (`Clients.remove`). When a user is
+ * removed, the caller must remove the user's consents, login sessions and tokens, since users are part of the settings
+ * and no transaction of a port includes these. The caller does the same when a user is created, since the removal of a
+ * former user of that name may have been interrupted.
  */
 export interface Consents {
   /** Stores a consent in place of the former one of this user to this client. */

@@ -1,17 +1,20 @@
-/** A session of the console, in which somebody has signed in. */
+/** A session of the console, in which a user is logged in. */
 export interface ConsoleSession {
   readonly username: string
-  /** Of the account and its rights at sign-in: the session ends when they change. */
+  /** The mark of the account and its rights at the login: the session ends when these change. */
   readonly mark: string
 }
 
-/** Sessions of the console, by the SHA-256 of their cookies in hex. A restart does not end them. */
+/** Sessions of the console, by the SHA-256 of their cookies in hex. They survive a restart. */
 export interface ConsoleSessions {
-  /** @param idle the time until it ends unless it is used, in ms */
+  /** @param idle the time after which the session ends unless it is used, in ms */
   begin: (hash: string, session: ConsoleSession, idle: number) => Promise<void>
-  /** Finds a session. @returns undefined: it is unknown or has ended. `age`: since its last renewal, in ms */
+  /**
+   * Finds a session.
+   * @returns undefined: it is unknown or has ended. `age`: the time since its last renewal, in ms
+   */
   find: (hash: string) => Promise<ConsoleSession & { readonly age: number } | undefined>
-  /** Lets the idle time of a session begin anew, unless it has ended meanwhile. */
+  /** Restarts the idle time of a session, unless it has ended. */
   renew: (hash: string, idle: number) => Promise<void>
   end: (hash: string) => Promise<void>
   /** Ends all sessions of a user. */

@@ -1,6 +1,6 @@
 export type TokenKind = 'access' | 'refresh'
 
-/** An authorization of a client by a user. All tokens issued for it are one family, and are revoked together. */
+/** An authorization of a client by a user. All tokens issued for it form one family, and are revoked together. */
 export interface TokenFamily {
   readonly family: string
   readonly clientId: string
@@ -29,14 +29,14 @@ export type Revocation =
   | { readonly hash: string }
   | { readonly family: string }
   | { readonly clientId: string, readonly username?: undefined }
-  // `mark`: only those that were issued with it.
+  // `mark`: only the tokens that were issued with it.
   | { readonly clientId?: undefined, readonly username: string, readonly mark?: string }
   | { readonly clientId: string, readonly username: string }
 
 /**
- * Access and refresh tokens of the authorization server. A revocation by client or user is for the tokens that exist
- * then: a caller that puts tokens checks afterwards whether client and user are still there, and revokes the family if
- * not.
+ * Access and refresh tokens of the authorization server. A revocation by client or user covers the tokens that exist at
+ * that time: a caller that stores tokens must check afterwards whether client and user still exist, and revoke the
+ * family if not.
  */
 export interface Tokens {
   /** Adds tokens to a family. If the family was revoked within the last hour, they are invalid. */
@@ -46,8 +46,8 @@ export interface Tokens {
   /** Lists the families that were revoked within the last `time`, in ms, on any replica. */
   revokedWithin: (time: number) => Promise<string[]>
   /**
-   * Exchanges a refresh token for new tokens of the same family, and marks it as used. Of all callers on all replicas,
-   * one succeeds; for the others the token is `reused`, and the family is revoked.
+   * Exchanges a refresh token for new tokens of the same family, and marks it as used. If several callers, on any
+   * replica, exchange it, exactly one succeeds; for the others the token is `reused`, and the family is revoked.
    * @returns `unknown`: there is no such refresh token, or it has expired or was revoked
    */
   swap: (hash: string, issued: readonly IssuedToken[]) => Promise<'swapped' | 'reused' | 'unknown'>

@@ -1,4 +1,4 @@
-/** Numbers of all embeddings in memory, four bytes each; beyond, the oldest embeddings are removed. */
+/** Max numbers in all in-memory embeddings, four bytes each; beyond, the oldest embeddings are removed. */
 export const maxVectorNumbers = 32 * 1024 * 1024
 
 /** An embedding, and the hash of the embedded text. */
@@ -8,7 +8,7 @@ export interface Vector { readonly id: string, readonly hash: string, readonly e
 export interface Vectors {
   /**
    * Adds vectors, or replaces those with the same ids.
-   * @throws RangeError when a vector has no direction: it is empty, all zero, or holds a number that is not finite
+   * @throws RangeError when a vector has no direction: it is empty, all zero, or contains a number that is not finite
    */
   put: (collection: string, vectors: readonly Vector[]) => Promise<void>
   /** The hashes of the stored vectors. A text whose hash differs or is missing must be embedded again. */
@@ -24,15 +24,15 @@ export interface Vectors {
     ids: readonly string[],
     count: number
   ) => Promise<Array<{ id: string, score: number }>>
-  /** Marks vectors as in use now, as `put` does. */
+  /** Marks vectors as used now, as `put` does. */
   use: (collection: string, ids: readonly string[]) => Promise<void>
   /**
-   * Removes vectors of all collections that nobody has put or marked as in use for `age` ms.
-   * @param count the most that are removed
-   * @returns how many were
+   * Removes vectors of all collections that were neither stored nor marked as used for `age` ms.
+   * @param count max vectors to remove
+   * @returns the number of removed vectors
    */
   removeUnused: (age: number, count: number) => Promise<number>
 }
 
-/** Embeddings in a database of their own. `close` never throws. */
+/** Embeddings in a separate database. `close` never throws. */
 export interface OpenedVectors { readonly vectors: Vectors, readonly close: () => Promise<void> }

@@ -11,13 +11,13 @@ type Method = (...args: unknown[]) => Promise<unknown>
 const schema = { user: socialUsers, account: socialAccounts, session: socialSessions }
 
 /**
- * The `database` option of better-auth: its Drizzle adapter, each method of which runs as a query of ours: bounded,
- * with a timeout, on the current connections, and failing with StorageError.
+ * The `database` option of better-auth: its Drizzle adapter, each method of which runs through the query runner: with a
+ * concurrency limit and a timeout, on the current connections, and failing with StorageError.
  */
 export function betterAuthDatabase (queries: QueryRunner): MakeAdapter {
   const made = new WeakMap<object, Adapter>()
   return (options) => {
-    /** The library's adapter on a connection, made once for each. */
+    /** The library's adapter on a connection, created once per connection. */
     const on = (db: Db | Transaction): Adapter => {
       let adapter = made.get(db)
       if (!adapter) {
@@ -27,12 +27,12 @@ export function betterAuthDatabase (queries: QueryRunner): MakeAdapter {
     }
     const methods: Partial<Record<keyof Adapter, unknown>> = {
       transaction: async <Result>(work: (adapter: Adapter) => Promise<Result>): Promise<Result> => {
-        // The library keeps the request in a context of its own, which the queue of a driver does not know.
+        // The library keeps the request in an AsyncLocalStorage context, which a driver's queue would lose.
         const bound = AsyncResource.bind(work)
         return await queries.transact(async (tx) => await bound(on(tx)))
       }
     }
-    // The adapter on no connection tells what methods there are.
+    // An adapter without a connection shows which methods exist.
     return new Proxy(on({} as Db), {
       get: (target, name: keyof Adapter) => {
         const own: unknown = target[name]

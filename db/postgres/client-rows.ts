@@ -1,4 +1,4 @@
-// Clients as rows, for the port and for the transfer of settings.
+// OAuth clients as rows, for the port and for the transfer of settings.
 import { readClient, toClientEntry, furtherMembers, type ClientEntry } from '../client-entry.ts'
 import type { OAuthClient } from '../ports/clients.ts'
 import type { Vault } from '../store.ts'
@@ -16,10 +16,10 @@ type StoredClient = typeof clients.$inferSelect
 /** Max clients in one statement. */
 const batchSize = 1_000
 
-/** The place that the unknown members of a client are sealed for. */
+/** The place that the unknown members of a client are encrypted for. */
 const placeOf = (key: string): string => `oauth-clients/${key}`
 
-/** The columns that a client determines. */
+/** The columns that are derived from a client. */
 export function columnsOf (client: OAuthClient): Omit<ClientRow, 'unknown' | 'sealed'> {
   const { lastUsedAt, ...rest } = client
   return {
@@ -27,12 +27,12 @@ export function columnsOf (client: OAuthClient): Omit<ClientRow, 'unknown' | 'se
     origin: client.origin,
     data: JSON.stringify(toClientEntry(rest)),
     lastUsed: lastUsedAt === undefined ? null : new Date(lastUsedAt),
-    // A client of unknown age counts from now on.
+    // The idle time of a client of unknown age starts now.
     idleSince: new Date(lastUsedAt ?? (client.createdAt === 0 ? Date.now() : client.createdAt))
   }
 }
 
-/** Converts an entry of the settings into a row, with its unknown members sealed. */
+/** Converts an entry of the settings into a row, with its unknown members encrypted. */
 export function toClientRow (entry: ClientEntry, client: OAuthClient, vault: Vault): ClientRow {
   const columns = columnsOf(client)
   const unknown = furtherMembers(entry)
@@ -41,14 +41,17 @@ export function toClientRow (entry: ClientEntry, client: OAuthClient, vault: Vau
   return { ...columns, unknown: data, sealed }
 }
 
-/** Reads the client of a row. Its unknown members stay sealed. */
+/** Reads the client of a row. Its unknown members stay encrypted. */
 export function clientOf ({ data, lastUsed }: Pick<StoredClient, 'data' | 'lastUsed'>): OAuthClient {
   const client = readClient(JSON.parse(data))
   if (client === undefined) throw new Error('A client in the table "oauth_clients" cannot be read.')
   return lastUsed === null ? client : { ...client, lastUsedAt: lastUsed.getTime() }
 }
 
-/** Converts a row back into an entry. @throws Error when its unknown members cannot be opened */
+/**
+ * Converts a row back into an entry.
+ * @throws Error when its unknown members cannot be decrypted
+ */
 export function toEntry (stored: StoredClient, vault: Vault): ClientEntry {
   return toClientEntry(clientOf(stored), unknownOf(stored, vault))
 }
@@ -58,26 +61,29 @@ const unknownOf = ({ key, unknown, sealed }: StoredClient, vault: Vault): Record
     ? {}
     : JSON.parse(openText(vault, { data: unknown, sealed }, placeOf(key))) as Record<string, unknown>
 
-/** Seals the unknown members of a client with the newest key. @throws Error as `toEntry` */
+/**
+ * Re-encrypts the unknown members of a client with the newest key.
+ * @throws Error as `toEntry`
+ */
 export function resealed (stored: StoredClient, vault: Vault): Pick<ClientRow, 'unknown' | 'sealed'> {
   const { data, sealed } = sealText(vault, JSON.stringify(unknownOf(stored, vault)), placeOf(stored.key))
   return { unknown: data, sealed }
 }
 
-/** Adds clients. Those that exist are left as they are. */
+/** Adds clients. Existing ones stay unchanged. */
 export async function insertClients (tx: Transaction, rows: readonly ClientRow[]): Promise<void> {
   for (let at = 0; at < rows.length; at += batchSize) {
     await tx.insert(clients).values(rows.slice(at, at + batchSize)).onConflictDoNothing()
   }
 }
 
-/** Revokes the tokens and removes the consents of clients that were removed in this transaction. */
+/** Revokes the tokens and removes the consents of clients that this transaction removes. */
 export async function endClients (tx: Transaction, removed: ReadonlyArray<{ data: string }>): Promise<void> {
   const ids = removed.map(({ data }) => (JSON.parse(data) as { clientId: string }).clientId)
   for (let at = 0; at < ids.length; at += batchSize) {
     const labels = ids.slice(at, at + batchSize).map(clientLabel)
     const tokens = matching(collections.tokens, { labels })
-    // The first removal waits for tokens that are being swapped, and the second one finds their successors.
+    // The first removal waits for token swaps in progress; the second one finds the tokens that they created.
     const gone = [...await removeRecords(tx, tokens), ...await removeRecords(tx, tokens)]
     const families = [...new Set(gone.flatMap(({ owner }) => owner ?? []))]
     if (families.length > 0) await tx.insert(records).values(revokedFamilyRows(families)).onConflictDoNothing()

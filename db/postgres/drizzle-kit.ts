@@ -1,5 +1,5 @@
-// drizzle-kit looks for tables among the exports of a file, which it loads as CommonJS. The tables of the entities are
-// made from db/entities.ts, and so are no exports of their own.
+// drizzle-kit, which loads this file as CommonJS, reads tables from its exports only. The tables of the entities are
+// generated from db/entities.ts, so tables.ts does not export them one by one.
 import { settingsTables } from './tables.ts'
 
 export * from './tables.ts'

@@ -5,7 +5,7 @@ import { createQueryRunner } from './connection/query-runner.ts'
 import { openDriver } from './open.ts'
 import { PostgresVectors } from './ports/vectors.ts'
 
-/** The same table as in the migration. */
+/** The same table definition as in the migration. */
 const table = sql`create table if not exists vectors (
   collection text not null,
   key text not null,

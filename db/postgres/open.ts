@@ -12,22 +12,22 @@ import { errorCodeOf, describeFailure, isPermanent, isUnavailable } from './conn
 
 const migrations = packagePath('db/migrations')
 
-/** Time without an answer until it is reported that the database is waited for, in ms. */
+/** Waiting time after which a message about it is logged, in ms. */
 const reportAfter = 1_000
 
-/** Why an embedded database is waited for. */
+/** Why the start waits for an embedded database. */
 const preparing = 'its tables are being checked and brought up to date'
 
 interface DatabaseOptions {
   /** `postgres://…`, or `pglite://<folder>`. */
   dbUrl: string
-  /** How long to wait for the database, in ms. */
+  /** Max time to wait for the database, in ms. */
   startupTimeout: number
   /** Receives a message when the database must be waited for. */
   info: (message: string) => void
   /** Receives warnings for the operator. */
   warn: (message: string) => void
-  /** The database must be one of Tool-Hub's, with tables of this version: none is made, and none is changed. */
+  /** The database must be one of Tool-Hub, with tables of this version: nothing is created or changed. */
   isExisting?: boolean
 }
 
@@ -55,10 +55,11 @@ export async function openDatabase (
   }
 }
 
-/** A database that is there, and not as it is needed. Its message says so. */
+/** The database is reachable, but not in the required state. The message says why. */
 class Unfit extends Error {}
 
 /**
+ * Checks that the tables are there and up to date.
  * @returns whether a newer version has changed the tables
  * @throws Unfit when there are none, or those of an older version
  */
@@ -74,15 +75,15 @@ async function assertTables (driver: Driver): Promise<boolean> {
   return found === 'newer'
 }
 
-/** What to do where there is no database of Tool-Hub. */
+/** Advice for a location without a database of Tool-Hub. */
 export const nothingAt = (location: string): string =>
   `There is no Tool-Hub database at ${location}, and none was made. Check DB_URL; a first start of the gateway ` +
   '(tool-hub serve) makes it.'
 
 /**
- * Opens a database as it is.
- * @param isExisting the folder of an embedded one must be there: none is made
- * @throws Error with one sentence, when the URL cannot be used
+ * Opens a database without changing it.
+ * @param isExisting the folder of an embedded database must exist: it is not created
+ * @throws Error with one sentence when the URL cannot be used
  */
 export async function openDriver (dbUrl: string, isExisting = false): Promise<Driver> {
   const folder = folderOf(dbUrl)
@@ -91,14 +92,20 @@ export async function openDriver (dbUrl: string, isExisting = false): Promise<Dr
   return await PgliteDriver.open(folder)
 }
 
-/** Checks a URL as far as that is possible without opening the database. @throws Error with one sentence */
+/**
+ * Validates a URL as far as possible without opening the database.
+ * @throws Error with one sentence
+ */
 export async function assertUrl (dbUrl: string): Promise<void> {
   const folder = folderOf(dbUrl)
   if (folder === undefined) parseAddress(dbUrl)
   else await assertUsable(folder)
 }
 
-/** The folder of an embedded database; undefined: it is on a server. @throws Error when the URL is of neither kind */
+/**
+ * The folder of an embedded database; undefined: the database is on a server.
+ * @throws Error when the URL is of neither kind
+ */
 function folderOf (dbUrl: string): string | undefined {
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
   if (folder === '') throw new Error('DB_URL names no folder for the embedded database: pglite://<folder>')
@@ -109,8 +116,8 @@ function folderOf (dbUrl: string): string | undefined {
 }
 
 /**
- * Prepares a database, again and again while it is unavailable.
- * @param prepare returns whether a newer version has run migrations; `onWait` is called when another replica runs them
+ * Prepares a database, with retries while it is unavailable.
+ * @param prepare returns whether a newer version has run migrations; `onWait` is called while another replica runs them
  */
 async function reached (
   driver: Driver,
@@ -130,7 +137,7 @@ async function reached (
   for (let tries = 0; ; tries++) {
     let waitsForReplica = false
     const timeout = new AbortController()
-    // The last attempt gets a second even at the end of the time, since its failure is the one that is reported.
+    // The last attempt gets at least a second, since its failure is the one that is reported.
     const left = Math.max(end - Date.now(), 1_000)
     const reporting = setTimeout(() => {
       report(waitsForReplica

@@ -1,10 +1,10 @@
-// The tables of what has happened: calls, and changes of the settings.
+// The tables of past events: calls, and changes of the settings.
 import { sql } from 'drizzle-orm'
 import { bigint, bigserial, doublePrecision, index, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import type { AuditEntry } from '../audit-trail.ts'
 import type { ActivityStatus } from '../ports/activities.ts'
 
-/** What a call is filtered by. */
+/** The columns by which calls are filtered. */
 const dimensions = () => ({
   server: text().notNull(),
   tool: text().notNull(),
@@ -16,11 +16,11 @@ const dimensions = () => ({
 })
 
 /**
- * The recorded calls; `timestamp` in ms since 1970. Each column that calls are filtered by has an index in the order of
- * a page. Most calls succeed, so an index of the failed ones serves both. The one of tools holds their servers too: a
- * tool is mostly asked for with its server, and two indexes that are combined lead to each call by itself. `data` and
- * `sealed` hold `input`, `output` and `errorMessage`. `sealedBy` is the id of the key, since the sealed texts are too
- * long to be read for counting.
+ * The recorded calls; `timestamp` in ms since 1970. Each filter column has an index in the order of a page. There is no
+ * index on `status`: most calls succeed, so partial indexes of the failed ones are enough. The index on tools includes
+ * the server, since a tool is mostly filtered together with its server, and combining two indexes would look up each
+ * call separately. `data` and `sealed` contain `input`, `output` and `errorMessage`. `sealedBy` is the id of the
+ * encryption key: reading the sealed texts just to count them by key would take too long.
  */
 export const activities = pgTable('activities', {
   id: uuid().primaryKey(),
@@ -37,7 +37,7 @@ export const activities = pgTable('activities', {
   index('activities_timestamp').on(timestamp, id),
   index('activities_server').on(server, timestamp, id),
   index('activities_tool').on(tool, timestamp, id, server),
-  // Errors are few, and what an operator looks for: of one who has none, no other calls are read.
+  // Operators look for errors, which are few: with these indexes, no successful calls are read to find them.
   index('activities_errors').on(timestamp, id).where(sql`${status} = 'error'`),
   index('activities_errors_server').on(server, timestamp, id).where(sql`${status} = 'error'`),
   index('activities_errors_tool').on(tool, timestamp, id).where(sql`${status} = 'error'`),
@@ -51,9 +51,9 @@ export const activities = pgTable('activities', {
 ])
 
 /**
- * The recorded calls of each hour (counted from 1970) that are alike in what they are filtered by: their number, and
- * the sum of their durations in ms. `hash` is that of the other columns. Each row changes with the calls, in one
- * statement.
+ * The recorded calls of each hour (counted from 1970), grouped by the filter columns: their number, and the sum of
+ * their durations in ms. `hash` is the hash of the other columns. Each row is updated by the statement that adds or
+ * removes the calls.
  */
 export const activityHours = pgTable('activity_hours', {
   hour: bigint({ mode: 'number' }).notNull(),
@@ -64,8 +64,8 @@ export const activityHours = pgTable('activity_hours', {
 }, ({ hour, hash }) => [primaryKey({ columns: [hour, hash] })])
 
 /**
- * The audit log; `timestamp` in ms since 1970. `data` and `sealed` hold `before`, `after` and the key: they are masked
- * for people, and may still name what only admins are to see.
+ * The audit log; `timestamp` in ms since 1970. `data` and `sealed` contain `before`, `after` and the bearer key: even
+ * with secrets masked, they may contain what only admins may see.
  */
 export const auditEntries = pgTable('audit', {
   number: bigserial({ mode: 'number' }).primaryKey(),

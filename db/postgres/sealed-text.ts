@@ -1,21 +1,30 @@
 import type { Vault } from '../store.ts'
 
-/** A text as two columns: its mask, and the sealed text. */
+/** An encrypted text in two columns: a mask in `data`, and the encrypted text in `sealed`. */
 export interface SealedText { readonly data: { secret: string }, readonly sealed: string | null }
 
-/** Seals a text. @param place it is stored in; it cannot be opened for another */
+/**
+ * Encrypts a text.
+ * @param place it is stored in; the result can be decrypted for this place only
+ */
 export function sealText (vault: Vault, text: string, place: string): SealedText {
-  // The trailing space keeps the last characters of the text out of its mask.
+  // With a trailing space, the mask does not show the last characters of the text.
   const { value: data, sealed } = vault.hide({ secret: `${text} ` }, place)
   return { data, sealed }
 }
 
-/** Seals with the newest key what `sealText` has sealed. @throws Error as `openText` */
+/**
+ * Re-encrypts the result of `sealText` with the newest key.
+ * @throws Error as `openText`
+ */
 export function resealText (vault: Vault, { data, sealed }: SealedText, place: string): SealedText {
   const anew = vault.hide(vault.reveal(data, sealed, place), place)
   return { data: anew.value, sealed: anew.sealed }
 }
 
-/** Reverses `sealText`. @throws Error when the key is not available, or the text was sealed for another place */
+/**
+ * Reverses `sealText`.
+ * @throws Error when the encryption key is not available, or the text was encrypted for another place
+ */
 export const openText = (vault: Vault, { data, sealed }: SealedText, place: string): string =>
   vault.reveal(data, sealed, place).secret

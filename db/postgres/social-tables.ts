@@ -7,8 +7,8 @@ const times = {
 }
 
 /**
- * Persons who logged in by a provider, as better-auth keeps them: one for each identity. `email` is made of the
- * identity's hash.
+ * Persons who have logged in through a provider, as better-auth stores them: one per identity. `email` is derived from
+ * the identity's hash.
  */
 export const socialUsers = pgTable('social_users', {
   id: text().primaryKey(),
@@ -19,7 +19,7 @@ export const socialUsers = pgTable('social_users', {
   ...times
 })
 
-/** What a provider calls a person. There is no column for a provider's tokens: they are never stored. */
+/** The providers' identifiers of persons. There is no column for a provider's tokens: they are never stored. */
 export const socialAccounts = pgTable(
   'social_accounts',
   {
@@ -36,9 +36,9 @@ export const socialAccounts = pgTable(
 )
 
 /**
- * Sessions of social logins. `token` is a half of the cookie: the other is a signature with the sealed key of
- * `social_secret`, so that a reader of this table can enter nowhere. `username` and `mark` are the local account at the
- * login.
+ * Sessions of social logins. `token` is one part of the cookie; the other is a signature with the encrypted key of
+ * `social_secret`, so that reading this table is not enough to use a session. `username` and `mark` identify the local
+ * account at the login.
  */
 export const socialSessions = pgTable(
   'social_sessions',
@@ -60,8 +60,8 @@ export const socialSessions = pgTable(
 )
 
 /**
- * The local accounts that identities enter; `hash` is that of provider and subject, `subject` identifies the local
- * account.
+ * The bindings of identities to local accounts. `hash` is the hash of provider and subject; `subject` identifies the
+ * local account.
  */
 export const socialIdentities = pgTable(
   'social_identities',
@@ -77,7 +77,7 @@ export const socialIdentities = pgTable(
   ({ username, subject }) => [index('social_identities_account').on(username, subject)]
 )
 
-/** At most one row: the key that signs session cookies, sealed. */
+/** At most one row: the key that signs session cookies, encrypted. */
 export const socialSecret = pgTable('social_secret', {
   id: integer().primaryKey().default(1),
   data: jsonb().$type<{ secret: string }>().notNull(),

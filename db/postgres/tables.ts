@@ -10,10 +10,10 @@ export * from './record-tables.ts'
 export * from './social-tables.ts'
 
 /**
- * The columns that all tables of settings have. `position` is the entry's place in the order of configuration and never
- * changes. `key` is its name; null for an entry of a settings file without a valid name, or with the name of an earlier
- * one: it is kept and not used. `spelling` is the JSON text of `data` if JSONB does not preserve it, for example the
- * order of members. `sealed` holds the encrypted secrets, in whose places `data` has masks.
+ * The columns that all tables of settings have. `position` is the entry's place in the order of configuration, and
+ * never changes. `key` is its name; null for an entry without a valid name, or with the same name as an earlier one:
+ * such an entry is kept and not used. `spelling` is the JSON text of `data` if JSONB does not preserve it, for example
+ * because of the order of members. `sealed` contains the encrypted secrets, in place of which `data` has masks.
  */
 const entry = () => ({
   position: bigint({ mode: 'number' }).primaryKey(),
@@ -26,7 +26,9 @@ const entry = () => ({
 const listTable = (name: ListName): PgTable =>
   pgTable(factsOf(name).table, factsOf(name).alias === undefined ? entry() : { ...entry(), alias: text().unique() })
 
-/** The tables of settings by the names of the sections that they store; `sections` stores all others, unchanged. */
+/**
+ * The tables of settings, by the name of the section that they store. `sections` stores all other sections, unchanged.
+ */
 export const settingsTables = {
   // `name` is the full name; `key` is shortened if the full name is too long for an index.
   mcpServers: pgTable(factsOf('mcpServers').table, { ...entry(), name: text().notNull() }),
@@ -35,18 +37,18 @@ export const settingsTables = {
   systemConfig: pgTable('system_config', entry()),
   sections: pgTable('sections', { ...entry(), name: text().notNull() })
 }
-/** The name of a section with a table; `sections`: of the table of all others. */
+/** The name of a section with its own table; `sections`: the table of all others. */
 export type TableName = keyof typeof settingsTables
 export const tableNames = Object.keys(settingsTables) as TableName[]
 // Used for its type only.
 // eslint-disable-next-line @typescript-eslint/no-unused-vars
 const widest = pgTable('', { ...entry(), name: text(), alias: text() })
-/** A row with the columns of all these tables. */
+/** A row with the columns of all settings tables. */
 export type Stored = typeof widest.$inferSelect
-/** A table by name, typed as one with all columns; Drizzle reads and writes those that exist. */
+/** A table by name, typed as if it had all columns; Drizzle reads and writes those that exist. */
 export const tableOf = (name: TableName): typeof widest => settingsTables[name] as unknown as typeof widest
 
-/** One row: the number of changes to the settings, and the id of the last commit. */
+/** One row: the number of commits to the settings, and the id of the last one. */
 export const revision = pgTable('revision', {
   id: integer().primaryKey().default(1),
   version: bigint({ mode: 'number' }).notNull(),
@@ -54,7 +56,7 @@ export const revision = pgTable('revision', {
 }, ({ id }) => [check('revision_is_one_row', sql`${id} = 1`)])
 
 /**
- * The last commits, with the rows that each one touched, so that other replicas read only those. Null: too many rows to
+ * The last commits, each with the rows that it touched, so that other replicas read only those. Null: too many rows to
  * list.
  */
 export const commits = pgTable('commits', {
@@ -71,9 +73,9 @@ export const counters = pgTable('counters', {
 }, ({ expires }) => [index('counters_expires').on(expires)])
 
 /**
- * The clients of the authorization server. `key` is the client's id, shortened if it is too long for an index; `data`
- * is the JSON text of its entry, without the members that are not known: `unknown` has a mask, and `sealed` those
- * members. `idleSince` is `lastUsed`, else the time of creation.
+ * The clients of the authorization server. `key` is the client id, shortened if it is too long for an index. `data` is
+ * the JSON text of the entry without its unknown members; these are encrypted in `sealed`, with a mask in `unknown`.
+ * `idleSince` is `lastUsed`, else the time of creation.
  */
 export const oauthClients = pgTable(
   'oauth_clients',
@@ -91,7 +93,7 @@ export const oauthClients = pgTable(
 
 /**
  * The entries of all collections of `Records`; `id` is the collection's name and the key. A value is JSON text in
- * `value`, or sealed in `data` and `sealed`.
+ * `value`, or encrypted in `data` and `sealed`.
  */
 export const records = pgTable(
   'records',
@@ -117,7 +119,7 @@ export const records = pgTable(
   ]
 )
 
-/** Embeddings as unit vectors; `key` is the hash of an id, `hash` that of the embedded text. */
+/** Embeddings as unit vectors; `key` is the hash of an id, `hash` the hash of the embedded text. */
 export const vectors = pgTable('vectors', {
   collection: text().notNull(),
   key: text().notNull(),

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Escapes what PostgreSQL cannot store in a text (NUL, unpaired surrogates), and U+E000 itself, as U+E000 and four hex
- * digits.
+ * Escapes characters that PostgreSQL cannot store in a text (NUL, unpaired surrogates), and U+E000 itself, as U+E000
+ * and four hex digits.
  */
 export const escape = (text: string): string =>
   text.replace(

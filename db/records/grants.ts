@@ -4,7 +4,7 @@ import { StorageError } from '../store.ts'
 
 interface Stored { readonly family: string, readonly value?: unknown, readonly isTaken?: true }
 
-/** Grants, by their hashes. A taken one is swapped for a note of its family. */
+/** Grants, stored as records under their hashes. A taken grant is replaced by a record of its family. */
 export class RecordedGrants implements Grants {
   readonly #records: Records
   readonly #grants: Collection

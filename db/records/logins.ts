@@ -1,5 +1,5 @@
-// The states of people's browsers: consents, sessions at the authorization server and in the console, and states that
-// clients brought back.
+// The states of browsers: consents, login sessions at the authorization server and in the console, and states that
+// clients returned.
 import type { Consent, Consents } from '../ports/consents.ts'
 import type { ConsoleSession, ConsoleSessions } from '../ports/console-sessions.ts'
 import type { LoginState, LoginStates, StateUse, UsedStates } from '../ports/login-states.ts'
@@ -8,7 +8,7 @@ import { clientLabel } from './labels.ts'
 
 const consentKey = (username: string, clientId: string): string => JSON.stringify([username, clientId])
 
-/** Consents, owned by their users. */
+/** Consents as records, owned by their users. */
 export class RecordedConsents implements Consents {
   readonly #records: Records
   readonly #consents: Collection
@@ -49,7 +49,10 @@ export class RecordedConsents implements Consents {
 
 const uidLabel = (uid: string): string => `uid:${uid}`
 
-/** States of browsers, owned by their users. One that cannot be opened has ended: the user logs in again. */
+/**
+ * Browser states as records, owned by their users. A state that cannot be decrypted counts as ended: the user logs in
+ * again.
+ */
 export class RecordedLoginStates implements LoginStates {
   readonly #records: Records
   readonly #states: Collection
@@ -103,7 +106,7 @@ export class RecordedUsedStates implements UsedStates {
   }
 }
 
-/** Sessions of the console, owned by their users. */
+/** Console sessions as records, owned by their users. */
 export class RecordedConsoleSessions implements ConsoleSessions {
   readonly #records: Records
   readonly #sessions: Collection

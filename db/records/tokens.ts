@@ -3,12 +3,15 @@ import { clientLabel, userLabel } from './labels.ts'
 import { collections, retention, type Collection, type Entry, type Records } from '../records.ts'
 
 /**
- * A refresh token that was swapped is kept as `used`, without labels: a revocation leaves it, so that its reuse is
- * detected.
+ * A refresh token that was exchanged is kept as `used` and without labels, so that a revocation does not remove it and
+ * its reuse is detected.
  */
 type Stored = StoredToken & { readonly used?: true }
 
-/** Tokens, by their hashes. A revoked family is remembered, since tokens may be on their way to it. */
+/**
+ * Tokens as records, under their hashes. A revoked family is remembered, since tokens of it may just be about to be
+ * stored.
+ */
 export class RecordedTokens implements Tokens {
   readonly #records: Records
   readonly #tokens: Collection
@@ -43,7 +46,7 @@ export class RecordedTokens implements Tokens {
       await this.#endIfRevoked(token.family)
       return 'swapped'
     }
-    // Another caller was faster, or it was revoked meanwhile.
+    // Another caller was faster, or the token was revoked meanwhile.
     const now = (await this.#records.find(this.#tokens, hash))?.value as Stored | undefined
     if (now?.used !== true) return 'unknown'
     await this.revoke({ family: token.family })
@@ -66,7 +69,7 @@ export class RecordedTokens implements Tokens {
     await this.#end([...new Set(affected.flatMap(({ owner }) => owner ?? []))])
   }
 
-  /** First they are remembered as revoked: what is stored after that finds it out by itself. */
+  /** First the families are recorded as revoked: a token that is stored afterwards is then recognized as invalid. */
   async #end (families: readonly string[]): Promise<void> {
     if (families.length === 0) return
     const revoked = families.map((family) => ({ key: family, value: null, owner: family, expiresIn: retention }))

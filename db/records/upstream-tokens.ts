@@ -8,7 +8,10 @@ const keyOf = (server: string, holder: string): string => JSON.stringify([server
 const serverLabel = (server: string): string => `server:${server}`
 const holderLabel = (holder: string): string => `holder:${holder}`
 
-/** Logins at upstreams. A value whose key is gone counts as none: its holder logs in again. */
+/**
+ * Logins at upstream servers, as records. A value that cannot be decrypted is treated as absent: its holder logs in
+ * again.
+ */
 export class RecordedUpstreamTokens implements UpstreamTokens {
   readonly #records: Records
   readonly #logins: Collection
@@ -72,7 +75,7 @@ export class RecordedUpstreamTokens implements UpstreamTokens {
     return [...new Map(changes.map((change) => [keyOf(change.server, change.holder), change])).values()]
   }
 
-  /** Notes that logins were removed, so that every replica hears of it. */
+  /** Records that logins were removed, so that every replica learns of it. */
   async #note (removed: ReadonlyArray<Pick<StoredEntry, 'labels'>>): Promise<void> {
     const entries =
       removed.map(({ labels }) => ({ key: JSON.stringify(labels), value: null, labels, expiresIn: retention }))

@@ -6,7 +6,7 @@ export type { ExtensionOptions } from './parts.ts'
 
 export { startLog } from './logs/logger.ts'
 
-/** The extensions of the gateway, which observe calls or change what is shown: hooks and presentations. */
+/** The extensions of the gateway: hooks that observe calls, and presentations that change what is listed. */
 export default fp<ExtensionOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
 }, { name: 'extensions', dependencies: ['downstream-wing'] })

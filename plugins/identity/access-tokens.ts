@@ -7,48 +7,51 @@ import { BoundedMap, ownerOfAddress, Semaphore } from '../base/limits/index.ts'
 import { sha256 } from '../base/secrets/index.ts'
 import { identityLimits } from './limits.ts'
 
-/** Time for which a found token is used without asking the storage, in ms. */
+/** How long a cached token is used without asking the storage, in ms. */
 const fresh = 2_000
-/** Time for which it is used while the storage is asked, in ms: the bound for a revocation on another replica. */
+/**
+ * How long a cached token is used while the storage is being asked, in ms. This bounds the time until a revocation on
+ * another replica takes effect.
+ */
 const usable = 4_000
-/** Interval at which ended authorizations are looked for, in ms. */
+/** Interval at which ended authorizations are searched for, in ms. */
 const sweepInterval = 2_000
 /**
- * Time for which an authorization whose access token has expired is remembered, in ms: as long as a session waits for
- * its client.
+ * How long an authorization is remembered after its access token has expired, in ms: as long as an idle session is
+ * kept.
  */
 const remembered = identityLimits.sessionIdle
 /** How far back revocations of other replicas are looked for, in ms. */
 const lookBack = 30_000
 
 /**
- * A token of the authorization server: 256 random bits in base64url, and its prefix, which earlier versions did not
- * write.
+ * The form of a token of the authorization server: 256 random bits in base64url after a prefix. Tokens of earlier
+ * versions have no prefix.
  */
 const shape = new RegExp(`^(?:${credentialPrefixes.token})?[\\w-]{43}$`)
 
-/** A token that the storage knew, and when. */
+/** A token that the storage returned, and when. */
 interface Known {
   readonly token: StoredToken, readonly at: number, reading: Promise<StoredToken | undefined> | undefined
 }
 
-/** The newest known token of an authorization. */
+/** The newest cached token of an authorization. */
 interface Authorization { readonly token: StoredToken, isExpired: boolean }
 
 /**
- * Access tokens of the authorization server, from a cache. Emits `ended` with the family of tokens that were revoked:
- * its sessions and calls end. A revocation made here counts at once, one made on another replica within 5 s. Emits
- * `expired` with a family whose access token has expired: its client may have a refresh token, and most clients use
- * that only when they are refused.
+ * Access tokens of the authorization server, cached. Emits `ended` with a family of tokens that was revoked: its
+ * sessions and calls must end. A revocation on this replica takes effect at once, one on another replica within 5 s.
+ * Emits `expired` with a family whose access token has expired: its client may hold a refresh token, and most clients
+ * use it only after a 401.
  */
 export class AccessTokens extends EventEmitter<{ ended: [family: string], expired: [family: string] }> {
   readonly #tokens: Tokens
   readonly #clients: Pick<Clients, 'find'>
   readonly #known = new BoundedMap<string, Known>(identityLimits.accessTokens)
   readonly #authorizations = new BoundedMap<string, Authorization>(identityLimits.accessTokens)
-  /** Look-ups of tokens that were not found lately, which anybody can send: addresses take turns. */
+  /** Limits concurrent look-ups of uncached tokens, which anybody can cause. Client addresses take turns. */
   readonly #lookUps = new Semaphore({ places: identityLimits.tokenLookUps.places })
-  /** Counts revocations: what was read before one says nothing after it. */
+  /** Number of revocations so far. A token that was read before a revocation must not be used after it. */
   #revocations = 0
   readonly #sweeper: NodeJS.Timeout
 
@@ -60,9 +63,9 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 
   /**
-   * Finds a valid access token. Synchronous where it was found a moment ago, since this is the path of every call.
-   * @param address of who sent it
-   * @returns undefined: this is no access token, or it is not valid
+   * Finds a valid access token. Synchronous for a cached token, since every call runs through here.
+   * @param address of the client
+   * @returns undefined: it is not an access token, or it is not valid
    * @throws StorageError
    */
   find (text: string, address = ''): StoredToken | undefined | Promise<StoredToken | undefined> {
@@ -86,7 +89,10 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     for (const family of families) this.#end(family)
   }
 
-  /** Ends the sessions and calls of families that the storage has revoked by itself. */
+  /**
+   * Ends the sessions and calls of families that the storage has revoked, for example after the reuse of a refresh
+   * token.
+   */
   async endRevoked (): Promise<void> {
     this.#revocations++
     await this.#sweep()
@@ -115,7 +121,10 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     }
   }
 
-  /** Asks the storage, again where a token was revoked meanwhile. @throws StorageError */
+  /**
+   * Reads a token from the storage; reads it again if a token was revoked meanwhile.
+   * @throws StorageError
+   */
   async #ask (hash: string): Promise<StoredToken | undefined> {
     for (;;) {
       const [at, revocations] = [Date.now(), this.#revocations]
@@ -128,8 +137,8 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 
   /**
-   * A client that was removed by an edit of the settings file has left its tokens. One with an address for its id is
-   * stored nowhere.
+   * Reads a token whose client still exists: a client that was removed by an edit of the settings file leaves its
+   * tokens. A client whose id is a URL is not stored at all.
    */
   async #read (hash: string): Promise<StoredToken | undefined> {
     const token = await this.#tokens.find(hash)
@@ -156,13 +165,13 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
       }
     }
     if (this.#authorizations.size === 0) return
-    // While the storage is away, nothing is known to have ended.
+    // While the storage is unavailable, no token counts as revoked.
     const revoked = await this.#tokens.revokedWithin(lookBack).catch(() => [])
     for (const family of revoked) if (this.#authorizations.has(family)) this.#end(family)
   }
 }
 
-/** Whether a revocation includes a token. */
+/** Whether a revocation covers a token. */
 function isTarget (token: StoredToken, target: Revocation): boolean {
   if ('hash' in target) return token.hash === target.hash
   if ('family' in target) return token.family === target.family

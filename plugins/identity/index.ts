@@ -21,7 +21,7 @@ export { defaultOwner, knownName } from './users/rules.ts'
 export type { FirstAdmin } from './users/first-admin.ts'
 export type { IdentityOptions } from './parts.ts'
 
-/** Identification of callers: accounts, keys, tokens, logins, and the authorization server. */
+/** The identification of callers: accounts, keys, tokens, logins, and the authorization server. */
 export default fp<IdentityOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
 }, { name: 'identity', dependencies: ['settings-wing'] })

@@ -11,11 +11,11 @@ import users from './users/users.ts'
 
 export interface IdentityOptions {
   storage: Pick<Storage, 'clients' | 'consents' | 'grants' | 'loginStates' | 'socialLogins' | 'tokens'>
-  /** The credential of this machine's command line; undefined: there is none. */
+  /** The credential of the command line on this machine; undefined: there is none. */
   localToken?: string
 }
 
-/** Accounts, keys, tokens and logins, the authentication chain over them, and the authorization server. */
+/** Accounts, keys, tokens and logins; the authentication chain that uses them; and the authorization server. */
 export default fp<IdentityOptions>(async (app, { storage, localToken }) => {
   await app.register(refusals)
   await app.register(throttle)

@@ -8,7 +8,7 @@ import { defaultOwner } from '../identity/index.ts'
 import { canManage, canSee, groupNamed, isRestricted, type Principal, takesPlace } from '../settings/index.ts'
 import { managementLimits } from './limits.ts'
 
-/** Checks a name that a server or group is about to get. @param place the member of the request @throws InvalidInput */
+/** Checks a new name for a server or group. @param place the member of the request @throws InvalidInput */
 function checkName (name: string, place: string, noun: 'server' | 'group', isTaken: boolean): void {
   const problem = newNameProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"${place}": ${problem}`)
@@ -17,7 +17,7 @@ function checkName (name: string, place: string, noun: 'server' | 'group', isTak
 }
 
 /**
- * Checks a name that a server is about to get. A user's server must not be taken for another one or for a group.
+ * Checks a new name for a server. The name of a user's server must not be mistaken for that of another server or group.
  * @param former the server's current name, if it has one
  * @throws InvalidInput
  */
@@ -38,7 +38,7 @@ export function checkServerName (
   }
 }
 
-/** The same for a group. @throws InvalidInput */
+/** Checks a new name for a group. @throws InvalidInput */
 export function checkGroupName (
   snapshot: Snapshot, principal: Principal, { id, name }: { id: string, name: string }
 ): void {
@@ -50,7 +50,7 @@ export function checkGroupName (
   }
 }
 
-/** The number of servers by folded name. Kept with the servers, since an import checks many names. */
+/** The number of servers by case-folded name. Cached for each `servers` map, since an import checks many names. */
 const foldedNames = new WeakMap<Snapshot['servers'], Map<string, number>>()
 
 function countFolded ({ servers }: Snapshot, folded: string): number {
@@ -63,7 +63,7 @@ function countFolded ({ servers }: Snapshot, folded: string): number {
   return counts.get(folded) ?? 0
 }
 
-/** The warning for a server and a group that share a name. @param about the one that was stored */
+/** The warnings if a server and a group share a name. @param about which of both was stored */
 export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'server' | 'group'): string[] {
   const [group, server] = [groupNamed(snapshot, name), snapshot.servers.get(name)]
   if (!group || !server) return []
@@ -74,8 +74,8 @@ export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'se
 }
 
 /**
- * Checks that a principal may have one more server or group. Admins may have any number.
- * @param added how many others the same request adds
+ * Checks that a principal may have one more server or group. Admins have no limit.
+ * @param added the number of others that the same request adds
  * @throws ShareUsed
  */
 export function checkCount (
@@ -88,7 +88,7 @@ export function checkCount (
   throw new errors.ShareUsed(`You have ${max} ${noun}s already: remove one first`)
 }
 
-/** Checks that a principal may store a config of this size beside those of its other servers. @throws ShareUsed */
+/** Checks that the configs of a user's servers stay within the size limit per user. @throws ShareUsed */
 export function checkConfigRoom (
   { servers }: Snapshot, { isAdmin, username }: Principal, name: string, config: object
 ): void {

@@ -15,16 +15,16 @@ type Json = Record<string, unknown>
 /** Max names listed in an error. */
 const mostNamed = 20
 
-/** The settings in the format of a settings file: another gateway can start with it. */
+/** The settings in the format of a settings file, with which another gateway can start. */
 interface Exported {
   mcpServers: Json
   groups: ShownGroup[]
-  /** This and the following: for admins only. */
+  /** This and the following members are for admins only. */
   systemConfig?: Json
   [section: string]: unknown
 }
 
-/** Exports the settings: everything for an admin, their own servers and groups for others. */
+/** Exports the settings: all for an admin, a user's own servers and groups otherwise. */
 class Export {
   readonly #settings: Settings
   readonly #groups: Groups
@@ -41,14 +41,14 @@ class Export {
    */
   get (principal: Principal, secrets: boolean): Exported {
     if (secrets && !principal.isAdmin) throw new errors.Forbidden('Only an admin may export secrets')
-    // With skipAuth anybody may act as an admin, and secrets are good elsewhere, and later, too.
+    // With skipAuth anybody is an admin. Exported secrets would outlast that setting, and may be valid elsewhere.
     if (secrets && principal.kind === 'guest') {
       throw new errors.Forbidden('Log in to export secrets: a guest gets masks')
     }
     const snapshot = this.#settings.current
     if (secrets) checkLocks(snapshot)
     const mask = (value: Readonly<Json>): Json => secrets ? { ...value } : maskConfig(value)
-    // It is put into words in one piece.
+    // The export is serialised in one piece.
     this.#settings.countLarge(
       principal, managed(snapshot, principal).reduce((size, { config }) => size + jsonSize(config), 0)
     )
@@ -72,15 +72,12 @@ class Export {
     }
   }
 
-  /**
-   * An export as the text of a settings file. It keeps the order of the servers, also where their names are numbers.
-   */
+  /** The export as the text of a settings file. Servers keep their order, even if their names are numbers. */
   text (exported: object): string { return documentText(exported) }
 }
 
 /**
- * Refuses settings that hold masks in place of secrets that cannot be decrypted: their export must not pass for a
- * complete backup.
+ * Refuses to export settings with secrets that cannot be decrypted, since the export would be an incomplete backup.
  * @throws SecretsLocked
  */
 function checkLocks ({ servers, system }: Snapshot): void {

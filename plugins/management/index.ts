@@ -17,7 +17,7 @@ export { serverEntries } from './servers/add-many.ts'
 export { recordsJson } from './servers/record-json.ts'
 export type { ManagementOptions } from './parts.ts'
 
-/** Changes of the settings: servers, groups, system configuration, templates, bundles. */
+/** Management of the settings: servers, groups, system configuration, templates, bundles. */
 export default fp<ManagementOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
 }, { name: 'management', dependencies: ['upstream-wing'] })

@@ -15,7 +15,7 @@ export interface ManagementOptions extends Pick<BundleOptions, 'childUser' | 'en
   storage: Pick<Storage, 'consoleSessions'>
 }
 
-/** Changes of the settings by people and scripts. */
+/** Registers the services of the management API and the console. */
 export default fp<ManagementOptions>(async (app, { bundles: folder, childUser, environment, storage }) => {
   await app.register(servers)
   await app.register(groups)

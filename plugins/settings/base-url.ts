@@ -3,10 +3,13 @@ import type { FastifyInstance } from 'fastify'
 import type { SystemConfig } from '../../schemas/settings.ts'
 import type { Config } from '../base/config/index.ts'
 
-/** What of `app.config` decides about public addresses. */
+/** The part of `app.config` that determines public addresses. */
 export interface AddressConfig { readonly basePath: Config['basePath'], readonly env: Pick<Config['env'], 'BASE_URL'> }
 
-/** The public address as the operator wrote it, and where: BASE_URL, else `install.baseUrl`. Not checked. */
+/**
+ * The public address as the operator configured it, with the name of its source: BASE_URL, else `install.baseUrl`. It
+ * is not validated.
+ */
 export function statedAddress (
   { install }: SystemConfig,
   { BASE_URL: url }: AddressConfig['env']
@@ -16,9 +19,9 @@ export function statedAddress (
 }
 
 /**
- * The public base of an address: its origin and path, with the base path at the end once, whether or not the address
+ * Derives the public base URL from an address: its origin and path, with the base path appended unless the path already
  * ends with it.
- * @returns without a slash at the end; undefined: it is no http address
+ * @returns the URL without a trailing slash; undefined: it is not an http(s) URL
  */
 export function withBasePath (address: string | undefined, basePath: string): string | undefined {
   if (address === undefined || !URL.canParse(address)) return undefined
@@ -28,11 +31,11 @@ export function withBasePath (address: string | undefined, basePath: string): st
   return `${origin}${path.endsWith(basePath) ? path : `${path}${basePath}`}`
 }
 
-/** The public base that BASE_URL or `install.baseUrl` states; undefined: neither does. */
+/** The public base URL from BASE_URL or `install.baseUrl`; undefined: neither is set to an http(s) URL. */
 export const configuredBase = (system: SystemConfig, { basePath, env }: AddressConfig): string | undefined =>
   withBasePath(statedAddress(system, env)?.text, basePath)
 
-/** The public base: as configured, else the address on which the gateway listens. */
+/** The public base URL: the configured one, else the address on which the gateway listens. */
 export const publicBase = (app: FastifyInstance): string =>
   configuredBase(app.settings.current.system, app.config) ?? `${listeningOrigin(app)}${app.config.basePath}`
 

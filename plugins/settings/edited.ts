@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { entities, entityNames, factsOf, type Entity, type MemberOf } from '../../db/entities.ts'
 import type { Snapshot } from '../../db/store.ts'
 
-/** Max names of one section in a sentence; beyond: they are counted. */
+/** Max entries of one section that a log clause names; the others are counted. */
 const maxNames = 10
 
 interface Entry { readonly id: string, readonly name: string, readonly value: unknown }
 
-/** The entries of an entity, with the part of each that an edit changes. */
+/** The entries of an entity by id. `value` is the part of an entry that an edit can change. */
 function entriesOf (entity: Entity, snapshot: Snapshot): Map<string, Entry> {
   const { member, label, usage = '' } = factsOf(entity)
   const items = [...snapshot[member as MemberOf<Entity>] as ReadonlyMap<string, Record<string, unknown>>]
@@ -20,9 +20,9 @@ function entriesOf (entity: Entity, snapshot: Snapshot): Map<string, Entry> {
 }
 
 /**
- * What differs between two snapshots, as a clause for the log: `servers "a" (added), "b" (changed)`. It holds names
- * only.
- * @returns undefined: nothing that counts
+ * Describes the differences between two snapshots as a clause for the log: `servers "a" (added), "b" (changed)`. It
+ * contains names only, no values.
+ * @returns undefined: no relevant difference
  */
 export function describeEdit (former: Snapshot, next: Snapshot): string | undefined {
   const parts = entityNames.flatMap((entity) => {

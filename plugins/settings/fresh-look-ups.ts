@@ -3,8 +3,9 @@ import { TokenBucket } from '../base/limits/index.ts'
 import { settingsLimits } from './limits.ts'
 
 /**
- * Looks for changes of other replicas on behalf of callers with unknown credentials. One look-up runs at a time, for
- * all who asked before it started, and few start per second: wrong credentials are no load for the database.
+ * Checks the store for changes of other replicas when a caller presents unknown credentials. One look-up runs at a time
+ * and serves all callers that asked before it started. The number of look-ups per second is limited, so that wrong
+ * credentials cannot load the database.
  */
 export class FreshLookUps {
   readonly #store: Pick<Store, 'refresh'>
@@ -13,8 +14,8 @@ export class FreshLookUps {
 
   #running: Promise<boolean> | undefined
   /**
-   * The look-up that starts after the running one, which may have read the database before the caller's change was
-   * made.
+   * The look-up after the running one. A caller that arrives during a look-up waits for this one, since the running one
+   * may have read the database before the change that the caller depends on.
    */
   #next: Promise<boolean> | undefined
 
@@ -23,8 +24,8 @@ export class FreshLookUps {
   }
 
   /**
-   * Resolves when the changes that were made before the call have arrived, with true; with false when the store has
-   * failed or is too slow. Undefined: nothing is looked up.
+   * Resolves with true when all changes made before the call have arrived; with false when the store fails or is too
+   * slow. Returns undefined when no look-up is made.
    */
   request (): Promise<boolean> | undefined {
     if (!this.#store.refresh) return undefined

@@ -1,7 +1,7 @@
 import type { BearerKey } from '../../schemas/settings.ts'
 import { maskToken, sha256 } from '../base/secrets/index.ts'
 
-/** A key as it is stored: a plain token, which only an edited settings file has, is replaced by its hash and mask. */
+/** Replaces a plain-text token, which only a hand-edited settings file contains, by its hash and mask. */
 export function withoutToken ({ token, ...key }: BearerKey): BearerKey {
   return token === undefined
     ? key

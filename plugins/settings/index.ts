@@ -30,7 +30,7 @@ export { namesOfNothing } from './names-of-nothing.ts'
 export type { Settings } from './settings.ts'
 export type { SettingsOptions } from './parts.ts'
 
-/** What is written down, and who sees which item of it. */
+/** The settings, and the decision which principal sees which item. */
 export default fp<SettingsOptions>(async (app, options) => {
   await app.register(import('./parts.ts'), options)
 }, { name: 'settings-wing', dependencies: ['base'] })

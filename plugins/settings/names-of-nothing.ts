@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../db/store.ts'
 
-/** A sentence for each server or group that a group or a key names and that is not there. */
+/** A clause for each server or group that a group or a key references and that does not exist. */
 export function namesOfNothing ({ servers, groups, keys }: Pick<Snapshot, 'servers' | 'groups' | 'keys'>): string[] {
   const quoted = (name: string): string => JSON.stringify(name)
   const groupNames = new Set([...groups.values()].map(({ name }) => name))

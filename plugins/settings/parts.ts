@@ -7,11 +7,11 @@ import settings from './plugin.ts'
 
 export interface SettingsOptions {
   storage: Pick<Storage, 'auditTrail' | 'resealing' | 'store'>
-  /** false: no server is connected, as for work on the settings alone. */
+  /** false: no server is connected; for commands that work on the settings alone. */
   connects?: boolean
 }
 
-/** The settings, their audit log, the rotation of keys that seal them, and the decision who sees which item. */
+/** The settings, their audit log, the rotation of the encryption key, and the access decision. */
 export default fp<SettingsOptions>(async (app, { storage, connects }) => {
   await app.register(settings, storage)
   await app.register(audit, storage)

@@ -5,14 +5,17 @@ import { namesOfNothing } from './names-of-nothing.ts'
 import { Settings } from './settings.ts'
 import type { Store } from '../../db/store.ts'
 
-/** Max names of what is not there that are told at once. */
+/** Max dangling references that one warning names. */
 const mostNames = 20
 
 declare module 'fastify' {
   interface FastifyInstance { settings: Settings }
 }
 
-/** `app.settings`: the settings. @throws when they cannot be read, so that the program does not start */
+/**
+ * `app.settings`: the settings.
+ * @throws when they cannot be read, so that the process does not start
+ */
 export default fp<{ store: Store }>(async (app, { store }) => {
   const { READONLY: readonly, ALLOW_USER_STDIO: usersMayRun } = app.config.env
   const settings = await Settings.open(store, readonly, usersMayRun ? undefined : restrictServers())
@@ -29,7 +32,7 @@ export default fp<{ store: Store }>(async (app, { store }) => {
     for (const problem of problems) if (!known.has(problem)) app.log.warn(problem)
   })
   settings.on('edited', (next, former) => {
-    // Another replica has told its own log of what it changed.
+    // The replica that made a change has logged it; the others log it at debug level only.
     const isSilent = store.isShared === true && app.log.level !== 'debug' && app.log.level !== 'trace'
     const edit = isSilent ? undefined : describeEdit(former, next)
     if (edit === undefined) return

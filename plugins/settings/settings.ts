@@ -12,7 +12,7 @@ import { settingsLimits } from './limits.ts'
 
 /** One commit. */
 export interface Committed {
-  /** Who asked for it; undefined: the gateway itself. */
+  /** The author of the commit; undefined: the gateway itself. */
   by: Author | undefined
   changes: readonly Change[]
   former: Snapshot
@@ -23,16 +23,16 @@ type View = (snapshot: Snapshot) => Snapshot
 
 /** Max retries of a change that conflicts with another writer's commit. */
 const retries = 20
-/** How often it is looked whether the store is there, in ms. */
+/** Interval at which the health of the store is checked, in ms. */
 const healthInterval = 1_000
-/** Values of a change from which on others may work between two steps of it. */
+/** A change with more values than this yields to the event loop between its steps. */
 const manyValues = 2_000
 
 /**
  * The settings: read from a snapshot in memory, changed by commits that are durable when they resolve. Events:
- * `changed` for every new snapshot, `committed` for each commit of this process, `edited` for what others have changed:
- * an edit of the settings file, or another replica; `outdated` when credentials begin to be refused, since the storage
- * of several replicas has been away for so long.
+ * `changed` for every new snapshot; `committed` for each commit of this process; `edited` for changes from outside this
+ * process, by an edit of the settings file or by another replica; `outdated` when the gateway begins to refuse
+ * credentials, because the shared store has been unavailable for too long.
  */
 export class Settings extends EventEmitter<{
   changed: [next: Snapshot, former: Snapshot]
@@ -51,13 +51,14 @@ export class Settings extends EventEmitter<{
   readonly #view: View
   readonly #watch: NodeJS.Timeout
   #current: Snapshot
-  /** Since when the store has not been there, in ms since the epoch; undefined: it is there. */
+  /** Since when the store has been unavailable, in ms since the epoch; undefined: it is available. */
   #awaySince: number | undefined
   #wasOutdated = false
 
   /**
-   * @param readonly READONLY: the health of the store does not depend on whether it can write
-   * @param view what is read of a stored snapshot, such as which servers may not be started now
+   * @param readonly READONLY: `problem` ignores whether the store can be written
+   * @param view maps each stored snapshot to the one that is served, for example to mark servers that may not be
+   *   started now
    */
   static async open (store: Store, readonly = false, view: View = (snapshot) => snapshot): Promise<Settings> {
     return new Settings(store, await store.load(), readonly, view)
@@ -80,19 +81,22 @@ export class Settings extends EventEmitter<{
 
   get current (): Snapshot { return this.#current }
 
-  /** The reason why the store cannot read or write now; undefined when it can. */
+  /** Why the store cannot be read or written now; undefined: it can. */
   get problem (): string | undefined { return this.#store.health(this.#readonly) }
 
   /**
-   * The reason why the store has been away for so long (`settingsLimits.storageAway`) that the process is of no use;
-   * undefined: it has not.
+   * Why the store is unavailable, once that has lasted for `settingsLimits.storageAway`; undefined: it is available, or
+   * has been unavailable for less time.
    */
   get outage (): string | undefined {
     this.#lookAtStore()
     return this.#isTooLongAway ? this.problem : undefined
   }
 
-  /** The store of several replicas has been away for so long that nobody knows which credentials still count. */
+  /**
+   * Whether the store shared with other replicas has been unavailable for so long that credentials may have been
+   * revoked without this replica knowing.
+   */
   get isOutdated (): boolean { return this.#store.refresh !== undefined && this.outage !== undefined }
 
   #lookAtStore (): void {
@@ -108,11 +112,11 @@ export class Settings extends EventEmitter<{
   }
 
   /**
-   * Looks once for a change by another replica, since something is unknown here that may have been stored there a
-   * moment ago. `current` is then another snapshot, or it stays.
-   * @returns undefined: nothing is looked up
-   * @throws DataAway (as a rejection) while the storage of several replicas is away: what is unknown here may be stored
-   *   there
+   * Checks the store once for a change by another replica, for a caller that refers to something unknown here.
+   * Afterwards `current` is a new snapshot, or still the same one.
+   * @returns undefined: no look-up is made
+   * @throws DataAway (as a rejection) while a store shared with other replicas is unavailable, since it may contain
+   *   what is unknown here
    */
   lookUp (): Promise<void> | undefined {
     const looking = this.#isAway ? Promise.resolve(false) : this.#lookUps.request()
@@ -121,20 +125,20 @@ export class Settings extends EventEmitter<{
     })
   }
 
-  /** Other replicas may have stored what cannot be read now. */
+  /** Whether a store shared with other replicas cannot be read now: it may contain newer settings. */
   get #isAway (): boolean { return this.#store.refresh !== undefined && this.#store.health(true) !== undefined }
 
   /**
    * Changes the settings.
-   * @param work makes the changes from the newest snapshot, or throws why it cannot; it runs again after a conflict
-   *   with another writer
-   * @param by the principal that asked for them, whose rights are checked against each snapshot that `work` gets; or
-   *   the name of a user whose rights are known; undefined: the gateway itself
+   * @param work returns the changes to the newest snapshot, or throws to reject the request; it runs again after a
+   *   conflict with another writer
+   * @param by the principal that makes the request, whose rights are checked against each snapshot passed to `work`; or
+   *   the name of a user whose rights the caller has checked; undefined: the gateway itself
    * @returns the snapshot with the changes
    * @throws Unauthorized, Forbidden, EditedOnDisk, InvalidChange, StorageFull, DiskFailing, StorageAway, ShareError
    */
   async change (work: (snapshot: Snapshot) => readonly Change[], by?: Principal | string): Promise<Snapshot> {
-    // The gateway's own changes are few, and none of them may be refused.
+    // The gateway's own changes are few and must not be refused, so no quota applies to them.
     const owner = by === undefined ? undefined : accountOf(by)
     if (typeof by === 'object') this.#count(by, settingsLimits.userChanges.each)
     const leave = owner === undefined ? () => {} : this.#waiting.take(owner)
@@ -148,10 +152,10 @@ export class Settings extends EventEmitter<{
   }
 
   /**
-   * Counts the size of a change, if it is large: storing it holds everybody else for a moment. Those of admins are not
-   * counted.
-   * @param size of what is sent or stored, in characters
-   * @throws ShareError when the principal has made too many of them lately
+   * Charges a large change to the principal's rate limit, since storing it delays all other writers. Changes by admins
+   * are not charged.
+   * @param size of the submitted or stored value, in characters
+   * @throws ShareError when the principal exceeds the limit
    */
   countLarge (principal: Principal, size: number): void {
     if (size > baseLimits.steppedBody) this.#count(principal, size)
@@ -164,7 +168,7 @@ export class Settings extends EventEmitter<{
   }
 
   /**
-   * Runs changes one after the other, so that conflicts are always with writers outside of this process. Owners take
+   * Runs changes one at a time, so that conflicts can only arise with writers outside this process. Accounts take
    * turns.
    */
   async #inTurn (owner: string, work: () => Promise<Snapshot>): Promise<Snapshot> {
@@ -185,7 +189,8 @@ export class Settings extends EventEmitter<{
       if (typeof by === 'object') mustStand(base, by)
       const asked = work(base)
       if (asked.length === 0) return base
-      // The hashes come first, since the changes may touch the same keys: a server's new name goes into their scopes.
+      // The token hashes come first, since a requested change may touch the same keys: renaming a server updates the
+      // scopes of keys.
       const changes = [...hashTokens(base, asked), ...asked]
       await pauseAfter(asked)
       try {
@@ -208,7 +213,9 @@ export class Settings extends EventEmitter<{
     }
   }
 
-  /** Resolves when all changes in progress have ended. Those that still wait for the store after `ms` are given up. */
+  /**
+   * Resolves when all changes in progress have ended. After `ms`, changes that still wait for the store are aborted.
+   */
   async drain (ms: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
@@ -232,7 +239,10 @@ export class Settings extends EventEmitter<{
     await this.#store.close()
   }
 
-  /** Makes a snapshot the current one, unless it is older. @returns whether it did */
+  /**
+   * Makes a snapshot the current one if its version is higher.
+   * @returns whether it did
+   */
   #take (stored: Snapshot): boolean {
     if (stored.version <= this.#current.version) return false
     const former = this.#current
@@ -243,14 +253,14 @@ export class Settings extends EventEmitter<{
 }
 
 /**
- * Lets others work between two steps of a change of many values, each of which looks at all of them. No `setImmediate`:
- * after a callback of I/O, that runs before the event loop looks at its sockets again.
+ * Yields to the event loop after a change of many values, since each step of it reads all of them. `setImmediate` would
+ * not do: scheduled from an I/O callback, it runs before the event loop polls its sockets again.
  */
 async function pauseAfter (changes: readonly Change[]): Promise<void> {
   if (countValues(changes, manyValues) > manyValues) await sleep(0)
 }
 
-/** The account that a change is counted to: a user's, with all of the user's keys, or another principal's. */
+/** The account that a change is charged to: the user, also for the user's keys, or a principal without a user. */
 const accountOf = (by: Principal | string): string => typeof by === 'string' ? by : by.username ?? by.key
 
 /** The HTTP error for an error of the store. */
@@ -260,7 +270,8 @@ function toHttpError (error: unknown): unknown {
 }
 
 /**
- * Checks that a principal did not lose its credential or its rights while its request was in progress.
+ * Checks that a principal's credential and rights are still valid in a snapshot that is newer than the one at the start
+ * of the request.
  * @throws Unauthorized, Forbidden
  */
 function mustStand (snapshot: Snapshot, { standing, isAdmin }: Principal): void {
@@ -270,10 +281,7 @@ function mustStand (snapshot: Snapshot, { standing, isAdmin }: Principal): void 
   if (isAdmin && !now.isAdmin) throw new errors.Forbidden('You are not an admin any more, and nothing was changed')
 }
 
-/**
- * The changes that replace plain tokens, which an edit of the settings file left, by hashes: made whenever something is
- * written.
- */
+/** Replaces the plain-text tokens that an edit of the settings file has left by hashes; added to every commit. */
 function hashTokens ({ keys }: Snapshot, asked: readonly Change[]): Change[] {
   const touched = new Set(asked.flatMap((change) => change.entity === 'bearerKeys' ? [change.key] : []))
   return [...keys.values()].flatMap((key): Change[] =>

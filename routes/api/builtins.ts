@@ -7,7 +7,7 @@ import { promptsOf, resourcesOf } from './entities.ts'
 import { addReadRoutes } from './entity.ts'
 import { principalOf } from './principal.ts'
 
-/** Prompts and resources: the built-in ones, and those that servers list. */
+/** Prompts and resources: the built-in ones, and those of servers. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   addReadRoutes(app, promptsOf(app))
   addReadRoutes(app, resourcesOf(app))

@@ -17,15 +17,15 @@ const Servers = Type.Array(MarketServer)
 /** The owner of a caller, for its share of requests. */
 const ownerOfRequest = (request: FastifyRequest): string => ownerOf(principalOf(request), request.ip)
 
-/** An answer of a service, which says so when it is an earlier one. */
+/** The response of a service; the message says so if it is stale. */
 const answer = ({ value, staleSince }: { value: unknown, staleSince?: string }) => ({
   data: value,
   ...(staleSince !== undefined && { message: `The catalogue gives no answer now: this is from ${staleSince}` })
 })
 
-/** Servers that may be added: `POST /servers` takes their `name` and `config` unchanged. */
+/** Catalogues of servers: `POST /servers` accepts their `name` and `config` unchanged. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  // A page of a registry may have megabytes.
+  // A page of a registry may have several megabytes.
   app.addHook('preSerialization', serializeRecords)
   const { market, cloud, registry } = app.catalogues
   const { get } = endpointsOf(app, 'Catalogues')

@@ -6,7 +6,7 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import { Done, PageOf, PageQuery, Success, SuccessWithWarnings } from '../../schemas/answers.ts'
 import { principalOf } from './principal.ts'
 
-/** The arguments of a handler: the caller, and the request as its schemas type it. */
+/** The arguments of a handler: the caller, and the typed parts of the request. */
 export interface ApiCall<
   Params extends TSchema = TSchema, Query extends TSchema = TSchema, Body extends TSchema = TSchema
 > {
@@ -18,17 +18,17 @@ export interface ApiCall<
   readonly reply: FastifyReply
 }
 
-/** An answer without its `success`. Warnings are appended to the message, which is all that some clients show. */
+/** A response without `success`. Warnings are also appended to the message, since some clients show nothing else. */
 interface Answer {
   readonly data?: unknown
-  /** A sentence without a full stop. */
+  /** A sentence without its full stop. */
   readonly message?: string
   readonly warnings?: readonly string[]
-  /** The key of the created item: 201, with its location. */
+  /** The key of the created item, for status 201 and the Location header. */
   readonly created?: string
-  /** Of several items, some failed (207) or all (400). */
+  /** Some (207) or all (400) of several items failed. */
   readonly outcome?: 'partial' | 'failed'
-  // Members of single routes.
+  // Members that only single routes have.
   readonly nextCursor?: string
   readonly pagination?: object
   readonly token?: string
@@ -41,13 +41,13 @@ interface Endpoint<Params extends TSchema, Query extends TSchema, Body extends T
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
-  /** The schema of `data`; undefined: the answer has none. */
+  /** The schema of `data`; undefined: the response has no `data`. */
   readonly data?: TSchema
-  /** The schemas of whole answers by status, in place of that of `data`. */
+  /** The schemas of whole responses by status; replaces `data`. */
   readonly response?: Readonly<Record<number, unknown>>
   /** The path of the collection that the route adds to. */
   readonly collection?: string
-  /** By default `read` for GET, else `change`. */
+  /** Default: `read` for GET, otherwise `change`. */
   readonly effect?: Effect
   /** Runs before the body is validated, so that 404 and 403 come before 400. */
   readonly before?: (call: Pick<ApiCall<Params, Query, Body>, 'principal' | 'params' | 'request'>) => unknown
@@ -61,7 +61,7 @@ type Add = <Params extends TSchema, Query extends TSchema, Body extends TSchema>
   answer: (call: ApiCall<Params, Query, Body>) => Answer | Promise<Answer>
 ) => void
 
-/** Adds routes that answer `{success: true, data?, message?, warnings?}` to an instance. */
+/** Adds routes with the response `{success: true, data?, message?, warnings?}` to an instance. */
 interface Endpoints {
   readonly get: Add
   readonly post: Add
@@ -75,7 +75,7 @@ interface Endpoints {
   ) => void
 }
 
-/** @param tag under which the API's document lists the routes */
+/** @param tag the OpenAPI tag of the routes */
 export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
   const add = (method: Method): Add =>
     (path, { query: querystring, before, effect, preSerialization, ...endpoint }, answer) => {
@@ -140,19 +140,19 @@ function toEnvelope ({ created: _, outcome, message, warnings = [], ...answer }:
 }
 
 /**
- * Says that a resource was created, and where it is (RFC 9110, section 15.3.2).
- * @param collection its path below `/api`
+ * Sets status 201 and the Location header (RFC 9110, section 15.3.2).
+ * @param collection the path of the collection below `/api`
  */
 export function setCreated (reply: FastifyReply, collection: string, key: string): void {
   reply.code(201).header('location', `${reply.server.config.basePath}/api${collection}/${encodeURIComponent(key)}`)
 }
 
 /**
- * One page of a list, with the members that `fields` asks for. The cursor is the base64url of the last key of the page
- * before, so that a page stays right when other items come and go.
- * @param record the schema of an item, which says what members it may have
- * @param keyOf the key of an item, unique in the list
- * @throws InvalidInput for a cursor whose item is not in the list, and for a field that items do not have
+ * One page of a list, with the members that `fields` selects. The cursor is the base64url of the last key of the
+ * preceding page, so that added and removed items do not shift a page.
+ * @param record the schema of an item, with all its members
+ * @param keyOf returns the key of an item, which is unique in the list
+ * @throws InvalidInput if the cursor's item is not in the list, or for an unknown field
  */
 function page<Item extends object> (
   items: readonly Item[],
@@ -179,8 +179,9 @@ function positionAfter (names: readonly string[], cursor: string): number {
 }
 
 /**
- * @param fields names of members, comma-separated; those that are empty do not count
- * @throws InvalidInput for one that is not known
+ * Makes a function that picks members.
+ * @param fields comma-separated names of members; empty ones are ignored
+ * @throws InvalidInput for an unknown member
  */
 function picker (
   fields: string, known: readonly string[]

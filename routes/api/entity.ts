@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { endpointsOf } from './endpoint.ts'
 
-/** A record after a change, with sentences about what was stored and may not be what was meant. */
+/** A record after a change, with warnings about probable mistakes in it. */
 interface Written { readonly data: object, readonly warnings?: readonly string[] }
 
 /** An entity of the settings, as the management API lists, reads and changes it. */
@@ -11,23 +11,23 @@ export interface Entity<Item extends object, New extends TSchema, Change extends
   readonly tag: string
   /** The path of the collection below `/api`. */
   readonly path: string
-  /** The one parameter of the path to an item. */
+  /** The schema of the path parameter that identifies an item. */
   readonly params: TObject
-  /** As summaries and messages call it. */
+  /** The noun for summaries and messages. */
   readonly noun: string
-  /** Which items a caller gets, as the end of a sentence. */
+  /** Which items a caller sees, as the end of a sentence. */
   readonly listed: string
   readonly item: TObject
   readonly newItem: New
   readonly change: Change
-  /** The member of an item that the path to it has. */
+  /** The member of an item that is its path parameter. */
   readonly key: keyof Item & string
-  /** The member by which lists are paged; by default `key`. */
+  /** The member that cursors are based on; by default `key`. */
   readonly pageKey?: keyof Item & string
   readonly about?: {
     readonly get?: string, readonly create?: string, readonly update?: string, readonly remove?: string
   }
-  /** In place of "The <noun> was added". */
+  /** The message after creation; by default "The <noun> was added". */
   readonly addedMessage?: string
   readonly list: (principal: Principal) => readonly Item[]
   /** @throws NoSuch, Forbidden */

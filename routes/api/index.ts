@@ -26,10 +26,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onSend', tagEntity(cacheControl))
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request, reply) => {
-    // Answers are for this caller only, and often hold secrets.
+    // Responses are for this caller only, and often contain secrets.
     reply.header('cache-control', cacheControl)
     request.principal = await app.auth.management(request)
-    // A guest presents no credential, so a page of another site could ask in its name: only Origin tells them apart.
+    // A guest presents no credential, so only the Origin header distinguishes its requests from those of another site's
+    // page.
     if (request.principal.kind === 'guest') app.auth.origin(request)
   })
   await app.register(account)

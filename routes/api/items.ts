@@ -4,7 +4,7 @@ import { ItemRecord, NewDescription, Toggle } from '../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type ApiCall, endpointsOf } from './endpoint.ts'
 
-/** The kinds of items that can be disabled, and whose descriptions can be replaced, one by one. */
+/** The kinds of items that can be disabled and whose descriptions can be replaced individually. */
 const kinds = [
   { kind: 'tools', noun: 'tool', param: 'toolName', maxLength: 1_024 },
   { kind: 'prompts', noun: 'prompt', param: 'promptName', maxLength: 1_024 },

@@ -55,7 +55,7 @@ const Exported = Type.Object(
   }
 )
 
-/** Serialises the envelope of an export. The file alone has another serializer. */
+/** Serialises the envelope of an export. The bare settings file has another serializer. */
 const serializeEnvelope: preSerializationAsyncHookHandler = async function (request, reply, answer) {
   const { download } = request.query as { download?: string }
   return isOn(download) ? answer : await serializeRecords.call(this, request, reply, answer)
@@ -91,7 +91,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async (request, reply) => {
     const principal = principalOf(request)
     const includeSecrets = isOn(request.query.includeSecrets)
-    // Secrets are as good as the right to change things.
+    // Reading secrets is equivalent to write access, so it needs the scope for changes.
     if (includeSecrets) checkScopes(principal)
     const data = app.export.get(principal, includeSecrets)
     if (includeSecrets) {

@@ -10,7 +10,7 @@ import { endpointsOf } from './endpoint.ts'
 import { principalOf } from './principal.ts'
 import { serializeRecords } from './records.ts'
 
-/** A misspelt member would export everything. @throws InvalidInput */
+/** Rejects unknown members, since a misspelt one would export everything. @throws InvalidInput */
 function checkMembers ({ body }: FastifyRequest): void {
   const known = Object.keys(NewTemplate.properties)
   const unknown = Object.keys(Object(body) as object).find((name) => !known.includes(name))

@@ -33,7 +33,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       config: { effect: 'run' },
       // 404 comes before the body is validated.
       onRequest: async (request) => { app.access.server(principalOf(request), request.params.server) },
-      // The body is text until here, so that numbers in the arguments keep all digits.
+      // The body is still text here, so that numbers in the arguments keep all digits.
       preValidation: async (request, reply) => {
         const owner = ownerOf(principalOf(request), request.ip)
         Object.assign(

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { noticeOf, pagesOf, textOf } from './page.ts'
 
-/** How do I change my own password? */
+/** Page: the user's own account and password. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, users } = app
   const { page, form } = pagesOf(app)
@@ -37,7 +37,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const [currentPassword, newPassword] = [textOf(form.currentPassword), textOf(form.newPassword)]
     const done = await kit.api.ask(request, 'POST', '/auth/change-password', { currentPassword, newPassword })
     const user = users.get(principal.username ?? '')
-    // The session of before has ended with the former password.
+    // The change of the password has ended the session.
     if (user) await kit.signIn(reply, user)
     return { to: '/account', notice: noticeOf(done) }
   })

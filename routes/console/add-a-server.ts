@@ -4,7 +4,7 @@ import { ApiError, type PageData } from '../../plugins/management/index.ts'
 import { type Form, pagesOf, textOf } from './page.ts'
 import { pageOf, targetOf, transportOf } from './states.ts'
 
-/** A server that was read from the text, as the form has it. */
+/** A server that was read from the pasted text, as the fields of the form. */
 interface Entry {
   readonly index: number
   readonly name: string
@@ -16,7 +16,7 @@ interface Entry {
   readonly tested?: { readonly isOk: boolean, readonly text: string }
 }
 
-/** What is it that somebody has, and what of it will be stored? */
+/** Page: add servers from a pasted text. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const data = { title: 'Add a server' }
@@ -59,7 +59,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Sentences by the field of the form. */
+/** Error messages by form field. */
 type Errors = Readonly<Record<string, string>>
 type Configs = ReadonlyMap<number, Record<string, unknown>>
 
@@ -67,7 +67,7 @@ const entriesOf = (found: ReturnType<FastifyInstance['kit']['readPasted']>): Ent
   found.map(({ name, config, remarks }, index) =>
     ({ index, name, config: JSON.stringify(config, undefined, 2), isChosen: true, remarks }))
 
-/** The entries of a form that was sent. */
+/** Reads the entries from a submitted form. */
 function sentEntries (form: Form): Entry[] {
   const chosen = new Set([form.chosen ?? []].flat())
   return Object.keys(form).flatMap((field) => /^name-(\d{1,4})$/.exec(field)?.[1] ?? []).map((index) => ({
@@ -79,7 +79,7 @@ function sentEntries (form: Form): Entry[] {
   }))
 }
 
-/** The configs of the entries, by their index, and what is wrong with those that are not JSON objects. */
+/** The configs of the entries by index, and errors for those that are not JSON objects. */
 function parsed (entries: readonly Entry[]): { configs: Configs, wrong: Errors } {
   const configs = new Map<number, Record<string, unknown>>()
   const wrong: Record<string, string> = {}
@@ -96,14 +96,14 @@ function parsed (entries: readonly Entry[]): { configs: Configs, wrong: Errors }
   return { configs, wrong }
 }
 
-/** What the page shows of an entry. */
+/** The data of an entry for the page. */
 function shown (entry: Entry): object {
   const { configs } = parsed([entry])
   const server = { config: configs.get(entry.index) ?? {} }
   return { ...entry, transport: transportOf(server), target: targetOf(server) }
 }
 
-/** Connects to each server that is chosen, and stores nothing. */
+/** Tests the connection to each selected server, without storing any. */
 async function tested (
   { kit }: FastifyInstance, request: FastifyRequest, entries: readonly Entry[], configs: Configs
 ): Promise<Entry[]> {
@@ -121,7 +121,7 @@ async function tested (
   }))
 }
 
-/** Stores those that are chosen, one after the other: one that is refused does not keep the others from it. */
+/** Stores the selected servers one after the other. A rejected one does not prevent the others. */
 async function store (
   { kit }: FastifyInstance, request: FastifyRequest, entries: readonly Entry[], configs: Configs
 ): Promise<{ stored: string[], left: Entry[], problems: Errors }> {

@@ -8,7 +8,7 @@ type Entry = Awaited<ReturnType<FastifyInstance['audit']['list']>>['data'][numbe
 /** Entries on one page. */
 const pageSize = 50
 
-/** Who changed what? */
+/** Page: the audit log. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   pagesOf(app).page('audit', {
@@ -57,7 +57,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The members that a change has changed, with their values as text. */
+/** The members that differ between two versions of a record, with their values as text. */
 function differencesOf (before: unknown, after: unknown): Array<{ path: string, before?: string, after?: string }> {
   const [old, now] = [before, after].map((value) => (value ?? {}) as Record<string, unknown>)
   const names = [...new Set([...Object.keys(old ?? {}), ...Object.keys(now ?? {})])]

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { pagesOf } from './page.ts'
 
-/** What do I keep, and how? */
+/** Page: backups and exports. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, settings } = app
   pagesOf(app).page('backup', { title: 'Backup', isInNav: true }, () => {

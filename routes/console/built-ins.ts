@@ -54,7 +54,7 @@ const kinds = {
 type Kind = keyof typeof kinds
 const kindNames = Object.keys(kinds) as Kind[]
 
-/** What does the gateway offer by itself? */
+/** Page: the built-in prompts and resources. */
 export const builtIns: FastifyPluginAsync = async (app) => {
   const { base } = app.kit
   pagesOf(app).page('built-ins', { title: 'Built-ins', isInNav: true }, async (visit) => ({
@@ -78,7 +78,7 @@ export const builtIns: FastifyPluginAsync = async (app) => {
   }))
 }
 
-/** Changes of them, by admins. */
+/** Forms that change built-ins, for admins. */
 export const changeBuiltIns: FastifyPluginAsync = async (app) => {
   const { base, api } = app.kit
   const { page, form } = pagesOf(app)
@@ -190,7 +190,7 @@ function shown (item: Stored, field: string): string {
   return String((item as unknown as Record<string, unknown>)[field] ?? '')
 }
 
-/** What the API is asked to store. An empty text removes what may be absent. */
+/** The request body for the API. An empty optional field is omitted. */
 function asked (kind: Kind, sent: Form): object {
   return Object.fromEntries(kinds[kind].fields.map((field): [string, unknown] => {
     const text = textOf(sent[field.name]).replaceAll('\r\n', '\n')

@@ -6,7 +6,7 @@ import { addressOf } from './states.ts'
 type Call = Awaited<ReturnType<FastifyInstance['activities']['find']>>
 type Query = Readonly<Record<string, string>>
 
-/** What was called, and what went wrong? */
+/** Page: recorded calls. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit: { base }, activities } = app
   const { page } = pagesOf(app)
@@ -57,7 +57,7 @@ const day = 24 * 60 * 60_000
 const pageSize = 50
 const bars = 24
 
-/** The members by which calls are filtered, without those that are empty. */
+/** The filters that are not empty. */
 const filterOf = ({ server, tool, status, username, startDate, endDate }: Query): object =>
   Object.fromEntries(Object.entries({ server, tool, status, username, startDate, endDate })
     .filter(([, value]) => value !== undefined && value !== ''))
@@ -81,7 +81,7 @@ function fieldsOf (asked: Query, { servers, tools, usernames }: Values, { isAdmi
   ]
 }
 
-/** Calls over time, as the chart takes them. */
+/** The number of calls over time, for the chart. */
 async function barsOf (
   { activities }: FastifyInstance, principal: Principal, filter: object, from: number, until: number
 ): Promise<object> {
@@ -132,6 +132,6 @@ function wholeOf (call: Call): object {
   }
 }
 
-/** A recorded value as JSON, whichever way it was kept. */
+/** A recorded value as JSON text, whether it was stored as text or as a value. */
 const textOf = (value: unknown): string | undefined =>
   value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)

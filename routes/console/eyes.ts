@@ -3,10 +3,10 @@ import { errors, noSuchError } from '../../plugins/base/errors/index.ts'
 import type { Eyes } from '../../plugins/management/index.ts'
 import { type Principal, toAuthor } from '../../plugins/settings/index.ts'
 
-/** A choice on a page. */
+/** An option of a select field. */
 export interface Option { readonly value: string, readonly text: string, readonly isChosen: boolean }
 
-/** The MCP routes that a reader may choose, by name. `''`: the global one. */
+/** The MCP routes that a user can choose, by name; `''`: the global route. */
 export function routesOf ({ groups, servers }: FastifyInstance, principal: Principal, chosen: string): Option[] {
   const names = [
     ['', 'everything'], ['$smart', 'everything, through $smart'],
@@ -20,7 +20,10 @@ export function routesOf ({ groups, servers }: FastifyInstance, principal: Princ
 export const pathOf = (route: string): string =>
   route === '' ? '/mcp' : route === '$smart' ? '/mcp/$smart' : `/mcp/${encodeURIComponent(route)}`
 
-/** Whose eyes a reader may choose: the own ones, those of an own key, and nobody's; an admin, everybody's. */
+/**
+ * The identities with which a user can view a route: its own, one of its keys, or none; for admins, also any other
+ * user.
+ */
 export function eyesOf ({ keys, users }: FastifyInstance, principal: Principal, chosen: string): Option[] {
   const own = principal.username ?? ''
   const others = principal.isAdmin ? users.list().map(({ username }) => username).filter((name) => name !== own) : []
@@ -33,8 +36,8 @@ export function eyesOf ({ keys, users }: FastifyInstance, principal: Principal, 
 }
 
 /**
- * The eyes that a reader has chosen. An admin's look with those of others is audited.
- * @throws NoSuch, Forbidden for those that the reader may not choose, InvalidInput
+ * The identity that a user has chosen. An admin's use of another user's identity is audited.
+ * @throws NoSuch, Forbidden for an identity that the user may not choose, InvalidInput
  */
 export function lookWith (app: FastifyInstance, principal: Principal, chosen: string, route: string): Eyes {
   const own = { username: principal.username ?? '' }

@@ -8,7 +8,7 @@ type Member = Exclude<ShownGroup['servers'][number], string>
 
 const kinds = ['tools', 'prompts', 'resources'] as const
 
-/** Which selections are there, and what does an agent see in one? */
+/** Pages: groups, their members and the resulting tools. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, groups } = app
   const { base, api } = kit
@@ -108,12 +108,12 @@ export default routes
 
 const isOwn = ({ isAdmin, username }: Principal, { owner }: ShownGroup): boolean => isAdmin || owner === username
 
-/** The servers that may be chosen, with their items and what of them is chosen. */
+/** The available servers with their items, and what is selected. */
 async function membersOf (
   { servers, settings }: FastifyInstance, { principal, form }: Visit, members: ShownGroup['servers']
 ): Promise<object[]> {
   const chosen = new Map(members.map((each) => typeof each === 'string' ? [each, { name: each }] : [each.name, each]))
-  // A form that was refused keeps what was chosen in it.
+  // A rejected form keeps its selection.
   const sent = form.name === undefined ? undefined : new Map(askedMembers(form).map((each) => [each.name, each]))
   return servers.list(principal).map((server) => {
     const member: Partial<Member> | undefined = (sent ?? chosen).get(server.name)
@@ -128,7 +128,7 @@ async function membersOf (
         const isAll = !Array.isArray(selected)
         const all = (JSON.parse([...server[kind].pieces()].join('')) as Array<{ name?: string, uri?: string }>)
           .map(({ name = '', uri }) => kind === 'resources' ? uri ?? name : name)
-        // What is selected and not listed now stays, too.
+        // Keeps selected items that are currently not listed.
         const keys = [...new Set([...all, ...Array.isArray(selected) ? selected : []])]
         return {
           kind,
@@ -143,7 +143,7 @@ async function membersOf (
   })
 }
 
-/** The members of a form: those whose items are all chosen have no selector. */
+/** The members in a form. A member with all items selected has no selector. */
 const askedMembers = (form: Form): Array<Partial<Member> & { name: string }> => listOf(form.servers).map((name) => ({
   name,
   ...Object.fromEntries(kinds.flatMap((kind) => {

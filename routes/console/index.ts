@@ -2,8 +2,8 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 
 /**
- * Scope `console`: the pages for people. These routes stand for all of them: the instance that serves them is made by
- * the first request, so that a gateway whose console nobody opens has nothing of it in memory.
+ * Scope `console`: the web console. These routes forward to another Fastify instance, which the first request creates,
+ * so that an unused console takes no memory.
  */
 const routes: FastifyPluginAsync = async (app) => {
   if (!app.console.isOn) return
@@ -16,7 +16,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   for (const url of ['/console', '/console/*']) {
     app.get(url, { schema: { hide: true }, config: { effect: 'read' } }, pass)
-    // What a form does is stated by its route in that instance, where READONLY refuses it, too.
+    // The inner route states the effect of a form; READONLY is enforced there, too.
     app.post(url, { schema: { hide: true }, config: { effect: 'run' } }, pass)
   }
 }

@@ -6,7 +6,7 @@ import { partOf } from './states.ts'
 
 type Key = ReturnType<FastifyInstance['keys']['list']>[number]
 
-/** Who gets in, and is this key still needed? */
+/** Pages: keys and their use. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, keys, servers, groups, users } = app
   const { base, api, renderer } = kit
@@ -22,7 +22,7 @@ const routes: FastifyPluginAsync = async (app) => {
     return { live: {}, q, pages, items: items.map((key) => shown(base, key)) }
   })
 
-  /** The page of a new key, with what there is to choose from. */
+  /** The choices in the form for a new key. */
   const choices = (principal: Principal): object => principal.isAdmin
     ? {
         users: users.list().map(({ username }) => username),
@@ -77,12 +77,12 @@ export default routes
 
 const pathOf = (id: string): string => `/auth/keys/${encodeURIComponent(id)}`
 
-/** The body that asks for a key. Of a user, the key is its own, and has no scope. */
+/** The request body for a new key. A user without admin rights gets an own key without a scope. */
 function askedKey ({ isAdmin }: Principal, form: Readonly<Record<string, string | string[] | undefined>>): object {
   const expires = textOf(form.expiresAt)
   const own = {
     name: textOf(form.name),
-    // Until the end of that day.
+    // A date means the end of that day.
     ...expires !== '' && { expiresAt: /^\d{4}-\d\d-\d\d$/.test(expires) ? `${expires}T23:59:59Z` : expires }
   }
   if (!isAdmin) return own
@@ -124,7 +124,7 @@ function shown (base: string, key: Key): object {
   }
 }
 
-/** What a key opens, in words. */
+/** The access of a key, in words. */
 function opens ({ kind, accessType, allowedGroups, allowedServers }: Key): string {
   if (accessType !== 'all') return [...allowedGroups ?? [], ...allowedServers ?? []].join(', ') || 'nothing'
   return kind === 'user' ? 'what its owner sees' : 'everything, and the API'

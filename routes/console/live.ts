@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 
-/** The stream by which an open page is told that it has changed. */
+/** The SSE stream that notifies an open page of changes. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   app.get('/live', { config: { effect: 'read' }, exposeHeadRoute: false }, async (request, reply) => {

@@ -2,10 +2,10 @@ import type { FastifyPluginAsync } from 'fastify'
 import { pagesOf } from './page.ts'
 import { partOf } from './states.ts'
 
-/** From the least to the most serious. */
+/** In order of severity. */
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 
-/** What is being printed right now? */
+/** Page: the newest lines of the log. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, logs } = app
   pagesOf(app).page('logs', {
@@ -16,7 +16,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const words = q.trim().toLowerCase()
     const chosen = all.filter((line) => levels.indexOf(line.level) >= least &&
       (server === '' || line.processId === server) && (words === '' || line.message.toLowerCase().includes(words)))
-    // The last page is the newest: pages are counted from the end, and each reads downwards.
+    // Page 1 has the newest lines; on each page, lines are in chronological order.
     const { items, pages } = partOf(chosen.reverse(), `${kit.base}/logs`, { server, level, q, page })
     const servers = [...new Set(all.flatMap(({ processId }) => processId ?? []))].sort()
     return {

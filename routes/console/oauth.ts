@@ -15,7 +15,7 @@ interface Consent {
   readonly clientId: string, readonly clientName?: string, readonly name?: string, readonly scopes: readonly string[]
 }
 
-/** Which applications may use the gateway, and where does it log in? */
+/** Page: OAuth clients and consents, and logins at upstream servers. */
 export const oauth: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
   const { base, api } = kit
@@ -44,7 +44,7 @@ export const oauth: FastifyPluginAsync = async (app) => {
     }))
 }
 
-/** Changes by admins. */
+/** Forms for admins. */
 export const changeOAuth: FastifyPluginAsync = async (app) => {
   const { base, api } = app.kit
   const { page, form } = pagesOf(app)
@@ -67,7 +67,7 @@ export const changeOAuth: FastifyPluginAsync = async (app) => {
     ({ to: '/oauth', notice: noticeOf(await api.ask(request, 'DELETE', `/oauth/clients/${encodeURIComponent(id)}`)) }))
 }
 
-/** An answer; undefined: the authorization server is off. */
+/** The result of a request; undefined if the authorization server is off. */
 async function unlessOff<Answer> (ask: () => Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await ask()

@@ -3,7 +3,7 @@ import { canManage, type Principal } from '../../plugins/settings/index.ts'
 import { endpointOf, inSentence, pagesOf } from './page.ts'
 import { mendingOf, pageOf, type ServerRecord, stateOf, states } from './states.ts'
 
-/** Does everything work, and if not, what is there to do? */
+/** Page: the state of the gateway, and what needs attention. */
 const routes: FastifyPluginAsync = async (app) => {
   const { servers } = app
   pagesOf(app).page('overview', {
@@ -43,7 +43,7 @@ function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Pri
   }
 }
 
-/** What leads from an empty gateway to an agent that calls a tool. */
+/** The steps from an empty gateway to an agent that calls a tool. */
 function stepsOf ({ kit: { base }, keys }: FastifyInstance, principal: Principal): object[] {
   return [
     {
@@ -66,7 +66,7 @@ function stepsOf ({ kit: { base }, keys }: FastifyInstance, principal: Principal
   ]
 }
 
-/** What callers without credentials can do, in sentences. */
+/** Describes what callers without credentials can do, in sentences. */
 function opennessOf (app: FastifyInstance): Array<{ text: string, href: string | undefined }> {
   const { overHttp, overMcp, isSkipped } = app.auth.openness()
   const inWords = (count: number): string => count === 1 ? 'one server' : `${count} servers`
@@ -89,10 +89,10 @@ function costOf ({ kit, settings }: FastifyInstance, principal: Principal): obje
 }
 
 const minute = 60_000
-/** Bars of the chart of the last hour. */
+/** Number of bars in the chart of the last hour. */
 const bars = 12
 
-/** The calls of the last hour; where they are not recorded, why. */
+/** The calls of the last hour, or the reason why calls are not recorded. */
 async function callsOf ({ activities }: FastifyInstance, principal: Principal): Promise<object> {
   if (!activities.available) return { unavailable: inSentence(activities.reason) }
   const now = Date.now()

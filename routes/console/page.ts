@@ -4,10 +4,10 @@ import type { Effect } from '../../plugins/base/scopes/index.ts'
 import { configuredBase, type Principal } from '../../plugins/settings/index.ts'
 import { principalOf } from '../api/principal.ts'
 
-/** The fields of a form. One that was sent twice is a list. */
+/** The fields of a form. A field that occurs several times is a list. */
 export type Form = Readonly<Record<string, string | string[] | undefined>>
 
-/** A request for a page, or of a form. */
+/** A request for a page, or the submission of a form. */
 export interface Visit {
   readonly principal: Principal
   readonly params: Readonly<Record<string, string>>
@@ -21,35 +21,35 @@ interface PageOptions {
   readonly title: string
   /** The path below the console; by default, the name of the page. */
   readonly path?: string
-  /** It stands in the navigation. */
+  /** The page is in the navigation. */
   readonly isInNav?: true
-  /** What the page shows, as far as it changes by itself. */
+  /** The data that makes the page refresh itself when it changes. */
   readonly watch?: Watch
 }
 
 interface FormOptions {
   readonly effect: Exclude<Effect, 'read'>
-  /** Shows the form again, with what was typed and what is wrong; undefined: a page of its own tells the error. */
+  /** Renders the form again after an error, with the submitted values; undefined: the error page is shown. */
   readonly again?: (visit: Visit) => Shown | Promise<Shown>
 }
 
-/** A page that a form comes back with. */
+/** A page that is rendered instead of a redirect. */
 interface Shown { readonly page: string, readonly data: PageData }
 
-/** Where a form leads. */
+/** The redirect after a form. */
 interface Done { readonly to: string, readonly notice?: Notice }
-/** undefined: it has sent a page. */
+/** The result of a form; undefined: it has sent a page itself. */
 type Acted = Done | undefined
 
 interface Pages {
-  /** @param show makes the data of the page */
+  /** @param show returns the data of the page */
   readonly page: (
     page: string, options: PageOptions, show: (visit: Visit) => Partial<PageData> | Promise<Partial<PageData>>
   ) => void
   readonly form: (path: string, options: FormOptions, act: (visit: Visit) => Acted | Promise<Acted>) => void
 }
 
-/** Adds pages and forms for people who have signed in to an instance. */
+/** Returns functions that add pages and forms for signed-in users to an instance. */
 export function pagesOf (app: FastifyInstance): Pages {
   const { kit } = app
   return {
@@ -78,7 +78,7 @@ export function pagesOf (app: FastifyInstance): Pages {
   }
 }
 
-/** What was typed into a form, but for passwords. */
+/** The submitted values of a form, without passwords and the CSRF token. */
 const typedIn = (form: Form): Form =>
   Object.fromEntries(Object.entries(form).filter(([name]) => name !== '_csrf' && !/password|^repeated$/i.test(name)))
 
@@ -91,16 +91,16 @@ const visitOf = (request: FastifyRequest, reply: FastifyReply): Visit => ({
   reply
 })
 
-/** What the management API said, with its warnings. */
+/** The notice for a response of the management API, which includes the warnings. */
 export const noticeOf = ({ message = 'Done', warnings = [] }: ApiAnswer): Notice =>
   ({ kind: warnings.length > 0 ? 'warning' : 'done', text: `${message}.` })
 
-/** The address of MCP, as configured, else by which the reader has reached the gateway. */
+/** The URL of the MCP endpoint: from the configured base URL, else from the request. */
 export function endpointOf ({ settings, config }: FastifyInstance, { protocol, host }: FastifyRequest): string {
   return `${configuredBase(settings.current.system, config) ?? `${protocol}://${host}${config.basePath}`}/mcp`
 }
 
-/** What a list shows that is searched: those of which a text holds the words, in any case. */
+/** Filters a list: items with a text that contains the search term, ignoring case. */
 export const found = <Item>(
   items: readonly Item[], words: string, textsOf: (item: Item) => readonly unknown[]
 ): Item[] => {
@@ -110,12 +110,12 @@ export const found = <Item>(
     : items.filter((item) => textsOf(item).some((text) => String(text ?? '').toLowerCase().includes(sought)))
 }
 
-/** A reason as a sentence. */
+/** Converts a clause to a sentence. */
 export const inSentence = (reason = ''): string => `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`
 
 /** A field of a form as a list. */
 export const listOf = (field: string | string[] | undefined): string[] =>
   [field ?? []].flat().filter((each) => each !== '')
 
-/** A field of a form as one text. */
+/** A field of a form as a single value. */
 export const textOf = (field: string | string[] | undefined): string => [field ?? ''].flat()[0] ?? ''

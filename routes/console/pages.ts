@@ -26,7 +26,7 @@ import users from './users.ts'
 import welcome from './welcome.ts'
 
 /**
- * The pages of the console, in the order of its navigation. Those that need no session come first: scope
+ * The pages of the console, in the order of the navigation. Pages that need no session come first: scope
  * `console-open`.
  */
 const routes: FastifyPluginAsync = async (app) => {
@@ -37,7 +37,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** Scope `console`: somebody has signed in. */
+/** Scope `console`: requires a session. */
 const signedIn: FastifyPluginAsync = async (app) => {
   enterScope(app, 'console')
   const { base } = app.kit
@@ -67,7 +67,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(signingOut)
 }
 
-/** Scope `console-admin`: for others, there is nothing at these addresses, as in the API. */
+/** Scope `console-admin`: for admins only; others get 404, as in the API. */
 const forAdmins: FastifyPluginAsync = async (app) => {
   enterScope(app, 'console-admin')
   app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin !== true) throw new errors.NotFound() })

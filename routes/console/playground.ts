@@ -8,10 +8,10 @@ import { argumentsOf } from './tool.ts'
 
 interface Tool { readonly name?: string, readonly description?: string, readonly inputSchema?: unknown }
 type Query = Visit['query']
-/** `ms`: how long it took. */
+/** `ms`: duration of the request. */
 type Timed = McpAnswer & { readonly ms: number }
 
-/** What does an agent see here, and what happens when it calls? */
+/** Page: lists the tools of an MCP route and calls them. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const { page, form } = pagesOf(app)
@@ -22,7 +22,7 @@ const routes: FastifyPluginAsync = async (app) => {
     return { ...data, ...tool && { mode: 'form', json: '{}', fields: kit.formOf(tool.inputSchema).fields({}) } }
   })
 
-  // Calls run as the reader, or as nobody, with whomever's eyes the list is seen.
+  // Whichever identity lists the tools, calls run as the signed-in user or, if chosen, without a credential.
   form('/playground', { effect: 'run' }, async (visit) => {
     const { data, tool } = await shown(app, visit)
     const send = (more: object, errors: Readonly<Record<string, string>> = {}): undefined => {
@@ -50,7 +50,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The data of the page but for a call. */
+/** The data of the page, without that of a call. */
 async function shown (app: FastifyInstance, visit: Visit): Promise<{ data: PageData, tool?: Tool }> {
   const { kit } = app
   const { principal, query, request } = visit
@@ -85,7 +85,7 @@ async function shown (app: FastifyInstance, visit: Visit): Promise<{ data: PageD
           name: tool.name,
           description: tool.description,
           tokens: kit.costs.ofValue(tool),
-          // An empty route is one, too.
+          // `addressOf` drops empty values, but an empty route (the global one) must stay.
           href: `${hrefOf({ tool: tool.name ?? '' })}&${new URLSearchParams({ route }).toString()}`,
           isChosen: tool.name === chosen
         }))
@@ -94,7 +94,7 @@ async function shown (app: FastifyInstance, visit: Visit): Promise<{ data: PageD
   }
 }
 
-/** Calls a tool over MCP, again where the server has asked something. */
+/** Calls a tool over MCP, or continues a call with the responses to the server's questions. */
 async function ask ({ kit }: FastifyInstance, visit: Visit, tool: Tool, asked: Asked): Promise<Timed> {
   const { principal, query: { route = '', eyes = 'self' }, request } = visit
   const { args, state, responses } = asked
@@ -109,7 +109,7 @@ async function ask ({ kit }: FastifyInstance, visit: Visit, tool: Tool, asked: A
   return { ...answer, ms: performance.now() - begun }
 }
 
-/** What the page shows of an answer: the result, or what the server asks. */
+/** The data of a response for the page: the result, or the server's questions. */
 function toldOf (app: FastifyInstance, { request }: Visit, { args }: Asked, answer: Timed): object {
   const { result, problem, messages, ms } = answer
   if (result === undefined) {

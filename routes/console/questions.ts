@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type Form, textOf } from './page.ts'
 
-/** A question of a server, as MCP writes it. */
+/** An input request of a server: elicitation, sampling or roots. */
 interface Question {
   readonly method: string
   readonly params?: {
@@ -14,18 +14,18 @@ interface Question {
   }
 }
 
-/** A call that a server has asked something about. The page holds it in the form of each question. */
+/** A call that waits for input. Each question's form contains it in a hidden field. */
 export interface Asked {
   /** The arguments of the call, as JSON text. */
   readonly args: string
-  /** What the gateway wants back with the answers. */
+  /** The `requestState` to send back with the responses. */
   readonly state?: string
-  /** The questions that are not answered yet, by name. */
+  /** The unanswered questions, by name. */
   readonly open: ReadonlyArray<readonly [name: string, question: Question]>
   readonly responses: Readonly<Record<string, unknown>>
 }
 
-/** The call of a form's hidden field; undefined: the form is not that of a question. */
+/** Decodes the call in a form's hidden field; undefined: the form does not belong to a question. */
 export function readAsked (text: string): (Asked & { readonly name: string }) | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
@@ -37,7 +37,7 @@ export function readAsked (text: string): (Asked & { readonly name: string }) | 
   }
 }
 
-/** The questions of a call, as the page shows them. @param href where the answers are sent */
+/** The data of a call's questions for the page. @param href the URL that the answers are sent to */
 export function questionsOf (
   app: FastifyInstance, href: string, asked: Asked, errors: Readonly<Record<string, string>> = {}
 ): object[] {
@@ -76,7 +76,7 @@ function fieldsOf ({ kit }: FastifyInstance, { method, params = {} }: Question):
   return params.mode === 'url' ? [] : kit.formOf(params.requestedSchema).fields({})
 }
 
-/** Takes the answer to one question. @returns the call with it, or what is wrong with the answer, by field */
+/** Adds the answer to one question. @returns the call with the answer, or error messages by field */
 export function answered (
   { kit }: FastifyInstance, { name, ...asked }: Asked & { readonly name: string }, form: Form
 ): Asked | { readonly errors: Readonly<Record<string, string>> } {

@@ -8,7 +8,7 @@ interface Found {
   readonly name: string, readonly description?: string, readonly score?: number, readonly inputSchema?: unknown
 }
 
-/** Why does `$smart` find this tool and not that one? */
+/** Page: shows what `$smart` finds for a query, and why. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   pagesOf(app).page('search-lab', { title: 'Search lab', isInNav: true }, async ({ principal, query, request }) => {
@@ -42,7 +42,7 @@ export default routes
 
 interface Metadata { readonly message?: string }
 
-/** Where the words of a question stand in a tool. */
+/** The parts of a tool in which the words of a query occur. */
 function reasonsOf (query: string, { name, description = '', inputSchema }: Found): string[] {
   const words = [...new Set(query.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 2))]
   const places: Array<[string, string]> = [

@@ -5,7 +5,7 @@ import {
   addressOf, mendingOf, pageOf, partOf, type ServerRecord, stateOf, states, targetOf, transportOf
 } from './states.ts'
 
-/** Which servers are there, and how are they? What does one do and offer? */
+/** Pages: the servers with their states, and each server's items. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, servers } = app
   const { base, api } = kit
@@ -158,7 +158,7 @@ interface ListedItem {
   readonly inputSchema?: unknown
 }
 
-/** The items of the view that a query asks for, on one page. */
+/** One page of the items that a query selects. */
 function itemsOf (
   costs: FastifyInstance['kit']['costs'], server: ServerRecord, { query, request }: Pick<Visit, 'query' | 'request'>
 ): object {
@@ -188,7 +188,7 @@ function itemsOf (
   }
 }
 
-/** What goes with a server. */
+/** The consequences of removing a server. */
 function consequencesOf ({ groups, keys }: FastifyInstance, principal: Principal, name: string): string[] {
   const inGroups = groups.list(principal).filter(({ servers }) =>
     servers.some((member) => (typeof member === 'string' ? member : member.name) === name))

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { SystemSections } from '../../schemas/system.ts'
 import { type Form, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 
-/** A part of a schema that decides about a field. */
+/** The keywords of a schema that determine a form field. */
 interface Schema {
   readonly type?: string
   readonly description?: string
@@ -18,7 +18,7 @@ interface Setting {
   readonly schema: Schema
 }
 
-/** What can be changed, and what does it do? */
+/** Page: the system configuration. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const { page, form } = pagesOf(app)
@@ -66,7 +66,7 @@ const told: ReadonlyArray<readonly [section: string, heading: string, text: stri
 
 const propertiesOf = (schema: unknown): Readonly<Record<string, Schema>> => (schema as Schema).properties ?? {}
 
-/** Members whose value one field can hold. */
+/** The settings of a section whose value fits one form field. */
 const settingsOf = (section: string): Setting[] => {
   const schema = propertiesOf(SystemSections)[section]
   return Object.entries(propertiesOf(schema ?? {}))
@@ -87,7 +87,7 @@ const sections = [
 ]
 const all: readonly Setting[] = sections.flatMap(({ settings }) => settings)
 
-/** What a change does, where the schema does not say it. */
+/** The effects of changes that the schema does not describe. */
 const effects: Readonly<Record<string, string>> = {
   'routing.enableGlobalRoute': 'Off: /mcp answers 404, and agents need the address of a group or a server.',
   'routing.enableGroupNameRoute': 'Off: groups have an address by their id alone.',
@@ -134,10 +134,7 @@ function fieldOf ({ path, schema }: Setting, current: unknown): object {
   }
 }
 
-/**
- * What is to be changed: the fields whose text is not that of the current value. An empty field resets
- * to the default.
- */
+/** The changes in a form: fields whose text differs from the current value. An empty field resets to the default. */
 function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const changes: Record<string, unknown> = {}
   for (const { path, schema } of all) {
@@ -153,7 +150,7 @@ function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<s
   return changes
 }
 
-/** A text that is no value of the type is sent as it is: the API says what it wants. */
+/** Converts a text to the type of the schema. Any other text is sent unchanged, and the API reports the error. */
 function valueOf ({ type }: Schema, text: string): unknown {
   if (type === 'boolean') return text === 'true'
   return (type === 'integer' || type === 'number') && /^\d+$/.test(text) ? Number(text) : text

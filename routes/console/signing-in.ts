@@ -3,7 +3,7 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import type { Form } from './page.ts'
 import { textOf } from './page.ts'
 
-/** Signing in, by a password or where social login is on by another provider. */
+/** Pages: sign-in with a password, or with another provider if social login is on. */
 const routes: FastifyPluginAsync = async (app) => {
   const { auth, kit, social, users } = app
   const { base } = kit
@@ -18,7 +18,7 @@ const routes: FastifyPluginAsync = async (app) => {
   ): FastifyReply => {
     const to = kit.ownPath(next)
     const back = `${base}/login/social?${new URLSearchParams({ next: to }).toString()}`
-    // The provider's answer must come back to the host of these pages.
+    // Social login is offered only if the provider redirects back to this host.
     const others = social.isAt(`${request.protocol}://${request.host}`)
       ? social.providers.map(({ id: provider, name }) => ({
         name,
@@ -53,7 +53,7 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   })
 
-  /** Where a social login leads: its session ends here, in one of the console. */
+  /** The target of a social login: exchanges its session for one of the console. */
   app.get('/login/social', { config: run, exposeHeadRoute: false }, async (request, reply) => {
     const { next } = request.query as { next?: unknown }
     const principal = await social.identify(request.headers, app.settings.current)

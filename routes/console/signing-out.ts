@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 
-/** Signing out, which ends the session at once, with its open pages. */
+/** Sign-out: ends the session immediately, with the streams of its open pages. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   app.post('/sign-out', { config: { effect: 'run' } }, async (_request, reply) => {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 
-/** How a page shows the state of a server. */
+/** The state of a server as pages show it. */
 type State = 'connected' | 'connecting' | 'failed' | 'login' | 'off'
 export const states: readonly State[] = ['connected', 'connecting', 'failed', 'login', 'off']
 
@@ -23,15 +23,15 @@ export function stateOf ({ status, error, config }: ServerRecord): State {
     case 'connecting': return 'connecting'
     case 'oauth_required': return 'login'
     case 'disabled': return 'off'
-    // One that is started by its first call waits for that.
+    // A server that starts on demand counts as connected until its first call.
     case 'disconnected': return error !== null ? 'failed' : config.startOnDemand === true ? 'connected' : 'connecting'
   }
 }
 
-/** A server, or what is going to be one. */
+/** A server, or the config of a new one. */
 type Configured = Pick<ServerRecord, 'config'>
 
-/** Where a server runs, as far as the reader may know. */
+/** The command or address of a server, as far as it is visible to the user. */
 export function targetOf ({ config: { command, args, url, openapi } }: Configured): string {
   if (typeof command === 'string') return [command, ...Array.isArray(args) ? args : []].join(' ')
   const described = (openapi as { url?: unknown } | undefined)?.url
@@ -47,7 +47,7 @@ export const transportOf = ({ config: { type, command, openapi } }: Configured):
 /** The address of a server's page. @param base the path of the console */
 export const pageOf = (base: string, name: string): string => `${base}/servers/${encodeURIComponent(name)}`
 
-/** What mends a server. @param manages the reader may change it */
+/** The action that can fix a server's state. @param manages whether the user may change the server */
 export function mendingOf (base: string, server: ServerRecord, manages: boolean): Action | undefined {
   const { oauth, name } = server
   if (oauth) return { label: 'Log in', href: oauth.authorizationUrl, method: 'get', icon: 'log-in' }
@@ -67,13 +67,13 @@ interface Part<Item> {
   readonly pages: { from: number, to: number, total: number, previous?: string, next?: string }
 }
 
-/** Rows of a list on one page. */
+/** Number of rows on a page. */
 const pageSize = 50
 
 /**
- * The page of a list that a query asks for.
- * @param path of the page, without the query
- * @param query the filters, which stay, and `page`, from 1
+ * The page of a list that a query selects.
+ * @param path the path of the page, without query
+ * @param query the filters, which links to other pages keep, and `page`, from 1
  */
 export function partOf<Item> (
   all: readonly Item[], path: string, { page: asked = '1', ...filters }: Readonly<Record<string, string>>
@@ -95,7 +95,7 @@ export function partOf<Item> (
   }
 }
 
-/** An address with a query of what is set. */
+/** A path with a query of the parameters that are not empty. */
 export function addressOf (path: string, query: Readonly<Record<string, string | undefined>>): string {
   const set = Object.entries(query).filter((entry): entry is [string, string] => (entry[1] ?? '') !== '')
   return set.length === 0 ? path : `${path}?${new URLSearchParams(set).toString()}`

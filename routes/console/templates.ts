@@ -3,14 +3,14 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import { listOf, noticeOf, pagesOf, textOf } from './page.ts'
 import { targetOf } from './states.ts'
 
-/** A template that was pasted, as far as it can be read. */
+/** The readable parts of a pasted template. */
 interface Sent {
   readonly servers?: Readonly<Record<string, Record<string, unknown>>>
   readonly groups?: ReadonlyArray<{ readonly name?: unknown }>
   readonly requiredEnvVars?: readonly string[]
 }
 
-/** How do I take servers and groups to another gateway? */
+/** Page: export and import of templates. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, groups, servers } = app
   const { page, form } = pagesOf(app)
@@ -69,7 +69,7 @@ const outcomes: Readonly<Record<string, string>> = {
   created: 'was added', skipped: 'was there already', failed: 'was not added'
 }
 
-/** A template, or why a text is none. */
+/** Parses a template. @returns the template or an error message */
 function readTemplate (text: string): Sent & object | string {
   try {
     const value: unknown = JSON.parse(text)

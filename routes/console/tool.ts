@@ -15,7 +15,7 @@ interface ListedTool {
   readonly annotations?: Readonly<Record<string, unknown>>
 }
 
-/** Does a tool work, and what does an agent read about it? */
+/** Page: one tool, its description and a test call. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const { page, form } = pagesOf(app)
@@ -61,7 +61,7 @@ async function toolOf ({ kit }: FastifyInstance, {
   throw new ApiError(404, { message: `The server ${JSON.stringify(name)} lists no tool ${JSON.stringify(tool)}` })
 }
 
-/** What the page tells about a tool. */
+/** The data of a tool for the page. */
 function shown ({ kit, settings }: FastifyInstance, { params, principal }: Visit, tool: ListedTool): PageData {
   const { name: server = '' } = params
   const { name, title, description, overridden = false, enabled = true, inputSchema, annotations = {} } = tool
@@ -89,7 +89,7 @@ function shown ({ kit, settings }: FastifyInstance, { params, principal }: Visit
   }
 }
 
-/** What the annotations of a tool say, where they are true and where they are false. */
+/** Texts for a tool's annotations, if true and if false. */
 const hintsOf: Readonly<Record<string, readonly [string, string]>> = {
   readOnlyHint: ['it only reads', 'it changes things'],
   destructiveHint: ['it may destroy', 'it destroys nothing'],
@@ -97,7 +97,7 @@ const hintsOf: Readonly<Record<string, readonly [string, string]>> = {
   openWorldHint: ['it reaches other systems', 'it stays within its own']
 }
 
-/** What the page shows after one of its buttons. */
+/** The data of the page after a click on one of its buttons. */
 interface Answer {
   readonly mode: 'form' | 'json'
   readonly json: string
@@ -111,10 +111,10 @@ async function answer (app: FastifyInstance, visit: Visit, tool: ListedTool): Pr
   return args === undefined ? read : { ...read, ...await call(app, visit, args) }
 }
 
-/** What a form of arguments says. `args`: JSON text, where the tool is to be called. */
+/** The content of a form for arguments. `args`: JSON text, if the tool is to be called. */
 type Read = Omit<Answer, 'result'> & { readonly args?: string }
 
-/** Reads a form of arguments after one of its buttons. @param schema of the arguments */
+/** Reads a submitted form for arguments. @param schema the schema of the arguments */
 export function argumentsOf (app: FastifyInstance, sent: Form, schema: unknown): Read {
   const form = app.kit.formOf(schema)
   const mode = textOf(sent.mode) === 'json' ? 'json' : 'form'
@@ -136,11 +136,11 @@ export function argumentsOf (app: FastifyInstance, sent: Form, schema: unknown):
     : { mode, json: '', values, errors: {}, args: read.json }
 }
 
-/** The fields of the arguments. */
+/** The form fields of the arguments. */
 const typed = (sent: Form): Record<string, string> => Object.fromEntries(Object.entries(sent)
   .filter(([name]) => name.startsWith('arg/') || name.startsWith('arg~')).map(([name, value]) => [name, textOf(value)]))
 
-/** An object, or why a text is none. */
+/** Parses a JSON object. @returns the object or an error message */
 function parsed (text: string): object | string {
   try {
     const value: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
@@ -150,7 +150,7 @@ function parsed (text: string): object | string {
   }
 }
 
-/** Calls a tool as the reader. A refusal stands above the form, in the words of the API. */
+/** Calls a tool as the signed-in user. The API's error message is shown above the form. */
 async function call (
   { kit }: FastifyInstance, { request, params: { name = '', tool = '' } }: Visit, args: string
 ): Promise<{ result?: object, errors: Answer['errors'] }> {

@@ -4,7 +4,7 @@ import { partOf } from './states.ts'
 
 const rule = 'At least 6 characters.'
 
-/** Who may sign in, as what? */
+/** Pages: the users and their roles. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, keys, settings, users } = app
   const { base, api } = kit

@@ -7,7 +7,7 @@ const rule = 'At least 6 characters. Better: 8 or more, with a letter, a digit a
 const spent = 'This link is good once, for 15 minutes, on the machine that the gateway runs on. Sign in with the ' +
   'password that the gateway printed, or wrote into the file that its log names.'
 
-/** The link of the first start: its reader chooses the password of the first admin, and is signed in. */
+/** Page: the one-time link of the first start, whose reader sets the first admin's password and is signed in. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, users } = app
   const { welcome } = app.console
@@ -39,7 +39,7 @@ const routes: FastifyPluginAsync = async (app) => {
     }
     try {
       const warnings = users.judge(password)
-      // Used up before it is waited for anything, so that of two readers one gets in.
+      // Invalidate the code before the first `await`, so that only one of two readers gets in.
       if (!welcome.take(code)) return refuse(reply)
       await kit.signIn(reply, await users.changePassword(user, password))
       const advice = warnings.length > 0 ? ` ${warnings.join(' ')}` : ''

@@ -7,7 +7,7 @@ import type {} from './request.ts'
 import { messages, sseAddresses, streams } from './sse.ts'
 import streamableHttp, { addresses } from './streamable-http.ts'
 
-/** The params of an MCP route: a user, and a group or server, or a group only. */
+/** The params of an MCP route: an optional user, with a group or server name, or only a group. */
 interface Params { user?: string, name?: string, group?: string }
 
 /** Scope `mcp`: transport credentials, JSON-RPC errors, bodies as text. */
@@ -23,7 +23,7 @@ const routes: FastifyPluginAsync = async (app) => {
   app.decorateRequest('view', null)
   app.setChildLoggerFactory((logger) => logger)
 
-  // Synchronous unless a credential has to be awaited, since this is the path of every call.
+  // Synchronous unless the credential check is asynchronous, since every call passes through this hook.
   app.addHook('onRequest', (request, reply, done) => {
     app.auth.origin(request)
     const principal = app.auth.transport(request, (request.params as Params).user)
@@ -35,7 +35,7 @@ const routes: FastifyPluginAsync = async (app) => {
     done()
   })
 
-  // The path determines the view, ...
+  // The path determines the view,
   await app.register(async (paths) => {
     paths.addHook('onRequest', (request, _reply, done) => {
       if (request.caller) request.view = app.access.view(request.caller, request.params as Params)
@@ -52,7 +52,7 @@ const routes: FastifyPluginAsync = async (app) => {
     await paths.register(streamableHttp, { urls: addresses.smart })
     await paths.register(streams, { urls: sseAddresses.smart })
   })
-  // ... or the session that the request names, which began on such a path.
+  // or the session that the request names, which began at such a path.
   await app.register(messages)
 }
 export default routes
@@ -60,7 +60,7 @@ export default routes
 function admit (request: FastifyRequest, reply: FastifyReply, principal: Principal): void {
   request.caller = principal
   if (request.headers.origin === undefined) return
-  // Answers bypass Fastify, so the CORS headers that it has set are copied.
+  // Responses bypass Fastify, so its CORS headers are copied to the raw response.
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined) reply.raw.setHeader(name, value)
   }

@@ -7,12 +7,12 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The principal that the guard has identified. */
     caller: Principal | null
-    /** The view that the path asks for; null on routes where the session determines it. */
+    /** The view of the path; null on routes where the session determines it. */
     view: View | null
   }
 }
 
-/** The request in the form that endpoints expect. @throws NotFound when it was not admitted */
+/** Converts a request for the MCP endpoints. @throws NotFound if it has no view */
 export function inboundOf (request: FastifyRequest, reply: FastifyReply): InboundRequest {
   if (!request.view) throw new errors.NotFound()
   return { view: request.view, headers: request.headers, raw: reply.raw, address: request.ip }

@@ -3,13 +3,13 @@ import { firstValue } from '../../plugins/downstream/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { inboundOf } from './request.ts'
 
-/** Addresses that show tools as they are, and by `$smart`. */
+/** The paths of the SSE transport: `plain` lists all tools, `smart` lists those of `$smart`. */
 export const sseAddresses = {
   plain: ['/sse', '/sse/:name', '/:user/sse', '/:user/sse/:name'],
   smart: ['/sse/$smart', '/sse/$smart/:name', '/:user/sse/$smart', '/:user/sse/$smart/:name']
 } as const
 
-/** MCP over HTTP with SSE (revision 2024-11-05): a stream for each client, ... */
+/** MCP over HTTP with SSE (revision 2024-11-05): the stream of each client. */
 export const streams = async (app: FastifyInstance, { urls }: { readonly urls: readonly string[] }): Promise<void> => {
   for (const url of urls) {
     app.get(url, { exposeHeadRoute: false, config: { effect: 'read' } }, (request, reply) => {
@@ -19,7 +19,7 @@ export const streams = async (app: FastifyInstance, { urls }: { readonly urls: r
   }
 }
 
-/** ... and one address for the messages of all clients. */
+/** MCP over HTTP with SSE: the endpoint for the messages of all clients. */
 export const messages: FastifyPluginAsync = async (app) => {
   app.post('/messages', { config: { effect: 'run' } }, (request, reply) => {
     const { sessionId } = request.query as { sessionId?: string | string[] }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { inboundOf } from './request.ts'
 
-/** Addresses that show tools as they are, and by `$smart`. */
+/** The paths of streamable HTTP: `plain` lists all tools, `smart` lists those of `$smart`. */
 export const addresses = {
   plain: [
     '/mcp', '/mcp/:name', '/:user/mcp', '/:user/mcp/:name', '/api/mcp', '/api/mcp/:name', '/api/mcp/group/:group'
@@ -13,7 +13,7 @@ export const addresses = {
   ]
 } as const
 
-/** MCP over streamable HTTP. The handlers are synchronous, since this is the path of every call. */
+/** MCP over streamable HTTP. The handlers are synchronous, since every call passes through them. */
 export default async function streamableHttp (
   app: FastifyInstance, { urls }: { readonly urls: readonly string[] }
 ): Promise<void> {

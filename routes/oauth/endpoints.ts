@@ -7,9 +7,9 @@ import { countForms } from '../bodies.ts'
 /** Max size of a form, in bytes. */
 const maxForm = 64 * 1024
 
-/** The endpoints that the library answers: authorization, token (RFC 6749) and revocation (RFC 7009). */
+/** The endpoints that the OAuth library handles: authorization, token (RFC 6749) and revocation (RFC 7009). */
 const routes: FastifyPluginAsync = async (app) => {
-  // The library reads bodies itself, of those for /token and /revoke 1,000 fields.
+  // The library reads bodies itself; it limits those of /token and /revoke to 1,000 fields.
   countForms(app, maxForm)
   const answer = async (request: FastifyRequest, reply: FastifyReply, url = request.url): Promise<void> => {
     const issuer = app.oauth.issuer(request)
@@ -18,15 +18,15 @@ const routes: FastifyPluginAsync = async (app) => {
     handOver(provider, issuer, request, reply.raw, url.slice(app.config.basePath.length))
   }
   const config = { effect: 'run' } as const
-  // Each request is stored until its user has decided.
+  // Rate-limited, since each request is stored until its user decides.
   const onRequest = async (request: FastifyRequest): Promise<void> => { await app.attempts.countAuthorization(request) }
-  // Browsers are sent there, so errors are pages.
+  // Browsers are redirected here, so errors are pages.
   await app.register(async (authorization) => {
     authorization.setErrorHandler(oauthPageErrorHandler(app.pages))
     authorization.get('/authorize', { config, exposeHeadRoute: false, onRequest }, async (request, reply) => {
       await answer(request, reply)
     })
-    // Where a browser goes on after a page.
+    // Resumes an authorization after the pages of login and consent.
     authorization.get(
       '/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) }
     )
@@ -36,13 +36,13 @@ const routes: FastifyPluginAsync = async (app) => {
       await answer(request, reply, `${request.url.split('?')[0] ?? ''}?${query}`)
     })
   })
-  // The library answers preflights, and lets pages of any origin read its answers: no cookie counts here, and a code
-  // needs its verifier.
+  // The library answers preflights and allows any origin: these endpoints use no cookies, and a code needs its verifier
+  // (PKCE).
   for (const path of ['/token', '/revoke']) {
     app.options(path, async (request, reply) => { await answer(request, reply) })
   }
   const post = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    // The library does not tell how much it has read of a body without a length.
+    // The library does not report how much it reads of a body without Content-Length, so the whole limit is reserved.
     unmeasuredReservationOf(request)?.()
     await answer(request, reply)
   }

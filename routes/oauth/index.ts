@@ -8,7 +8,10 @@ import pages from './pages.ts'
 import registration from './registration.ts'
 import userinfo from './userinfo.ts'
 
-/** Scope `oauth`: the authorization server. Errors are those of the RFCs; everything is 404 while it is off. */
+/**
+ * Scope `oauth`: the authorization server. Errors have the formats of the RFCs. Every route answers 404 while it is
+ * off.
+ */
 const routes: FastifyPluginAsync = async (app) => {
   enterScope(app, 'oauth')
   app.setErrorHandler(sendOAuthError)

@@ -7,8 +7,8 @@ const server = '/.well-known/oauth-authorization-server'
 const resource = '/.well-known/oauth-protected-resource'
 
 /**
- * The metadata documents. Their well-known path stands before the path that they are for (RFC 8414, section 3.1; RFC
- * 9728, section 3.1), and below the base path as well, for proxies that pass on nothing else.
+ * The metadata documents. The well-known path is inserted before the path of the issuer or resource (RFC 8414, section
+ * 3.1; RFC 9728, section 3.1). It also exists below the base path, for proxies that forward nothing else.
  */
 const routes: FastifyPluginAsync = async (app) => {
   const { basePath } = app.config
@@ -17,11 +17,11 @@ const routes: FastifyPluginAsync = async (app) => {
     reply.header('cache-control', 'no-store')
     done()
   })
-  // As it was sent: the router has decoded its parameter, and names may hold spaces.
+  // From the raw URL: the router has decoded its parameter, and names may contain spaces.
   const restOf = ({ url }: FastifyRequest): string => /^[^?]*?\/\.well-known\/[^/?]+(\/[^?]*)?/.exec(url)?.[1] ?? ''
   const describeServer = async (request: FastifyRequest): Promise<object> =>
     serverMetadata(app.oauth.issuer(request), app.oauth.settings)
-  /** By the path of the issuer behind the well-known one. */
+  /** The document for the issuer whose path follows the well-known path. */
   const describeServerAt = async (request: FastifyRequest): Promise<object> => {
     if (restOf(request).replace(/\/+$/, '') !== issuerPath(app.oauth.issuer(request))) throw new errors.NotFound()
     return await describeServer(request)
@@ -33,16 +33,16 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   const describeResourceBelow = async (request: FastifyRequest): Promise<object> =>
     describeResource(app.oauth.issuer(request), restOf(request))
-  /** By the path of the resource behind the well-known one. */
+  /** The document for the resource whose path follows the well-known path. */
   const describeResourceAt = async (request: FastifyRequest): Promise<object> => {
     const issuer = app.oauth.issuer(request)
     const [path, prefix] = [restOf(request), issuerPath(issuer)]
     if (path === prefix || path.startsWith(`${prefix}/`)) return describeResource(issuer, path.slice(prefix.length))
-    // Without a base path, this is also what a proxy passes on that has taken the path of the issuer off.
+    // Without a base path, the request may come through a proxy that has removed the issuer's path.
     if (basePath !== '') throw new errors.NotFound()
     return describeResource(issuer, path)
   }
-  // Pages of any origin log their user in; the SDKs ask with a header that is not safelisted.
+  // Pages of any origin may start a login. The MCP SDKs send a header that is not safelisted, so preflights occur.
   const below = basePath === '' ? [] : [`${basePath}${resource}/*`]
   const paths = [`${basePath}${server}`, `${server}/*`, `${basePath}${resource}`, `${resource}/*`, ...below]
   forAnyOrigin(app, Object.fromEntries(paths.map((path) => [path, 'GET'])))

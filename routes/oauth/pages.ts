@@ -45,8 +45,8 @@ const routes: FastifyPluginAsync = async (app) => {
     const made =
       await make({ provider, issuer, raw: request.raw, reply: reply.raw, csrfKey }, (request.body ?? {}) as Fields)
     if ('html' in made) await sendPage(reply, made)
-    // Browsers apply the form's `form-action` to each redirect after it, the client's own included; a page in between
-    // ends that chain.
+    // Browsers apply `form-action` to every redirect after a form, including that of the client. An intermediate page
+    // ends the chain.
     else if (made.client && request.headers['sec-fetch-mode'] === 'navigate') {
       const { pathname, search } = new URL(made.location)
       await sendPage(reply, app.pages.leave({ client: made.client, href: `${pathname}${search}` }))
@@ -78,7 +78,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-/** The fields of a form; of those that are sent twice, none. */
+/** The fields of a form. Fields that occur several times are omitted. */
 function fieldsOf (text: string): Fields {
   const fields = new Map<string, string>()
   const repeated = new Set<string>()

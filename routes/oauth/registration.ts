@@ -7,7 +7,7 @@ import { jsonBodies } from '../bodies.ts'
 const bearerOf = ({ headers: { authorization } }: FastifyRequest): string | undefined =>
   authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
 
-/** Registration of clients by themselves (RFC 7591), and its management (RFC 7592). */
+/** Dynamic client registration (RFC 7591) and its management (RFC 7592). */
 const routes: FastifyPluginAsync = async (app) => {
   jsonBodies(app, identityLimits.oauth.registration)
   const { clients } = app.oauth
@@ -27,7 +27,8 @@ const routes: FastifyPluginAsync = async (app) => {
   app.post('/register', {
     config: { effect: 'change' },
     onRequest: async (request) => {
-      // A page of another site could fill the list of clients of a gateway that only the local computer can reach.
+      // Even if only the local computer can reach the gateway, a page of another site in its browser could register
+      // clients.
       app.auth.origin(request)
       const { enabled, requiresAuthentication } = app.oauth.settings.dynamicRegistration
       if (!enabled) {
@@ -41,7 +42,7 @@ const routes: FastifyPluginAsync = async (app) => {
     reply.code(201)
     return answerOf(issued, request)
   })
-  // Before the body is read.
+  // Checks the token before the body is read.
   const onRequest = async (request: FastifyRequest): Promise<void> => {
     await clients.registered(clientIdOf(request), bearerOf(request))
   }
@@ -57,8 +58,8 @@ const routes: FastifyPluginAsync = async (app) => {
 export default routes
 
 /**
- * Checks the initial access token of a registration (RFC 7591, section 3): an admin's credential of the management API,
- * in a header. A guest has presented none.
+ * Checks the initial access token of a registration (RFC 7591, section 3): an admin's credential for the management
+ * API, in a header. A guest does not count.
  * @throws Unauthorized, Forbidden, InsufficientScope
  */
 async function mustBeAdmin (app: FastifyInstance, request: FastifyRequest): Promise<void> {

@@ -23,7 +23,8 @@ const answers = {
 } as const
 
 /**
- * OpenAPI documents of the tools that may be called over plain HTTP. Answers have an ETag; If-None-Match gets a 304.
+ * OpenAPI documents of the tools that can be called over plain HTTP. Responses have an ETag; a matching If-None-Match
+ * gets 304.
  */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   forAnyOrigin(app, Object.fromEntries(['json', 'yaml'].flatMap((format) =>
@@ -46,7 +47,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     try {
       const { chunks, etag } = await app.openapi.document(principal, name, query, format, request.ip, hold)
       reply.type(types[format]).header('etag', etag)
-      // A document that the caller has already is not sent.
+      // Do not build a document that the client already has.
       if (!isKnown(request, etag)) {
         const parts = chunks()
         const length = totalLength(parts)
@@ -57,7 +58,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         }
       }
     } finally {
-      // From now on it counts as one that its client has not read.
+      // From here on, `chunkedReply` accounts for the document's memory.
       for (const release of releases) release()
     }
     return await reply.send(body)
@@ -91,7 +92,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       { schema: { ...part, params: PartName }, config },
       async (request, reply) => await send(request, reply, request.params.name, request.query, format)
     )
-    // A group or server may be named `users`, for which the router would prefer `/users/:username`.
+    // A group or server may be named `users`, but the router would match `/users/:username`.
     app.get(
       `/users/openapi.${format}`,
       { schema: { ...part, hide: true }, config },

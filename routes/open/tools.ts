@@ -19,7 +19,7 @@ const response = {
   503: OpenFailure,
   504: OpenFailure
 }
-/** The schema of bodies is for the documentation: arguments are validated by the schema of the tool. */
+/** The body schema is for the documentation only; arguments are validated by the tool's own schema. */
 const posted = {
   body: Type.Object(
     {}, { additionalProperties: true, description: 'The arguments of the tool', examples: [{ message: 'Hello' }] }
@@ -31,21 +31,18 @@ const description =
   'Answers the MCP result of the tool as it is: `content`, `structuredContent?`, `isError?`. `?group=` calls it ' +
   'through a group.'
 
-/**
- * Tools over plain HTTP. Since GET runs them, too, requests of pages of other sites and prefetches of browsers are
- * refused.
- */
+/** Tools over plain HTTP. GET runs a tool too, so requests from other sites and browser prefetches are rejected. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
     app.auth.origin(request)
     const { origin, 'sec-fetch-site': site, 'sec-purpose': secPurpose, purpose, 'x-moz': mozilla } = request.headers
-    // Pages of ALLOWED_ORIGINS are cross-site as well, but send an Origin, which is checked above.
+    // Pages of ALLOWED_ORIGINS are cross-site too, but they send an Origin header, which was checked above.
     const isForeign = site === 'cross-site' && origin === undefined
     const isPrefetch = /prefetch|prerender|preview/i.test([secPurpose, purpose, mozilla].join(' '))
     if (isForeign || isPrefetch) throw new errors.CrossSite()
-    // Before the body is read, which is in the caller's name.
+    // Identify the caller before the body is read, since the body's memory counts for the caller.
     request.principal = await app.auth.optional(request)
   })
 

@@ -4,7 +4,7 @@ import { Health, Liveness } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 interface HealthOptions {
-  /** `ok`, or the phase of a process that does not serve yet. */
+  /** `ok`, or the phase of a process that is not ready. */
   status: string
   /** The number of servers in each state. */
   servers: () => { readonly connected: number } & Readonly<Record<string, number>>
@@ -14,7 +14,7 @@ interface HealthOptions {
 
 const tags = ['System']
 const config = { effect: 'read', anyHost: true } as const
-/** Answers are made here, whole, and asked for before anything else: no serializer is compiled for them. */
+/** No compiled serializer: the responses are complete, and health checks come before anything else. */
 const serializerCompiler = () => JSON.stringify
 
 /** Scope `public`: health checks for people and orchestrators. */

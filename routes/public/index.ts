@@ -11,7 +11,10 @@ import health from './health.ts'
 
 const tags = ['System']
 
-/** Whether an Authorization header holds a token, in constant time. @param token undefined: there is none */
+/**
+ * Makes a function that checks, in constant time, whether an Authorization header contains a token. @param token
+ * undefined: no header is accepted
+ */
 function bearerCheck (token: string | undefined): (authorization: string | undefined) => boolean {
   if (token === undefined) return () => false
   const expected = Buffer.from(sha256(token))
@@ -21,7 +24,7 @@ function bearerCheck (token: string | undefined): (authorization: string | undef
   }
 }
 
-/** Scope `public`: no credentials needed, but for the metrics. */
+/** Scope `public`: no credentials are required, except for the metrics. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { version, basePath } = app.config
   await app.register(health, {

@@ -6,15 +6,18 @@ import { sendPage } from '../../plugins/base/pages/index.ts'
 import { isLinkToken, linkToken, newBrowserKey, withBrowserTag } from '../../plugins/upstream/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
-/** Longer parameters are of no authorization server. */
+/** A callback parameter; no authorization server sends longer ones. */
 const text = () => Type.Optional(Type.String({ maxLength: 8_000 }))
 const Ticket = Type.Object({ ticket: Type.String({ maxLength: 100 }) })
 
-/** The names of the cookie that tells browsers apart: with https, no other host of the domain can set it. */
+/**
+ * The names of the cookie that identifies a browser. The prefix `__Host-` (with https) keeps other hosts of the domain
+ * from setting it.
+ */
 const [secureCookie, plainCookie] = ['__Host-tool-hub-login', 'tool-hub-login']
 const keyOf = ({ cookies }: FastifyRequest): string | undefined => cookies[secureCookie] ?? cookies[plainCookie]
 
-/** The pages and the metadata of the gateway as a client of the upstreams' authorization servers. */
+/** The login pages and the client metadata of the gateway as an OAuth client of upstream authorization servers. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(async (pages: typeof app) => {
     await pages.register(cookie)
@@ -32,7 +35,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 }
 export default routes
 
-/** Where browsers begin and end a login at an upstream server. */
+/** The pages on which browsers begin and end a login at an upstream server. */
 const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const problem = async (reply: FastifyReply, title: string, sentence: string): Promise<FastifyReply> =>
     await sendPage(reply, app.pages.problem({ title, text: sentence, status: 400 }))

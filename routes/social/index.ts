@@ -12,8 +12,8 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 const tags = ['Social login']
 
 /**
- * Scope `social`: login by other providers, under names of this gateway and of better-auth. Everything is 404 while it
- * is off.
+ * Scope `social`: login with other providers, with this gateway's path names and those of better-auth. Every route
+ * answers 404 while it is off.
  */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'social')
@@ -25,7 +25,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     done()
   })
   const { social } = app
-  // Its paths are configured, and better-auth's: docs/social-login.md has them, and the API's document leaves them out.
+  // The paths are configurable, so they are documented in docs/social-login.md, not in the API document.
   const mount = social.path
   const run = { effect: 'run' } as const
   await app.register(browserRoutes)
@@ -105,13 +105,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 }
 export default routes
 
-/** Where a login leads when its beginning does not say. */
+/** The default target after a login. */
 const home = ({ config }: FastifyInstance): string => `${config.basePath}/docs`
 
 const redirect = (reply: FastifyReply, { location, cookies }: Redirect): FastifyReply =>
   reply.header('set-cookie', [...cookies]).redirect(location, 302)
 
-/** Where browsers begin and end a login. Errors are pages, since people see them. */
+/** The routes on which browsers begin and end a login. Errors are pages. */
 const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { social } = app
   const config = { effect: 'run' } as const

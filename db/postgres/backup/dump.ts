@@ -4,12 +4,12 @@ import { safeMessageOf } from '../connection/failures.ts'
 import { isEmpty, settingsLost, readHead } from '../settings/read.ts'
 import { backupTables } from './tables.ts'
 
-/** Rows read at once. */
+/** Number of rows that are read at once. */
 const batch = 1_000
 
 /**
- * Reads all tables of a backup as they are at one moment, also while gateways write.
- * @param write receives the rows of each table, each as the JSON text that PostgreSQL makes of it, on one line
+ * Reads all tables of a backup in one consistent snapshot, also while gateways write.
+ * @param write receives the rows of each table, each on one line as the JSON text that PostgreSQL generates
  * @throws Error with one sentence
  */
 export async function dump (
@@ -42,7 +42,7 @@ export async function dump (
   }
 }
 
-/** The rows of a query, whichever driver runs it. */
+/** The rows of a query, independent of the driver's result type. */
 export async function selectRows<Row> (tx: Transaction, query: SQL): Promise<Row[]> {
   const result: unknown = await tx.execute(query)
   return (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as Row[]

@@ -10,7 +10,7 @@ import { auditEntries, revision } from '../tables.ts'
 import { selectRows } from './dump.ts'
 import { backupTables } from './tables.ts'
 
-/** Rows written at once. */
+/** Number of rows that are written at once. */
 const batch = 500
 
 interface RestoreOptions {
@@ -18,17 +18,17 @@ interface RestoreOptions {
   readonly createdAt: string
   /** Whether existing settings are replaced. */
   readonly replace: boolean
-  /** Whether tokens and consents of the backup are stored where there are none. */
+  /** Whether tokens and consents of the backup are restored. Has an effect only if the database was empty. */
   readonly keepTokens: boolean
-  /** The rows of a table of the backup, each as JSON text; undefined: the backup does not have the table. */
+  /** The rows of a table of the backup, each as JSON text; undefined: the backup does not contain the table. */
   readonly linesOf: (table: string) => AsyncIterable<string> | undefined
 }
 
 /**
- * Stores the tables of a backup, in one transaction. Tokens and consents that are there stay as they are, since those
- * of the backup may have been used or withdrawn; they end with accounts that become others (`withMarks`). So do entries
- * of the audit log, which says then that a backup was restored. Running replicas load the settings.
- * @throws Error with one sentence; nothing was changed then
+ * Restores the tables of a backup, in one transaction. Existing tokens and consents are kept, since those of the backup
+ * may have been used or withdrawn; they become invalid if their account is replaced by another (`withMarks`). Existing
+ * entries of the audit log are kept as well, and one is added for the restore. Running replicas reload the settings.
+ * @throws Error with one sentence; nothing was changed
  */
 export async function restoreTables (
   driver: Driver, { createdAt, replace, keepTokens, linesOf }: RestoreOptions
@@ -80,27 +80,28 @@ export async function restoreTables (
   }
 }
 
-/** An account of the database. One with a sealed member is compared with none: its password may be the sealed one. */
+/**
+ * An account in the database. If a member of it is encrypted, it is treated as a different account, since that member
+ * may be its password.
+ */
 function toMarked ({ data, sealed }: { data: unknown, sealed: string | null }): Marked {
   const user: unknown = typeof data === 'string' ? JSON.parse(data) : data
   return sealed === null && isObject(user) ? user : {}
 }
 
-/** A function that gives the account in a row its mark. */
+/** Creates a function that gives the account in a row its mark. */
 function marksOf (present: readonly Marked[], keepsTokens: boolean): (line: string) => string {
   const marks = withMarks(present, keepsTokens)
   return (line) => {
     const row = JSON.parse(line) as { data: unknown, sealed: string | null, spelling: string | null }
     if (!isObject(row.data)) return line
     const data = marks(row.data, row.sealed !== null)
-    // A spelling counts only where it says the same as the data.
+    // The former `spelling` no longer equals the changed `data`.
     return data === row.data ? line : JSON.stringify({ ...row, data, spelling: null })
   }
 }
 
-/**
- * A function that gives the rows of a backup numbers below those of the rows that are there: what is there is newer.
- */
+/** Creates a function that numbers the rows of a backup below the existing rows, which are newer. */
 async function numberedBelow (
   tx: Transaction, name: string, linesOf: RestoreOptions['linesOf']
 ): Promise<(line: string) => string> {

@@ -3,7 +3,7 @@ import { PgTable } from 'drizzle-orm/pg-core'
 import { collections } from '../../records.ts'
 import * as tables from '../tables.ts'
 
-/** Tables that a backup leaves out: what passes by itself, what is worked out again, and the log of calls. */
+/** Tables that a backup omits: temporary data, data that can be computed again, and the log of calls. */
 const left: ReadonlySet<unknown> = new Set([
   tables.revision, tables.commits, tables.counters, tables.records, tables.activities, tables.activityHours,
   tables.vectors
@@ -11,13 +11,13 @@ const left: ReadonlySet<unknown> = new Set([
 
 interface BackupTable {
   readonly name: string
-  /** The name of its part of the backup. */
+  /** The name of the table's part in the backup. */
   readonly part: string
-  /** The collection of records that is this part of the table. */
+  /** The collection of records that this part contains. */
   readonly collection?: string
-  /** Its rows are used up or withdrawn: older rows must not come back beside newer ones. */
+  /** Its rows get used or withdrawn: older rows must not be restored beside newer ones. */
   readonly isSpent: boolean
-  /** Its rows stay when a backup is restored: those of the backup join them, as older ones. */
+  /** Its existing rows are kept by a restore: the rows of the backup are added as older ones. */
   readonly isLog: boolean
 }
 
@@ -27,7 +27,7 @@ const whole = [...Object.values(tables), ...Object.values(tables.settingsTables)
     name: getTableName(table), part: getTableName(table), isSpent: false, isLog: table === tables.auditEntries
   }))
 
-/** The parts of a backup. A new table is among them unless it is listed above. */
+/** The parts of a backup. A new table is included unless it is listed above. */
 export const backupTables: readonly BackupTable[] = [
   ...whole,
   ...[collections.tokens, collections.revokedFamilies, collections.consents, collections.upstreamTokens]

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 
 /**
- * Connection parameters of libpq and of other drivers. postgres.js would send them to PostgreSQL as settings, which
- * refuses them.
+ * Connection parameters of libpq and other drivers. postgres.js would pass them on to PostgreSQL as settings, which
+ * rejects them.
  */
 const foreignParameters = new Set([
   'channel_binding',
@@ -36,15 +36,14 @@ export interface Address {
   /** The URL for postgres.js, without the parameters that it cannot handle. */
   readonly url: string
   /**
-   * TLS options that postgres.js does not set: for a host that is an IP address, Node must be told what to verify the
-   * certificate for.
+   * TLS options that postgres.js does not set: if the host is an IP address, Node needs it to verify the certificate.
    */
   readonly tls: { readonly ssl?: { readonly host: string } }
   /** The hosts with their ports, comma-separated, for messages. */
   readonly location: string
 }
 
-/** @throws Error when the URL cannot be parsed; its message holds no part of the URL, which has a password in it */
+/** @throws Error when the URL cannot be parsed; its message contains no part of the URL, which includes a password */
 export function parseAddress (text: string): Address {
   const [, scheme = '', authority = '', path = '', query = ''] =
     /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?]*)(.*)$/s.exec(text) ?? []
@@ -53,7 +52,7 @@ export function parseAddress (text: string): Address {
   const hosts = authority.slice(hostsStart).split(',')
   const firstHostUrl = `${scheme}${userinfo}${hosts[0] ?? ''}${path}${query}`
   const hasValidHosts = hosts.every((host) => URL.canParse(`${scheme}${host}/`))
-  // An @ after the first slash belongs to a password that has an unescaped slash.
+  // An @ after the first slash is part of a password that contains an unescaped slash.
   if (path.includes('@') || !URL.canParse(firstHostUrl) || !hasValidHosts || !isPercentEncoded(authority)) {
     throw new Error(
       'DB_URL cannot be read: it must be postgres://<user>:<password>@<host>:<port>/<database>, ' +
@@ -62,7 +61,7 @@ export function parseAddress (text: string): Address {
   }
   const { hostname, searchParams } = new URL(firstHostUrl)
   const mode = searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable'
-  // `schema=public` is dropped as well: the tables are in that schema anyway.
+  // `schema=public` is removed as well: the tables are in that schema anyway.
   const parameters = query
     .slice(1)
     .split('&')

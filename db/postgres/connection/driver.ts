@@ -5,17 +5,20 @@ type NoSchema = Record<string, never>
 export type Db = PgDatabase<PgQueryResultHKT, NoSchema>
 export type Transaction = PgTransaction<PgQueryResultHKT, NoSchema, ExtractTablesWithRelations<NoSchema>>
 
-/** Access to a PostgreSQL, on a server or embedded in this process. Its errors are those of the underlying library. */
+/**
+ * Access to a PostgreSQL database, on a server or embedded in this process. Its errors are those of the underlying
+ * library.
+ */
 export interface Driver {
   /** The database's address for messages, without user and password. */
   readonly location: string
-  /** It runs in this process, and there is no server. */
+  /** Whether the database runs in this process, without a server. */
   readonly isEmbedded: boolean
-  /** The current connections. Read this property for each use: `reset` replaces them. */
+  /** The current connections. Read this property for each use, since `reset` replaces it. */
   readonly db: Db
   /**
-   * Runs the migrations of a folder that have not run yet. Of several replicas, one runs them.
-   * @param onWait called when another replica is running them, which is then waited for
+   * Runs the migrations in a folder that have not run yet. If several replicas start at once, one runs them.
+   * @param onWait called when another replica is running them; the call then waits for it
    * @returns whether a newer version has run migrations that this one does not know
    */
   migrate: (folder: string, onWait: () => void) => Promise<boolean>
@@ -25,7 +28,7 @@ export interface Driver {
    * @returns a function that stops listening, without calling `onLost`
    */
   listen: (onNotification: (payload: string) => void, onLost: () => void) => Promise<() => void>
-  /** Drops all connections and replaces them by new ones; pending queries are rejected. */
+  /** Drops all connections and opens new ones; pending queries are rejected. */
   reset: () => void
   /** Closes the database. Never throws. */
   end: () => Promise<void>
@@ -34,5 +37,5 @@ export interface Driver {
 /** The channel for NOTIFY between replicas. */
 export const channel = 'tool_hub'
 
-/** Timeout for making a connection, in s. */
+/** Timeout for opening a connection, in s. */
 export const connectTimeout = 5

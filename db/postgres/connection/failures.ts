@@ -10,7 +10,7 @@ export function errorCodeOf (error: unknown): string | undefined {
   return undefined
 }
 
-/** Failures that may pass by themselves. */
+/** Failures that may be temporary, by code. */
 const temporary: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'it refuses connections',
   ENOTFOUND: 'its host is not known',
@@ -35,7 +35,7 @@ const temporary: Readonly<Record<string, string>> = {
 }
 const untrusted =
   'no trusted authority has signed its TLS certificate: NODE_EXTRA_CA_CERTS names a file with further ones to trust'
-/** Failures that last until somebody changes the configuration: waiting does not help. */
+/** Failures that last until somebody changes the configuration, so that waiting does not help; by code. */
 const permanent: Readonly<Record<string, string>> = {
   '28P01': 'it refuses the user or the password',
   28000: 'it refuses the user, or connections from here, or those without TLS (sslmode=require)',
@@ -52,8 +52,8 @@ const permanent: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: 'its TLS certificate is not valid yet'
 }
 /**
- * Node's message when a connection closes before the TLS handshake. Its code, ECONNRESET, is that of every broken
- * connection.
+ * Node's message when a connection closes before the TLS handshake. Its code, ECONNRESET, is the same as for every
+ * broken connection.
  */
 const withoutTls = /before secure TLS connection was established/
 
@@ -72,7 +72,7 @@ function reasonOf (error: unknown, code: string | undefined): string {
   return code !== undefined && isConnectionException(code) ? 'the connection broke' : 'it reports an error'
 }
 
-/** The reason of a failure as a clause with its code, without user, password, host or SQL. */
+/** The reason of a failure as a clause with its code, but without user, password, host or SQL. */
 export function describeFailure (error: unknown): string {
   const code = errorCodeOf(error)
   return `${reasonOf(error, code)}${code === undefined ? '' : `, ${code}`}`
@@ -92,14 +92,14 @@ export function isUnavailable (error: unknown): boolean {
  */
 export const isConcurrencyFailure = (error: unknown): boolean => ['40001', '40P01'].includes(errorCodeOf(error) ?? '')
 
-/** Whether retrying is of no use before the configuration changes. */
+/** Whether retrying is useless until the configuration changes. */
 export const isPermanent = (error: unknown): boolean => Object.hasOwn(permanent, errorCodeOf(error) ?? '')
 
-/** The message for an unavailable database, fit to be sent to a client. */
+/** The message for an unavailable database, safe to send to a client. */
 export const unavailableMessage = (error: unknown): string => `The database cannot be used (${describeFailure(error)}).`
 
 /**
- * A message for any error. That of an error of Drizzle is not shown: it holds SQL with its values, which may be
+ * A message for any error. The message of a Drizzle error is not used, since it contains SQL with values, which may be
  * secrets.
  */
 export const safeMessageOf = (error: unknown): string =>

@@ -5,8 +5,7 @@ import type { Db } from './driver.ts'
 
 const schema = 'drizzle'
 /**
- * The table of the migrations that have run. Not Drizzle's default name: another program in the same database may use
- * that.
+ * The table of completed migrations. Not Drizzle's default name, which another program in the same database may use.
  */
 const migrationsTable = 'tool_hub_migrations'
 
@@ -16,9 +15,10 @@ const migrationsRun = pgSchema(schema)
   .table(migrationsTable, { hash: text().notNull(), createdAt: bigint('created_at', { mode: 'number' }) })
 
 /**
- * Tells by its migrations which tables a database has. Nothing is written.
+ * Determines from the completed migrations which tables a database has. Nothing is written.
  * @param folder of the migration files
- * @returns `none`: it is not a database of Tool-Hub; `older`: some are missing; `newer`: a newer version has run others
+ * @returns `none`: it is not a database of Tool-Hub; `older`: some migrations have not run; `newer`: a newer version
+ *   has run others
  */
 export async function tablesIn (db: Db, folder: string): Promise<'none' | 'older' | 'current' | 'newer'> {
   const { known, run } = await compare(db, folder)
@@ -37,11 +37,11 @@ async function compare (db: Db, folder: string): Promise<{ known: ReadonlySet<st
 }
 
 /**
- * Runs the migrations that have not run yet. When none is missing, nothing is written, and the right to create tables
- * is not needed.
+ * Runs the migrations that have not run yet. If none is missing, nothing is written, and no right to create tables is
+ * required.
  * @param folder of the migration files
  * @param migrate Drizzle's `migrate` for this database
- * @returns whether a newer version has run others there
+ * @returns whether a newer version has run other migrations
  */
 export async function runMigrations (
   db: Db, folder: string, migrate: (config: MigrationConfig) => Promise<void>

@@ -8,12 +8,12 @@ import { FileLock, LockHeldError } from '../../file-lock.ts'
 import { channel, type Db, type Driver } from './driver.ts'
 import { runMigrations } from './migrations.ts'
 
-/** The parser for JSON columns: leaves the text as it is, since Drizzle parses it. */
+/** The parser for JSON columns: returns the text unchanged, since Drizzle parses it. */
 const unparsed = (text: string): string => text
 
 /**
- * Checks a database folder, before anything is created in it and before its mode is changed.
- * @throws Error when the folder holds something other than a database of PGlite
+ * Checks a database folder before anything is created in it or its mode is changed.
+ * @throws Error when the folder contains anything other than a PGlite database
  */
 export async function assertUsable (path: string): Promise<void> {
   const names = await readdir(path).catch((error: unknown): string[] => {
@@ -30,7 +30,7 @@ export async function assertUsable (path: string): Promise<void> {
   }
 }
 
-/** PGlite's file system throws objects that are no `Error` and have an `errno` only. */
+/** PGlite's file system throws objects that are not `Error` instances and only have an `errno`. */
 function describeError (error: unknown): string {
   if (error instanceof Error) return error.message
   return typeof error === 'object' && error !== null &&
@@ -63,7 +63,7 @@ export class PgliteDriver implements Driver {
 
   /**
    * @param folder of the data; created if it does not exist
-   * @throws Error when PGlite is not installed, another process uses the folder, or it holds something else
+   * @throws Error when PGlite is not installed, another process uses the folder, or it contains something else
    */
   static async open (folder: string): Promise<PgliteDriver> {
     const path = await realpath(resolve(folder)).catch(() => resolve(folder))
@@ -81,7 +81,7 @@ export class PgliteDriver implements Driver {
     })
     try {
       await makeFolder(path, 'DB_URL')
-      // An existing folder, too: PGlite creates files in it that everybody may read and write.
+      // Also for an existing folder: PGlite creates files in it that everybody may read and write.
       await chmod(path, 0o700)
       const engine = await PGlite.create({ dataDir: path, parsers: { 114: unparsed, 3802: unparsed } })
       return new PgliteDriver(path, engine, drizzle(engine), lock)
@@ -114,7 +114,7 @@ export class PgliteDriver implements Driver {
     return () => { void stop().catch(() => {}) }
   }
 
-  /** Does nothing: there are no connections that could hang. */
+  /** Does nothing: an embedded database has no connections that could hang. */
   reset (): void {}
 
   async end (): Promise<void> {

@@ -11,14 +11,14 @@ import { timeouts } from './timeouts.ts'
 type Options = postgres.Options<Record<string, postgres.PostgresType>>
 
 const ignore = (): void => {}
-/** JSON stays text here, since Drizzle parses and serializes it. */
+/** JSON values stay text in postgres.js, since Drizzle parses and serializes them. */
 const json = { to: 3802, from: [114, 3802], serialize: (text: string) => text, parse: (text: string) => text }
 /** The key of the advisory lock that all replicas take while they migrate. */
 const migrationsLock = 0x746f6f6c
 
 const options: Options = {
   connect_timeout: connectTimeout,
-  // Seconds before a broken connection is made again. They stay few, so that a restarted database is used again soon.
+  // Delay before reconnecting, in seconds. It stays short, so that a restarted database is used again soon.
   backoff: (tries: number) => Math.min(2, 0.1 * 2 ** tries),
   onnotice: ignore,
   fetch_types: false,
@@ -32,11 +32,12 @@ const queryOptions = (): Options => ({
     application_name: 'tool-hub',
     statement_timeout: timeouts.statement,
     idle_in_transaction_session_timeout: timeouts.statement,
-    // Whatever the database's default is: the second of two transactions at a row must see the changes of the first.
+    // Set regardless of the database's default: the second of two transactions on a row must see the changes of the
+    // first.
     default_transaction_isolation: 'read committed'
   }
 })
-/** Max connections for single statements, and for transactions. */
+/** Max connections, for single statements and for transactions. */
 const poolSize = { statements: 4, transactions: 4 }
 
 /** Drizzle on a pool for single statements and a pool for transactions. */
@@ -45,7 +46,7 @@ class Connections {
   readonly #address: Address
   readonly #sql: postgres.Sql
   readonly #limit = pLimit(poolSize.transactions)
-  /** All transaction connections, and those of them that are idle. */
+  /** All connections for transactions, and those of them that are idle. */
   readonly #transactions = new Set<TransactionConnection>()
   readonly #idle: TransactionConnection[] = []
 
@@ -57,7 +58,7 @@ class Connections {
     this.db = drizzle(Object.assign(this.#sql, { begin }) as unknown as postgres.Sql)
   }
 
-  /** Closes all connections at once. */
+  /** Closes all connections immediately. */
   drop (): void {
     for (const connection of this.#transactions) connection.drop()
     void this.#sql.end({ timeout: 0 }).catch(ignore)
@@ -84,7 +85,7 @@ class Connections {
 
   #connect (): TransactionConnection {
     const connection = new TransactionConnection(this.#address.url, { ...queryOptions(), ...this.#address.tls })
-    // Drizzle changed the parsers and serializers of the client that it was given; this client needs the same.
+    // Drizzle has changed the parsers and serializers of the client that it was given; this client needs the same ones.
     Object.assign(connection.options.parsers, this.#sql.options.parsers)
     Object.assign(connection.options.serializers, this.#sql.options.serializers)
     this.#transactions.add(connection)
@@ -100,7 +101,10 @@ export class PostgresJsDriver implements Driver {
   #listener: postgres.Sql | undefined
   #hasEnded = false
 
-  /** Connects with the first query, not before. @throws Error when the URL cannot be parsed */
+  /**
+   * Connects on the first query.
+   * @throws Error when the URL cannot be parsed
+   */
   constructor (url: string) {
     this.#address = parseAddress(url)
     this.#connections = new Connections(this.#address)
@@ -118,7 +122,7 @@ export class PostgresJsDriver implements Driver {
     })
     try {
       return await connection.begin(async (client) => {
-        // Drizzle's own transaction runs inside this one, so that the lock ends with it.
+        // Drizzle's own transaction runs inside this one, so that the advisory lock ends with it.
         const sql = Object.assign(client, {
           begin: async (work: (client: TransactionClient) => Promise<void>) => {
             await work(client)
@@ -152,7 +156,7 @@ export class PostgresJsDriver implements Driver {
       onclose: () => { if (!hasStopped) { stop(); onLost() } }
     } as Options)
     this.#listener = sql
-    // An established connection may fall silent, and no timeout of the driver covers that.
+    // An established connection may become silent, which no timeout of the driver detects.
     const timer = setTimeout(stop, 2_000 * connectTimeout).unref()
     try {
       await sql.unsafe(`listen ${channel}`)

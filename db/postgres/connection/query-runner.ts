@@ -8,24 +8,24 @@ import { timeouts, withTimeout } from './timeouts.ts'
 type Query<On = Db> = <Result>(work: (on: On) => Promise<Result>) => Promise<Result>
 
 /**
- * The ports' access to the database. Each method has its own concurrency limit; together they leave connections to the
- * settings store, which must not wait for the ports.
+ * The ports' access to the database. Each method has its own concurrency limit; together they leave connections free
+ * for the settings store, which must not wait for the ports.
  */
 export interface QueryRunner {
-  /** For a statement that finds a few rows by an index. */
+  /** For statements that find a few rows by an index. */
   quick: Query
   /** For statements that may take seconds. */
   slow: Query
   /** For work in one transaction. */
   transact: Query<Transaction>
-  /** For work in one transaction that nobody waits for: one at a time, and it delays no other query. */
+  /** For transactions that nobody waits for. They run one at a time and delay no other query. */
   record: Query<Transaction>
 }
 
-/** Max queries that wait, per method of `QueryRunner`. */
+/** Max waiting queries per method of `QueryRunner`. */
 const maxWaiting = 1_000
 
-/** @param health why the database is known to be unavailable: queries then fail at once, without trying */
+/** @param health why the database is known to be unavailable: queries then fail at once, without an attempt */
 export function createQueryRunner (driver: Driver, health: () => string | undefined): QueryRunner {
   const limited = (concurrency: number): Query => {
     const limit = pLimit(concurrency)

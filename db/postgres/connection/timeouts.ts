@@ -2,14 +2,14 @@ import type { Db, Driver } from './driver.ts'
 
 /**
  * Timeouts of database operations, in ms: reading the head, reading rows, writing a commit, storing the first commit.
- * They are for a database that does not answer at all; one that can be reached reports a slow statement itself, after
- * `statement`, as it ends a transaction that is idle for so long.
+ * They apply to a database that does not respond at all. A database that responds ends slow statements and idle
+ * transactions itself, after `statement`.
  */
 export const timeouts = { head: 5_000, read: 15_000, write: 11_000, seed: 60_000, statement: 10_000 }
 
 /**
- * Runs a database operation with a timeout in ms. When it expires, all connections are dropped, since they may hang for
- * hours.
+ * Runs a database operation with a timeout in ms. When it expires, all connections are dropped, since they could hang
+ * for hours.
  * @throws Error with the code `ETIMEDOUT` after the timeout
  */
 export async function withTimeout<Result> (

@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 
-/** The part of a postgres.js client that Drizzle needs in a transaction. */
+/** The part of a postgres.js client that Drizzle uses in a transaction. */
 export type TransactionClient = Pick<postgres.Sql, 'options' | 'unsafe'>
 
 const connectionClosed = (): Error => Object.assign(new Error('the connection closed'), { code: 'CONNECTION_CLOSED' })
@@ -15,10 +15,9 @@ export class TransactionConnection {
   #isOpen = false
   #isDropped = false
 
-  /** Connects with the first transaction, not before. */
+  /** Connects on the first transaction. */
   constructor (url: string, options: postgres.Options<Record<string, postgres.PostgresType>>) {
-    // No max lifetime: a connection that is closed between two statements would take the rest of the transaction with
-    // it.
+    // No max lifetime: closing the connection between two statements would abort the transaction.
     this.#sql = postgres(url, { ...options, max: 1, max_lifetime: null, onclose: () => { this.#isOpen = false } })
   }
 
@@ -27,7 +26,10 @@ export class TransactionConnection {
   /** Whether `drop` was called: the connection cannot be used again. */
   get isDropped (): boolean { return this.#isDropped }
 
-  /** Runs the work in a transaction. @throws the error of the work, after ROLLBACK, or the driver's error */
+  /**
+   * Runs work in a transaction.
+   * @throws the error of the work, after ROLLBACK, or the driver's error
+   */
   async begin<Result> (work: (client: TransactionClient) => Promise<Result>): Promise<Result> {
     this.#isOpen = true
     await this.#send('begin')
@@ -44,7 +46,7 @@ export class TransactionConnection {
     }
   }
 
-  /** Closes the connection at once; a transaction in progress is rejected. */
+  /** Closes the connection immediately; a transaction in progress is rejected. */
   drop (): void {
     this.#isOpen = false
     this.#isDropped = true

@@ -9,32 +9,32 @@ import { activities, activityHours as hours } from '../tables.ts'
 import { indexable } from '../text.ts'
 import { appendCalls, hourLength, removeCalls, rowsOf, type CallRow } from './activity-hours.ts'
 
-/** Bounds of one statement: rows that it adds, their size in characters. */
+/** Limits of one INSERT: number of rows, and their size in characters. */
 const bounds = { rows: 500, size: 4 * 1024 * 1024 }
-/** Length of sealed texts that are made in one turn of the event loop, in characters. */
+/** Size of the texts that are encrypted in one turn of the event loop, in characters. */
 const sealedAtOnce = 256 * 1024
-/** Max values of one kind to filter by. */
+/** Max distinct values of one kind to filter by. */
 const maxValues = 1_000
-/** Max number of entries that are counted one by one. */
+/** Max entries that are counted exactly. */
 const maxCounted = 10_000
 /** Max size of all payloads on one page, in bytes. */
 const maxPayloads = 8 * 1024 * 1024
 
-/** Replaces what PostgreSQL cannot store in a text: NUL and unpaired surrogates. */
+/** Replaces characters that PostgreSQL cannot store in a text: NUL and unpaired surrogates. */
 const storable = (text: string): string =>
   text.isWellFormed() && !text.includes('\0') ? text : text.replace(/\0|\p{Surrogate}/gu, '\ufffd')
 const storableOrNone = (text: string | undefined): string | undefined => text === undefined ? undefined : storable(text)
-/** A text of a column with an index. */
+/** Shortens a text for a column with an index. */
 const short = (text: string): string => indexable(storable(text))
 const shortOrNone = (text: string | undefined): string | undefined => text === undefined ? undefined : short(text)
 
-/** The place that the texts of a call are sealed for: they cannot be opened in another one. */
+/** The place that the texts of a call are encrypted for: they cannot be decrypted for another one. */
 export const placeOf = (id: string): string => `activities/${id}`
 
-/** The members that are sealed, in one text. */
+/** The members that are encrypted together, as one text. */
 type Sealed = Pick<Activity, 'input' | 'output' | 'errorMessage'>
 
-/** The record of calls; all replicas share its tables. */
+/** The record of calls, in tables that all replicas share. */
 export class PostgresActivities implements Activities {
   readonly #queries: QueryRunner
   readonly #vault: Vault
@@ -51,7 +51,7 @@ export class PostgresActivities implements Activities {
   }
 
   async list (filter: ActivityFilter, page: number, limit: number): Promise<ActivityPage> {
-    // Queries one after the other, since the timeout of a query is that of one statement.
+    // The queries run one after the other, each with its own timeout.
     const rows = await this.#queries.slow(async (db) => await selectPage(db, filter, page, limit))
     const [counted] = await this.#queries.slow(async (db) => await countSome(db, filter))
     const total = counted?.total ?? 0
@@ -144,7 +144,7 @@ export class PostgresActivities implements Activities {
     }
   }
 
-  /** The number of matching calls as the planner estimates it: counting them would take as long as there are calls. */
+  /** The planner's estimate of the number of matching calls: counting them takes time proportional to their number. */
   async #estimate (filter: ActivityFilter): Promise<number> {
     const [found] = await this.#queries.slow(async (db) => {
       const select = db.select({ one: sql`1` }).from(activities).where(matching(filter))
@@ -159,7 +159,7 @@ export class PostgresActivities implements Activities {
 
 /**
  * The query of one page. The ids are found in an index; only the rows of the page are read. Exported for the test of
- * its plan.
+ * its query plan.
  * @param page from 1
  */
 export function selectPage (db: Db, filter: ActivityFilter, page: number, limit: number) {
@@ -173,7 +173,7 @@ export function selectPage (db: Db, filter: ActivityFilter, page: number, limit:
     .offset((page - 1) * limit)
     .as('page')
   const { data, sealed } = activities
-  // A sealed text is base64.
+  // The encrypted text is base64.
   const size = sql`sum(coalesce(octet_length(${sealed}), 0) * 3 / 4)`
   const fits = sql`${size} over (order by ${order[0]}, ${order[1]}) <= ${maxPayloads}`
   return db
@@ -187,7 +187,7 @@ export function selectPage (db: Db, filter: ActivityFilter, page: number, limit:
     .orderBy(...order)
 }
 
-/** Counts to one more than `maxCounted`. Exported for the test of its plan. */
+/** Counts up to one more than `maxCounted`. Exported for the test of its query plan. */
 export function countSome (db: Db, filter: ActivityFilter) {
   const some =
     db.select({ one: sql`1`.as('one') }).from(activities).where(matching(filter)).limit(maxCounted + 1).as('some')
@@ -195,7 +195,8 @@ export function countSome (db: Db, filter: ActivityFilter) {
 }
 
 /**
- * A filter by whole hours, which have sums, and the times at its ends, whose calls are looked at one by one.
+ * Splits a filter into whole hours, for which sums are stored, and the partial hours at both ends, whose calls are read
+ * individually.
  * @returns the condition on hours, and the filters of the other calls
  */
 function hoursOf ({ from, to, ...equal }: ActivityFilter): { whole: SQL, parts: ActivityFilter[] } {
@@ -219,8 +220,8 @@ function hoursOf ({ from, to, ...equal }: ActivityFilter): { whole: SQL, parts: 
 }
 
 /**
- * Whole hours by their sums, and the calls of the hours at the ends of the time one by one. Exported for the test of
- * its plan.
+ * Sums up whole hours from their stored sums, and partial hours from their calls. Exported for the test of its query
+ * plan.
  */
 export function sumUp (db: Db, filter: ActivityFilter) {
   const { whole, parts } = hoursOf(filter)
@@ -239,7 +240,7 @@ export function sumUp (db: Db, filter: ActivityFilter) {
     .from(summed)
 }
 
-/** Splits a batch into chunks that fit into one statement. Others have their turns while its texts are sealed. */
+/** Splits a batch into chunks that fit into one statement. Yields to the event loop while texts are encrypted. */
 async function * chunks (
   batch: readonly Activity[], rowOf: (activity: Activity) => CallRow
 ): AsyncGenerator<CallRow[]> {
@@ -266,20 +267,20 @@ type Equal = Omit<ActivityFilter, 'from' | 'to'>
 function equalities (table: typeof activities | typeof hours, equal: Equal): Array<SQL | undefined> {
   return (Object.entries(equal) as Array<[keyof Equal, string | undefined]>).map(([name, value]) => {
     if (value === undefined) return undefined
-    // In the text of the statement: a partial index serves a value that is known when the statement is planned.
+    // Inlined in the SQL text: a partial index is used only for a value that is known when the statement is planned.
     if (name === 'status') return sql`${table.status} = ${sql.raw(value === 'error' ? "'error'" : "'success'")}`
     return eq(table[name], short(value))
   })
 }
 
-/** The filter as a condition on calls; undefined: it has no criteria. */
+/** The filter as a condition on calls; undefined: it matches everything. */
 const matching = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => and(
   ...equalities(activities, equal),
   from === undefined ? undefined : gte(activities.timestamp, from),
   to === undefined ? undefined : lt(activities.timestamp, to)
 )
 
-/** The columns of an activity that are stored unsealed. */
+/** The columns of an activity that are not encrypted. */
 const toRow = (activity: Activity): CallRow => ({
   id: activity.id,
   timestamp: activity.timestamp,

@@ -1,15 +1,15 @@
-// Statements that change recorded calls and the sums of their hours together.
+// Statements that update recorded calls together with the sums of their hours.
 import { sql, type SQL } from 'drizzle-orm'
 import type { Activity } from '../../ports/activities.ts'
 import type { Transaction } from '../connection/driver.ts'
 import type { SealedText } from '../sealed-text.ts'
 import { activities, activityHours as hours, oauthClients } from '../tables.ts'
 
-/** A call as it is stored, with its texts sealed. */
+/** A call as it is stored, with its texts encrypted. */
 export type CallRow = Omit<Activity, 'input' | 'output' | 'errorMessage' | 'clientName' | 'locked'> &
   Partial<SealedText> & { readonly sealedBy?: string }
 
-/** In ms. */
+/** The length of an hour, in ms. */
 export const hourLength = 60 * 60_000
 /** Max rows that one statement removes. */
 const maxRemoved = 1_000
@@ -20,7 +20,10 @@ const columns = sql.raw(
   'id, "timestamp", server, tool, duration, status, "group", username, key_id, key_name, source_ip, client_id, ' +
   'client_name, data, sealed, sealed_by'
 )
-/** Some calls by what they are filtered by, with their number and the sum of their durations. @param from the calls */
+/**
+ * Groups calls by hour and filter columns, with their number and the sum of their durations.
+ * @param from the calls
+ */
 const summed = (from: SQL): SQL => sql`
   select hour, encode(sha256(convert_to(${of}::text, 'UTF8')), 'hex') as hash, server, tool, status, "group", username,
     key_id, key_name, count(*) as calls, sum(duration) as duration
@@ -30,8 +33,8 @@ const of = sql.raw('json_build_array(server, tool, status, "group", username, ke
 const returned = sql.raw('returning "timestamp", server, tool, status, "group", username, key_id, key_name, duration')
 
 /**
- * Adds calls that are not there yet, by their ids. The rows go as one parameter, since each parameter costs CPU time
- * here. Hours are locked in a fixed order, so that two replicas do not wait for one another in a circle.
+ * Adds calls whose ids do not exist yet. The rows are passed as one parameter, since each parameter costs CPU time
+ * here. Hours are locked in a fixed order, so that two replicas cannot deadlock.
  */
 export async function appendCalls (tx: Transaction, rows: readonly CallRow[]): Promise<void> {
   if (rows.length === 0) return
@@ -56,9 +59,9 @@ export async function appendCalls (tx: Transaction, rows: readonly CallRow[]): P
 }
 
 /**
- * Removes some calls before a time, and takes them out of the sums. One replica at a time does that.
+ * Removes some calls before a time, and subtracts them from the sums. One replica at a time does that.
  * @param otherwise what to do while another replica does it: `wait` until it is done, or `skip`
- * @returns how many
+ * @returns how many were removed
  */
 export async function removeCalls (tx: Transaction, before: number, otherwise: 'wait' | 'skip'): Promise<number> {
   if (otherwise === 'wait') await tx.execute(sql`select pg_advisory_xact_lock(${removalLock})`)
@@ -85,6 +88,6 @@ export async function removeCalls (tx: Transaction, before: number, otherwise: '
   return count
 }
 
-/** The rows of a statement: postgres.js and PGlite say them differently. */
+/** The rows of a statement, from the result type of postgres.js or of PGlite. */
 export const rowsOf = <Row>(result: unknown): Row[] =>
   (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as Row[]

@@ -9,13 +9,13 @@ import { escape, indexable, unescape } from '../text.ts'
 /** Max rows that one statement removes. */
 const maxRemoved = 1_000
 
-/** The place that a change is sealed for: it cannot be opened in another entry. */
+/** The place that a change is encrypted for: it cannot be decrypted for another entry. */
 export const auditPlace = (id: string): string => `audit/${id}`
 
-/** The members that are sealed. */
+/** The members that are encrypted. */
 type Sealed = Pick<AuditEntry, 'before' | 'after' | 'keyId' | 'keyName' | 'locked'>
 
-/** The audit log of all replicas, in one table. */
+/** The audit log, in one table that all replicas share. */
 export class PostgresAuditTrail implements AuditTrail {
   readonly #queries: QueryRunner
   readonly #vault: Vault

@@ -14,28 +14,28 @@ const isRegistered = eq(clients.origin, 'registered')
 const idleLimit = (): Date => new Date(Date.now() - maxClientIdle)
 const isPresent = (): SQL | undefined => or(ne(clients.origin, 'registered'), gt(clients.idleSince, idleLimit()))
 /**
- * Found in the text, in which quotes within values are escaped: JSON functions fail for a client with U+0000 in any of
- * its texts.
+ * Extracted with a regular expression; quotes within values are escaped, so it cannot match there. JSON functions would
+ * fail for a client with U+0000 in any of its texts.
  */
 const createdAt = sql`coalesce(substring(${clients.data} from '"createdAt":([0-9]+)')::numeric, 0)`
 const columns = { data: clients.data, lastUsed: clients.lastUsed }
 
-/** Max clients whose last write by `touch` is remembered. */
+/** Max clients for which the time of the last write by `touch` is kept in memory. */
 const maxTouched = 10_000
 
 /**
- * Clients shared by all replicas. Whoever changes or removes a client locks its row first, then the families of its
- * tokens.
+ * Clients, shared by all replicas. A transaction that changes or removes a client locks its row first, then the
+ * families of its tokens.
  */
 export class PostgresClients implements Clients {
   readonly #queries: QueryRunner
   readonly #maxRegistered: number
-  /** Idle clients are not found any more; this removes them where no other client registers. */
+  /** Removes idle clients, which `find` ignores already, if no registration does so. */
   readonly #cleanup: PeriodicCleanup
-  /** When this replica last recorded the use of a client; the oldest entry is the first. */
+  /** When this replica last recorded the use of a client; the first entry is the oldest. */
   readonly #touched = new Map<string, number>()
 
-  /** @param count max clients that registered themselves */
+  /** @param count max self-registered clients */
   constructor (queries: QueryRunner, count: number = maxRegisteredClients) {
     this.#queries = queries
     this.#maxRegistered = count
@@ -118,14 +118,14 @@ export class PostgresClients implements Clients {
       })
       this.#cleanup.runIfDue()
     } catch {
-      // It is recorded at the next use.
+      // A failed write is ignored: the next use is recorded again.
       this.#touched.delete(clientId)
     }
   }
 
-  /** Removes the clients that registered themselves and are too many. See `maxEntries.registeredClients`. */
+  /** Removes the self-registered clients beyond the limit. See `maxRegisteredClients`. */
   async #removeExcess (tx: Transaction): Promise<Array<{ data: string }>> {
-    // Counted first, by the index: ranking all of them takes longer.
+    // The index-based count comes first, since ranking all clients takes longer.
     const [tooMany] = await tx
       .select({ key: clients.key })
       .from(clients)
@@ -162,8 +162,8 @@ export class PostgresClients implements Clients {
 }
 
 /**
- * Removes clients that registered themselves. Rows that somebody else is changing are skipped, so that two transactions
- * cannot wait for each other.
+ * Removes self-registered clients. Rows that another transaction is changing are skipped, so that two transactions
+ * cannot deadlock.
  */
 async function removeRegistered (tx: Transaction, which: SQL): Promise<Array<{ data: string }>> {
   const some =

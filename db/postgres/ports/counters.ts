@@ -10,12 +10,12 @@ const cleanupInterval = 60_000
 /** Max counters; beyond, those that expire first are removed. */
 const maxCounters = 100_000
 
-/** Keys are stored as hashes: they may hold names and addresses of users, and be of any length. */
+/** Keys are stored as hashes: they may contain usernames and addresses, and may have any length. */
 const hash = (key: string): string => createHash('sha256').update(key).digest('base64url')
 
 /**
- * Counters shared by all replicas. While the database is unavailable, each replica counts alone: limits get wider, but
- * still apply.
+ * Counters shared by all replicas. While the database is unavailable, each replica counts alone: the limits then apply
+ * per replica.
  */
 export class PostgresCounters implements Counters {
   readonly #driver: Driver

@@ -26,9 +26,9 @@ interface Ports {
 }
 
 /**
- * Opens the ports on a database.
+ * Creates the ports on a database.
  * @param health why the database is known to be unavailable
- * @param resealSettings seals anew what is sealed of settings and clients; the number of rows
+ * @param resealSettings re-encrypts settings and clients, and returns the number of rows
  */
 export function openPorts (
   driver: Driver, vault: Vault, health: () => string | undefined, resealSettings: () => Promise<number>

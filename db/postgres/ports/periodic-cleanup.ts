@@ -2,7 +2,8 @@
 const interval = 60_000
 
 /**
- * Removes expired rows in the background of a write, at most once a minute. A failed cleanup is left to the next one.
+ * Removes expired rows in the background of a write, at most once a minute. After a failure, the next cleanup removes
+ * them.
  */
 export class PeriodicCleanup {
   readonly #cleanUp: () => Promise<unknown>

@@ -14,10 +14,10 @@ import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 type Row = typeof records.$inferSelect
 
-/** The primary key, and the place that a value is sealed for. */
+/** The primary key, which is also the place that a value is encrypted for. */
 const idOf = ({ name }: Collection, key: string): string => `${name}/${indexable(key)}`
 /**
- * Labels of all collections have one index. They are encoded, since drivers differ in how they write quotes in an
+ * Labels of all collections share one index. They are encoded, since drivers differ in how they write quotes in an
  * array.
  */
 const labelOf = ({ name }: Collection, label: string): string => `${name}/${encodeURIComponent(indexable(label))}`
@@ -31,8 +31,8 @@ type Found = Pick<Row, 'id' | 'owner' | 'labels' | 'version' | 'expires'> &
   Partial<Pick<Row, 'value' | 'data' | 'sealed'>> & { readonly age: number }
 
 /**
- * Records shared by all replicas, in one table. Of two writers of an entry, the second waits for the row lock of the
- * first.
+ * Records shared by all replicas, in one table. If two callers write the same entry, the second waits for the row lock
+ * of the first.
  */
 export class PostgresRecords implements Records {
   readonly outlivesProcess = true
@@ -156,7 +156,7 @@ export class PostgresRecords implements Records {
     }
   }
 
-  /** Removes what has expired and what is too much, in the background of a write, once in a while. */
+  /** Removes expired entries and those beyond the limits, in the background of a write, at intervals. */
   #cleanUp (collection: Collection): void {
     const { name, maxEntries, evicts } = collection
     const cleanup = this.#cleanups.get(name) ?? new PeriodicCleanup(async () => {
@@ -176,7 +176,10 @@ export class PostgresRecords implements Records {
   }
 }
 
-/** Rows that say that families of tokens are revoked. @param families as they are stored */
+/**
+ * Rows that mark token families as revoked.
+ * @param families as they are stored
+ */
 export const revokedFamilyRows = (families: readonly string[]): Array<PgInsertValue<typeof records>> => {
   const { name } = collections.revokedFamilies
   return families.map((family) => ({
@@ -192,7 +195,7 @@ export const revokedFamilyRows = (families: readonly string[]): Array<PgInsertVa
   }))
 }
 
-/** The query of `find`. Exported for the test of its plan. */
+/** The query of `find`. Exported for the test of its query plan. */
 export const selectRecord = (db: Db, collection: Collection, key: string) =>
   db.select(whole).from(records).where(and(eq(records.id, idOf(collection, key)), isCurrent))
 
@@ -212,8 +215,8 @@ export async function removeRecords (db: Db, which: SQL | undefined): Promise<Ar
 }
 
 /**
- * Removes the oldest entries of an owner. Rows that another transaction changes are skipped, so that two cannot wait
- * for each other.
+ * Removes the oldest entries of an owner. Rows that another transaction is changing are skipped, so that two
+ * transactions cannot deadlock.
  */
 async function removeExcess (tx: Transaction, { name, maxPerOwner = 0 }: Collection, owner: string): Promise<void> {
   const excess = tx

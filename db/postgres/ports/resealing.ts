@@ -13,22 +13,22 @@ import { rowsOf } from './activity-hours.ts'
 import { auditPlace as placeOfEntry } from './audit-trail.ts'
 import { place as placeOfSecret } from './social-logins.ts'
 
-/** Max rows that are sealed anew in one transaction. */
+/** Max rows that are re-encrypted in one transaction. */
 const batchSize = 50
-/** The pause after a batch, in ms: others use the database, too. */
+/** The pause after a batch, in ms, which leaves the database to other users. */
 const batchPause = 10
 
-/** A table of values that `sealText` has sealed: its columns `data` and `sealed`. */
+/** A table of values that `sealText` has encrypted, in its columns `data` and `sealed`. */
 interface SealedTable {
   readonly what: string
   readonly table: PgTable & { readonly sealed: PgColumn, readonly data: PgColumn }
-  /** Which of its rows; undefined: all. */
+  /** A condition on its rows; undefined: all. */
   readonly which?: SQL
-  /** A column with an index that holds the id of the key, where the table may be large. */
+  /** An indexed column with the id of the encryption key, for a table that may be large. */
   readonly sealedBy?: PgColumn
-  /** The primary key, in whose order it is gone through. */
+  /** The primary key, in whose order the rows are processed. */
   readonly key: PgColumn
-  /** The column that `placeOf` is given. */
+  /** The column whose value is passed to `placeOf`. */
   readonly name: PgColumn
   readonly placeOf: (name: string) => string
 }
@@ -74,21 +74,24 @@ const sealedTables: readonly SealedTable[] = [
 type CountedTable =
   Pick<SealedTable, 'what' | 'which' | 'sealedBy'> & { readonly table: PgTable & { readonly sealed: PgColumn } }
 
-/** All tables with sealed texts. */
+/** All tables with encrypted texts. */
 const counted: readonly CountedTable[] = [
   ...tableNames.map((name) => ({ what: `entries of ${JSON.stringify(name)}`, table: tableOf(name) })),
   { what: 'OAuth clients', table: oauthClients },
   ...sealedTables
 ]
 
-/** The id of the key of a sealed text (`v1.<8 hex digits>.…`), so that the text itself is not read. */
+/**
+ * The id of the encryption key in an encrypted text (`v1.<8 hex digits>.…`), extracted in SQL so that the text itself
+ * is not transferred.
+ */
 const keyIdOf = (sealed: PgColumn): SQL<string> => sql<string>`substr(${sealed}, 4, 8)`
 
-/** Max rows of one key that are counted where there may be many. */
+/** Max rows per key that are counted in a large table. */
 const maxCounted = 10_000
 
 /**
- * The ids of keys in an indexed column, each found by one look into the index, and the numbers of their rows, up to
+ * The ids of keys in an indexed column, each found by one index look-up, and the numbers of their rows, up to
  * `maxCounted`.
  */
 const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
@@ -101,20 +104,19 @@ const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
       limit ${sql.raw(String(maxCounted))}) as found
   ) as count from ids where id is not null`
 
-/** A text with the id of this key alone, as `Vault.outdated` and `Vault.locked` take it. */
+/** The start of a text encrypted with this key, which is all that `Vault.outdated` and `Vault.locked` read. */
 const sealedBy = (id: string): string => `v1.${id}.`
 
 /**
- * Seals anew what a former key has sealed in any table. Each batch is a transaction that locks its rows and leaves out
- * those that somebody else has locked: several replicas may work at once, and one that is interrupted has sealed whole
- * batches.
+ * Re-encrypts what a former key has encrypted in any table. Each batch is a transaction that locks its rows and skips
+ * rows that others have locked: several replicas may work at once, and an interrupted run leaves complete batches.
  */
 export class PostgresResealing implements Resealing {
   readonly #queries: QueryRunner
   readonly #vault: Vault
   readonly #resealSettings: () => Promise<number>
 
-  /** @param resealSettings does the same for settings and clients; the number of rows */
+  /** @param resealSettings does the same for settings and clients, and returns the number of rows */
   constructor (queries: QueryRunner, vault: Vault, resealSettings: () => Promise<number>) {
     this.#queries = queries
     this.#vault = vault
@@ -182,7 +184,10 @@ export class PostgresResealing implements Resealing {
     }
   }
 
-  /** @param from the key of the last row of the batch before @returns `last` undefined: that was the last batch */
+  /**
+   * @param from the key of the last row of the previous batch
+   * @returns `last` undefined: that was the last batch
+   */
   async #batch (
     tx: Transaction,
     { table, which, sealedBy, key, name, placeOf }: SealedTable,
@@ -218,7 +223,7 @@ export class PostgresResealing implements Resealing {
     return { read: rows.length, anew, last: rows.length < batchSize ? undefined : rows.at(-1)?.key }
   }
 
-  /** @returns undefined: it does not open */
+  /** @returns undefined: it cannot be decrypted */
   #resealed (stored: SealedText, place: string): SealedText | undefined {
     try {
       return resealText(this.#vault, stored, place)

@@ -10,7 +10,7 @@ import {
 import { indexable } from '../text.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
 
-/** The place that the signing key is sealed for. */
+/** The place that the signing key is encrypted for. */
 export const place = 'social-secret'
 
 /** Identities, sessions and the signing key of social login, shared by all replicas. */
@@ -37,8 +37,8 @@ export class PostgresSocialLogins implements SocialLogins {
     if (known !== undefined) return known
     const row = sealText(this.#vault, randomBytes(32).toString('hex'), place)
     return await this.#queries.transact(async (tx) => {
-      // Of several replicas that start at the same time, one makes it; who finds one that it cannot open replaces that
-      // one.
+      // If several replicas start at the same time, one of them creates the key. A key that cannot be decrypted is
+      // replaced.
       const sealed = stored?.sealed ?? null
       await tx
         .insert(secrets)

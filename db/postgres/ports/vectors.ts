@@ -13,19 +13,20 @@ const batchSize = 100
 /** A key of fixed length for the index, since ids may be of any length. */
 const keyOf = (id: string): string => createHash('sha256').update(id).digest('hex')
 
-/** An array literal, so that a list of any length is one parameter. The values must need no quotes. */
+/** An array literal, so that a list of any length is one parameter. The values must not need quotes. */
 const arrayOf = (values: readonly (string | number)[]): string => `{${values.join()}}`
 const hasKeyIn = (keys: readonly string[]): SQL => sql`(${vectors.key} = any(${arrayOf(keys)}::text[]))`
 
 /**
- * Embeddings shared by all replicas, in a column of type `real[]`, so that the database needs no extension. Where it
- * has pgvector, that compares them; else they are compared here, and those that were read are kept in memory.
+ * Embeddings shared by all replicas, in a column of type `real[]`, so that the database needs no extension. If the
+ * database has pgvector, it compares the vectors; otherwise they are compared in this process, which caches those that
+ * it has read.
  */
 export class PostgresVectors implements Vectors {
   readonly #queries: QueryRunner
-  /** Vectors that were read to be compared here. */
+  /** Cache of vectors that were read for comparison in this process. */
   readonly #read = new MemoryVectors()
-  /** The schema of pgvector; undefined: there is none. */
+  /** The schema of pgvector; undefined: it is not installed. */
   #extension: Promise<string | undefined> | undefined
 
   constructor (queries: QueryRunner) {
@@ -89,7 +90,7 @@ export class PostgresVectors implements Vectors {
   async removeUnused (age: number, count: number): Promise<number> {
     return await this.#queries.slow(async (db) => {
       const isOld = sql`${vectors.usedAt} < now() - ${age} * interval '1 millisecond'`
-      // One that is marked as in use meanwhile stays: its row is looked at again once it is locked.
+      // The row is checked again once it is locked, so that a vector that was marked as used meanwhile stays.
       const removed = await db
         .delete(vectors)
         .where(and(isOld, sql`(${vectors.collection}, ${vectors.key}) in (
@@ -111,7 +112,7 @@ export class PostgresVectors implements Vectors {
     return new Map(rows.map(({ key, hash }) => [key, hash]))
   }
 
-  /** Compares by pgvector, whose type `real[]` can be cast to. */
+  /** Compares by pgvector, to whose type a `real[]` can be cast. */
   async #nearestThere (
     schema: string,
     collection: string,
@@ -120,7 +121,7 @@ export class PostgresVectors implements Vectors {
     count: number
   ): Promise<Array<{ key: string, score: number }>> {
     const [type, operator] = [sql`${sql.identifier(schema)}.vector`, sql`operator(${sql.identifier(schema)}.<#>)`]
-    // The operator gives the negative dot product, which for unit vectors is the negative cosine.
+    // The operator returns the negative dot product, which for unit vectors is the negative cosine.
     const rows = await this.#queries.slow(
       async (db) =>
         await db
@@ -128,7 +129,7 @@ export class PostgresVectors implements Vectors {
             key: sql<string>`key`,
             score: sql<number>`-(embedding::${type} ${operator} ${arrayOf([...unit])}::real[]::${type})`.as('score')
           })
-          // A query of its own, so that nothing is cast that cannot be compared.
+          // In a subquery, so that vectors of another length are never cast.
           .from(sql`(
             select key, embedding from ${vectors}
             where collection = ${collection} and key = any(${arrayOf(keys)}::text[])
@@ -142,8 +143,8 @@ export class PostgresVectors implements Vectors {
   }
 
   /**
-   * Compares here, where the database has no operator for it. Of vectors that were read before, only the hashes are
-   * read again.
+   * Compares in this process, if the database cannot. For vectors that were read before, only the hashes are read
+   * again.
    */
   async #nearestHere (
     collection: string,
@@ -165,7 +166,8 @@ export class PostgresVectors implements Vectors {
 }
 
 /**
- * Vectors by their keys. Their numbers come as bytes, since texts of thousands of numbers would take long to be parsed.
+ * Reads vectors by their keys. Their numbers are transferred as bytes, since parsing texts of thousands of numbers
+ * would take too long.
  */
 async function read (db: Db, collection: string, keys: readonly string[]): Promise<Vector[]> {
   const rows = await db
@@ -180,8 +182,8 @@ async function read (db: Db, collection: string, keys: readonly string[]): Promi
 }
 
 /**
- * The numbers of a `real[]` of one dimension as `array_send` writes it: 20 bytes, then for each its length and the
- * number itself.
+ * The numbers of a one-dimensional `real[]` in the format of `array_send`: a header of 20 bytes, then for each number
+ * its length and its value.
  */
 function numbersOf (bytes: Buffer): number[] {
   const numbers: number[] = []
@@ -189,7 +191,7 @@ function numbersOf (bytes: Buffer): number[] {
   return numbers
 }
 
-/** The schema of pgvector, which is installed where the database has it and this user may. */
+/** Finds the schema of pgvector, after installing it if it is available and this user may. */
 async function findPgvector (db: Db): Promise<string | undefined> {
   const installed = async (): Promise<string | undefined> => {
     const found = await rowsOf(db, sql`
@@ -203,12 +205,13 @@ async function findPgvector (db: Db): Promise<string | undefined> {
   if ((await rowsOf(db, sql`select name from pg_available_extensions where name = 'vector'`)).length === 0) {
     return undefined
   }
-  // Another replica may do the same, or the user may not: what counts is what is there afterwards.
+  // A failure is ignored, since another replica may install it at the same time, or the user may lack the right: the
+  // next query shows whether it is installed.
   await db.execute(sql`create extension if not exists vector`).then(() => {}, () => {})
   return await installed()
 }
 
-/** The rows of a statement, which drivers return in two ways. */
+/** The rows of a statement, from the result type of either driver. */
 async function rowsOf (db: Db, statement: SQL): Promise<Array<{ name: string }>> {
   const result: unknown = await db.execute(statement)
   const rows: unknown = Array.isArray(result) ? result : (result as { rows?: unknown }).rows

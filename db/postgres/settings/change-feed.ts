@@ -1,18 +1,18 @@
 import pLimit from 'p-limit'
 import type { Driver } from '../connection/driver.ts'
 
-/** Interval of polls, in ms. NOTIFY is faster, but a notification may be lost. */
+/** Interval of polls, in ms. NOTIFY is faster, but a notification can be lost. */
 const pollInterval = 3_000
-/** The same while the database is unavailable, or nothing listens. */
+/** Interval of polls while the database is unavailable, or no connection listens, in ms. */
 const fallbackInterval = 1_000
-/** Delay of the poll after the listening connection was lost, in ms. */
+/** Delay of the poll after the listening connection is lost, in ms. */
 const reconnectDelay = 100
 
 interface ChangeFeedOptions {
   driver: Driver
-  /** Looks for commits of other replicas. */
+  /** Checks for commits of other replicas. */
   poll: () => Promise<{ hasChanged: boolean, isUnavailable: boolean }>
-  /** Receives the id of a commit that a replica has notified of. */
+  /** Receives the id of the commit that a notification announces. */
   onNotification: (head: string) => void
 }
 
@@ -21,7 +21,7 @@ export class ChangeFeed {
   readonly #driver: Driver
   readonly #pollStore: ChangeFeedOptions['poll']
   readonly #onNotification: ChangeFeedOptions['onNotification']
-  /** One poll at a time: two at once would listen twice. */
+  /** One poll at a time: two concurrent ones would open two listening connections. */
   readonly #limit = pLimit(1)
   #timer: NodeJS.Timeout | undefined
   #unlisten: (() => void) | undefined
@@ -38,7 +38,7 @@ export class ChangeFeed {
     this.schedule(pollInterval)
   }
 
-  /** Schedules the next poll, in ms from now. */
+  /** Schedules the next poll. `delay` is in ms. */
   schedule (delay: number): void {
     clearTimeout(this.#timer)
     if (this.#isClosed) return
@@ -55,12 +55,12 @@ export class ChangeFeed {
     const wasListening = this.#unlisten !== undefined
     await this.#listen()
     const { hasChanged, isUnavailable } = await this.#pollStore()
-    // A change without a notification: the connection that was listening has silently died.
+    // A change arrived without a notification: the listening connection has died silently.
     if (hasChanged && wasListening) this.#unlisten?.()
     this.schedule(isUnavailable || this.#unlisten === undefined ? fallbackInterval : pollInterval)
   }
 
-  /** Starts to listen, unless a connection is listening. A failure is ignored, since polling goes on. */
+  /** Opens the listening connection, unless there is one. A failure is ignored, since polling continues. */
   async #listen (): Promise<void> {
     if (this.#isClosed || this.#unlisten !== undefined) return
     const stop = await this.#driver.listen((head) => { this.#onNotification(head) }, () => { this.#reconnect() })

@@ -9,7 +9,7 @@ import { endClients, insertClients, resealed, toClientRow, toEntry, type ClientR
 import type { Db, Transaction } from '../connection/driver.ts'
 import { oauthClients as clients } from '../tables.ts'
 
-/** A document without its clients, and the rows for these. */
+/** A document without its clients, and the rows of these. */
 interface SplitDocument { readonly document: Document, readonly clients: readonly ClientRow[] }
 
 /**
@@ -30,7 +30,7 @@ export function splitClients (document: Document, vault: Vault): SplitDocument {
       )
     }
     const row = toClientRow(entry, client, vault)
-    // Of several with one id, the first counts.
+    // If several entries have the same id, the first is used.
     if (!rows.has(row.key)) rows.set(row.key, row)
     return false
   })
@@ -38,7 +38,7 @@ export function splitClients (document: Document, vault: Vault): SplitDocument {
   return { document: others.length === 0 ? rest : { ...rest, [clientSection]: others }, clients: [...rows.values()] }
 }
 
-/** Replaces all clients. Those that are not among the new ones take their tokens and consents with them. */
+/** Replaces all clients. The tokens and consents of clients that are removed by this are removed, too. */
 export async function replaceClients (tx: Transaction, rows: readonly ClientRow[]): Promise<void> {
   const keys = rows.map(({ key }) => key)
   await endClients(tx, await tx.delete(clients).where(notInArray(clients.key, keys)).returning({ data: clients.data }))
@@ -47,8 +47,8 @@ export async function replaceClients (tx: Transaction, rows: readonly ClientRow[
 }
 
 /**
- * Reads all clients as entries; `locked` has a message for each whose unknown members cannot be opened and are left
- * out.
+ * Reads all clients as entries. `locked` has a message for each client whose unknown members cannot be decrypted and
+ * are omitted.
  */
 export async function exportClients (db: Db, vault: Vault): Promise<{ entries: ClientEntry[], locked: string[] }> {
   const entries: ClientEntry[] = []
@@ -64,21 +64,21 @@ export async function exportClients (db: Db, vault: Vault): Promise<{ entries: C
   return { entries, locked }
 }
 
-/** Adds clients to the section of a document that has entries of another shape. */
+/** Adds the clients to their section of a document, which may contain entries of another shape. */
 export function withClients (document: Document, entries: readonly ClientEntry[]): Document {
   const others: unknown = document[clientSection]
   if (entries.length === 0) return document
   return { ...document, [clientSection]: [...Array.isArray(others) ? others as unknown[] : [], ...entries] }
 }
 
-/** The keys of clients whose unknown members were sealed with a former key. */
+/** The keys of clients whose unknown members were encrypted with a former key. */
 export async function outdatedClients (db: Db, vault: Vault): Promise<string[]> {
   const sealed =
     await db.select({ key: clients.key, sealed: clients.sealed }).from(clients).where(isNotNull(clients.sealed))
   return sealed.flatMap((row) => row.sealed !== null && vault.outdated(row.sealed) ? [row.key] : [])
 }
 
-/** Seals the unknown members of clients with the newest key. A client that was changed meanwhile keeps the change. */
+/** Re-encrypts the unknown members of clients with the newest key. A client that changes meanwhile keeps the change. */
 export async function resealClients (db: Db, vault: Vault, keys: readonly string[]): Promise<void> {
   for (const key of keys) {
     const [row] = await db.select().from(clients).where(eq(clients.key, key))

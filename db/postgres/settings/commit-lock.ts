@@ -2,16 +2,19 @@ import type { Db, Transaction } from '../connection/driver.ts'
 import { revision } from '../tables.ts'
 
 /**
- * A transaction that holds the row lock of `revision`, so that no other replica can commit. A replica that lost a race
- * acquires it, reads the new state and retries its commit in it. Without this lock, a slow replica would lose to a busy
- * one again and again.
+ * A transaction that holds the row lock of `revision`, so that no other replica can commit. After losing a race, a
+ * replica acquires the lock, reads the new state and retries its commit in this transaction. Without the lock, a slow
+ * replica could lose to a busy one again and again.
  */
 export class CommitLock {
   readonly tx: Transaction
   readonly #end: (commit: boolean) => void
   readonly #ended: Promise<void>
 
-  /** Waits until the lock is free. @throws the driver's error */
+  /**
+   * Opens the transaction, and waits for the row lock.
+   * @throws the driver's error
+   */
   static async acquire (db: Db): Promise<CommitLock> {
     return await new Promise((resolve, reject) => {
       let end = (_commit: boolean): void => {}
@@ -32,18 +35,21 @@ export class CommitLock {
     this.#ended.catch(() => {})
   }
 
-  /** Does the work in the transaction and commits it, which releases the lock. @throws the driver's error */
+  /**
+   * Runs work in the transaction and commits it, which releases the lock.
+   * @throws the driver's error
+   */
   async run (work: (tx: Transaction) => Promise<unknown>): Promise<void> {
     const working = work(this.tx).then(async () => {
       this.#end(true)
       await this.#ended
     })
     working.catch(() => { this.release() })
-    // The race also ends when the connection breaks, which a pending statement need not notice.
+    // The race also ends when the connection breaks, since a pending statement may not notice that.
     await Promise.race([working, this.#ended])
   }
 
-  /** Rolls the transaction back. */
+  /** Rolls back the transaction, which releases the lock. */
   release (): void {
     this.#end(false)
   }

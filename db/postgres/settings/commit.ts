@@ -12,7 +12,7 @@ import { planWrites, wasCommitted, write } from './write.ts'
 interface Commit {
   driver: Driver
   vault: Vault
-  /** The state of the database that the rows were derived from. */
+  /** The state of the database from which the rows were computed. */
   base: DatabaseState
   rows: Rows
   /** The transaction to commit in; undefined: a new one. */
@@ -21,7 +21,7 @@ interface Commit {
   isClosed: () => boolean
 }
 
-/** Pause between attempts to find out whether a commit was made, in ms. */
+/** Delay between attempts to find out whether a commit was made, in ms. */
 const retryDelay = 250
 
 /**

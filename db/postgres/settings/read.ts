@@ -6,16 +6,13 @@ import { noRows, mergeRows, type Row, type Rows } from './rows.ts'
 import { decode } from './stored.ts'
 import { commits, oauthClients, revision, tableNames, tableOf, type Stored, type TableName } from '../tables.ts'
 
-/**
- * The version of the settings: the number of changes, and the id of the last commit. The same head means the same
- * settings.
- */
+/** The version of the settings: the number of commits, and the id of the last one. Equal heads mean equal settings. */
 export interface Head { readonly version: number, readonly head: string }
 
 /** A consistent state of the settings in the database. */
 export interface DatabaseState extends Head {
   readonly rows: Rows
-  /** Rows with secrets that were sealed with a former key; `sealed` is the stored text. */
+  /** Rows whose secrets were encrypted with a former key; `sealed` is the stored encrypted text. */
   readonly outdated: ReadonlyArray<{ table: TableName, row: Row, sealed: string }>
 }
 
@@ -28,8 +25,8 @@ export async function readHead (db: Db): Promise<Head | undefined> {
 }
 
 /**
- * Reads the settings. Given a former state, only rows changed since are read, if possible; the others are the same
- * objects.
+ * Reads the settings. Given a former state, only the rows that changed since are read, if possible; the others stay the
+ * same objects.
  */
 export async function readRows (db: Db, vault: Vault, former?: DatabaseState): Promise<DatabaseState> {
   return await db.transaction(
@@ -38,7 +35,7 @@ export async function readRows (db: Db, vault: Vault, former?: DatabaseState): P
   )
 }
 
-/** Whether the tables of settings and that of clients have no entries. */
+/** Whether the tables of settings and the table of clients are empty. */
 export async function isEmpty (db: Db): Promise<boolean> {
   const someClients = await db.select({ key: oauthClients.key }).from(oauthClients).limit(1)
   if (someClients.length > 0) return false
@@ -50,11 +47,11 @@ export async function isEmpty (db: Db): Promise<boolean> {
   return true
 }
 
-/** The error for a database with entries and without a head: nothing else tells which state the entries are in. */
+/** The error for a database with entries but without a head: the state of its entries is unknown. */
 export const settingsLost = (): Error =>
   new Error('The database has lost its settings: the table "revision" is empty. Restore it from a backup.')
 
-/** Does what `readRows` does in a given transaction, which must have a consistent view or hold the commit lock. */
+/** As `readRows`, in a given transaction, which must have a consistent view or hold the commit lock. */
 export async function readInTransaction (
   tx: Transaction, vault: Vault, former?: DatabaseState
 ): Promise<DatabaseState> {
@@ -69,7 +66,7 @@ export async function readInTransaction (
     if (touched !== undefined && positions === undefined) continue
     const read = (await select(tx, table, positions)).map((stored) => {
       const row = decode(table, stored, vault)
-      // A locked row has masks in place of its secrets: sealing it again would destroy them.
+      // A locked row has masks in place of its secrets: encrypting these would destroy the secrets.
       if (stored.sealed !== null && lockOf(row.entry) === undefined && vault.outdated(stored.sealed)) {
         outdated.push({ table, row, sealed: stored.sealed })
       }
@@ -99,7 +96,7 @@ async function select (
 
 /**
  * Finds the positions of the rows that were touched between two heads.
- * @returns undefined: the list is not available any more, or the database is not a later state of the former one
+ * @returns undefined: the commits are no longer listed, or the database is not a later state of the former one
  */
 async function touchedSince (
   tx: Transaction, former: Head, now: Head

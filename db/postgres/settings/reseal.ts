@@ -4,11 +4,11 @@ import { outdatedClients, resealClients } from './clients.ts'
 import type { DatabaseState } from './read.ts'
 import { reseal } from './write.ts'
 
-/** Max rows that are sealed anew in one turn. */
+/** Max rows that are re-encrypted in one batch. */
 const resealedAtOnce = 100
 
 /**
- * Seals the secrets of settings and clients that a former key has sealed with the newest one.
+ * Re-encrypts with the newest key the secrets of settings and clients that a former key has encrypted.
  * @param inTurn runs one batch
  * @returns the number of rows
  */

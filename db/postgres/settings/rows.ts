@@ -6,7 +6,7 @@ import type { Change } from '../../store.ts'
 import { tableNames, type TableName } from '../tables.ts'
 
 /**
- * An entry of the settings and its place in the order. `name` is its member name in a section that is an object, else
+ * An entry of the settings and its place in the order. `name` is its member name if the section is an object, else
  * empty.
  */
 export interface Row { readonly position: number, readonly name: string, readonly entry: unknown }
@@ -14,7 +14,7 @@ export interface Row { readonly position: number, readonly name: string, readonl
 /** The rows of each table, in the order of configuration. */
 export type Rows = Readonly<Record<TableName, readonly Row[]>>
 
-/** The difference between two versions of a table: rows that are new or changed, and positions that are gone. */
+/** The difference between two versions of a table: new or changed rows, and positions that were removed. */
 interface Difference { readonly written: readonly Row[], readonly removed: readonly number[] }
 
 export const noRows = Object.fromEntries(tableNames.map((name) => [name, []])) as unknown as Rows
@@ -22,7 +22,7 @@ export const noRows = Object.fromEntries(tableNames.map((name) => [name, []])) a
 type OwnTable = Exclude<TableName, 'sections'>
 const ownTables = tableNames.filter((name): name is OwnTable => name !== 'sections')
 
-/** The name of an entry; undefined: it has none, and is kept but not used. */
+/** The name of an entry; undefined: it has none; it is then kept but not used. */
 export function entryName (table: TableName, { name, entry }: Row): string | undefined {
   if (!isList(table)) return name
   const key = isObject(entry) ? entry[entities[table].key] : undefined
@@ -53,14 +53,14 @@ function isForSections (name: string, value: unknown): boolean {
   return isOwnTable(name) ? !isMissing(value) && !hasTableType(name, value) : value !== undefined
 }
 
-/** The entries of a section with a table of its own; none if the section is missing, or of another type. */
+/** The entries of a section with its own table; none if the section is missing or has another type. */
 function entriesOf (table: OwnTable, value: unknown): Array<[name: string, entry: unknown]> {
   if (isMissing(value) || !hasTableType(table, value)) return []
   if (table === 'systemConfig') return [['systemConfig', value]]
   return Array.isArray(value) ? value.map((entry) => ['', entry]) : orderedEntries(value as Record<string, unknown>)
 }
 
-/** Converts rows to a document. Sections with the same rows as in the former version are the same objects. */
+/** Converts rows to a document. Sections whose rows did not change stay the same objects as in the former version. */
 export function toDocument (rows: Rows, former?: { rows: Rows, document: Document }): Document {
   const own = ownTables.flatMap((name): Array<[string, unknown]> => {
     if (former !== undefined && rows[name] === former.rows[name]) {
@@ -82,7 +82,7 @@ export function toDocument (rows: Rows, former?: { rows: Rows, document: Documen
 }
 
 /**
- * Updates the rows to a changed document. Existing entries keep their positions; new ones are placed after the last.
+ * Computes the rows of a changed document. Existing entries keep their positions; new ones are placed after the last.
  * @param former the document before the changes, with its rows
  */
 export function updateRows (
@@ -100,7 +100,7 @@ export function updateRows (
 
 const nextPosition = (rows: readonly Row[]): number => (rows.at(-1)?.position ?? 0) + 1
 
-/** Updates the rows of a list. Changes never reorder a list, so a former entry that is skipped was removed. */
+/** Computes the rows of a changed list. Changes never reorder a list, so a former entry that is skipped was removed. */
 function updateList (table: TableName, former: readonly Row[], next: readonly unknown[]): Row[] {
   let at = 0
   let position = nextPosition(former)
@@ -115,7 +115,7 @@ function updateList (table: TableName, former: readonly Row[], next: readonly un
   })
 }
 
-/** Updates the rows of an object: they are matched by name, after renames were applied. */
+/** Computes the rows of a changed object. Rows are matched by name, after renames are applied. */
 function updateMembers (former: readonly Row[], next: Record<string, unknown>, changes: readonly Change[]): Row[] {
   const rowsByName = new Map(former.map((row) => [row.name, row]))
   for (const change of changes) {
@@ -135,7 +135,7 @@ function updateMembers (former: readonly Row[], next: Record<string, unknown>, c
   return rows.sort((one, other) => one.position - other.position)
 }
 
-/** Finds the rows to write and to remove to get from one version to the next. */
+/** Finds the rows to write and to remove in order to get from one version to the next. */
 export function difference (former: Rows, next: Rows): Map<TableName, Difference> {
   const found = new Map<TableName, Difference>()
   for (const table of tableNames) {
@@ -149,8 +149,8 @@ export function difference (former: Rows, next: Rows): Map<TableName, Difference
 }
 
 /**
- * Merges rows that were read again into the former ones. Rows with the same content as before are the same objects.
- * @param positions that were read again: those not among the read rows were removed; undefined: all
+ * Merges rows that were read again into the former ones. Rows with unchanged content stay the same objects.
+ * @param positions that were read again; those without a row were removed; undefined: all
  */
 export function mergeRows (
   former: readonly Row[], read: readonly Row[], positions?: ReadonlySet<number>

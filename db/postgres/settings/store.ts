@@ -21,26 +21,26 @@ import { timeouts, withTimeout } from '../connection/timeouts.ts'
 import { resealInTurns } from './reseal.ts'
 import { planWrites, writeFirstCommit } from './write.ts'
 
-/** How long the commit lock is held for the retry, in ms: nobody else can commit during that time. */
+/** How long the commit lock is held for the retry, in ms; no other replica can commit during that time. */
 const lockHoldTime = 200
 /** Delay of the poll after a failure, in ms. */
 const pollDelayAfterFailure = 100
 
-/** The state of the database as of the last read, and the document and snapshot that it holds. */
+/** The state of the database at the last read, with the document and snapshot derived from it. */
 interface State { readonly database: DatabaseState, readonly reading: Reading }
 
 interface PostgresStoreOptions {
   driver: Driver
   vault: Vault
   warn: (message: string) => void
-  /** Returns the first content of an empty database. If it throws, the database stays empty. */
+  /** Returns the initial content of an empty database. If it throws, the database stays empty. */
   seed: () => Promise<Seed>
 }
 
 /**
- * The settings in PostgreSQL, one row per entry. All of them are kept in memory as well: a commit is worked out there,
- * and the database accepts it if its head is still the one that the commit was worked out from. Commits of other
- * replicas are announced by NOTIFY; a poll finds those whose notification was lost.
+ * The settings in PostgreSQL, one row per entry, with a full copy in memory. A commit is computed from the copy, and
+ * the database accepts it if its head has not changed since the copy was read. Commits of other replicas are announced
+ * by NOTIFY; a poll finds those whose notification was lost.
  */
 export class PostgresStore implements Store {
   readonly isShared = true
@@ -48,21 +48,21 @@ export class PostgresStore implements Store {
   readonly #vault: Vault
   readonly #warn: (message: string) => void
   readonly #seed: () => Promise<Seed>
-  /** Whatever reads or writes the database runs one at a time, in the order of the calls. */
+  /** All reads and writes of the database run one at a time, in the order of the calls. */
   readonly #queue = pLimit(1)
   readonly #listeners: Listeners
-  /** The resealing that `load` has started. The first call of `reseal` waits for this one, and starts none. */
+  /** The re-encryption that `load` has started. The first call of `reseal` waits for it instead of starting another. */
   #resealing: Promise<number> | undefined
-  /** Codes of the errors that were logged already: each is logged once. */
+  /** The codes of errors that were logged: each code is logged once. */
   readonly #loggedCodes = new Set<string>()
   readonly #changeFeed: ChangeFeed
   #state: State | undefined
   /** Why the database is unavailable, as a message. */
   #unavailable: string | undefined
   #commitLock: CommitLock | undefined
-  /** The newest commit that this replica was notified of and has not read yet. */
+  /** The newest commit that was announced to this replica and that it has not read yet. */
   #notifiedHead: string | undefined
-  /** Nothing new is started. */
+  /** Set by `close`: no new operation is started. */
   #isClosed = false
   #hasEnded = false
 
@@ -135,7 +135,7 @@ export class PostgresStore implements Store {
   }
 
   /**
-   * Fails a commit at once while the database is known to be unavailable, without waiting for a timeout.
+   * Rejects a commit immediately while the database is known to be unavailable, instead of waiting for a timeout.
    * @throws StorageError
    */
   #checkHealth (): void {
@@ -155,7 +155,7 @@ export class PostgresStore implements Store {
       )
       for (const message of first.messages) this.#warn(message)
     }
-    // Before the read, so that no commit made after it is missed.
+    // Listening starts before the read, so that no later commit is missed.
     await this.#changeFeed.open()
     const database = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
     this.#resealing = this.#reseal(database)
@@ -186,7 +186,7 @@ export class PostgresStore implements Store {
     throw new Conflict('The settings were changed meanwhile.', false)
   }
 
-  /** Reads the commits of other replicas, and notifies the listeners of them. */
+  /** Reads the commits of other replicas, and notifies the listeners. */
   async #refresh (former: State): Promise<State> {
     const head = await withTimeout(this.#driver, timeouts.head, readHead)
     if (this.#unavailable !== undefined) this.#warn('The database is there again, and the settings can be changed.')
@@ -196,7 +196,7 @@ export class PostgresStore implements Store {
     return this.#adopt(former, await withTimeout(this.#driver, timeouts.read, rows))
   }
 
-  /** After a lost race: acquires the lock for the retry of the commit, and reads the newest state under it. */
+  /** Called after a lost race: acquires the lock for the retry of the commit, and reads the newest state under it. */
   async #acquireCommitLock (former: State): Promise<void> {
     const lock = await withTimeout(this.#driver, timeouts.write, async (db) => await CommitLock.acquire(db))
     try {
@@ -215,7 +215,7 @@ export class PostgresStore implements Store {
     }, lockHoldTime)
   }
 
-  /** Makes a state that was read the current one, and notifies the listeners. */
+  /** Makes a newly read state the current one, and notifies the listeners. */
   #adopt (former: State, database: DatabaseState): State {
     const document = toDocument(database.rows, { rows: former.database.rows, document: former.reading.document })
     const reading = read(document, Math.max(former.reading.snapshot.version + 1, database.version), former.reading)
@@ -248,8 +248,8 @@ export class PostgresStore implements Store {
   }
 
   /**
-   * Reads a commit that was notified. Several notifications lead to one read, those of this replica's own commits to
-   * none.
+   * Reads a commit that was announced. Several notifications lead to one read, and those of this replica's own commits
+   * to none.
    */
   #onNotification (head: string): void {
     const isScheduled = this.#notifiedHead !== undefined
@@ -279,8 +279,8 @@ export class PostgresStore implements Store {
   }
 
   /**
-   * Seals secrets of settings and clients that a former key has sealed with the newest one. The first time, that is
-   * what `load` has begun.
+   * Re-encrypts with the newest key the secrets of settings and clients that a former key has encrypted. The first call
+   * returns the result of the run that `load` has started.
    * @returns the number of rows
    */
   async reseal (): Promise<number> {
@@ -290,7 +290,7 @@ export class PostgresStore implements Store {
       .then(async (state) => await this.#reseal(state)))
   }
 
-  /** Each batch has a turn of its own in the queue, so that changes of the settings do not wait for all of them. */
+  /** Each batch is a separate entry in the queue, so that changes of the settings can run in between. */
   async #reseal (state: DatabaseState): Promise<number> {
     return await resealInTurns(state, this.#vault, async (work) => await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)

@@ -18,7 +18,7 @@ function asJsonb (text: string): string {
     /^u(0000|d[89a-f])/.test(escaped) ? '\\ufffd' : all)
 }
 
-/** Whether all members are in the order of JSONB: by length, then by bytes. */
+/** Whether all members are in JSONB's order: by length, then by bytes. */
 function isInJsonbOrder (value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isInJsonbOrder)
   if (!isObject(value)) return true
@@ -32,8 +32,8 @@ function isInJsonbOrder (value: unknown): boolean {
 }
 
 /**
- * The members that are readable in the tables, except for the secrets that `Vault.hide` recognizes in them. All other
- * members are sealed completely, so that one that is missing in this list is hidden, not exposed.
+ * The members that stay readable in the tables, except for the secrets that `Vault.hide` finds in them. All other
+ * members are encrypted completely, so that a member missing in this list is hidden, not exposed.
  */
 const plainMembers: Partial<Record<TableName, ReadonlySet<string>>> = {
   mcpServers: new Set([
@@ -44,7 +44,7 @@ const plainMembers: Partial<Record<TableName, ReadonlySet<string>>> = {
   systemConfig: new Set([...Object.keys(SystemSections.properties), ...Object.keys(SystemConfig.properties), 'auth'])
 }
 
-/** Seals the secrets of an entry. The hash of a password is stored in plain text, a password is sealed. */
+/** Encrypts the secrets of an entry. A password hash is stored in plain text; a plain-text password is encrypted. */
 function seal (table: TableName, row: Row, entry: unknown, vault: Vault): { value: unknown, sealed: string | null } {
   const { password } = isObject(entry) ? entry : {}
   if (table !== 'users' || typeof password !== 'string' || !/^(scrypt\$|\$2[aby]\$)/.test(password)) {
@@ -54,12 +54,12 @@ function seal (table: TableName, row: Row, entry: unknown, vault: Vault): { valu
   return { value: { ...value, password }, sealed }
 }
 
-/** The place of a row, for messages and as the `place` that its secrets are sealed for. */
+/** The place of a row, for messages, and as the `place` that its secrets are encrypted for. */
 export const rowPlace = (table: TableName, row: Row): string =>
   table === 'systemConfig' ? table : `${table}/${entryName(table, row) ?? ''}`
 
 /**
- * Converts rows to those of the table. Only the first entry with a name gets it as its key.
+ * Converts rows to table rows. If several entries have the same name, only the first gets it as its key.
  * @param rows to convert
  * @param all rows of the table after the write
  */
@@ -69,7 +69,7 @@ export function encode (table: TableName, rows: readonly Row[], all: readonly Ro
   const aliases = alias === undefined ? undefined : firstOfEachName(all, ({ entry }) => textMember(entry, alias))
   return rows.map((row) => {
     const { position, entry } = row
-    // An unknown section may hold anything, so all of it is sealed.
+    // An unknown section may contain anything, so it is encrypted completely.
     const { value, sealed } = seal(table, row, table === 'sections' ? { secret: JSON.stringify(entry) } : entry, vault)
     const text = JSON.stringify(value)
     const jsonb = asJsonb(text)
@@ -101,7 +101,7 @@ function firstOfEachName (all: readonly Row[], nameOf: (row: Row) => string | un
   }
 }
 
-/** Whether a text is the JSON text of the data, before JSONB changed it. */
+/** Whether a text is the JSON text of the data before JSONB normalized it. */
 function isSpellingOf (text: string | null, data: unknown): text is string {
   try {
     return text !== null && isDeepStrictEqual(JSON.parse(asJsonb(text)), data)
@@ -110,9 +110,11 @@ function isSpellingOf (text: string | null, data: unknown): text is string {
   }
 }
 
-/** Converts a stored row back. If its secrets cannot be opened, the entry has masks in their places and is locked. */
+/**
+ * Converts a table row back. If its secrets cannot be decrypted, the entry has masks in place of them and is locked.
+ */
 export function decode (table: TableName, stored: Stored, vault: Vault): Row {
-  // `spelling` is used only if it matches `data`: somebody may have edited `data` by hand.
+  // `spelling` is used only if it matches `data`, since somebody may have edited `data` by hand.
   const spelled = isSpellingOf(stored.spelling, stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
   const row: Row = { position: stored.position, name: nameOf(table, stored), entry: spelled }
   try {
@@ -132,18 +134,18 @@ function nameOf (table: TableName, { name }: Stored): string {
   return table === 'mcpServers' || table === 'sections' ? unescape(name ?? '') : ''
 }
 
-/** Removes the legacy key from a locked system configuration: its mask must not be taken for a key. */
+/** Removes the legacy key from a locked system configuration: its mask must not be mistaken for a key. */
 function withoutKey (system: Record<string, unknown>): Record<string, unknown> {
   if (!isObject(system.routing)) return { ...system }
   const { bearerAuthKey: _, ...routing } = system.routing
   return { ...system, routing }
 }
 
-/** Whether dots in the texts of a table are no masks. */
+/** Whether dots in the texts of a table are not masks of secrets. */
 const isPlainText = (table: TableName): boolean => isListName(table) && factsOf(table).isPlainText === true
 
 /**
- * Refuses a settings file with masks, such as an export without secrets: they would be stored as secrets.
+ * Refuses a settings file with masks, such as an export without secrets: the masks would be stored as secrets.
  * @throws Error
  */
 export function checkMasks (rows: Rows, vault: Vault): void {
@@ -160,9 +162,9 @@ export function checkMasks (rows: Rows, vault: Vault): void {
 }
 
 /**
- * Refuses to overwrite a locked entry, unless the change replaces or removes all its secrets: else masks would be
- * stored in their places. Locked entries of other tables than servers and the system configuration are not shown to
- * anybody, and are never overwritten.
+ * Refuses to overwrite a locked entry, unless the change replaces or removes all its secrets: otherwise masks would be
+ * stored in their places. Only locked servers and a locked system configuration can be replaced; other locked entries
+ * are not shown to anybody, and never overwritten.
  * @throws Invalid
  */
 export function checkLocks (former: Rows, next: Rows, vault: Vault): void {

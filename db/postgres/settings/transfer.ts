@@ -13,12 +13,15 @@ import { planWrites, write } from './write.ts'
 
 /**
  * The content of a database as a settings document. `locked` has a message for each entry whose secrets cannot be
- * opened: the document has masks in their places. A locked section without a table of its own is left out, and so are
+ * decrypted: the document has masks in their places. A locked section without its own table is omitted, and so are
  * unknown members of a locked client.
  */
 interface Exported { readonly document: Document, readonly locked: readonly string[] }
 
-/** Reads the settings, with secrets in plain text; undefined: nothing was ever stored. @throws Error */
+/**
+ * Reads the settings, with secrets in plain text; undefined: nothing was ever stored.
+ * @throws Error
+ */
 export async function exportDocument (driver: Driver, vault: Vault): Promise<Exported | undefined> {
   return await withReadableErrors(async () => {
     if (await readHead(driver.db) === undefined) {
@@ -42,7 +45,7 @@ export async function exportDocument (driver: Driver, vault: Vault): Promise<Exp
 /**
  * Stores a document in an empty database, in one commit. Running replicas load it.
  * @param replace whether to replace existing settings
- * @throws Error; nothing was changed then
+ * @throws Error; nothing was changed
  */
 export async function importDocument (
   driver: Driver, vault: Vault, document: Document, replace: boolean

@@ -8,26 +8,26 @@ import { encode } from './stored.ts'
 import { timeouts } from '../connection/timeouts.ts'
 import { commits, revision, tableNames, tableOf, type Stored, type TableName } from '../tables.ts'
 
-/** Commits kept in the table; a replica that missed more reads all rows. */
+/** Number of commits kept in the table; a replica that missed more reads all rows. */
 const keptCommits = 1_000
-/** Max rows that a commit lists as touched; one that touches more lists none. */
+/** Max touched rows that are listed for a commit; a larger commit has no list. */
 const maxTouchedRows = 2_000
-/** Rows per INSERT: each has up to seven values, and a statement may have 65,535. */
+/** Rows per INSERT: each has up to seven values, and a statement is limited to 65,535. */
 const insertSize = 1_000
 
-/** The writes of a commit: rows to insert, and positions to delete before. */
+/** The writes of a commit: rows to insert, and positions to delete first. */
 type Writes = ReadonlyMap<TableName, { readonly written: readonly Stored[], readonly gone: readonly number[] }>
 
 /**
  * The positions of existing rows that are rewritten. They are deleted before the insert, so that two rows can swap
- * their names. A position that was never read is not deleted: a row there was inserted by hand.
+ * their names. A position that was never read is not deleted, since a row there was inserted by hand.
  */
 function rewrittenPositions (former: Rows[TableName], written: Rows[TableName]): number[] {
   const positions = new Set(former.map(({ position }) => position))
   return written.flatMap(({ position }) => positions.has(position) ? [position] : [])
 }
 
-/** Works out the writes that turn the former rows into the next ones, with their secrets sealed. */
+/** Computes the writes that turn the former rows into the next ones, with their secrets encrypted. */
 export function planWrites (former: Rows, next: Rows, vault: Vault): Writes {
   return new Map([...difference(former, next)].map(([table, { written, removed }]) => [table, {
     written: encode(table, written, next[table], vault),
@@ -36,8 +36,8 @@ export function planWrites (former: Rows, next: Rows, vault: Vault): Writes {
 }
 
 /**
- * Makes the next commit and notifies the other replicas, unless another commit was made since `base`.
- * @param base the head that the writes were worked out from
+ * Makes a commit and notifies the other replicas, unless another commit was made since `base`.
+ * @param base the head from which the writes were computed
  * @param id of the new commit
  * @param replaceAll whether to delete all existing rows first
  * @returns whether the commit was made
@@ -46,7 +46,7 @@ export async function write (
   tx: Transaction, base: Head, id: string, writes: Writes, replaceAll = false
 ): Promise<boolean> {
   const version = base.version + 1
-  // A second replica waits here for the first one's row lock, and then finds another head.
+  // A second replica waits here for the row lock of the first one, and then finds another head.
   const moved = await tx
     .update(revision)
     .set({ version, head: id })
@@ -67,7 +67,8 @@ export async function write (
     touched[name] = [...new Set([...gone, ...written.map(({ position }) => position)])]
     count += touched[name].length
   }
-  // Removes a leftover of this version: after a backup was restored in part, `commits` may be ahead of `revision`.
+  // Removes a leftover row with this version: after a partial restore of a backup, `commits` may be ahead of
+  // `revision`.
   await tx.delete(commits).where(eq(commits.version, version))
   await tx.insert(commits).values({ version, id, touched: replaceAll || count > maxTouchedRows ? null : touched })
   await tx.delete(commits).where(lte(commits.version, version - keptCommits))
@@ -75,7 +76,10 @@ export async function write (
   return true
 }
 
-/** Whether a commit was made. Its row lock waits for a transaction that is still in progress on a broken connection. */
+/**
+ * Whether a commit was made. Reading with a row lock waits for a transaction that is still in progress on a broken
+ * connection.
+ */
 export async function wasCommitted (db: Db, base: Head, id: string): Promise<boolean> {
   return await db.transaction(async (tx) => {
     await tx.select().from(revision).for('update')
@@ -85,14 +89,15 @@ export async function wasCommitted (db: Db, base: Head, id: string): Promise<boo
 }
 
 /**
- * Makes the first commit of an empty database, with the first clients. Of several replicas, one makes it.
+ * Makes the first commit of an empty database, with the first clients. If several replicas try, one makes it.
  * @throws Error when the tables have entries although there is no head
  */
 export async function writeFirstCommit (
   db: Db, id: string, writes: Writes, clients: readonly ClientRow[]
 ): Promise<void> {
   await db.transaction(async (tx) => {
-    // A second replica waits at the insert until the first has committed, which may have much to write.
+    // A second replica waits at the insert until the first has committed, which may take long if there is much to
+    // write.
     await tx.execute(sql.raw(`set local statement_timeout = ${timeouts.seed}`))
     const inserted = await tx
       .insert(revision)
@@ -107,8 +112,8 @@ export async function writeFirstCommit (
 }
 
 /**
- * Seals rows of a former key with the newest key. A row that was written meanwhile is not touched: it was sealed with
- * the newest key.
+ * Re-encrypts rows of a former key with the newest key. A row that was written meanwhile is skipped, since its write
+ * used the newest key.
  */
 export async function reseal (db: Db, vault: Vault, rows: Rows, outdated: DatabaseState['outdated']): Promise<void> {
   await db.transaction(async (tx) => {

@@ -3,7 +3,7 @@ import type { Principal } from '../../settings/index.ts'
 import { type DateRange, parseDateRange } from '../../base/body/index.ts'
 import { awaitRecords, errors, noSuchError } from '../../base/errors/index.ts'
 
-/** A filter: values that must match exactly, and a range of time. */
+/** A filter: exact values, and a range of time. */
 type ActivityQuery = Omit<ActivityFilter, 'from' | 'to'> & DateRange
 
 /** An activity in a response; `timestamp` in ISO 8601. */
@@ -16,15 +16,18 @@ const day = 24 * 60 * 60_000
 /** Max index of the first row of a page, since the database skips all rows before it. */
 const maxOffset = 100_000
 
-/** The recorded calls that a principal may see: users their own, admins all. All methods throw RecordsAway. */
+/**
+ * The recorded calls that a principal may see: users see their own, admins all. All methods throw RecordsAway if the
+ * database is unavailable.
+ */
 export class ActivityLog {
   readonly #store: Activities | string
   readonly #since: (username: string) => number | undefined
 
   /**
    * @param store the records, or the reason why calls are not recorded
-   * @param since the time an account was created, in ms since 1970; earlier calls are of a former account of that name;
-   *   undefined: unknown
+   * @param since returns the creation time of an account, in ms since 1970, or undefined if it is unknown; earlier
+   *   calls belong to a former account with the same name
    */
   constructor (store: Activities | string, since: (username: string) => number | undefined) {
     this.#store = store
@@ -93,7 +96,7 @@ export class ActivityLog {
     return filter && await awaitRecords(this.#activities.durationOf(filter, 0.95))
   }
 
-  /** The values that a filter can name. */
+  /** The distinct values that a filter can use. */
   async filters (
     principal: Principal
   ): Promise<{ servers: string[], tools: string[], groups: string[], usernames: string[], keyNames: string[] }> {
@@ -115,7 +118,7 @@ export class ActivityLog {
   ): ActivityFilter | undefined {
     const filter = { ...equal, ...parseDateRange({ startDate, endDate }) }
     if (isAdmin) return filter
-    // Calls of a principal without a name cannot be found again.
+    // A principal without a username has no calls of its own.
     if (username === undefined || (equal.username !== undefined && equal.username !== username)) return undefined
     const since = this.#since(username)
     return { ...filter, username, ...(since === undefined ? {} : { from: Math.max(since, filter.from ?? 0) }) }

@@ -7,7 +7,7 @@ import type { FinishedCall } from '../../gateway/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
 /**
- * Methods whose finished calls are recorded. The record of another method than `tools/call` has the method as its tool.
+ * Methods whose finished calls are recorded. For methods other than `tools/call`, the record's tool is the method name.
  */
 const recorded: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
@@ -76,8 +76,8 @@ function newId (): string {
 let idsBegin = { time: 0, text: '' }
 
 /**
- * Members of params that are not recorded: metadata of the connection, and input rounds, whose state is a secret of the
- * server.
+ * Members of params that are not recorded: connection metadata, and the members of input rounds, whose state is a
+ * secret of the server.
  */
 const unrecordedMembers = { _meta: undefined, inputResponses: undefined, requestState: undefined }
 
@@ -101,7 +101,7 @@ function messageOf (output: string, payloads: boolean): string {
   return texts.find((text): text is string => typeof text === 'string') ?? 'The tool failed'
 }
 
-/** The message of an error. Without payloads, the message of a server is replaced, since it may repeat a payload. */
+/** The message of an error. Without `payloads`, a message from a server is replaced, since it may quote a payload. */
 export function messageOfError (error: unknown, payloads: boolean): string {
   if (!(error instanceof RpcError)) return 'Internal error'
   return payloads || error.reason !== 'upstream' ? error.message : `The server answered with the error ${error.code}`

@@ -14,7 +14,7 @@ declare module 'fastify' {
 /** Max time to write the waiting activities when the process ends, in ms. */
 const closeTimeout = 2_000
 
-/** `app.activities`: records calls in the database, if there is one, for ACTIVITY_RETENTION. */
+/** `app.activities`: records calls in the database, if one is configured, and keeps them for ACTIVITY_RETENTION. */
 export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   const { ACTIVITY_RETENTION: retention, ACTIVITY_PAYLOADS: payloads } = app.config.env
   const kept = span(retention)
@@ -55,10 +55,10 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
 
 /** Time between two rounds of removal, in ms. */
 const interval = 60_000
-/** Pause between two steps of a round, in which the database serves others, in ms. */
+/** Pause between two steps of a round, in ms, so that the database can serve others. */
 const stepPause = 100
 
-/** Removes expired activities in small steps. `expire` lets one replica at a time do so. */
+/** Removes expired activities in small steps. `expire` ensures that only one replica does so at a time. */
 class Retention {
   readonly #store: Pick<Activities, 'expire'>
   readonly #kept: number

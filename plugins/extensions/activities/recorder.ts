@@ -19,15 +19,15 @@ export interface RecorderDeps {
 const pause = 1_000
 /** The number of waiting activities, and their memory in bytes, at which they are written at once. */
 const full = { entries: 500, size: 1024 * 1024 }
-/** Max activities of one batch, and the memory in bytes at which it is complete. */
+/** Max number of activities in one batch, and its max memory in bytes, after which no activity is added. */
 const batch = { entries: 1_000, size: 4 * 1024 * 1024 }
 /** Longest pause between attempts to write, in ms. */
 const maxPause = 5_000
-/** Attempts before an available database's refusal sheds the batch. */
+/** Max attempts to write a batch that an available database rejects; then the batch is shed. */
 const maxAttempts = 5
-/** Memory of the texts that one turn of the event loop describes, in bytes. */
+/** Max memory of the texts that are described in one turn of the event loop, in bytes. */
 const turn = 256 * 1024
-/** Memory of an activity without its payloads, in bytes. */
+/** Estimated memory of an activity without its payloads, in bytes. */
 const overhead = 512
 
 const lengthOf = ({ exchange, output = '' }: FinishedCall): number => memoryOf(exchange.paramsText) + memoryOf(output)

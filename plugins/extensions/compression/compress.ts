@@ -13,7 +13,7 @@ export interface CompressionOptions {
   strategy: StrategyName | 'auto'
   /** Texts of fewer tokens are not compressed. */
   minTokens: number
-  /** Max tokens of the compressed text with its first line, which is shorter if this is less than 40. */
+  /** Max tokens of the compressed text, including its first line. Below 40, the first line is shorter. */
   maxOutputTokens: number
 }
 
@@ -32,7 +32,7 @@ export function compress (text: string, options: CompressionOptions, count: Coun
   if (before < minTokens) return undefined
   const wanted = strategy === 'auto' ? detect(text) : strategy
   const heading = headingFor(maxOutputTokens, isCutInRuns(text) ? `about ${figure(before)}` : figure(before))
-  // The figures of the first line are not known yet; these are the longest possible.
+  // The numbers in the first line are not known yet; this uses the longest possible ones.
   const longest = (used: StrategyName): string => heading(used, figure(before))
   const room = maxOutputTokens - count(longest(wanted)) - 2
   let used = wanted
@@ -48,7 +48,7 @@ export function compress (text: string, options: CompressionOptions, count: Coun
   return { ...compressed, strategy: used, before }
 }
 
-/** Inserts the number of tokens of a text into the text itself, until it is right. */
+/** Writes the token count of a text into the text itself, and repeats that until the count is right. */
 function withCount (
   draft: string, saying: (tokens: number) => string, count: CountTokens
 ): { text: string, after: number } {
@@ -75,7 +75,7 @@ function headingFor (max: number, before: string): Heading {
     `[compressed, strategy ${strategy}: ${before} tokens became ${after}; the original is linked]`
 }
 
-/** The result for a target without room for figures. */
+/** The result if `max` leaves no room for the numbers. */
 function tiny (text: string, max: number, before: number, count: CountTokens): Compressed | undefined {
   const short = ['[compressed]', '…'].find((each) => count(each) <= max)
   if (short === undefined || short.length >= text.length || count(short) >= before) return undefined

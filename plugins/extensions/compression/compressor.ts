@@ -6,14 +6,14 @@ import { extensionsLimits } from '../limits.ts'
 
 const { heap, idle, time, waiting } = extensionsLimits.compression
 
-/** Compresses results in a worker thread, one at a time, with the owners served in turns. */
+/** Compresses results in a worker thread, one at a time, in round-robin order of their owners. */
 export class Compressor {
   readonly #pool = new WorkerPool({ threads: 1, heap, idle })
   readonly #failed: (reason: unknown) => void
   /** Memory of the waiting results, in bytes. */
   readonly #waiting = new Shares(waiting, 'results that are compressed')
 
-  /** @param failed called when a result could not be compressed */
+  /** @param failed is called with the reason when a result cannot be compressed */
   constructor (failed: (reason: unknown) => void) {
     this.#failed = failed
   }

@@ -62,7 +62,7 @@ export function detect (text: string): StrategyName {
   for (const line of lines) hits.read(line)
   if (hits.total / lines.length > 0.6 && hits.files.every(({ path }) => isPath(path))) return 'search'
   if (endsWithFailure(text) || (lines.length > 30 && traceback.test(text))) return 'log'
-  // Repeated equal lines are a log. Lines that differ in figures only may be a table, whose rows all matter.
+  // Many equal lines indicate a log. Lines that differ only in numbers may be a table, in which every row matters.
   return lines.length > 30 && new Set(lines).size < lines.length / 3 ? 'log' : 'text'
 }
 

@@ -15,7 +15,7 @@ interface OriginalsLimits {
   part: number
 }
 
-/** A part of an original: `text` from `offset` to `end`, in bytes of UTF-8. `size`: of the whole. */
+/** A part of an original: the text from byte `offset` to byte `end` (UTF-8). `size`: of the whole original. */
 interface OriginalPart { text: string, mimeType: string, offset: number, end: number, size: number }
 
 /**

@@ -19,7 +19,7 @@ export interface ResultOptions extends CompressionOptions {
   uriPrefix: string
 }
 
-/** Deeper results are not compressed. */
+/** Max nesting depth of a result that is compressed. */
 const deepest = 500
 
 /**

@@ -5,8 +5,7 @@
 export type CountTokens = (text: string, max?: number) => number
 
 /**
- * Max length of a text for one call of the tokenizer, whose time is quadratic in a run without a boundary, in
- * characters.
+ * Max length of a text for one call of the tokenizer, in characters: its time is quadratic in a run without a boundary.
  */
 const longestPiece = 512
 
@@ -14,9 +13,9 @@ const longestPiece = 512
 const remembered = 1024 * 1024
 
 /**
- * Loads the tokenizer: 0.2 s and 65 MB, which is why only the worker thread calls this. The text is counted in pieces
- * that end where the encoding splits words anyway. A longer run is cut, which may count some tokens more: `isCutInRuns`
- * tells.
+ * Loads the tokenizer, which takes 0.2 s and 65 MB; therefore only the worker thread calls this. Text is counted in
+ * pieces that end at word boundaries of the encoding. A longer run is cut, which may add some tokens to the count
+ * (`isCutInRuns`).
  */
 export async function loadTokenCounter (): Promise<CountTokens> {
   const { countTokens, setMergeCacheSize, clearMergeCache } = await import('gpt-tokenizer/encoding/o200k_base')

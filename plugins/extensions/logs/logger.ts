@@ -14,8 +14,8 @@ const levels: Readonly<Record<number, LogEntry['level']>> = {
 }
 
 /**
- * Makes a ring for the newest lines of the log, the options of a logger that fills it, and the masker of the gateway's
- * own credentials in both.
+ * Makes the ring of the newest log lines, the options of a logger that fills it, and the function that masks the
+ * gateway's own credentials in both.
  * @param metricsToken METRICS_TOKEN
  */
 export function startLog (

@@ -18,7 +18,7 @@ interface Metrics {
   gauge: (name: string, help: string, read: () => number) => void
 }
 
-/** `app.metrics`: the metrics of the gateway, for Prometheus. Until they are read, only calls are counted. */
+/** `app.metrics`: the metrics of the gateway, for Prometheus. Until the first read, only calls are counted. */
 export default fp(async (app) => {
   const calls = new CallMetrics()
   const questions = new Map<string, number>()

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import type { CallMetrics } from './call-metrics.ts'
 
-/** A metric whose value is read when the metrics are. */
+/** A metric whose value is computed when the metrics are read. */
 export interface AddedMetric {
   readonly kind: 'counter' | 'gauge'
   readonly name: string

@@ -2,31 +2,31 @@ import type { ShownTool } from './search-tools.ts'
 import { shortened, shortSchema, steps, type ShorteningStep } from './shorten.ts'
 import { extensionsLimits } from '../limits.ts'
 
-/** A tool that was found. */
+/** A search result: a tool and its score. */
 export interface Found { readonly tool: ShownTool, readonly score: number }
 
-/** How the search went. */
+/** The `metadata` of a search result. */
 export interface Metadata {
-  /** `fused`: by words and by embeddings. */
+  /** `words`: ranked by words only. `fused`: ranked by words and by embeddings. */
   readonly mode: 'words' | 'fused'
-  /** Why embeddings were not used, where they are set up. */
+  /** Why embeddings were not used although they are configured. */
   readonly reason?: string
-  /** What to do where nothing was found. */
+  /** Advice for the model when no tool was found. */
   readonly hint?: string
 }
 
 /**
- * The text of a result: one block of JSON, and the same as `structuredContent`.
- * @param json the text of an object
+ * A tool result as JSON text: one text block that holds `json`, and `json` as `structuredContent`.
+ * @param json the JSON text of an object
  */
 export const resultOf = (json: string): string =>
   `{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json}}`
 
 /**
- * The answer of a search as JSON: the tools in their order, shortened as far as is needed for the size that they may
- * have together.
- * @param only one tool was asked for: it may be larger
- * @param schemas whether they are in the answer
+ * The result of a search as JSON text. Tools keep their order; they are shortened until all of them together fit the
+ * size limit.
+ * @param only a single tool was asked for, so the larger limit for one tool applies
+ * @param schemas whether the result contains input schemas
  */
 export function answerOf (
   found: readonly Found[], metadata: Metadata, { only, schemas }: { only: boolean, schemas: boolean }
@@ -42,7 +42,10 @@ export function answerOf (
   return `{"tools":[${texts.map(({ text }) => text).join(',')}],"metadata":${JSON.stringify(notes)}}`
 }
 
-/** Shortens long ones step by step, those further down before those at the top, until all of them have room. */
+/**
+ * Shortens candidates step by step until all fit into `room` characters. Long candidates, and those of a low rank, are
+ * shortened first.
+ */
 function fitting (candidates: readonly Candidate[], room: number): readonly Candidate[] {
   let size = candidates.reduce((sum, { text }) => sum + text.length, 0)
   while (size > room) {
@@ -60,7 +63,7 @@ function fitting (candidates: readonly Candidate[], room: number): readonly Cand
   return candidates
 }
 
-/** One tool of an answer, at one step of shortening. */
+/** One tool of a search result, at one level of shortening. */
 class Candidate {
   readonly #found: Found
   readonly #description: string | undefined
@@ -72,7 +75,7 @@ class Candidate {
     this.#found = found
     const { tool } = found
     this.#description = tool.description
-    // Reading a huge one would take longer than the search.
+    // Parsing a huge schema would take longer than the search.
     if (schemas) this.#schema = tool.size > extensionsLimits.smartRouting.schema ? { type: 'object' } : tool.inputSchema
     this.text = this.#write(steps[0])
   }

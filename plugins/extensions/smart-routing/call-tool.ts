@@ -7,10 +7,10 @@ import { hint } from './own-tools.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
 /**
- * `call_tool {toolName, arguments}`: the call of the tool that it names, in the merged view of the same principal on
- * the same servers. It is no call of its own: progress, cancellation, questions, results, bounds, hooks and records are
- * those of the named tool.
- * @throws RpcError, as any call
+ * Runs `call_tool {toolName, arguments}`: calls the named tool in the merged view of the same principal and scope. Only
+ * the inner call counts: progress, cancellation, questions, results, limits, hooks and records are those of the named
+ * tool.
+ * @throws RpcError as any call
  */
 export async function callInstead (exchange: Exchange<View>, call: CallTool): Promise<string> {
   try {
@@ -21,7 +21,7 @@ export async function callInstead (exchange: Exchange<View>, call: CallTool): Pr
   }
 }
 
-/** The exchange for the named tool. Its arguments keep their bytes. @throws RpcError -32602 */
+/** The exchange that calls the named tool. Its arguments keep their original bytes. @throws RpcError -32602 */
 function instead (exchange: Exchange<View>): Exchange<View> {
   const { params, paramsText, view } = exchange
   const given = memberOf(paramsText, 'arguments') ?? '{}'
@@ -35,7 +35,7 @@ function instead (exchange: Exchange<View>): Exchange<View> {
   return new DerivedExchange(exchange, {
     view: inPresentation(view, 'merged'),
     paramsText: withMembers(paramsText, { name: JSON.stringify(name), arguments: text }),
-    // The others as they are: those of a large request are parsed when they are read, as the arguments are here.
+    // The other members stay lazy, as are the arguments here: those of a large request are parsed when they are read.
     params: Object.defineProperties({}, {
       ...Object.getOwnPropertyDescriptors(params),
       name: { value: name, enumerable: true },
@@ -46,12 +46,15 @@ function instead (exchange: Exchange<View>): Exchange<View> {
 
 /** The members of the arguments of `call_tool`. */
 const own: ReadonlySet<string> = new Set(['toolName', 'arguments', '_meta'])
-/** Names longer than this are none, in characters of JSON. */
+/** Max length of a tool name, in characters of JSON; a longer one is rejected. */
 const longestName = 4_096
-/** Arguments that are written as a text may be this long, in characters of JSON. */
+/** Max length of arguments that are sent as a JSON string, in characters of JSON. */
 const longestText = 256 * 1024
 
-/** The member `toolName` of the arguments of a tool. @param text of these arguments @throws RpcError -32602 */
+/**
+ * The `toolName` in the arguments of `call_tool` or `describe_tool`. @param text the arguments as JSON @throws RpcError
+ * -32602
+ */
 export function nameIn (text: string): string {
   const member = memberOf(text, 'toolName') ?? 'null'
   const name: unknown = member.length > longestName ? undefined : JSON.parse(member)
@@ -60,14 +63,14 @@ export function nameIn (text: string): string {
 }
 
 /**
- * The text of the arguments for the named tool. Models often write them as a text that holds JSON.
+ * The arguments for the named tool, as JSON text. Models often send them as a string that holds JSON.
  * @throws RpcError -32602
  */
 function argumentsIn (text: string): string {
   const member = memberOf(text, 'arguments') ?? 'null'
   if (member.startsWith('{')) return member
   if (member === 'null') {
-    // Models write the arguments beside the name; without them the tool would run, with its defaults.
+    // Some models put the arguments beside `toolName`. Without this error, the tool would run with its defaults.
     const other = membersOf(text).find(({ key }) => !own.has(key))?.key
     if (other === undefined) return '{}'
     throw new RpcError(code.invalidParams, `Invalid params: put ${JSON.stringify(other.slice(0, 100))} into ` +

@@ -3,9 +3,9 @@ import type { ShownTool } from './search-tools.ts'
 import type { Ranked } from './words/index.ts'
 
 /**
- * Two rankings as one, by `lexical / max + cosine / max`, best first. Scores are in relation to the best one, which has
- * 1; of equal ones, those of the words come first, in their order.
- * @param cosines undefined: there is the ranking by words only
+ * Merges two rankings by `lexical / max + cosine / max`, best first. The scores are then scaled so that the best is 1.
+ * Ties keep the order of the ranking by words.
+ * @param cosines undefined: only the ranking by words exists
  */
 export function fuse (
   words: readonly Ranked[],
@@ -26,7 +26,7 @@ export function fuse (
     .sort((one, other) => other.score - one.score)
 }
 
-/** Scores in relation to the highest. */
+/** Scores divided by the highest score. */
 function scaled (scores: ReadonlyArray<readonly [ShownTool, number]>): Map<ShownTool, number> {
   const max = scores.reduce((highest, [, score]) => Math.max(highest, score), 0)
   return new Map(max > 0 ? scores.map(([tool, score]) => [tool, Math.max(0, score) / max]) : [])

@@ -12,8 +12,8 @@ import { Search } from './search.ts'
 import { extensionsLimits } from '../limits.ts'
 
 /**
- * `$smart`: a presentation of the gateway that shows the tools of a view by searching them. The routes below `$smart`
- * ask for such views; no caller knows of it otherwise.
+ * `$smart`: a presentation of the gateway that replaces the tools of a view by tools that search and call them. Only
+ * the `$smart` routes request it.
  */
 export default fp<{ vectors: Vectors }>(async (app, { vectors }) => {
   const { EMBEDDING_DIMENSIONS_API_PASSTHROUGH: passthrough } = app.config.env
@@ -23,7 +23,7 @@ export default fp<{ vectors: Vectors }>(async (app, { vectors }) => {
     const from = settings()
     if (known?.from !== from) {
       const made = embeddingOptions(from, passthrough)
-      // Other settings may change without an end to what is under way.
+      // A change of other settings must not restart the embedding.
       known = { from, options: isDeepStrictEqual(made, known?.options) ? known?.options : made }
     }
     return known.options
@@ -53,7 +53,7 @@ export default fp<{ vectors: Vectors }>(async (app, { vectors }) => {
   app.settings.on('changed', (next, former) => {
     if (next.system.smartRouting !== former.system.smartRouting) changed()
   })
-  // Often enough that a process which is restarted each day does so too.
+  // The interval is short enough for processes that restart daily.
   const tidying = setInterval(() => {
     search.followAll()
     embeddings.removeUnused().catch((error: unknown) => {

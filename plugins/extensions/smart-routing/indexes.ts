@@ -3,7 +3,7 @@ import { BoundedMap, evictOldest } from '../../base/limits/index.ts'
 import { ViewIndex } from './view-index.ts'
 import { extensionsLimits } from '../limits.ts'
 
-/** The indexes of all views, by their keys. */
+/** The search indexes, by the key of their view. */
 export class Indexes {
   readonly #indexes = new BoundedMap<string, ViewIndex>(extensionsLimits.smartRouting.indexes)
   readonly #logError: (error: unknown) => void
@@ -13,8 +13,8 @@ export class Indexes {
   }
 
   /**
-   * Whether the index of a view is worth bringing up to date before somebody searches: there is one that is in use, or
-   * room for one. Where many views take turns, each would be built for nothing.
+   * Whether to update the index of a view before its next search: the index is in use, or there is room for a new one.
+   * Otherwise views that alternate would evict each other's indexes, and the work would be wasted.
    */
   keeps (key: string): boolean {
     const index = this.#indexes.get(key)
@@ -25,10 +25,10 @@ export class Indexes {
     return this.#indexes.size < indexes && size < tools / 2
   }
 
-  /** All of them. */
+  /** The indexes of all views. */
   get all (): Iterable<ViewIndex> { return this.#indexes.values() }
 
-  /** The index of a view, which follows its merged surface. @param key of the view */
+  /** The index of a view, updated to its merged surface. @param key the key of the view */
   of (key: string, surface: Surface): { index: ViewIndex, updated: Promise<void> } {
     const index = this.#indexes.get(key) ?? new ViewIndex(this.#logError)
     const updated = index.follow(surface)

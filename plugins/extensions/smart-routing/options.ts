@@ -10,7 +10,7 @@ export type SmartRouting = NonNullable<SystemSections['smartRouting']>
 
 const known = new WeakMap<SystemConfig, SmartRouting>()
 
-/** The settings of `$smart` with their defaults, also in place of stored members of another type. */
+/** The settings of `$smart`. Absent members, and stored members of a wrong type, get their defaults. */
 export function smartRoutingOf (system: SystemConfig): SmartRouting {
   let options = known.get(system)
   if (!options) {

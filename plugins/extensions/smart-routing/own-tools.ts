@@ -3,18 +3,18 @@ import { extensionsLimits } from '../limits.ts'
 /** The tools of `$smart`. */
 export const names = { search: 'search_tools', describe: 'describe_tool', call: 'call_tool' } as const
 
-/** What a client is told that names an unknown tool. */
+/** Appended to the error for an unknown tool name. */
 export const hint = `. ${names.search} finds the names of tools, and ${names.call} calls them`
 
-/** Bounds of `limit`, the number of tools that a search finds. */
+/** Min, max and default of `limit`, the number of search results. */
 export const range = { least: 1, most: 100, usual: 10 } as const
 
 const nameSchema = { type: 'string', description: `A name that ${names.search} found` }
 
 /**
- * The tools of `$smart` as they are listed: as few words as do, since every agent reads them.
- * @param servers that have tools the caller sees
- * @param progressive schemas are left out of what is found, and shown by a tool of their own
+ * The tools of `$smart`, as `tools/list` returns them. Their texts are short, since every agent reads them.
+ * @param servers the servers whose tools the caller sees
+ * @param progressive search results omit schemas, and `describe_tool` returns them
  */
 export function ownTools (servers: readonly string[], progressive: boolean): Array<{ name: string }> {
   const search = {
@@ -49,7 +49,7 @@ export function ownTools (servers: readonly string[], progressive: boolean): Arr
   return progressive ? [search, describe, call] : [search, call]
 }
 
-/** The sentence that names the servers, of bounded length. */
+/** A sentence of bounded length that names the servers. */
 export function behind (servers: readonly string[]): string {
   const named: string[] = []
   let left: number = extensionsLimits.smartRouting.servers

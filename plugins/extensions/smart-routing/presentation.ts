@@ -11,12 +11,12 @@ const shorten = (text: string): string =>
   text.length <= mostInstructions ? text : `${truncate(text, mostInstructions)}\n\n… (cut)`
 
 /**
- * The name of the provider of `search_tools` and `describe_tool`. No name of a server, since those do not begin with
- * `$`.
+ * The name of the provider of `search_tools` and `describe_tool`. It cannot be the name of a server, which never begins
+ * with `$`.
  */
 export const smartProviderName = '$smart'
 
-/** The servers that have tools on a surface, in its order. */
+/** The servers that have tools on a surface, in the order of the surface. */
 export function serversOf ({ parts: { tools } }: Surface): string[] {
   const servers = new Set<string>()
   for (const { provider } of tools.targets.values()) servers.add(provider)
@@ -24,9 +24,8 @@ export function serversOf ({ parts: { tools } }: Surface): string[] {
 }
 
 /**
- * A merged surface as `$smart` shows it: its prompts and resources are the same, its tools are those that find and call
- * the others.
- * @param progressive as `ownTools`
+ * The `$smart` form of a merged surface: the same prompts and resources, and the tools that search and call the others.
+ * @param progressive as for `ownTools`
  */
 export function presentBySearch ({ merged, before }: PresentationInput, progressive: boolean): Surface {
   const items =
@@ -45,7 +44,7 @@ export function presentBySearch ({ merged, before }: PresentationInput, progress
       ...merged.parts, tools: { list: old?.equals(list) === true ? old : list, targets, aliases: new Map(), hint }
     },
     announced: { ...merged.announced, tools: { listChanged: true } },
-    // An agent's context is what this saves: of long instructions it gets the beginning.
+    // `$smart` exists to save context, so long instructions are cut.
     instructions: merged.instructions === undefined ? undefined : shorten(merged.instructions)
   }
 }

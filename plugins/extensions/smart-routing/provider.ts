@@ -11,17 +11,17 @@ import { smartProviderName } from './presentation.ts'
 import type { Search } from './search.ts'
 import { extensionsLimits } from '../limits.ts'
 
-/** What a caller asks `search_tools`. */
+/** The arguments of `search_tools`. */
 interface Asked { readonly query: string, readonly limit: number }
 
-/** Runs `search_tools` and `describe_tool`, over what the caller's view shows. */
+/** Runs `search_tools` and `describe_tool` on the tools of the caller's view. */
 export class SmartProvider implements Provider {
   readonly name = smartProviderName
   readonly #gateway: Pick<Gateway, 'resolve' | 'surface' | 'exposedName'>
   readonly #search: Search
   readonly #progressive: () => boolean
 
-  /** @param progressive whether schemas are shown by `describe_tool` only */
+  /** @param progressive whether only `describe_tool` returns schemas */
   constructor (
     gateway: Pick<Gateway, 'resolve' | 'surface' | 'exposedName'>, search: Search, progressive: () => boolean
   ) {
@@ -30,7 +30,7 @@ export class SmartProvider implements Provider {
     this.#progressive = progressive
   }
 
-  /** What it lists is in surfaces of its presentation only. */
+  /** Its tools are listed by its presentation only, never by a catalogue. */
   catalogue (): undefined {}
 
   async call (given: Exchange, changes: Readonly<Record<string, string>>): ReturnType<Provider['call']> {
@@ -67,7 +67,7 @@ export class SmartProvider implements Provider {
 /** @throws RpcError -32602 */
 function asked (args: unknown): Asked {
   const { query, limit: given = range.usual } = isObject(args) ? args : {}
-  // Models often write a number as a text.
+  // Models often send a number as a string.
   const limit = typeof given === 'string' && /^\s*\d{1,9}\s*$/.test(given) ? Number(given) : given
   if (typeof query !== 'string') {
     throw new RpcError(code.invalidParams, 'Invalid params: "query" must say what is to be done')

@@ -5,8 +5,8 @@ import type { ListEntry, Surface, Target } from '../../gateway/index.ts'
 import type { SearchTool } from './words/index.ts'
 
 /**
- * The tool that was parsed last: its members are mostly read one after another, and not kept, since they may have
- * megabytes.
+ * The most recently parsed tool. Its members are usually read one after another. Only one is kept, since a tool may
+ * have megabytes.
  */
 let last: { readonly text: string, readonly value: Record<string, unknown> } | undefined
 
@@ -18,7 +18,7 @@ function parsed (text: string): Record<string, unknown> {
   return last.value
 }
 
-/** A tool as a view shows it. It keeps the text of the tool only. */
+/** A tool as a view shows it. Only its JSON text is kept; members are parsed on demand. */
 export class ShownTool implements SearchTool {
   readonly name: string
   readonly ownName: string
@@ -26,7 +26,7 @@ export class ShownTool implements SearchTool {
   readonly #text: string
   readonly #description: string | undefined
 
-  /** @param name the one under which it is shown */
+  /** @param name the name in the view */
   constructor (name: string, { provider, key }: Target, { text, description }: ListEntry) {
     this.name = name
     this.ownName = key
@@ -41,7 +41,7 @@ export class ShownTool implements SearchTool {
   get description (): string | undefined { return this.#description ?? textOf(parsed(this.#text).description) }
   get inputSchema (): unknown { return parsed(this.#text).inputSchema }
 
-  /** Whether it is this tool, unchanged. */
+  /** Whether these values describe this tool, unchanged. */
   is (name: string, { provider, key }: Target, { text, description }: ListEntry): boolean {
     return this.name === name && this.server === provider && this.ownName === key &&
       this.#text === text && this.#description === description
@@ -50,11 +50,11 @@ export class ShownTool implements SearchTool {
 
 const textOf = (value: unknown): string | undefined => typeof value === 'string' ? value : undefined
 
-/** Tools between two looks at the clock. */
+/** Number of tools between two checks of the time budget. */
 const perCheck = 64
-/** Ways to show an item that are kept; views that were made anew leave theirs behind. */
+/** Max number of cached `ShownTool`s for one item. Rebuilt views leave old ones behind. */
 const mostShown = 8
-/** Views that show an item in the same way share its object, and what is made of it. */
+/** The `ShownTool`s of each item. Views that show it in the same way share one, with everything derived from it. */
 const byItem = new WeakMap<Item, ShownTool[]>()
 
 function shownTool (name: string, target: Target, entry: ListEntry): ShownTool {
@@ -71,8 +71,8 @@ function shownTool (name: string, target: Target, entry: ListEntry): ShownTool {
 }
 
 /**
- * The tools of a merged surface by name, in its order. It yields to the event loop between them.
- * @param before those of an earlier one: a tool that has not changed is the same object
+ * The tools of a merged surface by name, in the order of the surface. Yields to the event loop in between.
+ * @param before the former result; an unchanged tool stays the same object
  */
 export async function toolsOf (
   { parts: { tools } }: Surface, before?: ReadonlyMap<string, ShownTool>
@@ -82,7 +82,7 @@ export async function toolsOf (
   let at = 0
   for (const [name, target] of tools.targets) {
     if (at % perCheck === perCheck - 1 && budget.isSpent) await budget.yieldToEventLoop()
-    // Entries and targets are added together.
+    // List entries and targets have the same order.
     const entry = tools.list.entries[at++]
     if (!entry) continue
     const former = before?.get(name)

@@ -8,31 +8,28 @@ import { behind } from './own-tools.ts'
 import { presentBySearch, serversOf } from './presentation.ts'
 import { isListed, type ShownTool } from './search-tools.ts'
 
-/** How similar tools are to a question, by tool, or why that is not known. */
+/** The similarity of each tool to a query, or the reason why it is unknown. */
 export type Similarity = { readonly scores: ReadonlyMap<ShownTool, number> } | { readonly reason: string }
 
-/** Searching by what texts mean. */
+/** Semantic search. */
 export interface Embeddings {
-  /** Whether it is set up. */
+  /** Whether embeddings are configured. */
   readonly isOn: boolean
-  /** Tools that will be searched: those that are new are embedded, in the background. */
+  /** Embeds new tools in the background, so that later searches can compare them. */
   follow: (tools: ReadonlyMap<string, ShownTool>) => void
-  /** Never rejects, and answers within a bounded time. */
+  /** Compares a query with tools. Never rejects; resolves within a time limit. */
   similarity: (question: string, tools: ReadonlyMap<string, ShownTool>) => Promise<Similarity>
 }
 
-/** As many of the best of both rankings are fused. */
+/** Number of top results of each ranking that are fused. */
 const considered = 200
 
-/**
- * Finds tools among those that a view shows. What a view does not show is neither found nor counted, and influences no
- * ranking.
- */
+/** Finds tools of a view. Tools outside the view are not found, and do not influence the ranking. */
 export class Search {
   readonly #gateway: Pick<Gateway, 'settled' | 'surface'>
   readonly #embeddings: Embeddings
   readonly #indexes: Indexes
-  /** What the surfaces of `$smart` were made of, and the key of their views. */
+  /** The merged surface and the view key from which each `$smart` surface was made. */
   readonly #origins = new WeakMap<Surface, Pick<PresentationInput, 'merged' | 'key'>>()
 
   constructor (
@@ -43,17 +40,17 @@ export class Search {
     this.#indexes = new Indexes(logError)
   }
 
-  /** Makes the surface that `$smart` shows, and brings the index of its tools up to date in the background. */
+  /** Makes the `$smart` surface of a view, and updates its search index in the background. */
   present (presented: PresentationInput, progressive: boolean): Surface {
     const surface = presentBySearch(presented, progressive)
-    // Not `presented`: with `before`, each would keep the one before it.
+    // Not `presented` itself: its `before` would keep the whole chain of former surfaces in memory.
     const { merged, key } = presented
     this.#origins.set(surface, { merged, key })
     if (this.#indexes.keeps(presented.key)) setImmediate(() => { this.#follow(presented) })
     return surface
   }
 
-  /** The tools that fit a question, best first. */
+  /** The tools that match a query, best first. */
   async find (exchange: Exchange<View>, query: string, limit: number): Promise<{ found: Found[], metadata: Metadata }> {
     const origin = this.#origins.get(await this.#gateway.settled(exchange))
     if (!origin) return { found: [], metadata: { mode: 'words' } }
@@ -67,7 +64,7 @@ export class Search {
     const words = index.search(query, isOn ? Math.max(limit, considered) : limit)
     const similarity = isOn ? await this.#embeddings.similarity(index.interpret(query), tools) : undefined
     const scores = similarity !== undefined && 'scores' in similarity ? similarity.scores : undefined
-    // Access may have changed meanwhile.
+    // Access may have changed during the search.
     const now = this.#origins.get(this.#gateway.surface(exchange.view, exchange.client))?.merged
     const found =
       fuse(words, scores, tools).filter(({ tool }) => now !== undefined && isListed(now, tool)).slice(0, limit)
@@ -78,7 +75,7 @@ export class Search {
     return { found, metadata }
   }
 
-  /** Tells the embeddings which tools are searched: once in a while, so that the vectors of these are kept. */
+  /** Passes all searched tools to the embeddings. Called periodically, so that the vectors in use are kept. */
   followAll (): void {
     if (this.#embeddings.isOn) for (const { tools } of this.#indexes.all) this.#embeddings.follow(tools)
   }
@@ -90,7 +87,7 @@ export class Search {
   }
 }
 
-/** An answer without tools. It names the servers, so that the next question can be about one of them. */
+/** The result when no tool matches. It names the servers, so that the next query can mention one. */
 function nothing (
   { merged }: Pick<PresentationInput, 'merged'>, metadata: Metadata, hint: string
 ): { found: Found[], metadata: Metadata } {

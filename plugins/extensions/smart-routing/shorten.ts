@@ -1,12 +1,11 @@
 import { isObject } from '../../../protocol/json.ts'
 import { truncate } from '../../../protocol/text.ts'
 
-// Found tools with less text. What is left out first explains a schema and decides nothing; then what the server checks
-// itself.
+// Shortens found tools. First it omits what only explains a schema, then the constraints that the server checks itself.
 
 type Json = Record<string, unknown>
 
-/** One step of leaving out. Each leaves out what those before it do. */
+/** One level of shortening. Each level also omits what the levels before it omit. */
 export interface ShorteningStep {
   /** Max length of a tool's description, and of those within its schema, in characters. */
   readonly description: number
@@ -15,7 +14,7 @@ export interface ShorteningStep {
   readonly plain: boolean
   /** Leaves out formats, patterns, bounds, defaults, and that further members are not allowed. */
   readonly loose: boolean
-  /** Keeps so many levels of the schema; what is below has a type only. */
+  /** Max depth of the schema; deeper schemas keep their type only. */
   readonly levels: number
   readonly enums: number
 }
@@ -38,10 +37,10 @@ const checks = new Set([
   'propertyNames',
   'patternProperties', 'if', 'then', 'else', 'not', 'dependentRequired', 'dependentSchemas', 'nullable'
 ])
-/** Keywords whose members are schemas by names of others. */
+/** JSON Schema keywords whose value maps names to schemas. */
 const byName = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
 
-/** A text cut between two words. */
+/** Cuts a text at the end of a word. */
 export function shortened (text: string, length: number): string {
   if (text.length <= length) return text
   const part = truncate(text, length)
@@ -49,21 +48,21 @@ export function shortened (text: string, length: number): string {
   return `${end > length / 2 ? part.slice(0, end) : part}…`
 }
 
-/** A schema with less text. */
+/** Shortens a schema. */
 export function shortSchema (schema: unknown, step: ShorteningStep, level = 0): unknown {
   if (step === steps[0] || !isObject(schema)) return schema
   if (level >= step.levels) {
     const values = enumOf(schema, step)
-    // Values tell their type.
+    // The values of an `enum` imply their type.
     return values.enum || schema.type === undefined ? values : { type: schema.type }
   }
   const entries: Array<[string, unknown]> = []
   for (const [key, value] of Object.entries(schema)) {
     if (step.plain && annotations.has(key)) continue
     if (step.loose && (checks.has(key) || (key === 'additionalProperties' && typeof value === 'boolean'))) continue
-    // What has properties is an object.
+    // `properties` implies `type: object`.
     if (Number.isFinite(step.levels) && key === 'type' && value === 'object' && isObject(schema.properties)) continue
-    // Definitions are of use only where all references to them are kept.
+    // A limited depth replaces each `$ref` by `type: object`, so no definition is needed.
     if (Number.isFinite(step.levels) && (key === '$defs' || key === 'definitions')) continue
     if (Number.isFinite(step.levels) && key === '$ref') { entries.push(['type', 'object']); continue }
     if (key === 'description') {

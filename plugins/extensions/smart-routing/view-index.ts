@@ -3,14 +3,14 @@ import { toolsOf, type ShownTool } from './search-tools.ts'
 import { ToolIndex, type Ranked } from './words/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
-/** The index of the tools that one kind of view sees. It follows the view's surfaces by difference. */
+/** The search index of one view key. It is updated incrementally from the view's surfaces. */
 export class ViewIndex {
   readonly #index = new ToolIndex()
   readonly #logError: (error: unknown) => void
   #surface: Surface | undefined
   #tools: ReadonlyMap<string, ShownTool> = new Map()
   #updating: Promise<void> = Promise.resolve()
-  /** By `performance.now()`. */
+  /** The time of the last search, by `performance.now()`. */
   #searchedAt = performance.now()
 
   constructor (logError: (error: unknown) => void) {
@@ -18,24 +18,27 @@ export class ViewIndex {
   }
 
   get size (): number { return this.#tools.size }
-  /** Whether somebody has searched it lately. */
+  /** Whether it was searched recently. */
   get isInUse (): boolean { return performance.now() - this.#searchedAt < extensionsLimits.smartRouting.inUse }
   /** The tools that are searched. */
   get tools (): ReadonlyMap<string, ShownTool> { return this.#tools }
 
-  /** Makes the tools of a merged surface those that are searched. @returns once they are */
+  /**
+   * Replaces the searched tools by those of a merged surface. @returns a promise that resolves when they can be
+   * searched
+   */
   follow (surface: Surface): Promise<void> {
     if (surface === this.#surface) return this.#updating
     this.#surface = surface
     this.#updating = this.#updating.then(async () => {
-      // Of surfaces that came meanwhile, only the last one counts.
+      // A newer surface has arrived: it replaces this one.
       if (this.#surface !== surface) return
       const tools = await toolsOf(surface, this.#tools)
       if (isSame(this.#tools, tools)) return
       await this.#index.update([...tools.values()])
       this.#tools = tools
     }).catch((error: unknown) => {
-      // The next search tries again.
+      // Lets the next search retry.
       if (this.#surface === surface) this.#surface = undefined
       this.#logError(error)
     })

@@ -1,7 +1,10 @@
 import fp from 'fastify-plugin'
 import type { Env } from '../../../schemas/env.ts'
 
-/** Traces calls with OpenTelemetry if its variables are set; else neither loads it nor registers a hook. */
+/**
+ * Traces calls with OpenTelemetry if its environment variables are set. Otherwise OpenTelemetry is not loaded and no
+ * hook is registered.
+ */
 export default fp(async (app) => {
   const { env, version } = app.config
   const exporter = exporterOf(env)

@@ -6,7 +6,10 @@ import { sha256 } from '../../base/secrets/index.ts'
 import type { Refusals } from './refusals.ts'
 import { identityLimits } from '../limits.ts'
 
-/** Counts one attempt under a key. @returns 0, or when there were too many, the seconds until the count starts again */
+/**
+ * Counts one attempt under a key.
+ * @returns 0; or, beyond the limit, the seconds until the count is reset
+ */
 export type Count<Request> = (request: Request, key: string) => Promise<number>
 
 /**
@@ -23,11 +26,11 @@ interface Counts<Request> {
   readonly social: Count<Request>
 }
 
-/** The checks under one key, which run one after the other. `waiting` includes the running one. */
+/** The checks under one key, which run one at a time. `waiting` includes the running one. */
 interface Queue { waiting: number, last: Promise<unknown> }
 
 /**
- * Rate limits for logins and registrations: by user and address over time, and by the number of concurrent requests.
+ * Rate limits for logins and registrations: per user and address over time, and on the number of concurrent requests.
  */
 export class Attempts<Request extends { ip: string }> {
   readonly #counts: Counts<Request>
@@ -35,12 +38,12 @@ export class Attempts<Request extends { ip: string }> {
   readonly #refusals: Pick<Refusals, 'note' | 'lockedOut'>
   readonly #queues = new Map<string, Queue>()
   readonly #shares = new Shares(identityLimits.passwordRequests, 'logins')
-  /** Addresses take turns: passwords are hashed a few at a time. */
+  /** Limits concurrent password hashes. Client addresses take turns. */
   readonly #turns = new Semaphore({ places: baseLimits.concurrentHashes })
 
   /**
-   * @param reset sets the count of failed logins under a key back to 0
-   * @param refusals is told of wrong passwords and secrets
+   * @param reset resets the count of failed logins under a key
+   * @param refusals records wrong passwords and secrets
    */
   constructor (
     counts: Counts<Request>, reset: (key: string) => Promise<void>, refusals: Pick<Refusals, 'note' | 'lockedOut'>
@@ -51,9 +54,9 @@ export class Attempts<Request extends { ip: string }> {
   }
 
   /**
-   * Checks a user's password. The passwords for one user from one address are checked one after the other, and each
-   * counts as a failure before its check, so that parallel guesses get no more attempts than others. The right password
-   * resets the count.
+   * Checks a user's password. Passwords for one user from one address are checked one at a time, and each is counted as
+   * a failure before its check, so that parallel guesses get no additional attempts. The right password resets the
+   * count.
    * @param check returns what it found, or undefined for a wrong password
    * @throws TooManyFailures, TooManyRequests, ShareError
    */
@@ -90,13 +93,19 @@ export class Attempts<Request extends { ip: string }> {
     await this.#countAt(request, 'authorization', this.#counts.authorization)
   }
 
-  /** Counts an export or import of a template under its owner (`access/owner.ts`). @throws TooManyRequests */
+  /**
+   * Counts an export or import of a template under the caller's owner (`access/owner.ts`).
+   * @throws TooManyRequests
+   */
   async countTemplate (request: Request, owner: string): Promise<void> {
     const seconds = await this.#counts.template(request, `template ${sha256(owner)}`)
     if (seconds > 0) throw new errors.TooManyRequests(seconds)
   }
 
-  /** Counts a social login, as it begins or ends, under the caller's address. @throws TooManyRequests */
+  /**
+   * Counts the start or the end of a social login under the caller's address.
+   * @throws TooManyRequests
+   */
   async countSocial (request: Request): Promise<void> {
     await this.#countAt(request, 'social', this.#counts.social)
   }
@@ -107,8 +116,8 @@ export class Attempts<Request extends { ip: string }> {
   }
 
   /**
-   * Checks the secret of an OAuth client, as `check` does a password: the secrets of one client from one address are
-   * checked one after the other, and the right one resets the count.
+   * Checks the secret of an OAuth client, under the rules of `check`: secrets of one client from one address are
+   * checked one at a time, and the right one resets the count.
    * @throws TooManyFailures, TooManyRequests
    */
   async checkSecret (request: Request, clientId: string, check: () => boolean): Promise<boolean> {
@@ -129,7 +138,7 @@ export class Attempts<Request extends { ip: string }> {
   }
 
   /**
-   * Runs work in one of `identityLimits.passwordRequests` places, of which each address has a share.
+   * Runs work in one of `identityLimits.passwordRequests` slots, of which each address may hold a share.
    * @throws ShareError
    */
   async #bounded<Result> ({ ip }: Request, work: () => Promise<Result>): Promise<Result> {
@@ -141,7 +150,7 @@ export class Attempts<Request extends { ip: string }> {
     }
   }
 
-  /** Runs work that hashes a password, when it is the turn of its address. */
+  /** Runs work that hashes a password once a hash slot is free; addresses take turns. */
   async #inTurn<Result> ({ ip }: Request, work: () => Promise<Result>): Promise<Result> {
     const leave = await this.#turns.take(ownerOfAddress(ip))
     try {
@@ -151,7 +160,10 @@ export class Attempts<Request extends { ip: string }> {
     }
   }
 
-  /** Runs work after all earlier work under the same key. @throws TooManyRequests when too much is queued */
+  /**
+   * Runs work after all earlier work under the same key.
+   * @throws TooManyRequests when the queue is full
+   */
   async #queued<Result> (key: string, work: () => Promise<Result>): Promise<Result> {
     const queue = this.#queues.get(key) ?? { waiting: 0, last: Promise.resolve() }
     if (queue.waiting >= identityLimits.passwordChecksPerUser) throw new errors.TooManyRequests(5)

@@ -7,36 +7,38 @@ import type { Openness } from './warn-open.ts'
 
 export interface Auth {
   /**
-   * The caller on an MCP route. A promise only where a step of the chain has to wait.
+   * Identifies the caller on an MCP route. Returns a promise only if a step of the chain must wait.
    * @param named the user in the route's path, if any: a credential is then required, whatever the settings say
    * @throws Unauthorized, WrongUser, TokenTwice, DataAway
    */
   transport: (request: FastifyRequest, named?: string) => Principal | Promise<Principal>
   /**
-   * The caller on the management API.
-   * @param query false: a token in the query does not count
-   * @throws Unauthorized, also for an access token of another resource · InsufficientScope for one, by the route's
-   *   effect · ForeignOrigin for a cookie that a page of others may have caused to be sent
+   * Identifies the caller on the management API.
+   * @param query false: a token in the query is ignored
+   * @throws Unauthorized, also for an access token of another resource · InsufficientScope for an access token whose
+   *   scopes do not allow the route's effect · ForeignOrigin for a cookie on a request that a page of another origin
+   *   may have caused
    */
   management: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
   /**
-   * The caller who reads the metrics: a bearer key or an access token with the scope for changes, in `Authorization`,
-   * or a login token in `x-auth-token`. Neither the query, nor a cookie, nor `routing.skipAuth` stands for one.
+   * Identifies the caller of the metrics, by a bearer key or an access token with the scope for changes in
+   * `Authorization`, or by a login token in `x-auth-token`. A token in the query, a cookie, and `routing.skipAuth` do
+   * not authenticate here.
    * @throws Unauthorized · InsufficientScope
    */
   operator: (request: FastifyRequest) => Promise<Principal>
-  /** The user of an access token; undefined: the request has none that is valid. */
+  /** Identifies the user of an access token; undefined: the request has no valid one. */
   token: (request: FastifyRequest) => Promise<Principal | undefined>
   /**
-   * The caller where credentials are optional: an invalid one is ignored, and an access token for another resource, or
-   * without the scope that running needs.
+   * Identifies the caller where credentials are optional: an invalid credential is ignored, and so is an access token
+   * for another resource or without the scope for running tools.
    */
   optional: (request: FastifyRequest) => Promise<Principal>
-  /** Emits an event when access may have ended. */
+  /** Emits events when a principal may have lost access. */
   readonly standings: Standings
   /**
-   * Lends a credential for MCP within this process, in the name of a user or of a key, for as long as they stand. Who
-   * asks for it decides who may have it.
+   * Creates a credential for MCP requests within this process that acts as a user or a key for as long as the user or
+   * key is valid. The caller of this method must have authorized its use.
    */
   lend: (whom: { readonly username: string } | { readonly keyId: string }) => Lent
   /** What callers without credentials can do now. */
@@ -46,19 +48,19 @@ export interface Auth {
   /** Whether pages of this origin may read the gateway's answers. */
   trustsOrigin: (origin: string) => boolean
   /**
-   * The user with this name and password; undefined: there is none.
+   * Finds the user with this name and password; undefined: there is none.
    * @throws TooManyFailures, TooManyRequests, ShareError
    */
   authenticate: (request: FastifyRequest, username: string, password: string) => Promise<User | undefined>
   /**
-   * Changes the password of a principal who states the current one.
-   * @returns a new login token, since all former ones end, and a sentence for each rule that the password breaks
-   *   without being refused
-   * @throws Unauthorized for a wrong current password, Forbidden, WeakPassword, and as `authenticate`
+   * Changes the password of a principal who supplies the current one.
+   * @returns a new login token, since all earlier ones become invalid, and a sentence for each advisory password rule
+   *   that the new password breaks
+   * @throws Unauthorized for a wrong current password, Forbidden, WeakPassword, and the errors of `authenticate`
    */
   changePassword: (
     request: FastifyRequest, principal: Principal, current: string, next: string
   ) => Promise<{ token: string, warnings: string[] }>
-  /** A login token for a user, as the settings have it now. It becomes invalid when the account changes. */
+  /** Creates a login token for a user of the current settings. It becomes invalid when the account changes. */
   login: (user: User) => string
 }

@@ -4,12 +4,14 @@ import type { Principal } from '../../settings/index.ts'
 import { mayHaveSession } from '../social/settings.ts'
 import type { SocialLogin } from '../social/social.ts'
 
-/** A class of routes: a credential may be valid on one and not on another. `open`: credentials are optional. */
+/**
+ * A class of routes. A credential may be accepted on one class and not on another. `open`: credentials are optional.
+ */
 export type RouteClass = 'api' | 'mcp' | 'open'
 
 /**
- * The parts of a request that may carry credentials. `socket`: where it came from; `ip`: the address of the client,
- * behind proxies too.
+ * The parts of a request that may carry credentials. `socket`: the connection; `ip`: the client address, also behind
+ * trusted proxies.
  */
 export interface RequestCredentials {
   headers: IncomingHttpHeaders
@@ -18,17 +20,19 @@ export interface RequestCredentials {
   readonly ip?: string
 }
 
-/** Undefined: not identified. A promise only where a step has to wait: most do not. */
+/**
+ * The result of an identification; undefined: not identified. A promise only if a step must wait, which most do not.
+ */
 export type Identified = Principal | undefined | Promise<Principal | undefined>
 
 /**
- * One way to identify the caller. Returns undefined for a credential of another kind, an invalid one, or one that this
- * class of routes does not accept: the next step is then tried.
+ * One way to identify the caller. It returns undefined for a credential of another kind, an invalid one, or one that
+ * this class of routes does not accept; the next step is then tried.
  * @throws StorageAway when the credential cannot be checked now
  */
 export type AuthStep = (credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot) => Identified
 
-/** The caller, as the first matching step identifies it. */
+/** The caller, as identified by the first step that returns a principal. */
 export function identify (
   chain: readonly AuthStep[], credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot
 ): Identified {
@@ -45,7 +49,7 @@ export function identify (
 }
 
 /**
- * Whether a request carries a text where this class of routes reads credentials.
+ * Whether a request has text in any place where this class of routes reads credentials.
  * @param keyHeader the header of bearer keys
  */
 export function hasCredentials (
@@ -57,7 +61,10 @@ export function hasCredentials (
   return headers.authorization !== undefined || headers['x-auth-token'] !== undefined
 }
 
-/** With `routing.skipAuth`, every caller of the management API is the guest, an admin. It does not affect MCP. */
+/**
+ * With `routing.skipAuth`, every caller of the management API is the guest, who is an admin. MCP routes are not
+ * affected.
+ */
 export const guest: AuthStep = (_credentials, routes, snapshot) => routes === 'api' ? principalOf(snapshot) : undefined
 
 const principalOf = ({ system }: Snapshot): Principal | undefined => system.routing?.skipAuth === true
@@ -65,8 +72,8 @@ const principalOf = ({ system }: Snapshot): Principal | undefined => system.rout
   : undefined
 
 /**
- * The session cookie of a social login, on the management API only. It acts as its user, who is read from the settings:
- * demotion, deletion and another password take effect at once.
+ * The session cookie of a social login, for the management API only. It acts as its user, who is read from the current
+ * settings: a demotion, a deletion or a new password takes effect at once.
  */
 export const socialSession = (social: SocialLogin): AuthStep => ({ headers }, routes, snapshot) =>
   routes === 'api' ? social.identify(headers, snapshot) : undefined

@@ -25,13 +25,13 @@ import type { Auth } from './auth.ts'
 declare module 'fastify' {
   interface FastifyInstance { auth: Auth }
   interface FastifyContextConfig {
-    /** The route is served under any `Host`: health checks use the address of the process. */
+    /** The route is served under any `Host`: health checks address the process by its IP address. */
     anyHost?: true
   }
 }
 
 interface AuthOptions {
-  /** The credential of this machine's command line; undefined: there is none. */
+  /** The credential of the command line on this machine; undefined: there is none. */
   localToken?: string
 }
 
@@ -75,12 +75,12 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   const credentialsOf = ({ headers, query, socket, ip }: FastifyRequest): RequestCredentials =>
     ({ headers, query: query as Record<string, unknown>, socket, ip })
   /**
-   * Identifies a caller; one whose credentials are unknown, again where another replica has just made a change.
-   * @throws DataAway while a replica has been without its database for long
+   * Identifies a caller. If the credential is unknown, it is tried again after a look-up of changes by other replicas.
+   * @throws DataAway while a replica has been without its database for too long
    */
   const identifyFresh = (credentials: RequestCredentials, routes: RouteClass, steps = chain): Identified => {
     const former = app.settings.current
-    // Never 401, on which clients throw their tokens away.
+    // Never 401: clients discard their tokens on it.
     if (app.settings.isOutdated && hasCredentials(credentials, routes, headerOf(former)) && !isLocal(credentials)) {
       throw new errors.DataAway()
     }
@@ -99,12 +99,13 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   warnOfSkippedAuth(app)
   warnOfOpenTools(app, anonymous)
 
-  // On every route, since much can be read without a credential.
+  // Registered for every app, since some routes can be read without a credential.
   await app.annexes.onEveryApp(app, (each) => {
     each.addHook('onRequest', (request, _reply, done) => {
       if (!namesOneHost(request.raw)) throw new errors.TwoHosts()
       const isServed = servesHost(rules, request.host, baseUrl()) || request.routeOptions.config?.anyHost === true
-      // The command line asks a loopback address, whatever names are ours. No page knows its credential.
+      // The command line addresses the loopback interface, whatever host names are allowed. Web pages cannot know its
+      // credential, so DNS rebinding is no threat here.
       if (!isServed && !isLocal(credentialsOf(request))) throw new errors.ForeignHost()
       done()
     })
@@ -124,7 +125,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   app.accessTokens.on('expired', (family) => { standings.expire(family) })
   endExpired(app, standings)
 
-  /** Notes a refused credential. Tokens of an earlier version have no prefix. */
+  /** Records a refused credential. Tokens of earlier versions have no prefix. */
   const noteRefused = (request: FastifyRequest, sent: string | string[] | undefined): void => {
     if (sent === undefined) return
     const text = String(sent)
@@ -153,7 +154,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
 
   /**
    * Admits a principal to the management API.
-   * @throws Unauthorized, InsufficientScope for an access token, by the effect
+   * @throws Unauthorized; InsufficientScope for an access token whose scopes do not allow the route's effect
    */
   const admitManager = (
     principal: Principal | undefined, request: FastifyRequest, effect: Effect | undefined
@@ -198,7 +199,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       inOneWay(request)
       const credentials = credentialsOf(request)
       const principal = await identifyFresh(query ? credentials : { ...credentials, query: {} }, 'api')
-      // Browsers send cookies with requests of pages of other sites, too.
+      // Browsers also send cookies with requests that pages of other sites make.
       if (principal?.kind === 'social-session' && !isReading(request)) await app.social.checkOrigin(request)
       return admitManager(principal, request, request.routeOptions.config?.effect)
     },
@@ -231,7 +232,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
   ]
 })
 
-/** A user as a client of MCP: as a key of the user without a scope would be. */
+/** The principal of a user as an MCP client: the same as that of an unscoped key of the user. */
 function clientOf (user: User | undefined): Principal | undefined {
   if (!user) return undefined
   const standing: Principal['standing'] = (snapshot) => {
@@ -241,7 +242,7 @@ function clientOf (user: User | undefined): Principal | undefined {
   return { ...principalOfUser(user, standing), kind: 'user-key' }
 }
 
-/** The credentials in the headers that every program sends them in, and what tells whether a proxy passed them on. */
+/** The credentials in the standard headers, and the parts of the request that show whether a proxy forwarded it. */
 function inHeadersOf ({ headers, socket }: FastifyRequest): RequestCredentials {
   const { authorization, 'x-auth-token': login, forwarded, 'x-forwarded-for': forwardedFor } = headers
   return {
@@ -250,7 +251,7 @@ function inHeadersOf ({ headers, socket }: FastifyRequest): RequestCredentials {
 }
 
 /**
- * Refuses a request that sends a token in two ways (RFC 6750, section 2), whichever of the two would count.
+ * Refuses a request that sends a token in two ways (RFC 6750, section 2), even if only one of them would be used.
  * @throws TokenTwice
  */
 function inOneWay ({ headers: { authorization }, query }: FastifyRequest): void {
@@ -260,14 +261,14 @@ function inOneWay ({ headers: { authorization }, query }: FastifyRequest): void 
   }
 }
 
-/** Whether a request changes and runs nothing (RFC 9110, section 9.2.1). */
+/** Whether the method of a request is safe (RFC 9110, section 9.2.1). */
 const isReading = ({ method, routeOptions }: FastifyRequest): boolean =>
   ['GET', 'HEAD', 'OPTIONS'].includes(method) && routeOptions.config?.effect === 'read'
 
-/** Max delay of a timer, in ms (Node: 2³¹ − 1). */
+/** Max delay of the timer, in ms. Node allows up to 2³¹ − 1. */
 const longestDelay = 24 * 3_600_000
 
-/** Ends sessions and calls of a key when it expires, which is no change of the settings. */
+/** Ends the sessions and calls of a key when it expires, since the expiry is not a change of the settings. */
 function endExpired (app: FastifyInstance, standings: Standings): void {
   let timer: NodeJS.Timeout | undefined
   const schedule = (): void => {

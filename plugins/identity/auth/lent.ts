@@ -6,19 +6,19 @@ import { sha256 } from '../../base/secrets/index.ts'
 import type { Principal } from '../../settings/index.ts'
 import type { AuthStep } from './chain.ts'
 
-/** Whom a credential stands for now; undefined: for nobody any more. */
+/** Returns the principal that a credential acts as now; undefined: it is no longer valid. */
 type Lender = (snapshot: Snapshot) => Principal | undefined
 
 /** A credential for requests within this process. */
 export interface Lent {
   readonly token: string
-  /** From then on it is good for nothing. */
+  /** Invalidates the credential. */
   readonly end: () => void
 }
 
 /**
- * Credentials that the gateway makes to ask its own MCP endpoint in somebody's name. They are never shown or stored,
- * and are not good for a request that comes over a connection.
+ * Credentials that the gateway issues to itself, to call its own MCP endpoint on behalf of a user or key. They are
+ * never shown or stored, and are refused on requests that arrive over a network connection.
  */
 export class LentCredentials {
   readonly #lenders = new Map<string, Lender>()

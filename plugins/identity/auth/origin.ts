@@ -3,9 +3,9 @@ import { isIPv6 } from 'node:net'
 import { isLoopback } from '../../base/config/index.ts'
 import { errors } from '../../base/errors/index.ts'
 
-/** The values of `Host` and `Origin` that are accepted. */
+/** The accepted values of `Host` and `Origin`. */
 interface OriginRules {
-  /** Values of `Host` without a port, lower case; undefined: all are accepted. */
+  /** Accepted values of `Host`, lower case, without a port; undefined: all. */
   hosts: ReadonlySet<string> | undefined
   /** Accepted origins beside the gateway's own. */
   origins: ReadonlySet<string>
@@ -18,10 +18,10 @@ const parsed = (baseUrl: string | undefined): URL | undefined =>
   baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
 
 /**
- * Whether a request to this host is served. Others are refused, since a page can make its own name resolve to this
- * gateway (DNS rebinding; MCP Transports, "Security Warning").
- * @param host `Host`, or what a trusted proxy forwarded
- * @param baseUrl the public address as the operator stated it, whose host is served, too
+ * Whether a request to this host is served. Requests to other hosts are refused, since a page can make its own host
+ * name resolve to this gateway (DNS rebinding; MCP Transports, "Security Warning").
+ * @param host `Host`, or the host forwarded by a trusted proxy
+ * @param baseUrl the public address from the configuration, whose host is also served
  */
 export function servesHost ({ hosts }: OriginRules, host: string | undefined, baseUrl: string | undefined): boolean {
   if (!hosts) return true
@@ -31,8 +31,8 @@ export function servesHost ({ hosts }: OriginRules, host: string | undefined, ba
 }
 
 /**
- * Whether a request names one host: in one `Host` header, which is that of a request line with a whole address (RFC
- * 9112, section 3.2).
+ * Whether a request names exactly one host: it has one `Host` header, which equals the host of an absolute request
+ * target, if there is one (RFC 9112, section 3.2).
  * @param raw the request as Node parsed it
  */
 export function namesOneHost ({ url = '', headers: { host = '' }, rawHeaders }: IncomingMessage): boolean {
@@ -41,13 +41,13 @@ export function namesOneHost ({ url = '', headers: { host = '' }, rawHeaders }: 
     if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++
   }
   if (hosts > 1) return false
-  // Almost all lines have a path alone; `*` is for OPTIONS.
+  // Almost all request targets are a path alone; `*` occurs with OPTIONS.
   const [, authority] = url.startsWith('/') ? [] : /^https?:\/\/([^/?#]*)/i.exec(url) ?? []
   return authority === undefined || authority.toLowerCase() === host.toLowerCase()
 }
 
 /**
- * Refuses requests of pages of other origins.
+ * Refuses requests by pages of other origins.
  * @param host as for `servesHost`; `protocol` likewise
  * @throws ForeignOrigin
  */
@@ -65,8 +65,9 @@ export function checkOrigin (
 }
 
 /**
- * The rules from the environment. `Host` is checked when the gateway listens on loopback, or when ALLOWED_HOSTS is set.
- * @throws Error naming the first entry that is invalid
+ * Reads the rules from the environment. `Host` is checked when the gateway listens on loopback, or when ALLOWED_HOSTS
+ * is set.
+ * @throws Error naming the first invalid entry
  */
 export function originRules (listenHost: string, allowedHosts: string, allowedOrigins: string): OriginRules {
   const list = (text: string): string[] => text.split(/[\s,]+/).filter((each) => each !== '')
@@ -79,7 +80,7 @@ export function originRules (listenHost: string, allowedHosts: string, allowedOr
 }
 
 /**
- * An entry of ALLOWED_HOSTS in the form that `nameOf` returns for the `Host` of browsers.
+ * Converts an entry of ALLOWED_HOSTS to the form in which `nameOf` returns a browser's `Host`.
  * @throws Error when it is invalid
  */
 function toHost (text: string): string {
@@ -94,7 +95,8 @@ function toHost (text: string): string {
 }
 
 /**
- * An entry of ALLOWED_ORIGINS as browsers send origins: lower case, no final slash, no default port.
+ * Converts an entry of ALLOWED_ORIGINS to the form in which browsers send origins: lower case, no trailing slash, no
+ * default port.
  * @throws Error when it is invalid
  */
 function toOrigin (text: string): string {
@@ -106,6 +108,6 @@ function toOrigin (text: string): string {
       'expected origins as "https://app.example.com", without a path.'
     )
   }
-  // Browser extensions and apps have other schemes, for which `URL` gives no origin.
+  // Browser extensions and apps use other schemes, for which the `origin` of a `URL` is `null`.
   return url.origin === 'null' ? origin : url.origin
 }

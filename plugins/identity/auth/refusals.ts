@@ -18,22 +18,22 @@ const nouns: Readonly<Record<CredentialKind, string>> = {
 }
 
 /**
- * Credentials that were refused: counted, and told in the log with the address that they came from. Of a flood, the log
- * has the first lines of a minute and the number of the others. Access tokens are not logged, since clients notice
- * their end by that.
+ * Counts refused credentials, and logs them with the client address. In a flood, the log gets the first lines of each
+ * minute and the number of the omitted ones. Refused access tokens are counted and not logged, since being refused is
+ * how clients learn that a token has expired.
  */
 export class Refusals {
   readonly counts: Record<CredentialKind, number> = { password: 0, key: 0, token: 0, secret: 0 }
   readonly #warn: (details: object, sentence: string) => void
   readonly #isUser: (name: string) => boolean
   readonly #now: () => number
-  /** When a lock-out that was told ends, in ms since the epoch, by address and name. */
+  /** End of each lock-out that was logged, in ms since the epoch, by address and name. */
   readonly #lockOuts = new BoundedMap<string, number>(identityLimits.refusals.lockOuts)
   readonly #lines: LineLimit
 
   /**
-   * @param isUser whether there is a user of this name: other names are not told, since people type passwords where
-   *   names belong
+   * @param isUser whether a user of this name exists: other names are not logged, since people type passwords into the
+   *   name field
    */
   constructor (
     warn: (details: object, sentence: string) => void, isUser: (name: string) => boolean, now: () => number = Date.now
@@ -47,14 +47,21 @@ export class Refusals {
     }, now)
   }
 
-  /** Notes a bearer key that is stored and does not count. @param name of the key @param reason why it does not */
+  /**
+   * Records the use of a stored bearer key that is not active.
+   * @param name of the key
+   * @param reason why it is not active
+   */
   noteInactive (address: string, { name, reason }: { name: string, reason: string }): void {
     this.counts.key++
     const key = JSON.stringify(name)
     this.#tell({ address, key: name }, `${address} sent the bearer key ${key}, which opens nothing: ${reason}`)
   }
 
-  /** @param name whose password or secret it was, as the caller wrote it */
+  /**
+   * Records a refused credential.
+   * @param name whose password or secret it was, as the caller sent it
+   */
   note (kind: CredentialKind, address: string, name?: string): void {
     this.counts[kind]++
     if (kind === 'token') return
@@ -62,7 +69,10 @@ export class Refusals {
     this.#tell({ address, ...details }, `${address} sent ${nouns[kind]}${words === '' ? '' : ` for ${words}`}`)
   }
 
-  /** Nothing is checked for this name from this address any more. @param seconds for how long */
+  /**
+   * Records an attempt that is refused unchecked, since this name is locked out from this address.
+   * @param seconds until the end of the lock-out
+   */
   lockedOut (kind: CredentialKind, address: string, name: string, seconds: number): void {
     this.counts[kind]++
     const key = `${address}\n${name.slice(0, maxName)}`
@@ -73,7 +83,7 @@ export class Refusals {
     this.#tell({ address, ...details }, `${address} is locked out of ${words} for ${seconds} s: too many failures`)
   }
 
-  /** A name as the log may have it. */
+  /** The name in a form that may be logged: as it is for existing users only. */
   #told (kind: CredentialKind, name: string | undefined): { details: object, words: string } {
     if (name === undefined) return { details: {}, words: '' }
     if (kind === 'secret') return { details: {}, words: 'an OAuth client' }
@@ -87,10 +97,10 @@ export class Refusals {
   }
 }
 
-/** Max length of a caller's text that is kept, in characters. */
+/** Max length of a caller's name as part of a key, in characters. */
 const maxName = 64
 
-/** `app.refusals`: which credentials were refused, for the log and the metrics. */
+/** `app.refusals`: counts refused credentials for the log and the metrics. */
 export default fp(async (app) => {
   const isUser = (name: string): boolean => app.settings.current.users.has(canonicalName(name))
   app.decorate('refusals', new Refusals((details, sentence) => { app.log.warn(details, sentence) }, isUser))

@@ -6,11 +6,11 @@ import { canonicalName } from '../users/rules.ts'
 import type { Effect } from '../../base/scopes/index.ts'
 import { headerOf, mayRun, mcpScope, type Principal } from '../../settings/index.ts'
 
-/** The scope that a route of the management API needs, by its effect; reading needs none. */
+/** The scope that a route of the management API requires, by its effect; reading requires none. */
 const scopeOf = { read: undefined, run: 'mcp', change: 'manage' } as const
 
 /**
- * Checks what an access token may do on the management API. Other credentials have no scopes.
+ * Checks that the scopes of an access token allow the effect of a management route. Other credentials have no scopes.
  * @throws InsufficientScope
  */
 export function checkScopes ({ scopes }: Principal, effect: Effect = 'change'): void {
@@ -20,18 +20,18 @@ export function checkScopes ({ scopes }: Principal, effect: Effect = 'change'): 
   }
 }
 
-/** The refusal of a token for another resource. */
+/** The message for a token of another resource. */
 export const otherResource = 'The access token is for another resource'
 
 /**
- * Checks what an access token may do on the MCP routes. Other credentials have neither scopes nor an audience.
+ * Checks that an access token is valid for an MCP route, by its scopes and audience; other credentials have neither.
  * @throws InsufficientScope · Unauthorized when it is for another resource (RFC 8707)
  */
 export function checkToken (principal: Principal, { url, routeOptions }: FastifyRequest, basePath: string): void {
   const { scopes, audience } = principal
   if (scopes === undefined) return
   if (!mayRun(principal)) throw new errors.InsufficientScope(mcpScope)
-  // A message of the SSE transport belongs to a stream that was opened with this token's audience.
+  // A POST of the SSE transport refers to a stream that was opened with a token of the same audience.
   if (audience === undefined || audience === basePath || routeOptions.url === `${basePath}/messages`) return
   const path = pathOf(url)
   if (covers(audience, path) || covers(withoutAlias(audience, basePath), withoutAlias(path, basePath))) return
@@ -39,23 +39,22 @@ export function checkToken (principal: Principal, { url, routeOptions }: Fastify
 }
 
 /**
- * Whether a credential is for the gateway as a whole, as the management API and tools over plain HTTP need it: an
- * access token without a resource, or for the gateway's address, its `/mcp` or its `/api` (RFC 8707). A token for one
- * server or group is not.
+ * Whether a credential is for the gateway as a whole, which the management API and tools over plain HTTP require: any
+ * credential but an access token for another resource than the gateway's address, its `/mcp` or its `/api` (RFC 8707).
  */
 export const isForAll = ({ audience }: Principal, basePath: string): boolean =>
   audience === undefined || [basePath, `${basePath}/mcp`, `${basePath}/api`].includes(audience)
 
-/** The path of a request, without a query and a slash at the end. */
+/** The path of a request without its query and trailing slashes. */
 const pathOf = (url: string): string => (url.split('?', 1)[0] ?? '').replace(/\/+$/, '')
 
 const covers = (audience: string, path: string): boolean => path === audience || path.startsWith(`${audience}/`)
 
-/** A path of an MCP route, the aliases below `/api` by the names of the routes that they stand for. */
+/** The path of an MCP route; an alias below `/api` is replaced by the path that it stands for. */
 const withoutAlias = (path: string, basePath: string): string =>
   `${basePath}${path.slice(basePath.length).replace(/^\/api\/mcp(?:\/group)?(?=\/|$)/, '/mcp')}`
 
-/** A sentence for an unidentified caller of an MCP route: which credential is missing or wrong. */
+/** A sentence for an unidentified caller of an MCP route that says which credential is missing or wrong. */
 export function missingOrWrong (headers: FastifyRequest['headers'], snapshot: Snapshot): string {
   const { routing, oauthServer } = snapshot.system
   const takesTokens = oauthServer?.enabled === true
@@ -71,6 +70,9 @@ export function missingOrWrong (headers: FastifyRequest['headers'], snapshot: Sn
     : `An access token is required in the Authorization header, or a bearer key in the ${name} header`
 }
 
-/** Whether a principal may use the routes of a user (`/:user/…`): its own, or all with an unscoped system key. */
+/**
+ * Whether a principal may use the routes of a user (`/:user/…`): its own; with an unscoped system key, those of all
+ * users.
+ */
 export const entersFor = ({ kind, username, grant }: Principal, named: string): boolean =>
   kind === 'system-key' ? grant === undefined : username === named || username === canonicalName(named)

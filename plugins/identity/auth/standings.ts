@@ -1,18 +1,19 @@
 import { EventEmitter } from 'node:events'
 import type { Principal } from '../../settings/index.ts'
 
-/** The current state of a principal; undefined when its credential is not valid any more. */
+/** Returns the current state of a principal; undefined: its credential is no longer valid. */
 export type StandingOf = (principal: Principal) => Principal | undefined
 
 /**
- * Emits `changed` after each change of the settings and each revocation of a credential: the only events that end
- * access. Owners of sessions and calls in flight then check the standing of their principals. Emits `expired` with the
- * id of a credential that its client may renew: nothing more is sent to the client until then.
+ * Announces possible losses of access. Emits `changed` after each change of the settings and each revocation of a
+ * credential, which are the only events that end access; owners of sessions and running calls then re-check their
+ * principals. Emits `expired` with the id of a credential that its client can renew: until then, nothing more is sent
+ * to the client.
  */
 export class Standings extends EventEmitter<{ changed: [StandingOf], expired: [id: string] }> {
   readonly #current: StandingOf
 
-  /** @param current the standing of a principal by the current settings */
+  /** @param current evaluates a principal against the current settings */
   constructor (current: StandingOf) {
     super()
     this.#current = current

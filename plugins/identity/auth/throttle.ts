@@ -14,8 +14,8 @@ declare module 'fastify' {
 }
 
 /**
- * A store for the rate limiter, on counters that all replicas share. While they are unavailable, attempts are refused,
- * not uncounted.
+ * A store for @fastify/rate-limit on counters that all replicas share. While the counters are unavailable, attempts are
+ * refused instead of going uncounted.
  */
 function storeOn (counters: Counters): FastifyRateLimitStoreCtor {
   return class CounterStore {

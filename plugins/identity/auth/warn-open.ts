@@ -4,12 +4,12 @@ import { countServers, makeView, type Principal, statedAddress } from '../../set
 import { isLoopback } from '../../base/config/index.ts'
 import { secretAdvice } from '../../base/secrets/index.ts'
 
-/** In ms. */
+/** Interval of repeated warnings, in ms. */
 const interval = 15 * 60_000
 
 /**
- * Logs a warning when `routing.skipAuth` is on, which makes everybody who reaches the gateway an admin; repeatedly, and
- * as an error, when other machines reach it.
+ * Logs a warning while `routing.skipAuth` is on, which makes everybody who can reach the gateway an admin. If other
+ * machines can reach it, the message is repeated and logged as an error.
  */
 export function warnOfSkippedAuth (app: FastifyInstance): void {
   const { env } = app.config
@@ -39,10 +39,10 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
   app.addHook('onClose', async () => { clearInterval(timer) })
 }
 
-/** The settings by which an operator lets in more than this machine. */
+/** The settings that can make the gateway reachable from other machines. */
 interface Exposure { host: string, allowedHosts: string, address: ReturnType<typeof statedAddress> }
 
-/** The settings that show that other machines reach the gateway, for a log line; an empty array: none does. */
+/** The settings which show that other machines can reach the gateway, for a log line; empty: none does. */
 export function exposureSigns ({ host, allowedHosts, address }: Exposure): string[] {
   const names = allowedHosts.split(/[\s,]+/).map((each) => each.replace(/:\d*$/, '').toLowerCase())
   const isForeign = names.some((name) => name !== '' && !isLoopback(name))
@@ -54,16 +54,16 @@ export function exposureSigns ({ host, allowedHosts, address }: Exposure): strin
   ]
 }
 
-/** What callers without credentials can do. */
+/** The access of callers without credentials. */
 export interface Openness {
-  /** The number of servers whose tools they can run over plain HTTP, and over MCP. */
+  /** The number of servers whose tools they can run, over plain HTTP and over MCP. */
   readonly overHttp: number
   readonly overMcp: number
-  /** `routing.skipAuth`: they are admins of the management API. */
+  /** `routing.skipAuth`: they are admins on the management API. */
   readonly isSkipped: boolean
 }
 
-/** @param anonymous the principal of such callers */
+/** @param anonymous the principal of callers without credentials */
 export function opennessOf (app: FastifyInstance, anonymous: Principal): Openness {
   const { routing } = app.settings.current.system
   const { PUBLIC_TOOLS: publicTools } = app.config.env
@@ -77,8 +77,8 @@ export function opennessOf (app: FastifyInstance, anonymous: Principal): Opennes
 }
 
 /**
- * Logs a warning when callers without credentials can run tools and other machines reach the gateway.
- * PUBLIC_TOOLS=public is a decision: each of these servers was marked.
+ * Logs a warning when callers without credentials can run tools and other machines can reach the gateway. No warning
+ * with PUBLIC_TOOLS=public, since each of these servers was then made public on purpose.
  */
 export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): void {
   const { basePath, env } = app.config
@@ -113,7 +113,7 @@ export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): vo
 
 const placeholders = new Set(['secret', 'changeme', 'change-me', 'password', 'your-secret-key', 'jwt-secret'])
 
-/** @param secret signs login tokens; undefined: they are valid until the process ends */
+/** @param secret signs login tokens; undefined: the tokens are valid until the process ends */
 export function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {
   if (secret === undefined) {
     app.log.warn('JWT_SECRET is not set, and no secret is kept: logins end when the gateway stops. Set it to ' +

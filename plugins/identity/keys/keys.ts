@@ -13,7 +13,7 @@ import { counts, givesMore, inactivityOf, peopleOf } from './rights.ts'
 import { expiryOf, toExpiry, Usage } from './state.ts'
 import { identityLimits } from '../limits.ts'
 
-/** The members of a new key that a caller sends. */
+/** The members of a new key as the caller sends them. */
 type NewKey =
   Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
     name: string
@@ -21,7 +21,7 @@ type NewKey =
     expiresAt?: string | null
   }
 
-/** A key as the API answers it. `token` is a mask, but for the answer that creates the key. */
+/** A key as the API returns it. `token` is masked, except in the response that creates the key. */
 type ShownKey = Required<
   Pick<BearerKey, 'id' | 'name' | 'token' | 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>
 > &
@@ -35,9 +35,9 @@ export class Keys {
   readonly #readonly: boolean
   readonly #warn: (sentence: string) => void
   #byHash = new Map<string, BearerKey>()
-  /** The keys that were found last, by their tokens: hashing a token takes as long as much of a call. */
+  /** Recently found keys by token: hashing a token costs as much as a good part of a call. */
   readonly #found = new Map<string, BearerKey>()
-  /** The keys that `#byHash` was made from. */
+  /** The keys from which `#byHash` was built. */
   #indexed: Snapshot['keys'] | undefined
 
   /**
@@ -51,13 +51,15 @@ export class Keys {
     this.usage = new Usage(settings)
   }
 
-  /** The key with this token, if it counts now: one hash and one look-up, however many keys there are. */
+  /** Finds the active key with this token: one hash and one look-up, however many keys there are. */
   find (token: string): BearerKey | undefined {
     const key = this.#known(token)
     return key && counts(key, this.#settings.current) ? key : undefined
   }
 
-  /** The name of the key with this token, and why it does not count now; undefined: there is none, or it counts. */
+  /**
+   * Finds out why the key with this token is inactive, and its name; undefined: there is no such key, or it is active.
+   */
   refusal (token: string): { name: string, reason: string } | undefined {
     const key = this.#known(token)
     const reason = key && inactivityOf(key, this.#settings.current)
@@ -80,8 +82,8 @@ export class Keys {
   }
 
   /**
-   * Turns the one key of old settings (`routing.bearerAuthKey`) into a bearer key. Only once: an old file that is put
-   * back does not bring back a key that was deleted meanwhile.
+   * Converts the single key of old settings (`routing.bearerAuthKey`) to a bearer key. Done only once
+   * (`bearerAuthKeyMigrated`), so that restoring an old file does not bring back a key that was deleted since.
    */
   async migrate (): Promise<void> {
     if (this.#readonly || !this.#settings.current.system.routing?.bearerAuthKey) return
@@ -103,13 +105,13 @@ export class Keys {
     if (outcome === 'dropped') this.#warn(legacyKeyIgnored)
   }
 
-  /** When the next key expires, in ms since the epoch; Infinity: none will. */
+  /** When the next key expires, in ms since the epoch; Infinity: no key expires. */
   get nextExpiry (): number {
     const times = [...this.#settings.current.keys.values()].map(expiryOf).filter((time) => time > Date.now())
     return times.reduce((first, time) => Math.min(first, time), Infinity)
   }
 
-  /** The keys that a principal may manage: all for an admin, a user's own otherwise. */
+  /** The keys that a principal may manage: all keys for an admin, else the user's own. */
   list (principal: Principal): ShownKey[] {
     return [...this.#settings.current.keys.values()].filter((key) => isOwn(principal, key)).map((key) =>
       this.#shown(key))
@@ -121,9 +123,9 @@ export class Keys {
   }
 
   /**
-   * Creates a key. Without a kind or a scope it is one of its caller's, good for MCP. A user who is not an admin makes
-   * no others. Its maker is recorded: the caller, or the maker of the system key that the caller uses.
-   * @returns the key with its token, which is not shown again, and warnings for names that it has and that do not exist
+   * Creates a key. Without a kind or a scope it is a user key of its caller, for MCP; a caller who is not an admin can
+   * create no other. `createdBy` is the caller, or the creator of the system key that the caller uses.
+   * @returns the key with its token, which is not shown again, and warnings for names in its scope that do not exist
    *   yet
    * @throws InvalidInput, LimitReached
    */
@@ -157,15 +159,16 @@ export class Keys {
   }
 
   /**
-   * Changes a key. A user may change `name` and `enabled` of its own keys. Kind and owner cannot be changed, since
-   * somebody has the token. Who gives it more rights is its maker from then on, unless that is the operator.
+   * Changes a key. A user may change `name` and `enabled` of its own keys. Kind and owner cannot be changed, since the
+   * token may be in somebody's hands. A caller who widens the key's rights becomes its creator (`createdBy`), unless
+   * the caller is the operator.
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async update (principal: Principal, id: string, change: KeyChange): Promise<{ data: ShownKey, warnings: string[] }> {
     if (change.name !== undefined) checkLabel(change.name)
     const snapshot = await this.#settings.change((base) => {
       const stored = managed(base, principal, id)
-      // When it was used last may differ from what was answered a moment ago.
+      // `lastUsedAt` is not compared: it may differ from the value in an earlier response.
       checkUnchanged(change, this.#shown(stored), ['id', 'token', 'createdBy', 'createdAt'])
       const value = changed(withoutToken(stored), change, principal.isAdmin)
       const sponsors = givesMore(stored, value) ? sponsorsOf(base.users, principal) : []
@@ -201,7 +204,7 @@ export class Keys {
   }
 }
 
-/** The keys by the hash of their tokens; of two with the same token, an enabled one. */
+/** Indexes the keys by token hash; of two with the same token, an enabled one is kept. */
 function indexOf (keys: Snapshot['keys']): Map<string, BearerKey> {
   const index = new Map<string, BearerKey>()
   for (const key of keys.values()) {
@@ -226,8 +229,8 @@ function managed ({ keys }: Snapshot, principal: Principal, id: string): BearerK
 }
 
 /**
- * Refuses a name that nothing may have, and invisible characters in the name of a key, since people must be able to
- * tell names apart.
+ * Checks the name of a key: it must not be a reserved name, and must not contain invisible characters, since people
+ * must be able to tell names apart.
  * @throws InvalidInput
  */
 function checkLabel (name: string): void {
@@ -239,8 +242,9 @@ function checkLabel (name: string): void {
 }
 
 /**
- * A sentence for each server, group and user that a key names and that does not exist. It opens a server or group as
- * soon as somebody creates it. Scopes may list thousands of names: beyond `mostWarnings` they are counted.
+ * A sentence for each server, group and user that a key names and that does not exist. The key will give access to a
+ * server or group as soon as somebody creates it. Scopes may list thousands of names: beyond `mostWarnings` they are
+ * counted.
  */
 function unknownNames (
   { groups, servers, users }: Snapshot,

@@ -8,10 +8,10 @@ type Scope = Required<Pick<BearerKey, 'kind' | 'accessType' | 'allowedGroups' | 
 type Asked = Partial<Pick<BearerKey, keyof Scope | 'owner'>>
 type Users = ReadonlyMap<string, User>
 
-/** The scope of a key without restrictions: all that its owner sees, by MCP. */
+/** The scope of an unrestricted user key: everything that its owner sees, through MCP. */
 export const userScope: Scope = { kind: 'user', accessType: 'all', allowedGroups: [], allowedServers: [] }
 
-/** The scope of lists without an access type: only what they name. */
+/** Derives the access type from lists that were sent without one: only what they name. */
 function accessOf (
   { allowedGroups, allowedServers }: Pick<Asked, 'allowedGroups' | 'allowedServers'>
 ): Scope['accessType'] {
@@ -20,7 +20,8 @@ function accessOf (
 }
 
 /**
- * The kind and scope of a key that an admin asks for. A full system key has to be asked for by name.
+ * The kind and scope of a key that an admin requests. Without lists, a system key requires an explicit `accessType`, so
+ * that nobody creates one with full access by accident.
  * @throws InvalidInput
  */
 export function scopeAsked (asked: Asked): Scope {
@@ -41,8 +42,8 @@ export function scopeAsked (asked: Asked): Scope {
 }
 
 /**
- * The owner and the maker of a new key. A key without a kind is its caller's; who has no account, as the guest and
- * `system`, names an owner.
+ * Determines the owner and the creator of a new key. A key without a requested kind belongs to its caller; a caller
+ * without an account, such as the guest or `system`, must name an owner.
  * @throws InvalidInput
  */
 export function authorship (
@@ -54,7 +55,7 @@ export function authorship (
   const { username = '' } = principal
   const self = users.has(username) ? username : undefined
   const isByKey = principal.kind === 'system-key'
-  // A key of a system key's owner rests on both of its people, as that key does.
+  // A system key created by a system key with an owner gets the same owner, so that it depends on the same users.
   const inherited = kind === 'user' ? (askedKind === undefined ? self : undefined) : isByKey ? self : undefined
   const owner = named === undefined ? inherited : knownName(users, named)
   if (owner === undefined && (kind === 'user' || self === undefined)) {
@@ -82,9 +83,10 @@ export function authorship (
 }
 
 /**
- * The maker of a key with this owner. A key rests on two people at most, its maker and its owner.
- * @param sponsors those on whose rights the maker acts, one at least
- * @throws Forbidden when the key would have to rest on three people
+ * The creator to record for a key with this owner. The validity of a key can depend on two users: its creator and its
+ * owner.
+ * @param sponsors the users whose rights the caller relies on, at least one
+ * @throws Forbidden when the key would depend on three users
  */
 export function makerOf (sponsors: readonly string[], owner: string | undefined): string | undefined {
   const [maker = owner, ...more] = sponsors.filter((name) => name !== owner)
@@ -95,7 +97,7 @@ export function makerOf (sponsors: readonly string[], owner: string | undefined)
   )
 }
 
-/** The members of a key that a caller sends. One with the same value as before is not a change. */
+/** The members of a key that a caller may send. A member with its current value is not a change. */
 export type KeyChange =
   Partial<Omit<BearerKey, 'id' | 'token' | 'tokenHash' | 'tokenMask' | 'createdAt' | 'lastUsedAt' | 'expiresAt'>> & {
   /** Null: it never expires. */
@@ -107,7 +109,7 @@ const defaults: KeyChange = {
 }
 
 /**
- * A key after a change.
+ * Applies a change to a key.
  * @throws InvalidInput when nothing is sent, or for a member that cannot be changed; Forbidden for a member that only
  *   an admin may change
  */
@@ -138,7 +140,7 @@ export function changed (key: BearerKey, asked: KeyChange, byAdmin: boolean): Be
   return expiresAt === undefined || expiresAt === null ? rest : { ...rest, expiresAt }
 }
 
-/** Lists that are given to a key that opens everything narrow it to what they name, as those of a new key do. */
+/** Lists that are sent for a key with `accessType: all` restrict it to the names in them, as for a new key. */
 function withScope (change: KeyChange, before: KeyChange): KeyChange {
   const { accessType, allowedGroups, allowedServers } = change
   const isNarrowed = [allowedGroups, allowedServers].some((list) => list !== undefined && list.length > 0)

@@ -7,14 +7,14 @@ type Users = Snapshot['users']
 const isAdmin = (users: Users, username: string): boolean => users.get(username)?.isAdmin === true
 
 /**
- * Whether a key counts now: it is enabled, and has not expired. A system key has an admin's rights from its maker, and
- * from its owner where it has one: it counts while they are admins. A user key that somebody else than its owner made
- * counts while that maker is an admin. Without a maker it is the operator's.
+ * Whether a key is active: it is enabled, has not expired, and the users that it depends on have the rights for it. A
+ * system key requires that its creator and its owner, if it has them, are admins. A user key requires that its owner
+ * exists and that its creator, if it is another user, is an admin. A key without a creator is the operator's.
  */
 export const counts = (key: BearerKey, snapshot: Pick<Snapshot, 'users'>): boolean =>
   inactivityOf(key, snapshot) === undefined
 
-/** The reason why a key does not count now, for those who manage it; undefined: it counts. */
+/** Why a key is inactive, for those who manage it; undefined: it is active. */
 export function inactivityOf (key: BearerKey, { users }: Pick<Snapshot, 'users'>): string | undefined {
   if (key.enabled === false) return 'it is disabled'
   if (key.expiresAt !== undefined && expiryOf(key) <= Date.now()) return `it expired at ${key.expiresAt}`
@@ -26,13 +26,13 @@ export function inactivityOf (key: BearerKey, { users }: Pick<Snapshot, 'users'>
   return former && `${JSON.stringify(former)}, who ${former === owner ? 'owns' : 'made'} it, is no admin`
 }
 
-/** Those who have to be admins for a key to count. */
+/** The users who must be admins for a key to be active. */
 export function peopleOf ({ kind, createdBy, owner }: BearerKey): string[] {
   const people = kind !== 'user' ? [createdBy, owner] : createdBy === owner ? [] : [createdBy]
   return [...new Set(people)].filter((name) => name !== undefined)
 }
 
-/** Whether a key opens more after a change than before: another scope, a later expiry, or anything at all. */
+/** Whether a change gives a key more rights: it is enabled, expires later, or its scope gets wider. */
 export function givesMore (before: BearerKey, after: BearerKey): boolean {
   const isEnabled = (key: BearerKey): boolean => key.enabled !== false
   return (isEnabled(after) && !isEnabled(before)) || expiryOf(after) > expiryOf(before) || !includes(before, after)

@@ -3,22 +3,22 @@ import type { BearerKey } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import { type Settings, withoutToken } from '../../settings/index.ts'
 
-/** The times at which keys were last used: kept in memory, and stored by `write`. */
+/** The times at which keys were last used. They are kept in memory until `write` stores them. */
 export class Usage {
   readonly #settings: Settings
-  /** By the id of the key, in ms since the epoch; only times that are not stored yet. */
+  /** The time of last use by key id, in ms since the epoch; only times that are not stored yet. */
   readonly #used = new Map<string, number>()
 
   constructor (settings: Settings) {
     this.#settings = settings
   }
 
-  /** Notes that a key is used now. On the path of every call. */
+  /** Records that a key is used now. Runs on every call. */
   note ({ id }: BearerKey): void {
     this.#used.set(id, Date.now())
   }
 
-  /** The time of last use, ISO 8601; undefined when no use is known. */
+  /** The time of last use, ISO 8601; undefined: no use is known. */
   of (key: BearerKey): string | undefined {
     const used = this.#used.get(key.id)
     return used === undefined || isNewer(key, used) ? key.lastUsedAt : new Date(used).toISOString()
@@ -33,7 +33,7 @@ export class Usage {
   }
 }
 
-/** Whether the stored time of a key is newer, as another replica may have seen a later use. */
+/** Whether the stored time is newer: another replica may have recorded a later use. */
 const isNewer = ({ lastUsedAt }: BearerKey, used: number): boolean =>
   lastUsedAt !== undefined && Date.parse(lastUsedAt) >= used
 
@@ -45,8 +45,8 @@ const changesOf = (keys: Snapshot['keys'], used: ReadonlyArray<readonly [id: str
   })
 
 /**
- * When a key expires, in ms since the epoch; Infinity: never. A date in a settings file that cannot be read counts as
- * long past.
+ * When a key expires, in ms since the epoch; Infinity: never. A date in a settings file that cannot be parsed makes the
+ * key expired.
  */
 export function expiryOf ({ expiresAt }: BearerKey): number {
   if (expiresAt === undefined) return Infinity
@@ -54,7 +54,11 @@ export function expiryOf ({ expiresAt }: BearerKey): number {
   return Number.isNaN(time) ? 0 : time
 }
 
-/** A date as it is stored. @param text a date and time with its zone (ISO 8601) @throws InvalidInput */
+/**
+ * Converts a date to its stored form.
+ * @param text an ISO 8601 date and time with a time zone
+ * @throws InvalidInput
+ */
 export function toExpiry (text: string): string {
   const isDate =
     /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text))
@@ -64,21 +68,21 @@ export function toExpiry (text: string): string {
   return new Date(text).toISOString()
 }
 
-/** The members of a key that list its scope. */
+/** The list members of a key's scope. */
 type List = 'allowedServers' | 'allowedGroups'
 
 /**
- * The changes to keys when servers or groups are removed: the names leave their scopes. A key made for a removed server
- * or group must not open a new one of the same name.
+ * The changes that remove deleted servers or groups from the scopes of keys. Otherwise a key would give access to a new
+ * server or group of the same name.
  */
 export const withoutNames = (snapshot: Snapshot, list: List, names: readonly string[]): Change[] =>
   relisted(snapshot, list, names, (listed) => listed.filter((name) => !names.includes(name)))
 
-/** The changes to keys when a group is renamed: their scopes take the new name, for the same reason. */
+/** The changes that rename a group in the scopes of keys, for the same reason. */
 export const withNewName = (snapshot: Snapshot, list: List, name: string, newName: string): Change[] =>
   relisted(snapshot, list, [name], (listed) => [...new Set(listed.map((each) => each === name ? newName : each))])
 
-/** Changes the lists of those keys that list one of the names. */
+/** Maps the list of every key that contains one of the names. */
 function relisted (
   { keys }: Snapshot, list: List, names: readonly string[], change: (listed: readonly string[]) => string[]
 ): Change[] {

@@ -5,7 +5,7 @@ import { mcpScope } from '../../settings/index.ts'
 import { authMethods, manageScope, type OAuthSettings } from './settings.ts'
 import { identityLimits } from '../limits.ts'
 
-/** The members of a client that it states itself, or an admin for it. */
+/** The client members that a self-registered client sends itself, and that an admin sets for other clients. */
 export type ClientMetadata =
   Omit<OAuthClient, 'clientId' | 'secretHash' | 'registrationTokenHash' | 'origin' | 'createdAt' | 'lastUsedAt'>
 
@@ -21,7 +21,7 @@ function text (metadata: Readonly<Record<string, unknown>>, name: string): strin
   return value
 }
 
-/** The address of a page for people. */
+/** Reads a member that is the http(s) URL of a page for people. */
 function address (metadata: Readonly<Record<string, unknown>>, name: string): string | undefined {
   const value = text(metadata, name)
   if (value === undefined) return undefined
@@ -41,8 +41,8 @@ function list (metadata: Readonly<Record<string, unknown>>, name: string): reado
 }
 
 /**
- * The grants that a client uses; all that are allowed, where it does not say. A client that registers itself gets those
- * that are allowed, in place of what it asks for (RFC 7591, section 3.2.1): many ask for all that they know of.
+ * The grant types of a client; all allowed ones if it names none. A self-registered client gets the allowed ones of
+ * those that it requests, instead of an error (RFC 7591, section 3.2.1): many clients request all that they know.
  */
 function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings): readonly string[] {
   const allowed: readonly string[] = settings.dynamicRegistration.allowedGrantTypes
@@ -53,9 +53,9 @@ function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OA
 }
 
 /**
- * The scopes of a client that registers itself: those that it names and may have, all where it names none. Without
- * `mcp` no MCP route is open to it, so it has that in any case: some name those of OpenID Connect alone, and ask for
- * `mcp` when they are told of it.
+ * The scopes of a self-registered client: the allowed ones of those that it requests; all allowed ones if it requests
+ * none. `mcp` is always included, since no MCP route is usable without it: some clients register with the scopes of
+ * OpenID Connect alone, and request `mcp` only after a challenge.
  */
 function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }: OAuthSettings): string {
   const possible = allowedScopes.filter((scope) => scope !== manageScope)
@@ -69,9 +69,9 @@ function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }
 }
 
 /**
- * Reads the metadata of a client that registers itself (RFC 7591, section 2). Members that are not known are ignored,
- * and `application_type` as well: every client may have redirect URIs of either kind. It cannot have the scope
- * `manage`.
+ * Reads the metadata of a self-registered client (RFC 7591, section 2). Unknown members are ignored, and so is
+ * `application_type`: every client may have redirect URIs of either kind. The scope `manage` is not available to such a
+ * client.
  * @throws OAuthError `invalid_client_metadata`, `invalid_redirect_uri`
  */
 export function readClientMetadata (
@@ -116,7 +116,7 @@ export function readClientMetadata (
   return stated
 }
 
-/** A client as RFC 7591 writes it, without its secret. Times are in seconds. */
+/** A client in the form of RFC 7591, without its secret. Times are in seconds. */
 export function toRegistered (client: OAuthClient): Record<string, unknown> {
   const { clientId, name, redirectUris, grantTypes, responseTypes, tokenEndpointAuthMethod, scope, createdAt } = client
   const { clientUri, logoUri, policyUri, tosUri, contacts, softwareId, softwareVersion } = client
@@ -140,19 +140,19 @@ export function toRegistered (client: OAuthClient): Record<string, unknown> {
 }
 
 /**
- * Schemes of well-known applications without a domain in them; all others must be a reversed domain (RFC 8252, section
- * 7.1).
+ * Custom URI schemes of well-known applications that are not in reversed-domain form, which all others must have (RFC
+ * 8252, section 7.1).
  */
 const knownSchemes =
   new Set(['cursor:', 'vscode:', 'vscode-insiders:', 'windsurf:', 'claude:', 'zed:', 'warp:', 'raycast:', 'goose:'])
 
-/** Of the loopback addresses, those that RFC 8252 names (section 7.3): the library takes no others. */
+/** The loopback hosts of RFC 8252 (section 7.3): the library accepts no other loopback address. */
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** The reason why a redirect URI cannot be registered; undefined: it can. */
+/** Why a redirect URI cannot be registered, as the end of a sentence; undefined: it can. */
 function problemOf (uri: string): string | undefined {
   if (uri.length > identityLimits.oauth.uri) return `is longer than ${identityLimits.oauth.uri} characters`
-  // `URL` drops some of these characters without a word.
+  // `URL` drops some of these characters silently.
   if (/[^\x21-\x7e]|["<>\\^`{|}*]/.test(uri)) return 'holds characters that no URI has'
   if (!URL.canParse(uri)) return 'is not an absolute URI'
   const { protocol, hostname, username, password } = new URL(uri)
@@ -169,7 +169,10 @@ function problemOf (uri: string): string | undefined {
     : 'has a scheme that is neither https nor a reversed domain'
 }
 
-/** @param name of the member, for messages @throws OAuthError `invalid_redirect_uri` */
+/**
+ * @param name the member's name, for messages
+ * @throws OAuthError `invalid_redirect_uri`
+ */
 export function checkRedirectUris (uris: unknown, name = 'redirect_uris'): readonly string[] {
   const isList = Array.isArray(uris) && uris.length > 0 && uris.every((uri): uri is string => typeof uri === 'string')
   if (!isList) throw new OAuthError('invalid_redirect_uri', `"${name}" must be a list of one URI or more`)

@@ -10,11 +10,11 @@ import { allGrantTypes, manageScope, type OAuthSettings } from './settings.ts'
 /** The members of a client that an admin sets by the management API. */
 export type ClientStatement = Static<typeof OAuthClientUpdate>
 
-/** Members of a client's record that an admin may send back, and cannot change. */
+/** Read-only members of a client record, which an admin may send back unchanged. */
 const shown = new Set(['clientId', 'clientSecret', 'origin', 'clientUri', 'createdAt', 'lastUsedAt'])
 const changeable = Object.keys(OAuthClientUpdate.properties)
 
-/** A client, with the secrets that are shown only now. */
+/** A client with its newly issued secrets, which cannot be shown again. */
 export interface IssuedClient {
   readonly client: OAuthClient, readonly secret?: string, readonly registrationToken?: string
 }
@@ -41,7 +41,7 @@ export const toClientRecord = ({ client, secret }: IssuedClient): Static<typeof 
 export const scopesIn = (scope: string): string[] => scope.split(' ').filter((each) => each !== '')
 
 /**
- * Refuses a change that would change nothing, and members that mean nothing here or cannot be changed.
+ * Refuses a request without changes, and members that are unknown or read-only.
  * @throws InvalidInput
  */
 export function checkChange (statement: object, client: OAuthClient): void {
@@ -56,10 +56,10 @@ export function checkChange (statement: object, client: OAuthClient): void {
 }
 
 /**
- * Reads what an admin states of a client, and nothing else: members that are not stated stay, whatever the settings
- * allow by now.
- * @param client the client that is changed; undefined: it is a new one
- * @throws InvalidInput in the words of the management API
+ * Reads the members that an admin sends for a client. Members that are not sent keep their values, even if the settings
+ * would no longer allow these.
+ * @param client the client to change; undefined: a new one
+ * @throws InvalidInput with the member names of the management API
  */
 export function readStatement (
   { name, redirectUris, grants, scopes, requireSecret }: ClientStatement,
@@ -75,7 +75,7 @@ export function readStatement (
     ...(redirectUris === undefined ? {} : { redirectUris: urisOf(redirectUris) }),
     ...(grants === undefined ? {} : { grantTypes: grantsOf(grants) }),
     ...(scopes === undefined ? {} : { scope: scopeOf(scopes, settings, client) }),
-    // The way in which a client sends its secret stays.
+    // The client keeps its method of sending the secret.
     ...(requireSecret === undefined || requireSecret === isSecret
       ? {}
       : { tokenEndpointAuthMethod: requireSecret ? 'client_secret_basic' : 'none' })

@@ -9,8 +9,8 @@ import { checkChange, type ClientStatement, type IssuedClient, readStatement } f
 import { allGrantTypes, type OAuthSettings } from './settings.ts'
 
 /**
- * Notes a change that an admin made: in the audit log. `before` and `after` undefined: there was, or is, no such
- * client.
+ * Records a change by an admin in the audit log. `before` or `after` undefined: the client did not exist before, or
+ * does not exist after it.
  */
 type NoteChange = (by: Author, before: OAuthClient | undefined, after: OAuthClient | undefined) => void
 
@@ -21,18 +21,18 @@ type Json = Readonly<Record<string, unknown>>
 
 const newToken = (): string => randomBytes(32).toString('base64url')
 
-/** Whether a secret has this SHA-256, in the same time for every answer. */
+/** Compares a secret with a SHA-256 hash in constant time. */
 export const matchesHash = (secret: string, hash: string | undefined): boolean =>
   hash !== undefined && timingSafeEqual(Buffer.from(sha256(secret)), Buffer.from(hash.padEnd(64, '-').slice(0, 64)))
 
-/** Members of the answer to a registration that a client must not send back (RFC 7592, section 2.2). */
+/** Members of a registration response that a client must not send back (RFC 7592, section 2.2). */
 const notSentBack = [
   'registration_access_token', 'registration_client_uri', 'client_secret_expires_at', 'client_id_issued_at'
 ]
 
 /**
- * The clients of the authorization server: those that register themselves (RFC 7591, RFC 7592), and those that admins
- * make. One function stores both kinds.
+ * The clients of the authorization server: self-registered ones (RFC 7591, RFC 7592) and those that admins create. Both
+ * kinds are stored by the same method.
  */
 export class ClientRegistry {
   readonly #clients: Clients
@@ -41,9 +41,9 @@ export class ClientRegistry {
   readonly #audit: NoteChange
 
   /**
-   * @param revoke ends all tokens of a client
-   * @param audit notes changes by admins. Changes by clients are not noted: strangers could fill the audit log with
-   *   them
+   * @param revoke revokes all tokens of a client
+   * @param audit records changes by admins. Changes by clients are not recorded, since anybody could flood the audit
+   *   log with them
    */
   constructor (
     clients: Clients, settings: () => OAuthSettings, revoke: (clientId: string) => Promise<void>, audit: NoteChange
@@ -63,7 +63,7 @@ export class ClientRegistry {
   }
 
   /**
-   * A client that registered itself, by its registration token.
+   * Finds a self-registered client by its registration access token.
    * @throws OAuthError `invalid_token`, also for an unknown client
    */
   async registered (clientId: string, token: string | undefined): Promise<OAuthClient> {
@@ -74,7 +74,10 @@ export class ClientRegistry {
     return client
   }
 
-  /** Replaces the metadata of a client that registered itself (RFC 7592, section 2.2). @throws OAuthError */
+  /**
+   * Replaces the metadata of a self-registered client (RFC 7592, section 2.2).
+   * @throws OAuthError
+   */
   async updateRegistered (clientId: string, token: string | undefined, body: unknown): Promise<IssuedClient> {
     const client = await this.registered(clientId, token)
     const sent = asObject(body)
@@ -97,10 +100,16 @@ export class ClientRegistry {
     await this.#remove(clientId)
   }
 
-  /** A client of any origin; undefined where it is unknown, or described by a metadata document. */
+  /**
+   * Finds a stored client, self-registered or created by an admin; undefined: it is unknown, or is described by a
+   * Client ID Metadata Document.
+   */
   async find (clientId: string): Promise<OAuthClient | undefined> { return await this.#clients.find(clientId) }
 
-  /** One page of the clients, oldest first, and how many there are. @param page from 1 */
+  /**
+   * Returns one page of clients, oldest first, and the total number.
+   * @param page from 1
+   */
   async list (page: number, limit: number): Promise<{ clients: OAuthClient[], total: number }> {
     const [clients, total] =
       await Promise.all([this.#clients.list({ offset: (page - 1) * limit, limit }), this.#clients.count()])
@@ -110,7 +119,11 @@ export class ClientRegistry {
   /** @throws NoSuch */
   async get (clientId: string): Promise<OAuthClient> { return existing(await this.#clients.find(clientId), clientId) }
 
-  /** Makes a client for an admin. @param by the admin @throws InvalidInput */
+  /**
+   * Creates a client on behalf of an admin.
+   * @param by the admin
+   * @throws InvalidInput
+   */
   async create (by: Author, { name, redirectUris, ...statement }: ClientStatement & NewClient): Promise<IssuedClient> {
     const settings = this.#settings()
     const stated = readStatement({ name, redirectUris, ...statement }, settings)
@@ -127,13 +140,16 @@ export class ClientRegistry {
     return issued
   }
 
-  /** Changes what an admin states of a client, and nothing else. @throws InvalidInput, NoSuch */
+  /**
+   * Changes the members that an admin sends, and no others.
+   * @throws InvalidInput, NoSuch
+   */
   async update (by: Author, clientId: string, statement: ClientStatement): Promise<IssuedClient> {
     const former = await this.get(clientId)
     checkChange(statement, former)
     const issued = await this.#update(clientId, (client) => ({
       ...client,
-      // An entry of a settings file does not say how its client authenticates, and one without a secret stays public.
+      // A client from a settings file may lack `tokenEndpointAuthMethod`; one without a secret stays a public client.
       ...(client.secretHash === undefined ? { tokenEndpointAuthMethod: 'none' } : {}),
       ...readStatement(statement, this.#settings(), client)
     }))
@@ -148,7 +164,10 @@ export class ClientRegistry {
     this.#audit(by, former, undefined)
   }
 
-  /** Gives a client another secret; its tokens end. @throws NoSuch, InvalidInput for a public client */
+  /**
+   * Replaces a client's secret and revokes its tokens.
+   * @throws NoSuch, InvalidInput for a public client
+   */
   async regenerateSecret (by: Author, clientId: string): Promise<IssuedClient> {
     const former = await this.get(clientId)
     if (former.secretHash === undefined) throw new errors.InvalidInput('This client is public: it has no secret')
@@ -176,7 +195,7 @@ export class ClientRegistry {
     return { client, secret }
   }
 
-  /** A client that begins to need a secret gets one; one that needs none any more loses it. */
+  /** Updates a client. A client that becomes confidential gets a secret; one that becomes public loses it. */
   async #update (clientId: string, change: (client: OAuthClient) => ClientMetadata): Promise<IssuedClient> {
     const secret = newToken()
     let isNew = false
@@ -197,7 +216,7 @@ export class ClientRegistry {
         ...(lastUsedAt === undefined ? {} : { lastUsedAt })
       }
     }), clientId)
-    // Tokens with a scope that the client has no more end.
+    // The client has lost a scope: revoke its tokens, which may have that scope.
     if (former.some((scope) => !client.scope.split(' ').includes(scope))) await this.#revoke(clientId)
     return isNew ? { client, secret } : { client }
   }
@@ -216,7 +235,10 @@ function existing (client: OAuthClient | undefined, clientId: string): OAuthClie
   return client
 }
 
-/** Metadata as they were sent; `null` deletes a member (RFC 7592, section 2.2). @throws OAuthError */
+/**
+ * Client metadata as sent, without `null` members, which delete the member (RFC 7592, section 2.2).
+ * @throws OAuthError
+ */
 function asObject (body: unknown): Json {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new OAuthError('invalid_client_metadata', 'The body must be a JSON object with the metadata of the client')

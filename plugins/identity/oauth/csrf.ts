@@ -3,8 +3,8 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 export const newCsrfKey = (): string => randomBytes(16).toString('base64url')
 
 /**
- * The CSRF token of a form of one interaction, which only the browser with the cookie can present.
- * @param shown the content of the page, so that the form decides about nothing else
+ * The CSRF token of a form in one interaction. Only the browser with the cookie can present it.
+ * @param shown the content of the page: it is part of the token, so that the form can only confirm what was shown
  */
 export const csrfOf = (key: string, uid: string, shown = ''): string =>
   `${shown === '' ? '' : `${Buffer.from(shown).toString('base64url')}.`}${macOf(key, uid, shown)}`
@@ -12,7 +12,10 @@ export const csrfOf = (key: string, uid: string, shown = ''): string =>
 const macOf = (key: string, uid: string, shown: string): string =>
   createHmac('sha256', key).update(shown === '' ? uid : `${uid} ${shown}`).digest('base64url')
 
-/** The content of the page of a form, from its token; undefined: the token is not from this interaction and browser. */
+/**
+ * Returns the page content that is part of a form's CSRF token; undefined: the token is not for this interaction and
+ * browser.
+ */
 export function shownBy (key: string, uid: string, csrf: string): string | undefined {
   const [mac = '', text = ''] = csrf.split('.').reverse()
   const shown = Buffer.from(text, 'base64url').toString()

@@ -6,27 +6,26 @@ import { rightsMarkOf } from '../users/account.ts'
 
 type IsProxy = (address: string) => boolean
 
-/** The names that this computer has for itself. */
+/** The host names of the loopback interface. */
 const ownNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * The issuer identifier (RFC 8414): the public base as configured, else the address on which the gateway listens. A
- * forwarded host counts only where a proxy that TRUST_PROXY names has sent the request, since a header is what a caller
- * can set.
- * @param isProxy whether an address that connects is that of such a proxy
+ * The issuer identifier (RFC 8414): the configured public base, else the address on which the gateway listens. A
+ * forwarded host is used only if a proxy listed in TRUST_PROXY sent the request, since any caller can set the header.
+ * @param isProxy whether a peer address is that of a trusted proxy
  */
 export function issuerOf (app: FastifyInstance, request: FastifyRequest, isProxy: IsProxy): string {
   return configuredBase(app.settings.current.system, app.config) ??
     `${forwardedOrigin(request, isProxy) ?? ownOrigin(listeningOrigin(app), request)}${app.config.basePath}`
 }
 
-/** The path of an issuer, without a slash at the end. */
+/** The path of an issuer, without a trailing slash. */
 export const issuerPath = (issuer: string): string => new URL(issuer).pathname.replace(/\/$/, '')
 
 /**
- * The address on which the gateway listens, under that of the computer's own names which the caller uses: a client
- * compares the resource with the address that it was given (RFC 9728, section 3.3), and that may be `localhost` or
- * `127.0.0.1`. No other name counts.
+ * The origin on which the gateway listens, with the loopback host name from the request, if it has one: a client
+ * compares the resource with the address that it was given (RFC 9728, section 3.3), which may contain `localhost` or
+ * `127.0.0.1`. Other host names in the request are ignored.
  */
 function ownOrigin (listening: string, { headers: { host = '' } }: FastifyRequest): string {
   const [own, asked] = [new URL(listening), `http://${host}`]
@@ -40,20 +39,21 @@ function forwardedOrigin ({ headers, host, protocol, socket }: FastifyRequest, i
   return URL.canParse(`${protocol}://${host}`) ? new URL(`${protocol}://${host}`).origin : undefined
 }
 
-/** Paths below the issuer that are protected resources: the MCP routes, the SSE routes, and the management API. */
+/** Paths below the issuer that are protected resources: MCP routes, SSE routes, and the management API. */
 const paths = /^(?:\/(?:[^/]+\/)?(?:mcp|sse)(?:\/[^?#]*)?|\/api)?$/
 
 /**
- * Characters and dot segments that `URL` would write otherwise, so that a user allowed another resource than the token
- * gets.
+ * Characters and dot segments that `URL` normalizes: with them, the user could consent to another resource than the
+ * token is issued for.
  */
 const ambiguous = /[\\\s]|\/(?:\.|%2e){1,2}(?=\/|$)/i
 
-/** An address without a slash at the end. */
+/** An address without trailing slashes. */
 const trimmed = (uri: string): string => uri.replace(/\/+$/, '')
 
 /**
- * The path of a resource of this gateway below the issuer, `''` for all of it; undefined: it is not ours (RFC 8707).
+ * The path of a resource below the issuer, `''` for the whole gateway; undefined: it is not a resource of this gateway
+ * (RFC 8707).
  */
 export function resourcePath (issuer: string, uri: string): string | undefined {
   if (ambiguous.test(uri) || !URL.canParse(uri)) return undefined
@@ -64,8 +64,8 @@ export function resourcePath (issuer: string, uri: string): string | undefined {
 }
 
 /**
- * The same as it is named in metadata: with a slash at its end where its client uses one, which compares the two (RFC
- * 9728, section 3.3).
+ * The resource identifier for metadata. It keeps a trailing slash that the client uses, since the client compares the
+ * two (RFC 9728, section 3.3).
  */
 export function resourceName (issuer: string, uri: string): string | undefined {
   const path = resourcePath(issuer, uri)
@@ -73,20 +73,20 @@ export function resourceName (issuer: string, uri: string): string | undefined {
 }
 
 /**
- * A user at the time of a login: the name and the mark of the account. It becomes invalid once the account has another
- * password or other rights, or was removed, so that nothing that was issued for it is of use then.
+ * A user with the mark of the account at the time of a login. It becomes invalid when the account is removed, or its
+ * password or admin rights change, and so does everything issued for it.
  */
 export interface MarkedAccount { readonly username: string, readonly mark: string }
 
 export const accountOf = (user: User): MarkedAccount => ({ username: user.username, mark: rightsMarkOf(user) })
 
-/** The user of an account, if the account still stands. */
+/** Finds the user of a marked account; undefined: the account has changed or was removed. */
 export function accountUser ({ users }: Snapshot, { username, mark }: MarkedAccount): User | undefined {
   const user = users.get(username)
   return user && rightsMarkOf(user) === mark ? user : undefined
 }
 
-/** An account as one text, for the library's `accountId`. */
+/** A marked account as one string, for the library's `accountId`. */
 export const accountId = ({ username, mark }: MarkedAccount): string => `${mark} ${username}`
 
 export function parseAccountId (text: string): MarkedAccount {

@@ -41,18 +41,21 @@ interface OAuth {
   readonly clients: ClientRegistry
   readonly interactions: Interactions
   /**
-   * The challenge of an error on an MCP route, which shows clients the way to a token (RFC 6750, section 3; RFC 9728,
-   * section 5.1).
-   * @returns undefined: the error has none, or the authorization server is off
+   * The `WWW-Authenticate` challenge for an error on an MCP route, which leads clients to the authorization server (RFC
+   * 6750, section 3; RFC 9728, section 5.1).
+   * @returns undefined: the error has no challenge, or the authorization server is off
    */
   challenge: (request: FastifyRequest, error: { code?: string }) => string | undefined
-  /** The issuer identifier, as this request must see it. */
+  /** The issuer identifier, from the point of view of this request. */
   issuer: (request: FastifyRequest) => string
   /** The library's endpoints for an issuer. */
   provider: (issuer: string) => Promise<Provider>
-  /** The consents of a user that hold, newest first, as the management API shows them. */
+  /** The valid consents of a user, newest first, in the form of the management API. */
   consents: (username: string) => Promise<Array<Static<typeof ConsentRecord>>>
-  /** Withdraws a consent; the client's tokens for this user end. @throws NoSuch */
+  /**
+   * Withdraws a consent and revokes the client's tokens for this user.
+   * @throws NoSuch
+   */
   withdraw: (username: string, clientId: string) => Promise<void>
 }
 
@@ -70,7 +73,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
   const clients = new ClientRegistry(ports.clients, settings, revokeClient, (by, before, after) => {
     app.audit.note(by, auditOf(before, after))
   })
-  // Below the issuer: a proxy may take a part of its path off.
+  // Below the issuer's path, which differs from the route's path if a proxy strips a prefix.
   const interactionPath = (issuer: string, uid: string): string => `${issuerPath(issuer)}/oauth/interaction/${uid}`
   const interactions = new Interactions({
     pages: app.pages,
@@ -79,7 +82,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
     clients,
     settings,
     path: interactionPath,
-    // Its cookie must come back to the host of these pages.
+    // Offered only on the same origin, since the cookie of the social login must reach these pages.
     others: (issuer, back) => app.social.isAt(new URL(issuer).origin)
       ? app.social.providers.map(({ id: provider, name }) => ({
         name,
@@ -155,7 +158,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
   app.settings.on('changed', (next, former) => {
     tellProblems()
     forgetUsers(app, ports, former, next).catch((error: unknown) => {
-      // They are invalid already, since they carry the mark of the former account.
+      // The leftovers are invalid anyway, since they carry the mark of the former account.
       app.log.warn({ err: error }, 'what a removed account has left could not be removed')
     })
   })
@@ -178,7 +181,7 @@ function auditOf (before: OAuthClient | undefined, after: OAuthClient | undefine
   }
 }
 
-/** A change of what a user allows a client, for the audit log. */
+/** A change of a user's consent to a client, for the audit log. */
 const auditOfConsent = (before: Consent | undefined, after: Consent | undefined): Parts =>
   ({
     entity: 'consent',
@@ -233,7 +236,7 @@ function challengeOf (
   if (code === 'TH_TOKEN_TWICE') return 'Bearer error="invalid_request"'
   const isForbidden = code === 'TH_INSUFFICIENT_SCOPE'
   if (code !== 'TH_UNAUTHORIZED' && !isForbidden) return undefined
-  // An SSE client posts its messages to another path than that of its resource.
+  // An SSE client posts its messages to a path other than that of its resource.
   const path = (request.url.split('?', 1)[0] ?? '').slice(basePath.length)
   const metadata = `${issuer}/.well-known/oauth-protected-resource${resourceName(issuer, `${issuer}${path}`) ?? ''}`
   const error = isForbidden
@@ -243,8 +246,8 @@ function challengeOf (
 }
 
 /**
- * The consent that spares a user the question. Clients that registered themselves are asked for each time, since
- * anybody can have their id (RFC 8252, section 8.6).
+ * Finds a consent that makes the question to the user unnecessary. For self-registered clients the user is asked each
+ * time, since anybody can use their id (RFC 8252, section 8.6).
  */
 async function rememberedConsent (
   { clients, consents }: OAuthPorts,
@@ -254,15 +257,16 @@ async function rememberedConsent (
   const client = await clients.find(clientId)
   if (client?.origin !== 'admin') return undefined
   const consent = await consents.find(username, clientId)
-  // With other rights or another password, or as a later account of the same name, the user has allowed nothing yet.
+  // A consent with another mark is void: the user's rights or password changed since, or the account is a later one of
+  // the same name.
   return consent?.mark === mark ? consent : undefined
 }
 
 /**
- * Removes what accounts that are gone have left, and what admins allowed who are none any more: if they became admins
- * again, it would count again. What belongs to an account with another password stays: it carries the former mark, so
- * that it is of no use, and a removal by name, which every replica makes when it hears of the change, would end the
- * next login as well.
+ * Removes what belongs to removed accounts, and revokes what former admins granted while they were admins: otherwise it
+ * would become valid again if they became admins again. Data of an account with a new password stays: it is void, since
+ * it carries the former mark, and a removal by username, which every replica runs when it sees the change, would also
+ * end logins made since.
  */
 async function forgetUsers (
   app: FastifyInstance, { consents, loginStates }: OAuthPorts, former: Snapshot, next: Snapshot

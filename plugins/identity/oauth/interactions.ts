@@ -11,36 +11,36 @@ import type { GivenConsent } from './provider/grants.ts'
 import { defaultScope, scopesFor, type OAuthSettings } from './settings.ts'
 import { csrfOf, shownBy } from './csrf.ts'
 
-/** A request of a browser that a user is asked by, with the library's provider for it. */
+/** A browser's request to a page that asks the user, with the library's provider for it. */
 export interface BrowserRequest {
   readonly provider: Provider
   readonly issuer: string
   readonly raw: IncomingMessage
   readonly reply: ServerResponse
-  /** The value of the cookie that the form's CSRF token is made with. */
+  /** The cookie value from which the form's CSRF token is derived. */
   readonly csrfKey: string
 }
 
-/** The answer to a browser: a page, or a redirect. `client`: the redirect leads to this client in the end. */
+/** The response to a browser: a page, or a redirect. `client`: the client to which the redirect leads in the end. */
 export type BrowserAnswer = Page | { readonly location: string, readonly client?: PageClient }
 
 interface InteractionDeps {
   readonly pages: Pages
   readonly consents: Consents
-  /** Notes a change of what a user allows. */
+  /** Records a change of a user's consent in the audit log. */
   readonly audit: (former: Consent | undefined, next: Consent) => void
   readonly clients: ClientRegistry
   readonly settings: () => OAuthSettings
-  /** The path of the pages below the host. */
+  /** The path of an interaction's pages, below the host. */
   readonly path: (issuer: string, uid: string) => string
-  /** Other ways to log in, which come back to a path. */
+  /** Other ways to log in, each returning to the path `back`. */
   readonly others: (issuer: string, back: string) => ReadonlyArray<{ name: string, href: string }>
 }
 
-/** Checks a password; throws where there were too many failures. */
+/** Checks a password; throws after too many failures. */
 type Authenticate = (username: string, password: string) => Promise<User | undefined>
 
-/** The content of a consent page that can change until the user decides. */
+/** The content of a consent page that could change before the user decides. */
 interface Shown {
   readonly account: string
   readonly scopes: readonly string[]
@@ -48,7 +48,7 @@ interface Shown {
   readonly client: string
 }
 
-/** The request that a user decides about. */
+/** The authorization request that a user decides about. */
 interface Asked {
   readonly clientId: string
   readonly client: ProviderClient | undefined
@@ -57,7 +57,7 @@ interface Asked {
   readonly fingerprint: string
 }
 
-/** The pages on which a user logs in, and allows or denies what a client asks for. */
+/** The pages on which a user logs in, and grants or denies a client's request. */
 export class Interactions {
   readonly #deps: InteractionDeps
 
@@ -65,7 +65,7 @@ export class Interactions {
     this.#deps = deps
   }
 
-  /** The page that an interaction is at. */
+  /** Shows the page for the current step of an interaction. */
   async show (request: BrowserRequest): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
@@ -74,7 +74,7 @@ export class Interactions {
       : await this.#consent(request, details)
   }
 
-  /** Logs a user in, from the fields of the form; after too many failures the page says so. */
+  /** Logs a user in with the fields of the form. After too many failures the page shows an error. */
   async login (request: BrowserRequest, fields: Fields, authenticate: Authenticate): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
@@ -107,7 +107,10 @@ export class Interactions {
     return await this.#finish(request, details, { login: { accountId: account, remember: true } })
   }
 
-  /** Goes on after a login by a provider. @param user of the browser's social session; undefined: there is none */
+  /**
+   * Continues after a social login.
+   * @param user of the browser's social session; undefined: there is none
+   */
   async enter (request: BrowserRequest, user: User | undefined): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
@@ -116,7 +119,7 @@ export class Interactions {
     return await this.#enter(request, details, user)
   }
 
-  /** Takes the user's decision, from the fields of the form. */
+  /** Handles the user's decision, from the fields of the form. */
   async decide (request: BrowserRequest, fields: Fields): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
@@ -140,8 +143,8 @@ export class Interactions {
     const { username, mark } = parseAccountId(account)
     const resource = textOf(details.params.resource)
     const { consents, audit } = this.#deps
-    // Tokens of an earlier consent are valid still, if the user has the same rights: the list of consents says what
-    // they may do, too.
+    // Tokens of an earlier consent remain valid if the user's rights are the same, so the list of consents must include
+    // their scopes, too.
     const former = await consents.find(username, clientId)
     const held = former?.resource === resource && former?.mark === mark ? former?.scope.split(' ') ?? [] : []
     const allowed = [...new Set([...held, ...scopes])].join(' ')
@@ -154,7 +157,10 @@ export class Interactions {
     return await this.#finish(request, details, { consent: { scope, isRefreshable } satisfies GivenConsent })
   }
 
-  /** Ends the browser's login session. @returns where the same authorization request begins anew */
+  /**
+   * Ends the browser's login session.
+   * @returns the URL that starts the same authorization request again
+   */
   async logout (request: BrowserRequest, fields: Fields): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
@@ -171,7 +177,7 @@ export class Interactions {
     try {
       return await provider.interactionDetails(raw, reply)
     } catch (error) {
-      // The library's errors carry a status; anything else is a fault.
+      // Errors of the library have a status; anything else is an internal error.
       if (!(error instanceof Error && 'statusCode' in error && Number(error.statusCode) < 500)) throw error
       return this.#expired()
     }
@@ -185,7 +191,7 @@ export class Interactions {
     })
   }
 
-  /** Ends a request whose page shows what is not so any more: the user would allow something else. */
+  /** Ends an interaction whose page is outdated: the user would consent to something that was not shown. */
   async #outdated (details: Interaction): Promise<Page> {
     await details.destroy()
     return this.#deps.pages.problem({
@@ -242,7 +248,7 @@ export class Interactions {
     })
   }
 
-  /** The client that asks, and the scopes of those that it asks for that it may have. */
+  /** The requesting client, and those of the requested scopes that it may be granted. */
   async #asked ({ provider }: BrowserRequest, { params }: Interaction): Promise<Asked> {
     const clientId = textOf(params.client_id) ?? ''
     const [stored, client] = [await this.#deps.clients.find(clientId), await provider.Client.find(clientId)]
@@ -253,7 +259,7 @@ export class Interactions {
     return { clientId, client, scopes, isSelfRegistered: stored?.origin !== 'admin', fingerprint }
   }
 
-  /** The browser's session passes to another user, who logs in beside one that was logged in. */
+  /** Switches the browser's session to another user, who has logged in although somebody was logged in already. */
   async #changeAccount (
     { provider, raw, reply }: BrowserRequest, details: Interaction, account: string
   ): Promise<void> {

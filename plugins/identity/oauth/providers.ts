@@ -2,10 +2,7 @@ import type { Provider } from 'oidc-provider'
 import { BoundedMap } from '../../base/limits/index.ts'
 import { identityLimits } from '../limits.ts'
 
-/**
- * The library's providers, one for each issuer, loaded at their first use. A failure is not kept: the next use tries
- * again.
- */
+/** The library's provider of each issuer, created on first use. A failure is not cached: the next use tries again. */
 export class OidcProviders {
   readonly #load: (issuer: string) => Promise<Provider>
   readonly #known = new BoundedMap<string, Promise<Provider>>(identityLimits.oauth.issuers)

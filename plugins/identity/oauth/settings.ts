@@ -5,7 +5,7 @@ import type { SystemConfig } from '../../../schemas/settings.ts'
 import { isLoopback, trustedProxies } from '../../base/config/index.ts'
 import { statedAddress } from '../../settings/index.ts'
 
-/** `systemConfig.oauthServer` with all defaults. Lifetimes are in seconds. */
+/** `systemConfig.oauthServer` with all defaults filled in. Lifetimes are in seconds. */
 export type OAuthSettings = Required<Omit<OAuthServer, 'dynamicRegistration'>> & {
   dynamicRegistration: Required<NonNullable<OAuthServer['dynamicRegistration']>>
 }
@@ -13,8 +13,8 @@ export type OAuthSettings = Required<Omit<OAuthServer, 'dynamicRegistration'>> &
 const known = new WeakMap<SystemConfig, OAuthSettings>()
 
 /**
- * The settings of the authorization server. A stored member of another type, as other programs may have written it,
- * gets its default.
+ * Reads the settings of the authorization server. A stored member of the wrong type, as other programs may have written
+ * it, is replaced by its default.
  */
 export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
   let settings = known.get(system)
@@ -29,10 +29,13 @@ export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
   return settings
 }
 
-/** The environment variables that decide about the addresses that clients are told. */
+/** The environment variables that determine the addresses given to clients. */
 interface Addressing { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
 
-/** A sentence for each problem of the stored settings: invalid members, whose default counts, and addresses. */
+/**
+ * A sentence for each problem of the stored settings: invalid members, which are replaced by their defaults, and
+ * unsuitable addresses.
+ */
 export function problemsOf (system: SystemConfig, addressing: Addressing): string[] {
   const { oauthServer } = system
   const sentences = [...Value.Errors(OAuthServer, oauthServer ?? {})]
@@ -61,12 +64,12 @@ function addressProblem (system: SystemConfig, addressing: Addressing): string |
 const withoutUndefined = (value: object): object =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined))
 
-/** The scope that only clients made by an admin can have: it changes the configuration. */
+/** The scope that allows changing the configuration. Only clients created by an admin can have it. */
 export const manageScope = 'manage'
 /**
- * The scopes that a client may be granted: of those that the settings allow, those that it was registered with.
- * `manage` only where an admin made it.
- * @param client undefined: a client that a metadata document describes
+ * The scopes that a client may be granted: the intersection of those that the settings allow and those of its
+ * registration. `manage` requires a client that an admin created.
+ * @param client undefined: a client that is described by a metadata document
  */
 export function scopesFor (
   client: Pick<OAuthClient, 'origin' | 'scope'> | undefined, { allowedScopes }: OAuthSettings
@@ -76,14 +79,17 @@ export function scopesFor (
     (own?.includes(scope) ?? true) && (scope !== manageScope || client?.origin === 'admin'))
 }
 
-/** The scopes that are granted when none is asked for. */
+/** The scopes that are granted when the client requests none. */
 export const defaultScope = 'mcp profile'
 
-/** Client ID Metadata Documents are a registration of another kind, of clients without a secret. */
+/**
+ * Whether Client ID Metadata Documents are accepted. They are a form of dynamic registration, for clients without a
+ * secret.
+ */
 export const documentsAllowed = ({ dynamicRegistration, requireClientSecret }: OAuthSettings): boolean =>
   dynamicRegistration.enabled && !dynamicRegistration.requiresAuthentication && !requireClientSecret
 
-/** The grants of the token endpoint. */
+/** The grant types of the token endpoint. */
 export const allGrantTypes = ['authorization_code', 'refresh_token'] as const
 
 /** How clients may authenticate at the token endpoint. */
@@ -114,7 +120,7 @@ export function serverMetadata (issuer: string, settings: OAuthSettings): Record
 
 /**
  * The metadata of a protected resource (RFC 9728).
- * @param path of the resource below the issuer, `''` for all of the gateway
+ * @param path of the resource below the issuer, `''` for the whole gateway
  */
 export function resourceMetadata (
   issuer: string, path: string, { allowedScopes }: OAuthSettings
@@ -122,7 +128,7 @@ export function resourceMetadata (
   return {
     resource: `${issuer}${path}`,
     authorization_servers: [issuer],
-    // Clients ask for all of these: what changes the configuration is for those who know that they want it.
+    // Clients request every scope that is listed here; `manage` is for clients that ask for it explicitly.
     scopes_supported: allowedScopes.filter((scope) => scope !== manageScope),
     bearer_methods_supported: ['header'],
     resource_name: 'Tool-Hub'

@@ -6,35 +6,35 @@ import type { CookieNames } from './settings.ts'
 import { emailOf, identityHash } from './local-accounts.ts'
 import type { IdentityProvider, Person } from './providers/provider.ts'
 
-/** The account that a login enters: its name, and its mark. */
+/** The account that a login leads to: its name and its mark. */
 export interface Entered { readonly username: string, readonly mark: string }
 
 interface BetterAuthDeps {
   /** The `database` option. */
   readonly database: object
   readonly secret: string
-  /** The address of social login, as browsers know it. */
+  /** The public URL of social login, as browsers reach it. */
   readonly mount: URL
-  /** Origins to which a login may lead in the end. */
+  /** Origins to which a login may redirect in the end. */
   readonly trustedOrigins: readonly string[]
   readonly cookies: CookieNames
-  /** How long a session lasts, in s. */
+  /** Lifetime of a session, in seconds. */
   readonly lifetime: number
   readonly providers: readonly IdentityProvider[]
-  /** Enters the local account of the person whom a provider identifies, for the login in progress. */
+  /** Resolves the person whom a provider identifies to a local account, for the login in progress. */
   readonly enter: (provider: IdentityProvider, identify: () => Promise<Person>) =>
   Promise<{ person: Person, username: string }>
-  /** The account that the login in progress has entered. */
+  /** The account to which the login in progress was resolved. */
   readonly entered: () => Entered
-  /** Runs a step of the login in progress, whose failure is remembered. */
+  /** Runs a step of the login in progress, and records its failure. */
   readonly step: <Result>(run: () => Promise<Result>) => Promise<Result>
   readonly trim: (userId: string) => Promise<void>
   readonly log: (level: string, message: string) => void
 }
 
 /**
- * better-auth as far as it is used: sign-in by providers, sessions in the database, and sign-out. It makes no request
- * of its own, since the providers are ours, and gets no token of a provider.
+ * Configures better-auth for what is used of it: sign-in by providers, sessions in the database, and sign-out. It makes
+ * no requests, since the providers are this gateway's, and never receives a provider's tokens.
  */
 export function makeBetterAuth (deps: BetterAuthDeps) {
   const { cookies, database, lifetime, mount, secret, trustedOrigins } = deps
@@ -42,7 +42,7 @@ export function makeBetterAuth (deps: BetterAuthDeps) {
     appName: 'Tool-Hub',
     baseURL: mount.origin,
     basePath: mount.pathname,
-    // As a list, since a variable of better-auth's own would override `secret`.
+    // Passed as a list, since an environment variable of better-auth would override `secret`.
     secrets: [{ version: 1, value: secret }],
     database: database as NonNullable<BetterAuthOptions['database']>,
     emailAndPassword: { enabled: false },
@@ -56,7 +56,7 @@ export function makeBetterAuth (deps: BetterAuthDeps) {
       cookieCache: { enabled: false },
       additionalFields: { username: { type: 'string', input: false }, mark: { type: 'string', input: false } }
     },
-    // The state of a login is in a cookie, encrypted, so that logins that are begun take no place in the database.
+    // The state of a login is kept in an encrypted cookie, so that unfinished logins take no space in the database.
     account: { storeStateStrategy: 'cookie', updateAccountOnSignIn: false },
     onAPIError: { errorURL: `${mount.href}/error` },
     advanced: {
@@ -74,7 +74,7 @@ export function makeBetterAuth (deps: BetterAuthDeps) {
         }
       }
     },
-    // Its messages may hold what a provider or a stranger sent.
+    // Messages of the library may contain text from a provider or a stranger.
     logger: { level: 'debug', log: (level, message) => { deps.log(level, message) } }
   } satisfies BetterAuthOptions
   return betterAuth(options)
@@ -82,9 +82,9 @@ export function makeBetterAuth (deps: BetterAuthDeps) {
 
 export type BetterAuth = ReturnType<typeof makeBetterAuth>
 
-/** The plugin that gives better-auth our providers. */
+/** The better-auth plugin that registers our providers. */
 function providersOf ({ providers, enter, step: remembered }: BetterAuthDeps): BetterAuthPlugin {
-  // The library prints errors that it does not know: it gets one of its own kind, and the cause is kept.
+  // The library prints errors of unknown classes: it gets an APIError, and `step` has recorded the cause.
   const step: BetterAuthDeps['step'] = async (run) => {
     try {
       return await remembered(run)
@@ -98,12 +98,15 @@ function providersOf ({ providers, enter, step: remembered }: BetterAuthDeps): B
   }
 }
 
-/** The code of a login with what belongs to it, in place of tokens: better-auth hands it on, and stores none of it. */
+/**
+ * The authorization code of a login with its parameters. better-auth passes it on in place of tokens, and does not
+ * store it.
+ */
 interface Unspent {
   readonly raw: { readonly code: string, readonly codeVerifier: string, readonly redirectUri: string }
 }
 
-/** A provider of ours as one of better-auth's. */
+/** Wraps one of our providers as a better-auth provider. */
 function adapt (
   provider: IdentityProvider, enter: BetterAuthDeps['enter'], step: BetterAuthDeps['step']
 ): OAuthProvider<Person> {

@@ -16,11 +16,11 @@ declare module 'fastify' {
 }
 
 interface SocialOptions {
-  /** Absent where settings are kept in a file. */
+  /** Absent if the settings are kept in a file. */
   socialLogins?: SocialLogins
 }
 
-/** `app.social`: login by accounts that people have elsewhere. Its library is loaded by the first login. */
+/** `app.social`: login with accounts at other providers. better-auth is loaded by the first login. */
 export default fp<SocialOptions>(async (app, { socialLogins }) => {
   const { env, basePath } = app.config
   const settings = socialSettings(env, app.settings.current.system, socialLogins !== undefined)
@@ -48,7 +48,7 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
   })
   app.decorate('social', social)
   if (!social.isOn || !logins) return
-  // Somebody could wait in an account for the one whose address it is.
+  // Otherwise somebody could register another person's address as a name, and wait in that account for its owner.
   app.users.restrictNames((name) => name.includes('@')
     ? 'the username may have no "@": e-mail addresses are for those who log in by a provider'
     : undefined)
@@ -58,14 +58,14 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
       const later = users.get(user.username)
       if (later && subjectOf(later) === subjectOf(user)) continue
       social.forget(user).catch((error: unknown) => {
-        // They are invalid already, since they name the former account.
+        // The leftovers are invalid anyway, since they name the former account.
         app.log.warn({ err: error }, 'the social logins of a removed account could not be removed')
       })
     }
   })
 }, { name: 'social', dependencies: ['config', 'settings', 'users', 'outbound'] })
 
-/** Stands in for the storage, which is not asked while social login is off. */
+/** Replaces the storage without a database. It is never called, since social login is then off. */
 const none = {
   find: async () => undefined,
   put: async () => {},

@@ -18,23 +18,23 @@ interface LocalAccountsDeps {
   readonly refused: (about: { provider: string, username: string }, reason: string) => void
 }
 
-/** The hash of an identity: of a provider and its name for a person. */
+/** The hash of an identity: of the provider and its subject identifier for the person. */
 export const identityHash = ({ provider, subject }: Pick<Person, 'provider' | 'subject'>): string =>
   createHash('sha256').update(JSON.stringify([provider, subject])).digest('hex')
 
 /**
- * The e-mail address of a person at better-auth: unique to the identity, so that no two are ever linked by what a
- * provider says.
+ * The e-mail address under which better-auth stores a person. It is unique to the identity, so that better-auth never
+ * links two identities by an address from a provider.
  */
 export const emailOf = (hash: string): string => `${hash}@identity.invalid`
 
 /**
- * An e-mail address for comparison. Only ASCII letters are folded: other letters that look alike may be other
- * mailboxes.
+ * Normalizes an e-mail address for comparison. Only ASCII letters are folded: other letters that look alike may belong
+ * to other mailboxes.
  */
 const foldEmail = (email: string): string => email.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
-/** Finds, or makes, the local account that a person at a provider enters. It never makes anybody an admin. */
+/** Finds or creates the local account of a person at a provider. It never makes anybody an admin. */
 export class LocalAccounts {
   readonly #deps: LocalAccountsDeps
 
@@ -42,17 +42,17 @@ export class LocalAccounts {
     this.#deps = deps
   }
 
-  /** The settings of now. */
+  /** The current settings. */
   get snapshot (): Snapshot { return this.#deps.settings.current }
 
   /**
-   * The local account of a person. A verified e-mail address enters the account of that name. Anything else enters only
-   * the account that was made for the same identity, and where there is none, one is made.
-   * @throws Forbidden for an account that is somebody else's; ReadOnly, LimitReached, StorageAway
+   * Returns the local account of a person. A verified e-mail address leads to the account of that name. Otherwise, a
+   * person can only use the account that was created for the same identity; without one, it is created.
+   * @throws Forbidden when the account belongs to somebody else; ReadOnly, LimitReached, StorageAway
    */
   async enter (person: Person): Promise<User> {
     const hash = identityHash(person)
-    // Another replica may have made the account just now.
+    // Another replica may have just created the account.
     await this.#deps.settings.lookUp()
     for (let tries = 0; ; tries++) {
       const user = await this.#bound(person, hash) ?? await this.#existing(person, hash)
@@ -60,24 +60,27 @@ export class LocalAccounts {
       try {
         return await this.#create(person, hash)
       } catch (error) {
-        // Somebody else has taken the name meanwhile: it is judged again.
+        // Somebody else has taken the name meanwhile: decide once more.
         if (!(error instanceof errors.InvalidInput) || tries > 0) throw error
       }
     }
   }
 
-  /** The account that the identity was bound to, as long as that account is the same one. */
+  /** The account that the identity is bound to, if that account still exists. */
   async #bound (person: Person, hash: string): Promise<User | undefined> {
     const identity = await this.#deps.logins.find(hash)
     const user = identity && this.#users.get(identity.username)
     if (!user || subjectOf(user) !== identity.subject) return undefined
     const isVerified = emailNames(person, user)
     if (identity.created && isVerified && !identity.verified) await this.#bind(person, hash, user, true)
-    // An identity that was bound by an address counts while the address is the person's.
+    // A binding by e-mail address is valid only while the address is verified as the person's.
     return identity.created || isVerified ? user : undefined
   }
 
-  /** An account that is there already. @throws Forbidden */
+  /**
+   * An existing account of the person's name.
+   * @throws Forbidden
+   */
   async #existing (person: Person, hash: string): Promise<User | undefined> {
     const name = this.#nameOf(person, hash)
     const folded = foldName(name)
@@ -88,7 +91,7 @@ export class LocalAccounts {
       throw this.#refuse(person, user, 'it is not vouched for that the name is this person\'s')
     }
     const creator = await this.#deps.logins.creatorOf(user.username, subjectOf(user))
-    // Somebody may have waited in the account for the one whose address it is.
+    // The account may have been created by somebody who waited for the owner of this address.
     if (creator && !creator.verified && creator.hash !== hash) {
       throw this.#refuse(person, user, 'it was made for somebody who had not verified the address')
     }
@@ -98,7 +101,7 @@ export class LocalAccounts {
 
   async #create (person: Person, hash: string): Promise<User> {
     const user = { username: this.#nameOf(person, hash), isAdmin: false, createdAt: new Date().toISOString() }
-    // Bound first: nobody could enter an account without a bound identity.
+    // The identity is bound first: an account without a bound identity could be used by nobody.
     await this.#bind(person, hash, user, true)
     try {
       await this.#deps.users.createWithoutPassword(user)
@@ -123,8 +126,8 @@ export class LocalAccounts {
   }
 
   /**
-   * `email ?? name ?? id`; where an account cannot have such a name the id, and where it cannot have that either, one
-   * of the hash.
+   * The username for a new account: `email ?? name ?? id`; if that is not a valid username the id; if the id is not
+   * valid either, one derived from the hash.
    */
   #nameOf ({ provider, subject, email, name }: Person, hash: string): string {
     const names = [email === undefined ? name ?? subject : foldEmail(email), subject].map(canonicalName)

@@ -13,7 +13,7 @@ export interface Session {
 
 export const credentialId = ({ id }: { id: string }): string => `social ${id}`
 
-/** The principal of a session, for as long as the account is the one that was entered. */
+/** The principal of a session; undefined: the account is no longer the one that the login led to. */
 export function principalOf (session: Entered & { readonly id: string }, { users }: Snapshot): Principal | undefined {
   const user = users.get(session.username)
   if (!user || markOf(user) !== session.mark) return undefined

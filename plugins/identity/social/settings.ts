@@ -5,7 +5,7 @@ import { SocialConfig, type socialNames } from '../../../schemas/social.ts'
 import type { SharedEnv } from '../../base/config/index.ts'
 import { identityLimits } from '../limits.ts'
 
-/** A client's id and secret at a provider. */
+/** The client id and secret that a provider has issued to this gateway. */
 export interface ClientCredentials { readonly clientId: string, readonly clientSecret: string }
 
 export interface OidcSettings extends ClientCredentials {
@@ -16,17 +16,17 @@ export interface OidcSettings extends ClientCredentials {
   readonly prompt?: string
 }
 
-/** The configuration of social login, which holds until the next start. */
+/** The configuration of social login, fixed until the next start. */
 export interface SocialSettings {
   /** Why social login is off, as a sentence; undefined: it is on. */
   readonly off?: string
-  /** Sentences for the operator about what is configured and has no effect. */
+  /** Sentences for the operator about settings that have no effect. */
   readonly warnings: readonly string[]
-  /** The path below the base path. */
+  /** The path of social login, below the base path. */
   readonly path: string
-  /** Public address; undefined: that of the gateway. */
+  /** The public address of social login; undefined: that of the gateway. */
   readonly url?: string
-  /** Origins that the operator named; undefined: none were. */
+  /** The trusted origins from the configuration; undefined: none are configured. */
   readonly trustedOrigins?: readonly string[]
   readonly codehost?: ClientCredentials
   readonly idp?: ClientCredentials
@@ -39,9 +39,9 @@ const defaultScopes = ['openid', 'profile', 'email']
 type SocialEnv = Pick<SharedEnv, typeof socialNames[number]>
 
 /**
- * The settings from the environment, else from `systemConfig.auth.betterAuth`, else by default. Credentials come
+ * Reads the settings from the environment, else from `systemConfig.auth.betterAuth`, else by default. Credentials come
  * from the environment only.
- * @param hasDatabase whether settings are kept in a database, without which social login is off
+ * @param hasDatabase whether the settings are in a database, which social login requires
  * @throws Error naming the variable or member that is invalid
  */
 export function socialSettings (env: SocialEnv, system: SystemConfig, hasDatabase: boolean): SocialSettings {
@@ -95,7 +95,10 @@ function providersOf (
   warnings: string[]
 ): Pick<SocialSettings, 'codehost' | 'idp' | 'oidc'> {
   const { codehost, idp, oidc } = providers
-  /** The credentials of a provider that is enabled. @param more what else it needs, by the variable's name */
+  /**
+   * The credentials of a provider, if it is enabled and complete.
+   * @param more other required values, by the name of their variable
+   */
   const usable = (
     name: 'CODEHOST' | 'IDP' | 'OIDC',
     stored: boolean | undefined,
@@ -107,7 +110,7 @@ function providersOf (
     const needed = { [`${name}_CLIENT_ID`]: clientId, [`${name}_CLIENT_SECRET`]: clientSecret, ...more }
     const missing = Object.entries(needed).filter(([, value]) => value === undefined).map(([variable]) => variable)
     if (missing.length === 0 && clientId !== undefined && clientSecret !== undefined) return { clientId, clientSecret }
-    // A provider of which nothing is set is not wanted.
+    // A provider without any settings is not meant to be enabled.
     if (asked === true || missing.length < Object.keys(needed).length) {
       warnings.push(`Social login by ${name} is off: ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} ` +
         'not set')
@@ -146,14 +149,14 @@ function oidcSettings (
   return {
     id,
     discoveryUrl,
-    // Without `openid` there is no ID token.
+    // Without the scope `openid`, the provider issues no ID token.
     scopes: listed.includes('openid') ? listed : ['openid', ...listed],
     pkce: env.SOCIAL_AUTH_OIDC_PKCE ?? stored?.pkce ?? true,
     ...(prompt === undefined ? {} : { prompt })
   }
 }
 
-/** The origin of an address; undefined for an invalid one, and for schemes without origins. */
+/** The origin of a URL; undefined for an invalid one, and for schemes without origins. */
 export function originOf (address: string | undefined): string | undefined {
   if (address === undefined || !URL.canParse(address)) return undefined
   const { origin } = new URL(address)
@@ -161,8 +164,8 @@ export function originOf (address: string | undefined): string | undefined {
 }
 
 /**
- * Origins from a list, or from a text: a JSON array, or separated by commas or white space.
- * @throws Error naming the first entry that is no origin
+ * Parses origins from a list or a text: a JSON array, or separated by commas or white space.
+ * @throws Error naming the first entry that is not an origin
  */
 export function parseOrigins (given: string | readonly string[]): string[] {
   const entries = typeof given === 'string' ? split(given) : given
@@ -191,18 +194,19 @@ function split (text: string): readonly string[] {
 }
 
 /**
- * Where a browser may be sent after a login: a path on this gateway, or an address of a trusted origin.
- * @returns undefined: it leads elsewhere
+ * Validates the target of the redirect after a login: it must be a path on this gateway, or an address of a trusted
+ * origin.
+ * @returns undefined: the target is not allowed
  */
 export function safeTarget (target: string, isTrusted: (origin: string) => boolean): string | undefined {
-  // Browsers take a backslash for a slash, and drop tabs and line breaks.
+  // Browsers read a backslash as a slash, and remove tabs and line breaks.
   if (/[\s\\]|\p{Cc}/u.test(target)) return undefined
   if (target.startsWith('/')) return target.startsWith('//') ? undefined : target
   const origin = originOf(target)
   return origin !== undefined && /^https?:/i.test(target) && isTrusted(origin) ? target : undefined
 }
 
-/** The names and attributes of cookies, which follow from where browsers find the gateway. */
+/** The names and attributes of cookies, derived from the public address. */
 export interface CookieNames {
   readonly session: string
   readonly state: string
@@ -214,9 +218,9 @@ const session = 'tool-hub-social'
 const state = 'tool-hub-social-state'
 
 /**
- * The cookies for a public address. With https and without a path they are bound to the host (`__Host-`), so that no
- * other host of the domain can set them.
- * @param base with the base path
+ * The cookies for a public address. With https and without a path they get the `__Host-` prefix, so that no other host
+ * of the domain can set them.
+ * @param base the public address with the base path
  */
 export function cookieNames (base: string): CookieNames {
   const { protocol, pathname } = new URL(base)
@@ -230,7 +234,7 @@ export function cookieNames (base: string): CookieNames {
 export const mayHaveSession = ({ cookie }: IncomingHttpHeaders): boolean =>
   cookie !== undefined && cookie.length <= identityLimits.social.cookies && cookie.includes(`${session}=`)
 
-/** The cookies of these names in a `Cookie` header, and no others. Of a cookie that is sent twice, all are left out. */
+/** A `Cookie` header reduced to the cookies with these names. A cookie that is sent twice is removed. */
 export function onlyCookies ({ cookie = '' }: IncomingHttpHeaders, names: readonly string[]): string {
   if (cookie.length > identityLimits.social.cookies) return ''
   const pairs = cookie.split(';').map((pair) => pair.trim())

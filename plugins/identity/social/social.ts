@@ -16,11 +16,11 @@ import type { IdentityProvider } from './providers/provider.ts'
 import { identityLimits } from '../limits.ts'
 import { type Session, credentialId, principalOf } from './session.ts'
 
-/** Read at the first login. */
+/** The public addresses, evaluated at the first login. */
 interface PublicAddresses {
   /** The public address with the base path. */
   readonly base: () => string
-  /** The origins that are trusted when the operator names none. */
+  /** The trusted origins if the operator configured none. */
   readonly defaultOrigins: () => readonly string[]
 }
 
@@ -31,33 +31,30 @@ interface SocialDeps {
   readonly providers: readonly IdentityProvider[]
   readonly accounts: LocalAccounts
   readonly addresses: PublicAddresses
-  /** How long a session lasts, in ms. */
+  /** Lifetime of a session, in ms. */
   readonly lifetime: number
   readonly log: { debug: (about: object, message: string) => void, warn: (about: object, message: string) => void }
 }
 
-/** A request, as far as it decides about a login. */
+/** The parts of a request that are relevant to a login. */
 interface SocialRequest {
   readonly headers: IncomingHttpHeaders
   readonly host: string
   readonly protocol: string
 }
 
-/** A redirect of a browser, with lines of `Set-Cookie`. */
+/** A redirect of a browser, with the values of its `Set-Cookie` headers. */
 export interface Redirect { readonly location: string, readonly cookies: readonly string[] }
 
 /** The login that a request is part of. */
 interface Login { readonly iss?: string, entered?: Entered, problem?: unknown }
 
-/** The running library, from the first login until the end of the process. */
+/** better-auth, running from the first login until the end of the process. */
 interface Running {
   readonly auth: BetterAuth, readonly mount: URL, readonly cookies: CookieNames, readonly trusted: ReadonlySet<string>
 }
 
-/**
- * Login by providers elsewhere, on better-auth. Emits `ended` with the credential's id of a session that its user has
- * ended.
- */
+/** Social login, based on better-auth. Emits `ended` with the credential id of a session when its user signs out. */
 export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   readonly #deps: SocialDeps
   readonly #login = new AsyncLocalStorage<Login>()
@@ -73,7 +70,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   /** The path of social login below the base path. */
   get path (): string { return this.#deps.settings.path }
 
-  /** The providers that people may choose from. */
+  /** The providers that users can choose from. */
   get providers (): ReadonlyArray<{ id: string, name: string }> {
     return this.isOn ? this.#deps.providers.map(({ id, name }) => ({ id, name })) : []
   }
@@ -84,13 +81,15 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     if (off !== undefined) throw new errors.SocialLoginOff(off)
   }
 
-  /** Whether browsers reach social login at this origin, so that a login which begins there can end there. */
+  /**
+   * Whether social login is on and its public origin is this one, so that a login which begins here can return here.
+   */
   isAt (origin: string): boolean { return this.isOn && originOf(this.#deps.addresses.base()) === origin }
 
   /**
    * Begins a login.
-   * @param target where the browser goes in the end: a path of this gateway, or an address of a trusted origin
-   * @returns where the provider asks its user
+   * @param target where the browser goes in the end: a path on this gateway, or an address of a trusted origin
+   * @returns the redirect to the provider
    * @throws SocialLoginOff, NoSuch, InvalidInput, UpstreamFailed, UpstreamSlow
    */
   async begin (provider: string, target: string): Promise<Redirect> {
@@ -109,7 +108,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 
   /**
-   * Ends a login with what the provider's redirect brought.
+   * Completes a login with the parameters of the provider's redirect.
    * @throws SocialLoginOff, NoSuch, LoginExpired, Forbidden, UpstreamFailed, UpstreamSlow, StorageAway
    */
   async finish (
@@ -130,7 +129,10 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     return { location, cookies: response.headers.getSetCookie() }
   }
 
-  /** The session of a request; undefined: it has none that stands. @throws SocialLoginOff, StorageAway */
+  /**
+   * The session of a request; undefined: it has no valid one.
+   * @throws SocialLoginOff, StorageAway
+   */
   async session (headers: IncomingHttpHeaders): Promise<Session | undefined> {
     const found = await this.#find(headers)
     if (!found) return undefined
@@ -148,8 +150,8 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 
   /**
-   * Ends the session of a request, here only: the provider is not told, and nothing of its is shown.
-   * @returns lines of `Set-Cookie`
+   * Ends the session of a request at this gateway only; the user stays logged in at the provider.
+   * @returns the values of `Set-Cookie` headers
    */
   async signOut (headers: IncomingHttpHeaders): Promise<readonly string[]> {
     const { cookies } = await this.#run()
@@ -159,19 +161,22 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
       headers: { cookie: onlyCookies(headers, [cookies.session]), 'content-type': 'application/json' },
       body: '{}'
     })
-    // The library answers the same where the session could not be removed.
+    // The library's answer is the same if it could not remove the session.
     if (found && await this.#find(headers)) throw new errors.StorageAway('the session could not be ended')
     if (found) this.emit('ended', credentialId(found.session))
     return response.headers.getSetCookie()
   }
 
-  /** Removes what an account that is gone has left. @throws StorageError */
+  /**
+   * Removes the data of a removed account.
+   * @throws StorageError
+   */
   async forget (user: User): Promise<void> {
     await this.#deps.logins?.forget(user.username, subjectOf(user), emailOf)
   }
 
   /**
-   * The principal of a session; undefined: there is none. A promise only where there may be one.
+   * The principal of a session; undefined: there is none. Returns a promise only if the request has a session cookie.
    * @throws StorageAway
    */
   identify (headers: IncomingHttpHeaders, snapshot: Snapshot): Promise<Principal | undefined> | undefined {
@@ -180,9 +185,9 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 
   /**
-   * Checks that a request which the cookie identifies comes of a page that is trusted: browsers send cookies for all
-   * pages.
-   * @throws UntrustedOrigin for one without `Origin` and `Referer`, too
+   * Checks that a request which is authenticated by the cookie comes from a trusted page, since browsers send cookies
+   * with requests of all pages.
+   * @throws UntrustedOrigin, also for a request with neither `Origin` nor `Referer`
    */
   async checkOrigin ({ headers, host, protocol }: SocialRequest): Promise<void> {
     const { trusted } = await this.#run()
@@ -203,7 +208,10 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     }
   }
 
-  /** Asks better-auth, as if the request had come to it. @throws what a step of the login threw */
+  /**
+   * Passes a request to better-auth, as if it had received it over HTTP.
+   * @throws what a step of the login threw
+   */
   async #ask (
     path: string, init: RequestInit & { headers: Record<string, string> }, login: Login = {}
   ): Promise<{ response: Response }> {
@@ -272,7 +280,10 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 }
 
-/** The failure that better-auth tells by a redirect. @param refusal the provider's `error` */
+/**
+ * The error for a failure that better-auth reports by a redirect.
+ * @param refusal the provider's `error` parameter
+ */
 function failureOf (location: string, refusal: string | null): Error {
   const code = URL.canParse(location) ? new URL(location).searchParams.get('error') ?? '' : ''
   if (/^state_|^no_code$/.test(code)) return new errors.LoginExpired()

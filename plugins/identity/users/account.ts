@@ -6,25 +6,25 @@ import { isInForce, isRestricted, type Principal, storersOf } from '../../settin
 import { defaultOwner } from './rules.ts'
 
 /**
- * A digest that changes with the password and with the account, so that a new user with the name of a deleted one has
- * another. It also changes when an account is restored from a backup: with its former password, it does not get the
- * credentials of that time back.
+ * A digest that identifies an account with its current password. A new user with the name of a deleted one has another
+ * mark. So does an account that was restored from a backup: even with the same password, credentials issued before do
+ * not become valid again.
  */
 export const markOf = ({ username, password, createdAt, restoredAt }: User): string =>
   digest([username, password, createdAt, ...(restoredAt === undefined ? [] : [restoredAt])])
 
 /**
- * A mark that also changes when the user becomes an admin, or is one no more: what a client was allowed by an admin
- * ends with the admin's rights, also for a user who becomes an admin again, and what it was allowed by another user
- * does not grow with theirs.
+ * A mark that also changes when the user becomes an admin or ceases to be one: what an admin granted to a client ends
+ * with the admin's rights, even if the user becomes an admin again; and what the user granted without admin rights does
+ * not gain them.
  */
 export const rightsMarkOf = (user: User): string =>
   user.isAdmin === true ? `${markOf(user)}+${user.demotedAt ?? ''}` : markOf(user)
 
-/** Identifies an account, and never another one of the same name: `sub` in the terms of OpenID Connect. */
+/** Identifies an account, and never a later one of the same name; the `sub` of OpenID Connect. */
 export const subjectOf = ({ username, createdAt }: User): string => digest(['sub', username, createdAt])
 
-/** The names of accounts that are gone, or are other ones now. */
+/** The names of accounts that were removed or replaced by another account. */
 export function * goneAccounts (former: ReadonlyMap<string, User>, next: ReadonlyMap<string, User>): Generator<string> {
   if (former === next) return
   for (const [username, user] of former) {
@@ -34,11 +34,11 @@ export function * goneAccounts (former: ReadonlyMap<string, User>, next: Readonl
 }
 
 /**
- * The principal of somebody who has logged in as a user.
- * @param standing the same principal in a later snapshot; undefined when the login has ended
+ * The principal of a user who has logged in.
+ * @param standing returns the same principal in a later snapshot; undefined when the login has ended
  */
 export const principalOfUser = (user: User, standing: Principal['standing']): Principal => ({
-  // Of the account: what belongs to a principal is not that of a later account of the same name.
+  // Derived from the account, so that sessions are not inherited by a later account of the same name.
   key: `user ${subjectOf(user)}`,
   kind: 'user',
   user: user.username,
@@ -68,11 +68,11 @@ export function toAccount ({ username, isAdmin }: Pick<Principal, 'username' | '
 
 /**
  * The changes that remove a user. A later user of the same name must inherit nothing: servers pass to `admin` and
- * become private, groups pass to `admin`, and keys are removed, also those that the user made for others or gave rights
- * to, since the user knows their tokens. A server that is not started since its owner may not store it (`problem`) is
- * disabled: `admin` may, and has not seen it.
- * @param sponsors those on whose rights the user is removed. They stand for the servers that pass to `admin` and are in
- * force; what the user stored for others, and what was not in force, waits for an admin who saves or enables it
+ * become private, groups pass to `admin`, and keys are removed, also those that the user created for others or gave
+ * more rights to, since the user knows their tokens. A server that is not started because its owner is not allowed to
+ * store it (`problem`) is disabled, since it would start as soon as `admin` owns it.
+ * @param sponsors the users on whose rights the removal relies. They become responsible for the servers that pass to
+ *   `admin` and are in force; other servers that the user stored wait until an admin saves or enables them
  */
 export function removalOf (snapshot: Snapshot, username: string, sponsors: readonly string[]): Change[] {
   const { servers, groups, keys } = snapshot
@@ -81,7 +81,7 @@ export function removalOf (snapshot: Snapshot, username: string, sponsors: reado
     if (owner !== username && createdBy !== username) continue
     changes.push({ entity: 'bearerKeys', key: id, value: undefined })
   }
-  // `admin` is the default owner, also while no user has that name.
+  // `admin` is the default owner, even if no user has that name.
   if (username === defaultOwner) return changes
   for (const server of servers.values()) {
     const { name, config, problem } = server
@@ -104,7 +104,10 @@ export function removalOf (snapshot: Snapshot, username: string, sponsors: reado
   return changes
 }
 
-/** A config with others in the place of one of those who stored it. No user can have a name with a space. */
+/**
+ * Replaces one of the users who stored a config by others. The name with a space that the caller may pass matches no
+ * user.
+ */
 function withoutStorer (config: ServerConfig, username: string, others: readonly string[]): ServerConfig {
   const storers = storersOf(config)
   if (!storers.includes(username)) return config
@@ -114,8 +117,8 @@ function withoutStorer (config: ServerConfig, username: string, others: readonly
 }
 
 /**
- * The changes that go with the end of an admin's rights: what the user owns and nobody is known to have stored, as
- * earlier versions left it, counts as stored by the user. Commands follow their owner anyway.
+ * The changes for a user who ceases to be an admin: configs that the user owns, and that have no recorded author since
+ * an earlier version stored them, get the user as their author. Restricted servers are judged by their owner anyway.
  */
 export function demotionOf ({ servers }: Snapshot, username: string): Change[] {
   return [...servers.values()].flatMap(({ name, config }): Change[] => {

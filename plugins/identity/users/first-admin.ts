@@ -4,10 +4,13 @@ import type { Passwords } from '../../base/secrets/index.ts'
 import type { Settings } from '../../settings/index.ts'
 import { defaultOwner, weaknesses } from './rules.ts'
 
-/** The admin that a first start made. `password`: a random one, which nobody knows yet. */
+/** The admin that a first start created. `password`: a generated one, which is not known to anybody yet. */
 export interface FirstAdmin { username: string, password?: string }
 
-/** Creates the first admin, unless there are users already. @returns undefined when this process made none */
+/**
+ * Creates the first admin, unless there are users already.
+ * @returns undefined: this process created none
+ */
 export async function createFirstAdmin (
   settings: Settings,
   passwords: Passwords,

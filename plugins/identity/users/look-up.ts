@@ -15,7 +15,7 @@ export function existing (snapshot: Snapshot, username: string): User {
   return user
 }
 
-/** @throws InvalidInput when a user has this name, in any case */
+/** @throws InvalidInput when a user has this name, compared case-insensitively */
 export function mustBeFree ({ users }: Snapshot, username: string): void {
   const folded = foldName(username)
   for (const other of users.keys()) {
@@ -25,7 +25,7 @@ export function mustBeFree ({ users }: Snapshot, username: string): void {
   }
 }
 
-/** A user as the API answers it. */
+/** A user as the API returns it. */
 export interface ShownUser { username: string, isAdmin: boolean }
 
 export const shown = ({ username, isAdmin }: User): ShownUser => ({ username, isAdmin: isAdmin === true })

@@ -2,7 +2,7 @@ import { foldName } from '../../../db/invariants.ts'
 import { inheritedNames } from '../../../schemas/names.ts'
 import { errors } from '../../base/errors/index.ts'
 
-/** Reserved names, folded: names of inherited members, built-in identities and first segments of paths. */
+/** Reserved names, case-folded: names of inherited members, built-in identities, and first segments of paths. */
 const reserved = new Set([
   ...inheritedNames.map(foldName),
   'guest',
@@ -21,16 +21,16 @@ const reserved = new Set([
 ])
 
 /**
- * Letters and digits of any script, with combining marks, and `@ . _ - +`. Invisible code points are excluded, some of
- * which are letters for Unicode.
+ * Letters and digits of any script, combining marks, and `@ . _ - +`. Invisible code points are excluded, since Unicode
+ * classifies some of them as letters.
  */
 const grammar = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd}@._+-])+$/u
 
-/** The canonical spelling of a name: keyboards differ in whether they type composed or decomposed letters. */
+/** The canonical spelling of a name (NFC): keyboards differ in whether they produce composed or decomposed letters. */
 export const canonicalName = (name: string): string => name.normalize('NFC')
 
 /**
- * The stored spelling of a user's name: as given where there is such a user, as an old file may have it, else the
+ * The stored spelling of a username: as given if a user has exactly this name, as an old file may contain, else the
  * canonical one.
  */
 export const knownName = (users: { has: (name: string) => boolean }, name: string): string =>
@@ -54,7 +54,7 @@ export function usernameProblem (name: string): string | undefined {
 /** The owner of servers and groups that state no other. */
 export const defaultOwner = 'admin'
 
-/** Whether a name is, in any case, that of the default owner. */
+/** Whether a name is that of the default owner, compared case-insensitively. */
 export const isDefaultOwner = (name: string): boolean => foldName(name) === defaultOwner
 
 /** A rule for passwords, with the sentence for a password that breaks it. */
@@ -106,5 +106,5 @@ export function checkChosenPassword (password: string): string[] {
   return failing(classRules, password)
 }
 
-/** A sentence for each of all rules that a password breaks. */
+/** A sentence for each rule, minimal or advisory, that a password breaks. */
 export const weaknesses = (password: string): string[] => failing([lengthRule(8), sizeRule, ...classRules], password)

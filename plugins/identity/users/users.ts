@@ -18,13 +18,13 @@ interface NewUser { username: string, password: string, isAdmin?: boolean }
 interface UsersOptions {
   /** ALLOW_REGISTRATION: anyone may create an account for themselves. */
   allowRegistration: boolean
-  /** READONLY: the gateway makes no accounts but the first admin, and rehashes no passwords. */
+  /** READONLY: the gateway creates no account but the first admin, and does not rehash passwords. */
   readonly: boolean
   /** Logs a warning for the operator. */
   warn: (sentence: string) => void
 }
 
-/** The local accounts. Usernames are found in any spelling that has the same canonical form. */
+/** The local accounts. A username is found in every spelling with the same canonical form. */
 export class Users {
   readonly #settings: Settings
   readonly #passwords: Passwords
@@ -52,14 +52,15 @@ export class Users {
   }
 
   /**
-   * The user with this name and password; undefined when there is none. Takes equally long for an unknown name.
-   * @throws DataAway when the storage of several replicas has been away for so long that passwords may be outdated
+   * Finds the user with this name and password; undefined: there is none. Takes equally long for an unknown name.
+   * @throws DataAway when a store shared with other replicas has been unavailable for so long that passwords may be
+   *   outdated
    */
   async authenticate (username: string, password: string): Promise<User | undefined> {
     // A login may arrive while the first admin is being created.
     await this.#bootstrapping
-    // Another replica may have made the account or the password just now: looked up for a wrong password, too, which
-    // takes as long.
+    // Another replica may have just created the account or changed the password. The look-up also follows a wrong
+    // password, so that the timing does not tell whether the name exists.
     const former = this.#settings.current
     if (this.#settings.isOutdated) throw new errors.DataAway()
     const user = await this.#verify(username, password)
@@ -77,14 +78,15 @@ export class Users {
   }
 
   /**
-   * Adds a rule for the names that people choose for themselves.
-   * @param rule returns why a name is refused, as a sentence
+   * Adds a rule for usernames that people choose for themselves.
+   * @param rule returns why a name is rejected, as a sentence
    */
   restrictNames (rule: (name: string) => string | undefined): void { this.#rules.push(rule) }
 
   /**
-   * Stores an account without a password, for somebody whom others identify. Nobody can log in to it by a password.
-   * @param user with a name in its canonical spelling that `usernameProblem` accepts
+   * Stores an account without a password, for a person who is identified by a provider. Nobody can log in to it with a
+   * password.
+   * @param user with a canonical name that `usernameProblem` accepts
    * @throws InvalidInput when the name is taken, LimitReached, ReadOnly
    */
   async createWithoutPassword (user: Omit<User, 'password'>): Promise<void> {
@@ -111,8 +113,8 @@ export class Users {
   }
 
   /**
-   * Creates an account: a caller's own, or any as an admin.
-   * @returns the user, and a sentence for each rule that the password breaks without being refused
+   * Creates an account: for the caller itself, or for anybody if the caller is an admin.
+   * @returns the user, and a sentence for each advisory rule that the password breaks
    * @throws InvalidInput, WeakPassword, Forbidden, LimitReached
    */
   async register (
@@ -166,7 +168,7 @@ export class Users {
   }
 
   /**
-   * Removes a user; `removalOf` says what else changes.
+   * Removes a user, with the consequences that `removalOf` describes.
    * @throws NoSuch, InvalidInput for the caller's own account, InvalidChange for the last admin, Forbidden
    */
   async remove (by: Principal, username: string): Promise<void> {
@@ -180,12 +182,12 @@ export class Users {
   }
 
   /**
-   * A sentence for each rule that a user's own choice of a password breaks without being refused.
-   * @throws WeakPassword
+   * A sentence for each advisory rule that a password chosen by its user breaks.
+   * @throws WeakPassword when it breaks a minimal rule
    */
   judge (password: string): string[] { return checkChosenPassword(password) }
 
-  /** The account of a principal. @throws Forbidden when it has none, and so no password */
+  /** The account of a principal. @throws Forbidden when it has no account, and so no password */
   accountOf ({ username }: Principal): User {
     const user = username === undefined ? undefined : this.#settings.current.users.get(username)
     if (!user) {
@@ -196,7 +198,7 @@ export class Users {
   }
 
   /**
-   * Sets another password for a user who has just proved the former one. Earlier login tokens are no longer valid.
+   * Sets a new password for a user who has just proved the current one. Earlier login tokens become invalid.
    * @returns the changed user
    * @throws WeakPassword, Unauthorized when the account changed meanwhile
    */
@@ -214,11 +216,11 @@ export class Users {
   }
 
   /**
-   * Creates the first admin when there are no users at all.
-   * @param given its password; undefined: a random one
-   * @param after no admin is made before this has resolved, and none where it rejects. Logins wait meanwhile
-   * @param announce tells the operator of the admin before it is stored; where it rejects, none is
-   * @returns the admin, with a random password, to be shown once; undefined when this process made none
+   * Creates the first admin if there are no users at all.
+   * @param given the password; undefined: a generated one
+   * @param after the admin is created once this has resolved, and not at all if it rejects; logins wait meanwhile
+   * @param announce informs the operator before the admin is stored; if it rejects, none is stored
+   * @returns the admin, with a generated password that is to be shown once; undefined: this process created none
    */
   bootstrap (
     given: string | undefined,
@@ -243,7 +245,7 @@ export class Users {
 
   /** Stores a new user. @param by null: the user itself @throws InvalidInput, LimitReached, Forbidden */
   async #add (by: Principal | null, { username, password, isAdmin }: Required<NewUser>): Promise<User> {
-    // As the default owner, an account of that name owns all that states no owner.
+    // An account with the default owner's name owns everything without an explicit owner, so it must be an admin.
     if (username === defaultOwner && !isAdmin) {
       throw new errors.InvalidInput(
         `"username": ${JSON.stringify(username)} is always an admin, since it owns what has no other owner: ` +
@@ -267,8 +269,8 @@ export class Users {
   }
 
   /**
-   * Replaces a hash of an imported file, or with outdated costs, now that the password is known. Its failure does not
-   * fail the login.
+   * Replaces a password hash of an imported file, or one with outdated costs, now that the password is known. A failure
+   * does not fail the login.
    */
   async #rehash (user: User, password: string): Promise<User | undefined> {
     const hashed = await this.#passwords.hash(password)

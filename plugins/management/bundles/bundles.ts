@@ -24,24 +24,24 @@ interface BundlesDeps {
   folder: BundleFolder
   /** The current settings. */
   settings: () => Snapshot
-  /** Resolves when nothing is left of the former connections of a server: its processes have ended. */
+  /** Resolves when the processes of a server's former connections have ended. */
   ended: (server: string) => Promise<void>
   /** PATH and HOME of children. */
   path: string
   home: string | undefined
-  /** Why the children's user cannot read a folder; undefined: it can. */
+  /** The reason why the user of child processes cannot read a folder; undefined: it can. */
   closed: (folder: string) => Promise<string | undefined>
 }
 
 /**
- * Bundles (`.mcpb`, formerly `.dxt`): servers as archives with a manifest. An upload stores the files; a server whose
- * config names them runs them, and with the last such server they are removed.
+ * Bundles (`.mcpb`, formerly `.dxt`): archives with a manifest that contain a server. An upload stores the files.
+ * Servers whose configs refer to the folder run them; when the last such server is removed, so are the files.
  */
 export class Bundles {
   readonly #deps: BundlesDeps
-  /** Unpacks, installs and removes one at a time, so that no two of them are at work on one name. */
+  /** Serialises unpacking, installation and removal, so that no two of them use one name at the same time. */
   readonly #alone = pLimit(1)
-  /** How often each bundle was installed by this process. */
+  /** The number of installations of each bundle by this process. */
   readonly #installs = new Map<string, number>()
   readonly #uploads = new Shares(managementLimits.bundles.uploads, 'uploads of bundles')
 
@@ -50,11 +50,11 @@ export class Bundles {
   }
 
   /**
-   * Receives, checks and installs a bundle. Nothing of it runs. When the promise rejects, nothing is left of it on
-   * disk, and a bundle of the same name is as it was.
-   * @param owner in whose name it is uploaded (`ownerOf`)
-   * @param parts of the multipart body
-   * @param signal aborted when the client is gone
+   * Receives, checks and installs a bundle without running any of it. When the promise rejects, nothing of the upload
+   * is left on disk, and a former bundle of that name is unchanged.
+   * @param owner the uploader (`ownerOf`)
+   * @param parts the parts of the multipart body
+   * @param signal aborted when the client disconnects
    * @throws InvalidInput, InvalidBundle, BundleTooLarge, TooSlow, ShareError, StorageFull, DiskFailing, StorageAway
    */
   async upload (owner: string, parts: AsyncIterable<MultipartPart>, signal: AbortSignal): Promise<UploadedBundle> {
@@ -79,10 +79,7 @@ export class Bundles {
     return [...new Set(configs.flatMap((config) => [...bundlesOf(this.#deps.folder.root, config)]))].sort()
   }
 
-  /**
-   * Removes the bundles that were used in one snapshot and are not used in the next one, once their processes have
-   * ended.
-   */
+  /** Removes the bundles that `former` used and `next` does not, once their processes have ended. */
   async removeUnused (next: Snapshot, former: Snapshot): Promise<void> {
     const users = this.#usersIn(former.servers, ({ name, config }) => next.servers.get(name)?.config !== config)
     if (users.size === 0) return
@@ -91,7 +88,7 @@ export class Bundles {
       const installs = this.#installs.get(name)
       await Promise.all(servers.map(async (server) => { await this.#deps.ended(server) }))
       await this.#alone(async () => {
-        // It may have been uploaded again, or be used again, meanwhile.
+        // The bundle may have been uploaded or used again in the meantime.
         if (this.#installs.get(name) !== installs || this.#usersIn(this.#deps.settings().servers).has(name)) return
         await this.#deps.folder.remove(name)
         this.#installs.delete(name)
@@ -144,7 +141,7 @@ export class Bundles {
     }
   }
 
-  /** The names of the servers that use each bundle. @param counts which servers are looked at; absent: all */
+  /** The names of the servers that use each bundle. @param counts selects servers; default: all */
   #usersIn (servers: Snapshot['servers'], counts: (server: Server) => boolean = () => true): Map<string, string[]> {
     const users = new Map<string, string[]>()
     for (const server of servers.values()) {
@@ -195,7 +192,7 @@ export interface BundleOptions {
   /** Whether other replicas may use the folder at the same time. */
   isShared: boolean
   environment: Readonly<Record<string, string | undefined>>
-  /** The user that children run as; undefined: the gateway's own. */
+  /** The user that child processes run as; undefined: the gateway's own. */
   childUser?: ProcessUser
 }
 
@@ -219,8 +216,8 @@ export default fp<BundleOptions>(async (app, { root, isShared, environment, chil
     bundles.removeUnused(next, former)
       .catch((error: unknown) => { app.log.warn({ err: error }, 'an unused bundle could not be removed') })
   }
-  // Of several replicas, the one that made a change removes; where there is one process, edits of the settings file
-  // count, too.
+  // With several replicas, the one that committed the change removes files. A single process also reacts to edits of
+  // the settings file.
   if (isShared) app.settings.on('committed', ({ next, former }) => { removeUnused(next, former) })
   else app.settings.on('changed', removeUnused)
   app.addHook('onReady', async () => { await folder.sweep() })

@@ -7,8 +7,8 @@ import { current } from './launch.ts'
 
 const temporary = '.tmp-'
 /**
- * Age from which something unfinished was left by a process that has ended, in ms; used where other processes may share
- * the folder.
+ * Age, in ms, from which an unfinished folder counts as abandoned by its process, if other processes may share the
+ * root.
  */
 const abandoned = 60 * 60_000
 
@@ -17,7 +17,7 @@ interface BundleFolderOptions {
   readonly root: string
   /** Whether other replicas may use the folder at the same time. */
   readonly isShared: boolean
-  /** Whether another user than the gateway's runs what is in it (CHILD_USER). */
+  /** Whether the bundles run as another user (CHILD_USER). */
   readonly isForOthers: boolean
 }
 
@@ -36,10 +36,10 @@ export class BundleFolder {
     this.#isForOthers = isForOthers
   }
 
-  /** The path of a bundle that stays the same from version to version. */
+  /** The path of a bundle's current version, which is the same for all versions. */
   pathOf (name: string): string { return join(this.root, name, current) }
 
-  /** Another bundle whose name differs in case only, which some file systems, and a backup, cannot tell apart. */
+  /** A bundle whose name differs only in case; some file systems, and a backup, cannot distinguish it. */
   async sameName (name: string): Promise<string | undefined> {
     const names = await readdir(this.root).catch((): string[] => [])
     return names.find((each) => each !== name && each.toLowerCase() === name.toLowerCase())
@@ -48,8 +48,8 @@ export class BundleFolder {
   /** Makes a folder for unfinished work. */
   async makeTemporary (): Promise<string> {
     await makeFolder(this.root, 'DATA_DIR')
-    // Other users may pass through these folders and list nothing; the modes of the other files in DATA_DIR keep those
-    // closed.
+    // Other users may traverse these folders but not list them. The other files in DATA_DIR are protected by their own
+    // modes.
     if (this.#isForOthers) for (const folder of [this.root, dirname(this.root)]) await chmod(folder, 0o711)
     const path = join(this.root, `${temporary}${randomUUID()}`)
     await mkdir(path, { mode: 0o700 })
@@ -57,8 +57,9 @@ export class BundleFolder {
   }
 
   /**
-   * Makes an unpacked folder the current version of a bundle, durably. The version before it stays until the next one,
-   * for processes that run it; older ones are removed. When it rejects, the version before it is the current one.
+   * Makes an unpacked folder the current version of a bundle, on stable storage. The former version stays until the
+   * next installation, for processes that run it; older ones are removed. When the promise rejects, the former version
+   * is still the current one.
    */
   async install (name: string, unpacked: string): Promise<void> {
     const folder = join(this.root, name)
@@ -81,13 +82,13 @@ export class BundleFolder {
   /** Removes a bundle with all of its versions. */
   async remove (name: string): Promise<void> {
     const path = join(this.root, `${temporary}${randomUUID()}`)
-    // Gone at once: a large folder takes a while.
+    // Rename first: the removal of a large folder takes time.
     await rename(join(this.root, name), path)
       .catch((error: unknown) => { if (errorCode(error) !== 'ENOENT') throw error })
     await rm(path, { recursive: true, force: true })
   }
 
-  /** Removes what interrupted work has left, and former versions unless another replica may still run them. */
+  /** Removes leftovers of interrupted work, and former versions unless another replica may still run them. */
   async sweep (): Promise<void> {
     for (const name of await readdir(this.root).catch(() => [])) {
       if (!name.startsWith('.')) {
@@ -98,14 +99,14 @@ export class BundleFolder {
     }
   }
 
-  /** Whether no process can still be at work on a path. */
+  /** Whether no process can still be using a path. */
   async #isAbandoned (path: string): Promise<boolean> {
     if (!this.#isShared) return true
     const stats = await lstat(path).catch(() => undefined)
     return stats !== undefined && Date.now() - stats.mtimeMs > abandoned
   }
 
-  /** Replaces the link to the current version, in one step. */
+  /** Replaces the link to the current version atomically. */
   async #point (name: string, version: string): Promise<void> {
     const folder = join(this.root, name)
     const link = join(folder, `${temporary}${randomUUID()}`)

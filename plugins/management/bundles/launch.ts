@@ -5,7 +5,7 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { mask } from '../../base/secrets/index.ts'
 import { ArchiveError, quoteEntryName } from './archive/archive.ts'
 
-/** How a bundle is started, before anybody looked whether its command exists. */
+/** How to start a bundle; the existence of the command has not been checked yet. */
 interface Launch {
   readonly command: string
   readonly args: string[]
@@ -27,22 +27,22 @@ interface LaunchPlace {
 const placeholder = /\$\{([^}]*)\}/g
 const optionKey = /^user_config\.(.+)$/
 
-/** The keys of the options that a text still needs, written `${user_config.<key>}`. */
+/** The keys of unresolved options in a text: `${user_config.<key>}`. */
 const openOptions = (text: string): string[] =>
   [...text.matchAll(placeholder)].flatMap(([, name = '']) => optionKey.exec(name)?.[1] ?? [])
 
-/** The default of an option as it stands in a command line; undefined: it has none, or is a secret. */
+/** The default of an option as words of a command line; undefined: there is none, or the option is a secret. */
 function defaultOf ({ default: value, sensitive }: BundleOption): string[] | undefined {
   if (value === undefined || value === '' || sensitive === true) return undefined
   return [value].flat().map(String)
 }
 
 /**
- * Works out the command, arguments and environment of a bundle from its manifest: the overrides of the platform,
- * `${__dirname}`, folders of the user, and defaults of `user_config`. An option that must be set stays as
- * `${user_config.<key>}` and is listed in `required`; what needs an option without a value that need not be set is left
- * out.
- * @throws ArchiveError for any other variable: it would be taken from the gateway's environment
+ * Resolves the command, arguments and environment of a bundle from its manifest: platform overrides, `${__dirname}`,
+ * folders of the user, and defaults of `user_config`. A mandatory option without a default stays as
+ * `${user_config.<key>}` and is listed in `required`. Arguments and variables that need an optional option without a
+ * value are omitted.
+ * @throws ArchiveError for any other variable, which the gateway's environment would supply
  */
 export function launchOf (manifest: BundleManifest, { folder, home, platform }: LaunchPlace): Launch {
   const { platform_overrides: overrides, ...usual } = manifest.server.mcp_config ?? byUv(manifest)
@@ -82,7 +82,7 @@ export function launchOf (manifest: BundleManifest, { folder, home, platform }: 
   const filledArgs: string[] = []
   for (const arg of args) {
     if (hasNoValue(arg)) {
-      // `--level ${user_config.level}`: the flag goes with its value.
+      // For `--level ${user_config.level}`, the flag is omitted together with its value.
       if (/^\$\{[^}]*\}$/.test(arg) && /^-[^=]*$/.test(filledArgs.at(-1) ?? '')) filledArgs.pop()
       continue
     }
@@ -105,8 +105,7 @@ export function launchOf (manifest: BundleManifest, { folder, home, platform }: 
 }
 
 /**
- * How a bundle of the type `uv` is started that leaves it to us (MCPB 0.4): `uv` installs what its `pyproject.toml`
- * asks for.
+ * The launch config of a `uv` bundle without one (MCPB 0.4): `uv` installs the dependencies of its `pyproject.toml`.
  */
 const byUv = ({ server }: BundleManifest): NonNullable<BundleManifest['server']['mcp_config']> => {
   // eslint-disable-next-line no-template-curly-in-string
@@ -127,11 +126,7 @@ const toRequired = (
   ...(value === undefined ? {} : { default: mask(String(value)) })
 })
 
-/** @param inArguments keys of options that are in the command line */
-/**
- * A warning for each variable and argument that the config omits, because it refers to an optional option without a
- * value.
- */
+/** A warning for each omitted variable and argument, which need an optional option without a value. */
 function leftOutOf (env: ReadonlyArray<readonly [name: string, text: string]>, args: readonly string[]): string[] {
   const left = [
     ...env.map(([name, text]) => [`The variable ${name}`, text]),
@@ -159,7 +154,7 @@ function warningsOf (
   ]
 }
 
-/** The manifest as it may be shown: defaults of secrets are masked. */
+/** The manifest for responses: defaults of secrets are masked. */
 export const shownManifest = (manifest: BundleManifest): BundleManifest => ({
   ...manifest,
   ...(manifest.user_config && {
@@ -176,7 +171,7 @@ export const shownManifest = (manifest: BundleManifest): BundleManifest => ({
 /** The name of the link to the folder of a bundle's current version. */
 export const current = 'current'
 
-/** The texts of a config that tell what is run. */
+/** The texts of a config that determine what is run. */
 const textsOf = ({ command, args = [], env = {}, cwd }: ServerConfig): string[] =>
   [command, cwd, ...args, ...Object.values(env)].filter((text) => text !== undefined)
 
@@ -189,8 +184,8 @@ export function bundlesOf (root: string, config: ServerConfig): Set<string> {
 }
 
 /**
- * Makes a function that tells why a server cannot be started as it is configured, as a clause: its bundle is not on
- * this machine, or an option of the bundle has no value. Undefined: nothing is known to be wrong.
+ * Makes a function that returns, as a clause, why a server cannot be started with its config: its bundle is not on this
+ * machine, or an option of the bundle has no value. Undefined: no problem is known.
  */
 export const bundleProblem = (root: string) => async (config: ServerConfig): Promise<string | undefined> => {
   const names = bundlesOf(root, config)

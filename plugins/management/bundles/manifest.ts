@@ -40,22 +40,22 @@ function parse (text: string): unknown {
 }
 
 /**
- * The reason why a bundle must not have this name, as a clause; undefined: it may. A valid one can be the name of a
- * server, too.
+ * The reason why a name is invalid for a bundle, as a clause; undefined: it is valid. A valid name is also a valid
+ * server name.
  */
 export function bundleNameProblem (name: string): string | undefined {
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(name)) return 'it must have 1 to 64 letters, digits, ".", "_" and "-"'
   return nameProblem(name)
 }
 
-/** The runtime that bundles of each kind need, for messages. */
+/** The runtime that each type of bundle needs, for messages. */
 const runtimes: Readonly<Record<BundleManifest['server']['type'], string>> = {
   node: 'Node.js',
   python: 'Python',
   uv: 'uv (https://docs.astral.sh/uv)',
   binary: 'the program'
 }
-/** Another name under which systems have a command. */
+/** Alternative names of commands. */
 const aliases: Readonly<Record<string, string>> = { python: 'python3', python3: 'python' }
 
 const isProgram = async (path: string): Promise<boolean> =>
@@ -66,14 +66,14 @@ async function isInPath (command: string, path: string): Promise<boolean> {
   return false
 }
 
-/** A command that can be started, and what is wrong if it cannot. */
+/** A command; `warning`: why it cannot be started. */
 interface Found { readonly command: string, readonly warning?: string }
 
 /**
- * Finds the command of a bundle: in its own files, or in PATH, where it may have another name.
- * @param unpacked the folder where the files of the bundle are now
- * @param folder the folder where they will be when the command runs
- * @throws ArchiveError when the bundle names one of its files and does not have it
+ * Finds the command of a bundle: one of its files, or a command in PATH, possibly by an alternative name.
+ * @param unpacked the folder that contains the files now
+ * @param folder the folder that will contain them when the command runs
+ * @throws ArchiveError if the command is a file of the bundle that does not exist
  */
 export async function findCommand (
   command: string,
@@ -87,7 +87,7 @@ export async function findCommand (
     const isFile = file.startsWith(unpacked + sep) && await stat(file).then((stats) => stats.isFile(), () => false)
     const named = quoteEntryName(command.slice(folder.length + 1))
     if (!isFile) throw new ArchiveError(`its command is the file ${named}, which it does not have`)
-    // Packers on Windows lose the mode.
+    // Archives from Windows have no executable bit.
     await chmod(file, 0o755)
     return { command }
   }

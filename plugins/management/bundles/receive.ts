@@ -5,7 +5,7 @@ import { errorCode } from '../../../db/errors.ts'
 import { errors } from '../../base/errors/index.ts'
 import { managementLimits } from '../limits.ts'
 
-/** The field that holds the bundle. */
+/** The name of the form field with the bundle. */
 const field = 'mcpbFile'
 
 /** One part of a multipart body, as @fastify/multipart gives it. */
@@ -14,8 +14,8 @@ export type MultipartPart =
   | { readonly type: 'file', readonly fieldname: string, readonly file: Readable }
 
 /**
- * Writes the one file of a multipart body to disk while it arrives.
- * @throws InvalidInput, BundleTooLarge, TooSlow; the system's error
+ * Streams the only file of a multipart body to disk.
+ * @throws InvalidInput, BundleTooLarge, TooSlow; errors of the file system
  */
 export async function receive (parts: AsyncIterable<MultipartPart>, path: string, signal: AbortSignal): Promise<void> {
   let isReceived = false
@@ -59,7 +59,7 @@ async function receiveFile (file: Readable, path: string, signal: AbortSignal): 
 const unexpected = (): Error =>
   new errors.InvalidInput(`The body must hold one file, in the field "${field}", and nothing else`)
 
-/** The error for one of the parser's. */
+/** Converts an error of the multipart parser. */
 function toError (error: unknown): unknown {
   const code = errorCode(error) ?? ''
   if (code === 'FST_REQ_FILE_TOO_LARGE') return new errors.BundleTooLarge(managementLimits.bundles.upload)

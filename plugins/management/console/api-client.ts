@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import { isObject } from '../../../protocol/json.ts'
 import { errors } from '../../base/errors/index.ts'
 
-/** An answer of the management API, without its `success`. */
+/** A response of the management API, without `success`. */
 export interface ApiAnswer {
   readonly data?: unknown
   readonly message?: string
@@ -10,12 +10,12 @@ export interface ApiAnswer {
   readonly [member: string]: unknown
 }
 
-/** A refusal of the management API, in its words. */
+/** An error response of the management API, with its message. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly statusCode: number
   readonly code: string
-  /** Sentences by the path of the member that each is about; `''`: about the whole. */
+  /** Messages by the path of the member that each concerns; `''`: the whole body. */
   readonly fields: Readonly<Record<string, string>>
   /** In s. */
   readonly retryAfter: number | undefined
@@ -31,8 +31,8 @@ export class ApiError extends Error {
 }
 
 /**
- * Asks the management API of this gateway as the user who has signed in, by a login token that does not leave the
- * process: what a user may do, how a body is checked and what is audited is decided there.
+ * Calls the management API of this gateway as the user who has signed in, with a login token that does not leave the
+ * process. So permissions, validation and audit are those of the API.
  */
 export class ApiClient {
   readonly #outer: FastifyInstance
@@ -77,7 +77,7 @@ export class ApiClient {
   }
 }
 
-/** What the API says about each member: in a list of findings, or in a sentence that begins with the member. */
+/** The messages for single members: from a list of findings, or from a message that begins with a member's name. */
 function fieldsOf (message: string, found: unknown): Record<string, string> {
   const findings = Array.isArray(found) ? found.filter(isObject) : []
   if (findings.length > 0) {

@@ -10,9 +10,9 @@ export interface AssetNames { readonly css: string, readonly js: string, readonl
 interface Bundler { buildConsoleAssets: (root: string, folder: string) => Promise<AssetNames> }
 
 /**
- * Finds the style, script and icons of the console. A build has them in `dist/console`; from the sources, where the
- * bundler is installed, they are made here.
- * @returns the folder, and the names in it
+ * Finds the style sheet, script and icons of the console. A build has them in `dist/console`. When running from the
+ * sources, where the bundler is installed, this function builds them.
+ * @returns the folder, and the file names in it
  */
 export async function findAssets (): Promise<{ folder: string, names: AssetNames }> {
   const manifest = packagePath('dist/console/manifest.json')

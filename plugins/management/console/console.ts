@@ -9,7 +9,7 @@ declare module 'fastify' {
 
 export interface ConsoleOptions { consoleSessions: ConsoleSessions }
 
-/** The console, of which nothing is loaded until the first request for it. */
+/** The console. Its modules are loaded by the first request for it. */
 export class Console {
   readonly isOn: boolean
   readonly welcome: WelcomeLink
@@ -24,10 +24,7 @@ export class Console {
     this.#sessions = sessions
   }
 
-  /**
-   * The instance with the pages, made by the first call.
-   * @param load loads the plugin that registers them
-   */
+  /** The Fastify instance with the pages; the first call makes it. */
   async open (load: () => Promise<FastifyPluginAsync>): Promise<FastifyInstance> {
     const opening = this.#inner ??= this.#make(load)
     try {
@@ -50,7 +47,7 @@ export class Console {
   }
 }
 
-/** `app.console`: the pages for people, which call the management API as any client does. */
+/** `app.console`: the web console, which uses the management API like any other client. */
 export default fp<ConsoleOptions>(async (app, { consoleSessions }) => {
   const pages = new Console(app, consoleSessions)
   app.decorate('console', pages)

@@ -2,7 +2,10 @@ import '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isObject } from '../../../protocol/json.ts'
 
-/** The cookies of the console. They go to its pages alone, and no page of another site makes a browser post them. */
+/**
+ * The cookies of the console. Browsers send them to the console's paths only, and never with a cross-site POST
+ * (SameSite=Lax).
+ */
 export const cookies = {
   session: 'tool-hub-console',
   csrf: 'tool-hub-console-csrf',
@@ -10,13 +13,13 @@ export const cookies = {
   theme: 'tool-hub-console-theme'
 } as const
 
-/** What the form before this page did. */
+/** A message about the result of the preceding form. */
 export interface Notice { readonly kind: 'done' | 'warning' | 'error', readonly text: string }
 
 const themes = ['auto', 'light', 'dark'] as const
 type Theme = typeof themes[number]
 export const isTheme = (text: unknown): text is Theme => themes.some((theme) => theme === text)
-/** The choice of a browser. */
+/** The theme that the browser's cookie selects. */
 export const themeOf = ({ cookies: { [cookies.theme]: theme } }: FastifyRequest): Theme =>
   isTheme(theme) ? theme : 'auto'
 
@@ -27,7 +30,7 @@ export function keepTheme (reply: FastifyReply, path: string, theme: Theme): voi
 
 /** Max length of the text of a notice, in characters: browsers keep cookies of 4 KB. */
 const maxNotice = 1_000
-/** Time that a notice waits for the page that shows it, in s. */
+/** Max age of a notice, in s. */
 const noticeTime = 60
 
 /** Keeps a notice for the next page. @param path of the console */
@@ -36,7 +39,7 @@ export function leaveNotice (reply: FastifyReply, path: string, { kind, text }: 
   reply.setCookie(cookies.notice, value, { path, httpOnly: true, sameSite: 'lax', maxAge: noticeTime })
 }
 
-/** The notice that the form before this page left, which is shown once. */
+/** Returns and deletes the notice of the preceding form. */
 export function takeNotice (reply: FastifyReply, path: string): Notice | undefined {
   const value = reply.request.cookies[cookies.notice]
   if (value === undefined) return undefined

@@ -3,21 +3,21 @@ import type { Gateway, Surface } from '../../gateway/index.ts'
 import { itemText } from '../../gateway/index.ts'
 import { makeView, type Principal, type PresentationName } from '../../settings/index.ts'
 
-/** What a list of tools costs an agent that reads it. */
+/** The size of a list of tools in tokens, which an agent spends to read it. */
 interface ListCost {
   readonly tools: number
   readonly tokens: number
-  /** Of each server, the dearest first. */
+  /** For each server, the largest first. */
   readonly servers: ReadonlyArray<{ readonly name: string, readonly tokens: number }>
 }
 
-/** Characters of JSON per token, about: a tokenizer takes 65 MB. */
+/** Estimated number of JSON characters per token. A tokenizer would take 65 MB of memory. */
 const perToken = 4
 
-/** The number of tokens of text of JSON, about. @param length in characters */
+/** Estimates the number of tokens of a JSON text. @param length in characters */
 export const estimateTokens = (length: number): number => Math.ceil(length / perToken)
 
-/** Tells what lists of tools cost. A surface that is the same object is counted once. */
+/** Estimates the tokens of tool lists. The result is cached for each surface. */
 export class ListCosts {
   readonly #gateway: Gateway
   readonly #known = new WeakMap<Surface, ListCost>()
@@ -26,12 +26,12 @@ export class ListCosts {
     this.#gateway = gateway
   }
 
-  /** The list of the global route, as a principal gets it. @param presentation `search`: through `$smart` */
+  /** The cost of the global route for a principal. @param presentation `search`: the route of `$smart` */
   of (principal: Principal, presentation: PresentationName = 'merged'): ListCost {
     return this.#costOf(this.#gateway.surface(makeView(principal, { kind: 'global' }, presentation), gatewayClient))
   }
 
-  /** The list of a group's route, with the names in it. */
+  /** The cost of a group's route, with the names of its tools. */
   ofGroup (principal: Principal, { id, name }: { id: string, name: string }): ListCost & { names: string[] } {
     const view = makeView(principal, { kind: 'group', id, name }, 'merged')
     const surface = this.#gateway.surface(view, gatewayClient)
@@ -44,10 +44,10 @@ export class ListCosts {
     return known
   }
 
-  /** A value of JSON, such as one tool or a result. */
+  /** The tokens of a JSON value, such as a tool or a result. */
   ofValue (value: unknown): number { return estimateTokens(JSON.stringify(value).length) }
 
-  /** The tools of a server under their own names. */
+  /** The tokens of a server's tools as the server lists them. */
   ofServer (name: string): number {
     const tools = this.#gateway.catalogue(name)?.lists.tools ?? []
     return tools.reduce((sum, { text }) => sum + estimateTokens(text.length), 0)

@@ -29,12 +29,12 @@ declare module 'fastify' {
   interface FastifyInstance { kit: ConsoleKit }
   interface FastifyRequest { signedIn: SignedIn | null }
   interface FastifyReply {
-    /** The CSRF token of the forms on a page. */
+    /** The CSRF token for the forms of a page. */
     csrf: () => string
   }
 }
 
-/** What the routes of the console have beside the services of the gateway. */
+/** What the console's routes use in addition to the services of the gateway. */
 export interface ConsoleKit {
   /** The path of the console. */
   readonly base: string
@@ -43,34 +43,37 @@ export interface ConsoleKit {
   readonly mcp: McpClient
   readonly live: LiveStreams
   readonly costs: ListCosts
-  /** Finds the servers in a text of any kind. @throws InvalidInput */
+  /** Reads the servers from a pasted text. @throws InvalidInput */
   readonly readPasted: typeof readPasted
-  /** A form for the arguments of a tool. @param schema as a server wrote it */
+  /** Makes a form for the arguments of a tool. @param schema the tool's input schema, unvalidated */
   readonly formOf: (schema: unknown) => SchemaForm
-  /** The result of a call, in the parts that a page shows. */
+  /** Splits the result of a call into the blocks that a page shows. */
   readonly blocksOf: typeof blocksOf
-  /** What the pages that are told of changes show, by page. Routes add theirs. */
+  /** The `Watch` of each page that updates itself, by name of the page. Routes add theirs. */
   readonly watches: Map<string, Watch>
-  /** The pages of the navigation, in its order. Routes add theirs. */
+  /** The pages in the navigation, in order. Routes add theirs. */
   readonly nav: NavPage[]
-  /** Begins a session for somebody who has just proved who he is; a former one of the browser ends. */
+  /** Begins a session for an authenticated user, and ends a former session of this browser. */
   readonly signIn: (reply: FastifyReply, user: User) => Promise<void>
   readonly signOut: (reply: FastifyReply) => Promise<void>
   /** Leaves a notice for the next page. */
   readonly notify: (reply: FastifyReply, notice: Notice) => void
-  /** Keeps the choice between light and dark. */
+  /** Stores the chosen theme (light or dark) in a cookie. */
   readonly setTheme: (reply: FastifyReply, theme: string) => void
-  /** A path of the console that somebody asked for, without what could lead elsewhere. */
+  /** Returns a requested path if it is a safe redirect target within the console, else the first page. */
   readonly ownPath: (path: unknown) => string
 }
 
-/** The services that pages use. */
+/** The decorators of the outer instance that pages use. */
 const shared = [
   'access', 'activities', 'attempts', 'audit', 'auth', 'config', 'console', 'gateway', 'groups', 'keys', 'logs',
   'phase', 'servers', 'settings', 'social', 'upstreams', 'users'
 ] as const satisfies ReadonlyArray<keyof FastifyInstance>
 
-/** Only files of the console run, and nothing frames a page of it. Images and sounds are results of tools. */
+/**
+ * Scripts run only from the console's own files, and no site can frame a page. `data:` is allowed for images and audio
+ * in tool results.
+ */
 export const contentPolicy = [
   "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", 'media-src data:',
   "connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"
@@ -87,9 +90,9 @@ const pageHeaders = {
 }
 
 /**
- * Makes the instance of Fastify that serves the console: its assets, the guard of its pages, and what these have.
+ * Makes the Fastify instance that serves the console: assets, session and CSRF guard, and the services of its pages.
  * @param outer the instance that listens
- * @param pages registers the pages, below the path of the console
+ * @param pages registers the pages below the path of the console
  */
 export async function makeInner (
   outer: FastifyInstance, stored: ConsoleSessions, pages: FastifyPluginAsync
@@ -105,7 +108,7 @@ export async function makeInner (
   await app.register(csrf, {
     cookieKey: cookies.csrf,
     cookieOpts: { path: base, httpOnly: true, sameSite: 'lax' },
-    // A token is good for one session, or for nobody's.
+    // Binds a token to one session, or to requests without a session.
     getUserInfo: holderOf,
     getToken: ({ body }) => tokenIn(body),
     csrfOpts: { hmacKey: sha256(`console forms ${secret ?? randomBytes(32).toString('hex')}`) },
@@ -161,7 +164,7 @@ export async function makeInner (
     return protocol === 'https' || (url?.protocol === 'https:' && url.host === host)
   }
   app.decorate('kit', kit)
-  // The same for all pages of a session, so that parts of a page that have not changed are the same text.
+  // Pages of one session reuse a token, so that unchanged parts of a page stay byte-identical.
   const tokens = new BoundedMap<string, string>(managementLimits.console.tokens)
   app.decorateReply('csrf', function () {
     const { signedIn, cookies: { [cookies.csrf]: secret } } = this.request
@@ -186,7 +189,7 @@ export async function makeInner (
   return app
 }
 
-/** Whose forms a CSRF token is good for. */
+/** The owner of a CSRF token: the session, or `nobody`. */
 const holderOf = ({ signedIn }: FastifyRequest): string => signedIn?.id ?? 'nobody'
 
 function tokenIn (body: unknown): string {
@@ -194,7 +197,9 @@ function tokenIn (body: unknown): string {
   return typeof token === 'string' ? token : ''
 }
 
-/** Sets the headers of pages, finds the session of a request, and refuses forms that are not of one of its pages. */
+/**
+ * Sets the security headers, looks up the session of a request, and rejects forms with an invalid Origin or CSRF token.
+ */
 function guard (scope: FastifyInstance, sessions: Sessions): void {
   scope.decorateRequest('principal', null)
   scope.decorateRequest('signedIn', null)
@@ -212,7 +217,7 @@ function guard (scope: FastifyInstance, sessions: Sessions): void {
   })
 }
 
-/** Reads bodies as forms. A field that is sent twice is a list. */
+/** Parses bodies as URL-encoded forms. A field that occurs several times becomes a list. */
 function takeForms (scope: FastifyInstance): void {
   const max = managementLimits.console.form
   const senderOf = ({ principal, ip }: { principal: Principal | null, ip: string }): string =>
@@ -233,7 +238,7 @@ function fieldsOf (text: string): Record<string, string | string[]> {
   return Object.fromEntries(fields)
 }
 
-/** Sentences in place of those of libraries. */
+/** Messages by error code that replace those of libraries. */
 const sentences: Readonly<Record<string, string>> = {
   FST_CSRF_MISSING_SECRET: 'This page has expired, and nothing was changed. Go back, reload it, and try again.',
   FST_CSRF_INVALID_TOKEN: 'This page has expired, and nothing was changed. Go back, reload it, and try again.',
@@ -243,7 +248,7 @@ const sentences: Readonly<Record<string, string>> = {
 
 const titles: Readonly<Record<number, string>> = { 401: 'You are not signed in', 404: 'There is no such page' }
 
-/** The dialect of the console: a page that shows the message. */
+/** The error format of the console: a page with the message. */
 function showError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const { status, text, code } = toldError(given, request, reply)
   const title = titles[status] ?? 'This did not work'
@@ -251,7 +256,10 @@ function showError (given: FastifyError, request: FastifyRequest, reply: Fastify
   request.server.kit.renderer.send(reply, 'error', data, status)
 }
 
-/** A path of the console, so that no link leads to another site after sign-in; else its first page. */
+/**
+ * Returns a path if it is a page of the console, else the path of the first page. This prevents open redirects after
+ * sign-in.
+ */
 export function ownPath (base: string, path: unknown): string {
   const start = `${base}/overview`
   if (typeof path !== 'string' || !path.startsWith('/') || !URL.canParse(path, 'http://console')) return start

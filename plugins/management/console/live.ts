@@ -4,23 +4,23 @@ import type { Principal, Settings } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 import type { Sessions, SignedIn } from './sessions.ts'
 
-/** What a page shows, as far as it changes by itself. Compared as JSON. */
+/** Returns the data of a page that can change without a request. Values are compared as JSON. */
 export type Watch = (principal: Principal, params: Readonly<Record<string, unknown>>) => unknown
 
 interface Stream {
   readonly signedIn: SignedIn
   readonly watch: (principal: Principal) => unknown
   readonly raw: FastifyReply['raw']
-  /** A digest of what the page showed last. */
+  /** The digest of the last value of `watch`. */
   seen: string
 }
 
-/** Time between two looks, in ms. */
+/** Time between two checks, in ms. */
 const interval = 1_000
-/** After so many looks: a comment that keeps the connection, and a look at the stored session. */
+/** Number of checks after which a comment keeps the connection alive and the stored session is checked. */
 const rareLook = 20
 
-/** The streams by which open pages are told that they have changed. They end with the session. */
+/** SSE streams that notify open pages of changes. They end with the session. */
 export class LiveStreams {
   readonly #sessions: Sessions
   readonly #settings: Settings
@@ -33,7 +33,7 @@ export class LiveStreams {
     this.#settings = settings
   }
 
-  /** Answers with a stream. Of a user's streams beyond the bound, the oldest ends. */
+  /** Answers with a stream. If the user has the max number of streams, the oldest one ends. */
   open (reply: FastifyReply, signedIn: SignedIn, watch: Stream['watch']): void {
     const own = [...this.#streams].filter(({ signedIn: { principal } }) => principal.key === signedIn.principal.key)
     if (own.length >= managementLimits.console.streams) own[0]?.raw.end()
@@ -79,11 +79,11 @@ export class LiveStreams {
       }
       if (isRare) {
         raw.write(': \n\n')
-        // While the storage is away, the settings that are known decide.
+        // While the storage is unavailable, only `principal.standing` decides.
         this.#sessions.stands(id).then((stands) => { if (!stands) finish(stream) }, () => {})
       }
       const now = digestOf(watch(current))
-      // A browser that does not read is told once.
+      // A browser that does not read gets no further events until its buffer is drained.
       if (now === stream.seen || raw.writableNeedDrain) continue
       stream.seen = now
       raw.write('event: changed\ndata: {}\n\n')
@@ -95,5 +95,5 @@ const finish = ({ raw }: Stream): void => { raw.end('event: ended\ndata: {}\n\n'
 
 const digestOf = (shown: unknown): string => sha256(JSON.stringify(shown) ?? '')
 
-/** Whether a request comes from a page that refreshes itself: it is no use of the session. */
+/** Whether a page refreshes itself. Such a request does not extend the session. */
 export const isRefresh = ({ headers }: FastifyRequest): boolean => headers['x-console-refresh'] !== undefined

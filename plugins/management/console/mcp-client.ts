@@ -5,27 +5,27 @@ import { estimateTokens } from './costs.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** With whose eyes the endpoint is asked. `undefined`: without a credential. */
+/** The identity for a request to the MCP endpoint; `undefined`: no credential. */
 export type Eyes = Parameters<FastifyInstance['auth']['lend']>[0] | undefined
 
-/** A JSON-RPC message, as it was sent or received. */
+/** The text of a JSON-RPC message, for display. */
 export interface McpMessage { readonly isSent: boolean, readonly method: string, readonly text: string }
 
-/** What the endpoint answered. `problem`: why there is no result. */
+/** The response of the endpoint. `problem`: why there is no result. */
 export interface McpAnswer {
   readonly messages: readonly McpMessage[]
   readonly result?: Json
   readonly problem?: string
 }
 
-/** What a page can be asked for. */
+/** The client capabilities that the console declares. */
 const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
-/** Max pages of a list that are read. */
+/** Max number of pages of one list that are read. */
 const maxPages = 50
 
 /**
- * A client of the gateway's own MCP endpoint. Its credential is lent for one request, and never leaves the process; all
- * else is as any client of the newest revision does it.
+ * A client of the gateway's own MCP endpoint, in the latest MCP revision. It uses a temporary credential for each
+ * request, which never leaves the process.
  */
 export class McpClient {
   readonly #outer: FastifyInstance
@@ -35,8 +35,9 @@ export class McpClient {
   }
 
   /**
-   * @param path of the route, below the base path
-   * @param params JSON text of an object
+   * Sends a request.
+   * @param path the path of the MCP route, below the base path
+   * @param params an object as JSON text
    */
   async ask (request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string): Promise<McpAnswer> {
     const { body, received, status } = await this.#send(request, path, eyes, method, params)
@@ -77,7 +78,7 @@ export class McpClient {
     }
   }
 
-  /** All tools of a route, and what their list costs in tokens. */
+  /** All tools of a route, with an estimate of the tokens of their list. */
   async tools (
     request: FastifyRequest, path: string, eyes: Eyes
   ): Promise<{ tools: Json[], tokens: number } | { problem: string }> {
@@ -98,13 +99,13 @@ export class McpClient {
   }
 }
 
-/** The params of a request with its `_meta`. */
+/** Adds `_meta` to the params of a request. */
 function withMeta (params: string, meta: string): string {
   const isEmpty = membersOf(params).length === 0
   return `${params.trim().slice(0, -1)}${isEmpty ? '' : ','}"_meta":${meta}}`
 }
 
-/** The data of the events of a stream that has ended. */
+/** The `data` of each event in a complete SSE stream. */
 const eventsOf = (text: string): string[] => text.split(/\r?\n\r?\n/).flatMap((event) => {
   const lines = event.split(/\r?\n/).filter((line) => line.startsWith('data:'))
   const data = lines.map((line) => line.slice(5).trim()).join('\n')
@@ -137,7 +138,7 @@ function parsed (text: string): Json | undefined {
   }
 }
 
-/** Text of JSON in lines; as it is, where numbers would lose digits. */
+/** Pretty-prints JSON. Text with numbers that would lose digits stays unchanged. */
 function pretty (text: string): string {
   try {
     return /\d{16}|\d[eE][+-]?\d{3}/.test(text) ? text : JSON.stringify(JSON.parse(text), undefined, 2)

@@ -9,10 +9,10 @@ import { type Notice, takeNotice, themeOf } from './cookies.ts'
 /** A page in the navigation. */
 export interface NavPage { readonly page: string, readonly title: string, readonly isForAdmins: boolean }
 
-/** The data of a page. docs/console.md says what templates have beside them. */
+/** The data of a page. docs/console.md lists what templates get in addition. */
 export interface PageData {
   readonly title: string
-  /** The page is told of changes: the parameters of its `watch`. */
+  /** The parameters of the page's `watch`; with them, the page updates itself. */
   readonly live?: Readonly<Record<string, string>>
   readonly notice?: Notice
   readonly values?: Readonly<Record<string, unknown>>
@@ -30,7 +30,7 @@ interface RendererOptions {
   readonly nav: readonly NavPage[]
 }
 
-/** Renders pages by the templates of `assets/console/`. All that it is given is escaped. */
+/** Renders pages with the templates of `assets/console/`. All values are HTML-escaped. */
 export class Renderer {
   readonly #options: RendererOptions
   readonly #eta: Eta
@@ -94,6 +94,6 @@ export async function loadTemplates (): Promise<Eta> {
   return eta
 }
 
-/** Whether an address is that of a page, with any query, or below it. */
+/** Whether a URL is that of a page (with any query) or below it. */
 const isBelow = (url: string, path: string): boolean =>
   url.startsWith(path) && /^(?:[/?]|$)/.test(url.slice(path.length))

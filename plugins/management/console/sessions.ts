@@ -8,17 +8,17 @@ import { principalOfUser, rightsMarkOf } from '../../identity/index.ts'
 import type { Principal, Settings } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 
-/** Somebody who has signed in. */
+/** The session of a user who has signed in. */
 export interface SignedIn {
   readonly principal: Principal
-  /** Identifies the session, and is no credential. */
+  /** Identifies the session; it is not a credential. */
   readonly id: string
 }
 
 /**
- * The sessions of the console. The cookie holds a random token; what is stored is its hash. A session stands while the
- * account has the password and the rights that it had at sign-in, so that another password, demotion and deletion end
- * it at once.
+ * The sessions of the console. The cookie contains a random token; its hash is stored. A session is valid while the
+ * account has the password and the rights that it had at sign-in, so a changed password, demotion or deletion ends it
+ * immediately.
  */
 export class Sessions {
   readonly #stored: ConsoleSessions
@@ -40,8 +40,8 @@ export class Sessions {
   }
 
   /**
-   * The session of a token; undefined: there is none that stands.
-   * @param isUse false: a page that refreshes itself, which does not let the idle time begin anew
+   * The session of a token; undefined: there is no valid one.
+   * @param isUse false for a page that refreshes itself, which does not restart the idle timeout
    * @throws DataAway, StorageError
    */
   async find (token: string, isUse = true): Promise<SignedIn | undefined> {
@@ -51,7 +51,7 @@ export class Sessions {
     if (session === undefined) return undefined
     let principal = principalOf(session, this.#settings.current)
     if (principal === undefined) {
-      // Another replica may have just made the account, or changed it.
+      // Another replica may have just created or changed the account.
       await this.#settings.lookUp()
       principal = principalOf(session, this.#settings.current)
     }
@@ -63,7 +63,7 @@ export class Sessions {
     return { principal, id }
   }
 
-  /** Whether a session stands still, without letting its idle time begin anew. @param id of `SignedIn` */
+  /** Whether a session is still valid. Does not restart its idle timeout. @param id of `SignedIn` */
   async stands (id: string): Promise<boolean> {
     const session = await this.#stored.find(id)
     return session !== undefined && principalOf(session, this.#settings.current) !== undefined
@@ -72,7 +72,7 @@ export class Sessions {
   /** @throws StorageError */
   async end (token: string): Promise<void> { await this.#stored.end(sha256(token)) }
 
-  /** Without a free disk, people can still look and sign out. */
+  /** A failed write, as with a full disk, must not keep users from reading and signing out. */
   async #renew (id: string): Promise<void> {
     await this.#stored.renew(id, managementLimits.console.idle).catch((error: unknown) => {
       this.#warn({ err: error }, 'the time of a session of the console could not be extended')

@@ -5,12 +5,14 @@ import { sha256 } from '../../base/secrets/index.ts'
 import { rightsMarkOf } from '../../identity/index.ts'
 import { managementLimits } from '../limits.ts'
 
-/** A code that is not used yet. */
+/**
+ * The current code. `mark`: the admin's password and rights when it was made; `until`: its expiry, in ms since 1970.
+ */
 interface Waiting { readonly hash: string, readonly username: string, readonly mark: string, readonly until: number }
 
 /**
- * The link of the first start, by which its reader becomes the first admin: its code is good once, for a short time,
- * and not any more when that admin has chosen a password. It lives in this process alone.
+ * The one-time link of the first start, which signs its reader in as the first admin. Its code is valid for a short
+ * time, and until that admin has a chosen password. It is kept in memory only.
  */
 export class WelcomeLink {
   readonly #users: () => Snapshot['users']
@@ -23,7 +25,7 @@ export class WelcomeLink {
     this.#now = now
   }
 
-  /** Makes the code, in place of a former one. @param user the first admin, as stored */
+  /** Makes a new code, which replaces the former one. @param user the first admin, as stored */
   make (user: User): string {
     const code = randomBytes(32).toString('base64url')
     const until = this.#now() + managementLimits.console.welcome
@@ -31,7 +33,7 @@ export class WelcomeLink {
     return code
   }
 
-  /** The admin whom a code makes the reader; undefined: it is not the code, was used, or is too old. */
+  /** The admin whom a code signs in; undefined: the code is wrong, used or expired. */
   find (code: string): User | undefined {
     const waiting = this.#waiting
     if (waiting === undefined || waiting.until <= this.#now()) return undefined
@@ -40,7 +42,7 @@ export class WelcomeLink {
     return user && rightsMarkOf(user) === waiting.mark ? user : undefined
   }
 
-  /** The same, and uses the code up. */
+  /** Like `find`, and invalidates the code. */
   take (code: string): User | undefined {
     const user = this.find(code)
     if (user) this.#waiting = undefined

@@ -13,21 +13,21 @@ import {
   withSelectors
 } from './members.ts'
 
-/** The members of a group that a caller sends. */
+/** The input for a new or changed group. */
 interface GroupInput { name?: string, description?: string, servers?: Array<string | GroupMember>, owner?: string }
 
-/** A group as the API answers it. `servers` holds names, or objects for members with selectors or an alias. */
+/** A group in a response of the API. `servers` contains names, or objects for members with selectors or an alias. */
 export interface ShownGroup {
   id: string, name: string, description?: string, servers: Array<string | GroupMember>, owner?: string
 }
 
-/** A group after a change, with sentences about what was stored and may not be what was meant. */
+/** A group after a change, with warnings about probable mistakes in it. */
 interface ChangedGroup { data: ShownGroup, warnings: string[] }
 
 /** Max warnings of one answer. */
 const mostWarnings = 20
 
-/** The groups, as the management API reads and writes them. Every method takes the id of a group or its name. */
+/** The groups, for the management API. Every method accepts the id of a group or its name. */
 export class Groups {
   readonly #settings: Settings
   readonly #gateway: Pick<Gateway, 'catalogues'>
@@ -85,7 +85,7 @@ export class Groups {
   }
 
   /**
-   * Changes the given members of a group. A new name goes into the scopes of keys, too.
+   * Changes the given members of a group. A rename also changes the scopes of keys.
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async update (principal: Principal, idOrName: string, input: GroupInput): Promise<ChangedGroup> {
@@ -123,7 +123,7 @@ export class Groups {
   }
 
   /**
-   * Adds one server with all its items; a server that is a member already stays as it is.
+   * Adds one server with all its items. An existing member stays unchanged.
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async addServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
@@ -169,7 +169,7 @@ export class Groups {
     if (member !== undefined) mustBeMember(snapshot, principal, members, member)
   }
 
-  /** Removes a group, from the scopes of keys too. @throws NoSuch, Forbidden */
+  /** Removes a group, also from the scopes of keys. @throws NoSuch, Forbidden */
   async remove (principal: Principal, idOrName: string): Promise<void> {
     await this.#settings.change((base) => {
       const { id, name } = managed(base, principal, idOrName)
@@ -186,7 +186,7 @@ export class Groups {
       '-')
   }
 
-  /** About the selections of a group: what its servers are known not to list. */
+  /** Warnings about selected items that the servers are known not to list. */
   #unlisted (principal: Principal, id: string): string[] {
     const snapshot = this.#settings.current
     return visibleMembers(snapshot, principal, find(snapshot, principal, id))
@@ -194,7 +194,7 @@ export class Groups {
       .slice(0, mostWarnings)
   }
 
-  /** Replaces the members by those that `work` makes of them; the same array back means no change. */
+  /** Replaces the members by the result of `work`; the same array means no change. */
   async #changeMembers (
     principal: Principal,
     idOrName: string,
@@ -211,7 +211,7 @@ export class Groups {
   }
 }
 
-/** The changes to groups when a server is removed: none of them has it as a member any more. */
+/** The changes that remove a server from all groups. */
 export function withoutMember ({ groups }: Snapshot, server: string): Change[] {
   return [...groups.values()].flatMap(({ members, ...rest }): Change[] => members.some(({ name }) => name === server)
     ? [{ entity: 'groups', key: rest.id, value: { ...rest, servers: members.filter(({ name }) => name !== server) } }]
@@ -223,9 +223,9 @@ const ownerOf = ({ users }: Snapshot, { username }: Principal): string =>
   username !== undefined && users.has(username) ? username : defaultOwner
 
 /**
- * The owner that an admin names. Other callers cannot choose one.
- * @param before the owner until now
- * @throws InvalidInput for an unknown one: a user who is created later with that name would inherit the group
+ * The owner that an admin sets; other callers cannot set one.
+ * @param before the current owner
+ * @throws InvalidInput for an unknown owner: a user who is created later with that name would own the group
  */
 function wantedOwner (
   { users }: Snapshot, { isAdmin }: Principal, { owner }: GroupInput, before?: string

@@ -8,8 +8,8 @@ import { canSee, ownNames, type Principal } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 
 /**
- * A member whose selectors have the items' own names, also where it was sent with names of merged routes.
- * @param catalogues what the server lists, to all classes of clients; names that it does not list stay
+ * Converts names from merged routes in the selectors of a member to the items' own names.
+ * @param catalogues what the server lists to each class of clients; unknown names stay
  */
 export function withOwnNames (
   member: GroupMember, catalogues: ReadonlyArray<Pick<Catalogue, 'lists'>>, separator: string
@@ -27,19 +27,19 @@ export function withOwnNames (
   return next
 }
 
-/** Max names in one sentence; beyond: they are counted. */
+/** Max number of names in a sentence; further ones are only counted. */
 const most = 10
 
 /**
- * A sentence for each kind of items of which a member selects some that its server does not list. Nothing is said of a
- * server whose lists are not known.
- * @param catalogues what the server lists, to all classes of clients
+ * A warning for each kind of items of which a member selects items that its server does not list. There is none if the
+ * lists are unknown.
+ * @param catalogues what the server lists to each class of clients
  */
 export function unlistedIn (member: GroupMember, catalogues: ReadonlyArray<Pick<Catalogue, 'lists'>>): string[] {
   if (catalogues.length === 0) return []
   return (['tools', 'prompts', 'resources'] as const).flatMap((kind) => {
     const selected = member[kind] ?? 'all'
-    // Resources that match a template may be selected, too.
+    // A selector may also name resources that match a template.
     const isOpen = kind === 'resources' && catalogues.some(({ lists }) => lists.resourceTemplates.length > 0)
     if (selected === 'all' || isOpen) return []
     const listed = new Set(catalogues.flatMap(({ lists }) => lists[kind].map(({ key }) => key)))
@@ -74,7 +74,7 @@ export const withSelectors = (
   ...(alias === undefined ? {} : { alias })
 })
 
-/** A member as its bare name where it has no selectors and no alias. */
+/** A member as its bare name if it has neither selectors nor an alias. */
 export function compact (member: GroupMember): string | GroupMember {
   const config = withSelectors(member)
   const isWhole = config.tools === 'all' && config.prompts === 'all' && config.resources === 'all'
@@ -89,10 +89,7 @@ export function mustBeMember (
   if (!member || !isVisibleMember(snapshot, principal, member)) throw noSuchError('server in this group', name)
 }
 
-/**
- * The members that replace the stored ones. Those that the principal cannot see, and so could not send back, keep their
- * places.
- */
+/** The members after an update. Members that the principal cannot see, and so cannot send, keep their positions. */
 export function nextMembers (
   snapshot: Snapshot,
   principal: Principal,
@@ -107,9 +104,9 @@ export function nextMembers (
 }
 
 /**
- * The members that a caller sent, as objects. The bare name of a stored member stands for that member as it is.
- * @throws InvalidInput for a server that does not exist or is invisible to the principal, for one that is listed twice,
- *   for an invalid alias, and for more values than a group may have
+ * Converts sent members to objects. The bare name of a stored member keeps that member unchanged.
+ * @throws InvalidInput for a server that does not exist or is invisible to the principal, for a duplicate, for an
+ *   invalid alias, and for more values than a group may have
  */
 export function readMembers (
   snapshot: Snapshot,
@@ -126,8 +123,8 @@ export function readMembers (
   return input.map((each) => {
     const name = typeof each === 'string' ? each : each.name
     const former = known.get(name)
-    // A client that lists names and puts them back must not open what was not selected: a bare name keeps selectors and
-    // alias.
+    // A client may read bare names and send them back. That must not widen a selection, so a bare name keeps selectors
+    // and alias.
     const member = typeof each === 'string' ? former ?? { name } : each
     const server = snapshot.servers.get(name)
     // An admin sees members whose server is no longer configured, and may send them back.

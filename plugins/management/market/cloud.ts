@@ -11,11 +11,11 @@ import { baseLimits } from '../../base/limits/index.ts'
 /** `mcpRouter` of the system configuration. */
 interface RouterSettings { apiKey?: unknown, baseUrl?: unknown, referer?: unknown, title?: unknown }
 
-/** Max servers asked for at once. */
+/** Max number of servers in one request. */
 const pageSize = 100
 /** Max length of the texts of one server or tool, in characters; beyond: they are cut. */
 const longestText = 16 * 1024
-/** The variable that stands for the API key in configs: the key itself stays with the admin. */
+/** The variable for the API key in configs. The key itself is only in the admin's settings. */
 const keyVariable = 'MCPROUTER_API_KEY'
 
 /** The servers of the service that `mcpRouter` names. */
@@ -23,7 +23,7 @@ export class Cloud {
   readonly #source: Pick<Source, 'ask'>
   readonly #settings: () => RouterSettings
 
-  /** @param settings today's */
+  /** @param settings returns the current settings */
   constructor (source: Pick<Source, 'ask'>, settings: () => RouterSettings) {
     this.#source = source
     this.#settings = settings
@@ -39,13 +39,16 @@ export class Cloud {
       const before = seen.size
       staleSince ??= since
       for (const server of value) if (!seen.has(server.server_key)) seen.set(server.server_key, server)
-      // Services that know no pages answer the same again.
+      // A service without pagination returns the same servers again.
       if (value.length < pageSize || seen.size === before) break
     }
     return { value: named([...seen.values()].slice(0, managementLimits.catalogues.entries)), staleSince }
   }
 
-  /** @param name the name here, the service's key, or its name of the config @throws NoSuch, and as `servers` */
+  /**
+   * One server. @param name its name here, the service's key, or its name in the config @throws NoSuch, and as
+   * `servers`
+   */
   async server (name: string, owner: string): Promise<SourceAnswer<CloudServer>> {
     const { value, staleSince } = await this.servers(owner)
     const server = value.find((each) => each.name === name) ??
@@ -79,7 +82,7 @@ export class Cloud {
     }
     const text = JSON.stringify(body)
     const url = `${baseUrl.replace(/\/+$/, '')}/${path}`
-    // Another key may see other servers.
+    // The cache key includes the headers, since another API key may see other servers.
     const key = createHash('sha256').update(JSON.stringify([url, headers, text])).digest('base64')
     return await this.#source.ask({ key, url, method: 'POST', headers, body: text, read }, owner)
   }
@@ -134,7 +137,7 @@ function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 
   }
 }
 
-/** The servers under names that differ from one another. */
+/** Gives the servers unique names. */
 function named (servers: readonly CloudServer[]): CloudServer[] {
   const taken = new Set<string>()
   return servers.map((server) => {

@@ -3,7 +3,7 @@ import { newNameProblem } from '../../../schemas/names.ts'
 import type { Input, InputWithVariables } from '../../../schemas/server-json.ts'
 import { isMask } from '../../base/secrets/index.ts'
 
-/** Why something of a catalogue cannot become a config: a clause for the person who wanted to add it. */
+/** An entry of a catalogue cannot become a config. The message is a clause for the user. */
 export class Unusable extends Error {
   override readonly name = 'Unusable'
 }
@@ -12,16 +12,16 @@ type Place = Option['place'] & ('env' | 'header' | 'argument' | 'url')
 
 const inBraces = /\{([A-Za-z_][A-Za-z0-9_.-]*)\}/g
 /**
- * Stands for a placeholder while a value is composed. Strangers' texts cannot hold it, since control characters are
- * refused.
+ * Marks the position of a placeholder while a value is composed. It cannot occur in the entry's texts, where control
+ * characters are rejected.
  */
 const mark = '\u0000'
 
 /**
- * Composes the values of one config from the inputs of a registry's entry, and collects what a person has to fill in.
- * Strangers choose these texts, and the gateway replaces `${NAME}` in configs by variables of its environment: so none
- * of theirs may hold one, and placeholders begin with `INPUT_` and the server's name, where no other program's
- * variables are.
+ * Composes the values of one config from the inputs of a registry entry, and collects the inputs that the user has to
+ * fill in. The texts are untrusted, and the gateway substitutes `${NAME}` in configs by its environment variables. So
+ * the texts must not contain such references, and the names of placeholders begin with `INPUT_` and the server's name,
+ * which no other variable does.
  */
 export class Inputs {
   readonly required: Field[] = []
@@ -30,16 +30,16 @@ export class Inputs {
   /** The keys of placeholders, by place and title. */
   readonly #keys = new Map<string, string>()
 
-  /** @param server the name of the server here */
+  /** @param server the name that the server gets */
   constructor (server: string) {
     this.#prefix = `INPUT_${upper(server)}_`
   }
 
   /**
    * The value of an input.
-   * @param title its name, for the person who fills it in
-   * @param isNeeded whether it cannot be left out
-   * @returns undefined when it is left out: it is optional and has no value
+   * @param title its name, as shown to the user
+   * @param isNeeded whether it is mandatory here
+   * @returns undefined if the input is omitted: it is optional and has no value
    * @throws Unusable
    */
   fill (input: InputWithVariables, place: Place, title: string, isNeeded = false): string | undefined {
@@ -50,7 +50,7 @@ export class Inputs {
     return `\${${this.#key(input, place, title)}}`
   }
 
-  /** A value with names in braces. @throws Unusable for a URL with a name that says nothing */
+  /** Composes a value that contains variables in braces. @throws Unusable for a URL with an undeclared variable */
   #compose (
     value: string, input: InputWithVariables, place: Place, title: string, isNeeded: boolean
   ): string | undefined {
@@ -80,7 +80,7 @@ export class Inputs {
     this.optional.push({ title, place, description, sensitive: isSecret })
   }
 
-  /** The key of a placeholder. The same variable of the same place has one. */
+  /** The key of a placeholder. Equal variables in the same place share one. */
   #key ({ description, isSecret = false, format, placeholder, choices }: Input, place: Place, title: string): string {
     const id = `${place}/${title}`
     const known = this.#keys.get(id)
@@ -98,7 +98,7 @@ export class Inputs {
 const upper = (text: string): string =>
   text.toUpperCase().replace(/[^A-Z0-9]+/g, '_').replace(/^_+|_+$/g, '').slice(0, 64)
 
-/** A stranger's text as it may stand in a config. @throws Unusable */
+/** Checks an untrusted text for use in a config. @throws Unusable */
 export const plainText = (text: string, title: string): string => check(unmarked(text, title), title)
 
 /** @throws Unusable for a text with control characters */
@@ -107,7 +107,7 @@ function unmarked (text: string, title: string): string {
   return text
 }
 
-/** @throws Unusable for a text that the gateway would take for something else than text */
+/** @throws Unusable for a text that the gateway would interpret as a variable or a mask */
 function check (text: string, title: string): string {
   if (/\$\{[A-Za-z_]/.test(text)) {
     throw new Unusable(
@@ -118,16 +118,13 @@ function check (text: string, title: string): string {
   return text
 }
 
-/** A stranger's name within a sentence. */
+/** Quotes an untrusted name for a message. */
 export const quoteText = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
 
 const cleaned = (text: string): string =>
   text.normalize('NFC').replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[._-]+|[._-]+$/g, '').slice(0, 64)
 
-/**
- * The name that a server of a catalogue gets here: the first of these texts that can be one, without what a name may
- * not hold.
- */
+/** The name for a server of a catalogue: the first of these texts that is a valid name, without invalid characters. */
 export function localName (...texts: string[]): string {
   for (const text of texts) {
     const name = cleaned(text)
@@ -137,8 +134,8 @@ export function localName (...texts: string[]): string {
 }
 
 /**
- * The name for an entry of a registry: `weather` for `io.github.ada/weather`. Where that is reserved, the namespace
- * joins it.
+ * The name for an entry of a registry: `weather` for `io.github.ada/weather`. If that is reserved, the last part of the
+ * namespace is prepended.
  */
 export function nameOfEntry (name: string): string {
   const [namespace = '', own = ''] = name.split('/', 2)

@@ -10,11 +10,11 @@ import { Cloud } from './cloud.ts'
 import { Registry } from './registry.ts'
 import { Source } from './source.ts'
 
-/** The catalogue that the project ships. It is read once. */
+/** The catalogue in the package. It is read once. */
 class Market {
   readonly #servers: readonly MarketServer[]
 
-  /** @param text the content of `assets/market/servers.json` @throws Error for a file that is not one */
+  /** @param text the content of `assets/market/servers.json` @throws Error if it is invalid */
   constructor (text: string) {
     const file: unknown = JSON.parse(text)
     const wrong = problemOf(Schema, file)
@@ -43,7 +43,7 @@ class Market {
   categories (): string[] { return sorted(this.#servers.flatMap(({ categories }) => categories)) }
   tags (): string[] { return sorted(this.#servers.flatMap(({ tags }) => tags)) }
 
-  /** The servers of a category, whatever the case of its letters; none for one that there is not. */
+  /** The servers of a category, ignoring case; none for an unknown category. */
   inCategory (name: string): readonly MarketServer[] {
     return this.#servers.filter(({ categories }) => includes(categories, name))
   }
@@ -55,7 +55,7 @@ const sorted = (texts: readonly string[]): string[] => [...new Set(texts)].sort(
 const includes = (texts: readonly string[], wanted: string): boolean =>
   texts.some((text) => text.toLowerCase() === wanted.toLowerCase())
 
-/** An entry with the config of its first installation, and the fields that this needs. */
+/** An entry with the config of its first installation method and the inputs of that config. */
 function withConfig (entry: MarketEntry): MarketServer {
   const [first] = Object.values(entry.installations)
   if (!first) throw new Error(`assets/market/servers.json: ${entry.name} has no installation`)
@@ -69,12 +69,12 @@ function withConfig (entry: MarketEntry): MarketServer {
   return { ...entry, config, required }
 }
 
-/** The config of one installation. */
+/** The config of one installation method. */
 const configOf = ({ command, args, env, url, headers }: Installation): ServerConfig => url === undefined
   ? { type: 'stdio', command, args, ...(env && { env }) }
   : { type: 'streamable-http', url, ...(headers && { headers }) }
 
-/** The npm package that an entry installs: the first argument of npx that is no option; undefined: it installs none. */
+/** The npm package of an entry: the first argument of npx that is not an option; undefined: none. */
 export function packageOf ({ installations: { npm } }: MarketEntry): string | undefined {
   const name = npm?.args?.find((arg) => !arg.startsWith('-'))
   // Without a version: `@scope/name@1.2.3`.
@@ -87,7 +87,7 @@ declare module 'fastify' {
   interface FastifyInstance { catalogues: Catalogues }
 }
 
-/** `app.catalogues`: servers that may be added. They are read only: `POST /api/servers` adds one. */
+/** `app.catalogues`: servers that can be added with `POST /api/servers`. The catalogues are read-only. */
 export default fp(async (app) => {
   const sourceOf = (name: string): Source => new Source({
     outbound: app.outbound,

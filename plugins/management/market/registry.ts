@@ -9,12 +9,12 @@ import type { SourceAnswer, SourceQuery, Source } from './source.ts'
 import { toConfigs } from './to-configs.ts'
 import { managementLimits } from '../limits.ts'
 
-/** Deleted entries are listed too, with the reason for the deletion. */
+/** Includes deleted entries, which state the reason for the deletion. */
 const deletedToo = 'include_deleted=true'
-/** Max length of a cursor, in characters: a longer one is not handed on, so that the list ends there. */
+/** Max length of a cursor, in characters. A longer one is dropped, so the list ends there. */
 const longestCursor = 512
 
-/** The MCP registry, through its API v0.1: the entries as it answers them, each with its configs. */
+/** A client of the MCP registry (API v0.1). It returns the registry's entries, each with the configs made from it. */
 export class Registry {
   readonly #source: Pick<Source, 'ask'>
   readonly #base: string
@@ -47,14 +47,14 @@ export class Registry {
   }
 }
 
-/** A name as one segment of a path. @throws NoSuch for one that a path cannot hold */
+/** Encodes a name as one path segment. @throws NoSuch for a name that cannot be one */
 function segment (text: string): string {
-  // URLs resolve these.
+  // URL parsers resolve `.` and `..`.
   if (/^\.{0,2}$/.test(text) || text.length > 255) throw noSuchError('entry in this catalogue', text)
   return encodeURIComponent(text)
 }
 
-/** @throws TypeError for what is not a list of entries */
+/** Reads a page of entries. @throws TypeError for any other value */
 async function pageOf (answer: unknown): Promise<RegistryPage> {
   if (!isObject(answer) || !Array.isArray(answer.servers)) throw new TypeError('there is no list of servers')
   const budget = new LoopBudget()
@@ -69,13 +69,13 @@ async function pageOf (answer: unknown): Promise<RegistryPage> {
 }
 
 /**
- * An entry with what is known of its form. One that breaks the form has a reason in place of its configs, and does not
- * break its page.
- * @throws TypeError for what is not an entry
+ * Reads an entry, without unknown members. An invalid entry gets a reason in place of its configs, so that the rest of
+ * its page stays usable.
+ * @throws TypeError if the value is not an entry
  */
 function entryOf (answer: unknown): RegistryEntry {
   if (!isObject(answer) || !isObject(answer.server)) throw new TypeError('there is no entry')
-  // Registries write null where the API has no member.
+  // Registries write null for absent members.
   const given = { server: withoutNulls(answer.server), meta: isObject(answer._meta) ? withoutNulls(answer._meta) : {} }
   const _meta = Value.Clean(RegistryMeta, given.meta)
   const meta: RegistryMeta = problemOf(RegistryMeta, _meta) ? {} : _meta as RegistryMeta
@@ -99,7 +99,7 @@ function entryOf (answer: unknown): RegistryEntry {
   return { server: server as ServerJson, _meta: meta, configs }
 }
 
-/** A value without members that are null, at any depth. Its depth is bounded where it is parsed. */
+/** Removes null members at any depth. The depth was limited by `parse`. */
 function withoutNulls (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (!isObject(value)) return value

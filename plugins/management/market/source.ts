@@ -6,18 +6,18 @@ import { BoundedMap, Outage, ShareError, Shares, type ReportOutage } from '../..
 import type { FetchedResponse, Outbound } from '../../base/outbound/index.ts'
 import { managementLimits } from '../limits.ts'
 
-/** One question to a service. Questions with the same `key` have the same answer. */
+/** One request to a service. Requests with the same `key` share a cached response. */
 export interface SourceQuery<Value> {
   readonly key: string
   readonly url: string
   readonly method?: 'GET' | 'POST'
   readonly headers?: Record<string, string>
   readonly body?: string
-  /** Makes what is kept of an answer. @throws Error for an answer that is not one */
+  /** Converts a response to the cached value. @throws Error for an invalid response */
   readonly read: (answer: unknown) => Value | Promise<Value>
 }
 
-/** An answer, and the time at which the service gave it where that is not now, as ISO 8601. */
+/** A response. `staleSince`: the time of the response in ISO 8601, if the service failed since. */
 export interface SourceAnswer<Value> { readonly value: Value, readonly staleSince?: string }
 
 interface Kept {
@@ -26,9 +26,9 @@ interface Kept {
   /** In bytes. */
   readonly size: number
   readonly givenAt: number
-  /** When it is asked for again. */
+  /** The time of the next revalidation, in ms since the epoch. */
   dueAt: number
-  /** Whether the service could not be asked again since. */
+  /** Whether the last revalidation failed. */
   isStale: boolean
 }
 
@@ -38,14 +38,14 @@ interface SourceDeps {
   name: string
   /** In ms since the epoch. */
   now?: () => number
-  /** Receives what is told of the service's failures. */
+  /** Logs the beginning and end of an outage. */
   tell: ReportOutage
 }
 
-/** Max length of an ETag that is sent back, in characters. */
+/** Max length of an ETag that is used for revalidation, in characters. */
 const longestEtag = 256
 
-/** Thrown for a status that is the service's answer to the question. */
+/** The service rejects the request: status 400, 404 or 422. */
 class NotAnswered extends Error {
   readonly status: number
 
@@ -56,9 +56,9 @@ class NotAnswered extends Error {
 }
 
 /**
- * Asks a service for parts of its catalogue, and keeps its answers: for a minute as they are, then it asks whether they
- * have changed (`If-None-Match`, RFC 9110 §13.1.2), and while the service is away they stay good. Callers with the same
- * question wait for one request.
+ * Fetches parts of a service's catalogue through a cache: a response is fresh for a minute and then revalidated
+ * (`If-None-Match`, RFC 9110 §13.1.2). While the service is down, the stale response is used. Callers with the same key
+ * share one request.
  */
 export class Source {
   readonly #deps: Required<SourceDeps>
@@ -75,9 +75,9 @@ export class Source {
   }
 
   /**
-   * The answer to a question.
+   * The response to a request, from the cache if possible.
    * @param owner the caller's owner (`ownerOf`), for its share of requests
-   * @throws NoSuch for 404 · InvalidInput for 400 and 422 · UpstreamFailed when there is no answer, and none was kept ·
+   * @throws NoSuch for 404, InvalidInput for 400 and 422, UpstreamFailed if the service fails and nothing is cached,
    *   ShareError
    */
   async ask<Value> (question: SourceQuery<Value>, owner: string): Promise<SourceAnswer<Value>> {
@@ -105,7 +105,7 @@ export class Source {
     this.#outage.stop()
   }
 
-  /** The kept answer in place of one, where the service failed. @throws as `ask` */
+  /** The cached response after a failed request. @throws as `ask` */
   #withoutAnswer<Value> (error: unknown, key: string): SourceAnswer<Value> {
     const { name, now } = this.#deps
     if (error instanceof NotAnswered) {
@@ -127,7 +127,7 @@ export class Source {
     const { key, url, method = 'GET', headers, body, read } = question
     const { outbound, now } = this.#deps
     const answer = await outbound.fetch(url, {
-      // An admin, or the one who runs the gateway, has chosen this service.
+      // An admin or the operator has chosen this service.
       trusted: true,
       method,
       headers: {
@@ -165,7 +165,7 @@ export class Source {
 const answerOf = <Value>({ value, givenAt, isStale }: Kept): SourceAnswer<Value> =>
   ({ value: value as Value, ...(isStale && { staleSince: new Date(givenAt).toISOString() }) })
 
-/** @param isOfCaller whether a caller chose what is asked for @throws NotAnswered, UpstreamError */
+/** @param isOfCaller whether the caller's parameters determine the request @throws NotAnswered, UpstreamError */
 function checkStatus ({ status }: FetchedResponse, isOfCaller: boolean): void {
   if (status >= 200 && status < 300) return
   if (isOfCaller && (status === 404 || status === 400 || status === 422)) throw new NotAnswered(status)
@@ -188,6 +188,6 @@ function parse (body: Buffer): unknown {
   }
 }
 
-/** The reason as a clause without addresses, and without anything that the other side sent. */
+/** The reason as a clause, without addresses and without text from the service. */
 const reasonOf = (error: unknown): string =>
   error instanceof UpstreamError ? error.messageForClients : 'its answer has another form than expected'

@@ -5,9 +5,8 @@ import { incomplete, ServerConfig } from '../../../schemas/server.ts'
 import { Inputs, nameOfEntry, plainText, quoteText, Unusable } from './inputs.ts'
 
 /**
- * What `POST /api/servers` takes for each package and each remote of an entry, remotes first; or the reason why there
- * is nothing. An entry with neither has one reason for the whole. The names of the configs differ, so that all of them
- * can be added.
+ * The input of `POST /api/servers` for each remote and each package of an entry, remotes first, or the reason why there
+ * is none. An entry without both has one reason. The configs have different names, so that all of them can be added.
  */
 export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJson): Ready[] {
   const name = nameOfEntry(given)
@@ -19,7 +18,7 @@ export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJ
 }
 
 /**
- * The first config has the name of the entry. Others have their kind behind it, and a number where that is not enough.
+ * Names the configs: the first has the name of the entry, others a suffix with their kind and, if necessary, a number.
  */
 function withNames (ready: readonly Ready[], name: string): Ready[] {
   const taken = new Set<string>()
@@ -52,7 +51,7 @@ function attempt (
 
 const types = ['streamable-http', 'sse'] as const
 
-/** The config that connects to a remote. @throws Unusable with the reason why there is none */
+/** The config for a remote. @throws Unusable with the reason why there is none */
 function fromRemote (
   { type: given, url, headers = [], variables = {} }: RegistryTransport, inputs: Inputs
 ): ServerConfig {
@@ -68,26 +67,26 @@ function fromRemote (
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header.name) || header.name === '__proto__') {
       throw new Unusable(`${quoteText(header.name)} cannot be the name of a header`)
     }
-    // Variables of the address may stand in headers as well.
+    // Headers may use the variables of the URL, too.
     const value = inputs.fill({ ...header, variables: { ...variables, ...header.variables } }, 'header', header.name)
     if (value !== undefined) values[header.name] = value
   }
   return { type, url: address, ...(Object.keys(values).length > 0 && { headers: values }) }
 }
 
-/** How packages of one type are run. */
+/** How to run packages of one type. */
 interface Runner {
   readonly command: string
   /**
-   * Runtimes that take the same arguments before the package: those of `node` or `python` would mean something else to
+   * Runtime hints whose arguments are valid for this command. Those for `node` or `python` would mean something else to
    * `npx` or `uvx`.
    */
   readonly hints: readonly string[]
-  /** The registry that the command takes packages from; undefined: the identifier says it. */
+  /** The registry that the command uses; undefined: the identifier contains it. */
   readonly registry?: RegExp
-  /** The form of an identifier, so that it cannot be an option of the command. */
+  /** Matches a valid identifier, which can never be an option of the command. */
   readonly identifier: RegExp
-  /** The arguments up to the package. @param env the names of variables that the command has to hand on */
+  /** The arguments up to and including the package. @param env names of variables that the command must pass on */
   readonly args: (runtime: string[], target: string, env: readonly string[]) => string[]
 }
 
@@ -114,7 +113,7 @@ const runners: Readonly<Record<string, Runner>> = {
   }
 }
 
-/** Why other known types of packages cannot be run. */
+/** Messages for known package types that cannot be run. */
 const others: Readonly<Record<string, string>> = {
   mcpb: 'it is a bundle: download it, and send it to POST /api/mcpb/upload',
   nuget: 'NuGet packages need dnx, which the gateway does not use: install it yourself, and add a server with its ' +
@@ -122,7 +121,7 @@ const others: Readonly<Record<string, string>> = {
   cargo: 'crates have to be compiled: install it yourself, and add a server with its command'
 }
 
-/** The config that runs a package. @throws Unusable with the reason why there is none */
+/** The config for a package. @throws Unusable with the reason why there is none */
 function fromPackage (given: Package, inputs: Inputs): ServerConfig {
   const { registryType, transport, runtimeArguments = [], packageArguments = [], environmentVariables = [] } = given
   const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
@@ -146,7 +145,7 @@ function fromPackage (given: Package, inputs: Inputs): ServerConfig {
   return { type: 'stdio', command: runner.command, args, ...(Object.keys(env).length > 0 && { env }) }
 }
 
-/** @throws Unusable where the command would run another package than the entry means */
+/** Checks that the command runs exactly the package of the entry. @throws Unusable */
 function checkSource (given: Package, runner: Runner): void {
   const { identifier, version, registryBaseUrl, registryType, fileSha256, runtimeHint, runtimeArguments = [] } = given
   const { command } = runner
@@ -169,7 +168,7 @@ function checkSource (given: Package, runner: Runner): void {
   }
 }
 
-/** The package as the command takes it, with its version. */
+/** The package argument of the command, with the version. */
 function targetOf ({ registryType, registryBaseUrl, identifier, version }: Package): string {
   if (registryType !== 'oci') return version === undefined ? identifier : `${identifier}@${version}`
   const image = withHost(identifier, registryBaseUrl)
@@ -177,7 +176,7 @@ function targetOf ({ registryType, registryBaseUrl, identifier, version }: Packa
   return isTagged || version === undefined ? image : `${image}:${version}`
 }
 
-/** An image with its registry, where the entry states that aside. */
+/** An image name with its registry host, if the entry states the host separately. */
 function withHost (identifier: string, registryBaseUrl: string | undefined): string {
   const [first = '', ...rest] = identifier.split('/')
   const hasHost = rest.length > 0 && /[.:]|^localhost$/.test(first)
@@ -192,7 +191,7 @@ function notStdio (type: string, url: string | undefined): string {
   return `it serves HTTP instead of stdio: run it yourself, and add a server of type ${type} with its address${address}`
 }
 
-/** Arguments as words of a command line; optional ones without a value are left out. @throws Unusable */
+/** Converts arguments to words of a command line. Optional ones without a value are omitted. @throws Unusable */
 function words (given: readonly Argument[], inputs: Inputs): string[] {
   return given.flatMap((argument, at) => {
     if (argument.type === 'positional') {
@@ -206,7 +205,7 @@ function words (given: readonly Argument[], inputs: Inputs): string[] {
       throw new Unusable('it has a named argument without a name')
     }
     const name = plainText(argument.name, 'an argument')
-    // A switch is there or not.
+    // A boolean argument is a switch, present or absent.
     const isSwitch = argument.format === 'boolean'
     if (isSwitch && argument.isRequired === true && argument.value === undefined && argument.default === undefined) {
       return [name]

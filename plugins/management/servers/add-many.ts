@@ -10,10 +10,10 @@ import { isStored, toStore } from './to-store.ts'
 /** Max servers of one request. */
 const maxEntries = 1_000
 
-/** The servers of a request, and sentences about its members that are no servers. */
+/** The servers of a request, and warnings about members that are not servers. */
 export interface SentServers { readonly servers: readonly ForeignServer[], readonly warnings: string[] }
 
-/** The result for one of several servers. `unchanged`: it is there already, as it was sent. */
+/** The result for one of several servers. `unchanged`: it exists with the same config. */
 export interface AddOutcome { name: string, success: boolean, unchanged?: true, message?: string, warnings?: string[] }
 
 /** The servers of a request, in its order: a list, or the configuration file of a client. @throws InvalidInput */
@@ -34,9 +34,9 @@ export function serverEntries (body: unknown): SentServers {
 }
 
 /**
- * The changes that add several servers. A server that cannot be stored does not keep the others from it; one that is
- * stored already as it would be stays.
- * @returns with the result of each server, in their order
+ * The changes that add several servers. One that cannot be stored does not prevent the others; one that exists with the
+ * same config stays.
+ * @returns the changes, and the result of each server, in order
  */
 export function additionsOf (
   snapshot: Snapshot, principal: Principal, servers: readonly ForeignServer[], usersMayRun: boolean
@@ -69,7 +69,7 @@ export function additionsOf (
 
 /**
  * The reason why one of several servers or groups cannot be stored.
- * @throws the error, when it concerns more than that one
+ * @throws the error, if it is not specific to that item
  */
 export function refusalOf (error: unknown): string {
   const isRefusal =
@@ -78,7 +78,7 @@ export function refusalOf (error: unknown): string {
   return error.message
 }
 
-/** The results for several servers, and what to say of them. */
+/** The results for several servers, and a summary. */
 export interface BatchResult {
   readonly data: { readonly results: AddOutcome[], readonly successCount: number, readonly failureCount: number }
   readonly message: string

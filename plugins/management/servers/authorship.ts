@@ -5,9 +5,9 @@ import { addressPlaces, pointerTo, type StoredByUser, writtenByUser } from '../.
 import { isMask } from '../../base/secrets/index.ts'
 
 /**
- * The values that a user wrote and that are still a user's after an admin's edit: an edit stands for a value only if it
- * writes it, and a value that is sent back as it was is not written. An edit by a user makes all values the user's,
- * since a user may send an admin's header to another address.
+ * The places of values that still count as written by a user after an admin's edit. An admin takes responsibility for a
+ * value by changing it; an unchanged value stays the user's. An edit by a user makes all values the user's, since it
+ * may send an admin's header to another address.
  * @param stored the config before the edit
  * @param next the config after it, with masks replaced by the stored secrets
  * @returns undefined: none
@@ -23,13 +23,13 @@ export function afterAdminsEdit (stored: ServerConfig | undefined, next: ServerC
   for (const map of ['env', 'headers'] as const) {
     left.push(...leftInMap(map, stored[map] ?? {}, next[map] ?? {}, isUsers))
   }
-  // Arguments have no names: one that a user wrote is that user's wherever it stands now.
+  // Arguments have no names, so an argument that a user wrote stays the user's at any position.
   const users = new Set((stored.args ?? []).filter((_arg, at) => isUsers('args', at)))
   left.push(...(next.args ?? []).flatMap((arg, at) => users.has(arg) ? [pointerTo('args', at)] : []))
   return left.length === 0 ? undefined : left
 }
 
-/** A value that is not changed, or whose name alone was. */
+/** The places of a user's values in a map that are unchanged, or whose name alone was changed. */
 function leftInMap (
   map: 'env' | 'headers',
   stored: Readonly<Record<string, string>>,
@@ -46,7 +46,8 @@ function leftInMap (
 }
 
 /**
- * A value as a text for comparison; of a description and of credentials, the addresses in it. Undefined: there is none.
+ * The value of a place as a text for comparison; for an API description and for credentials, the addresses in it.
+ * Undefined: there is none.
  */
 function valueAt (
   { url, command, cwd, proxy, openapi, oauth }: ServerConfig,
@@ -68,8 +69,8 @@ function valueAt (
 const addressMembers = new Set(['servers', 'host', 'basePath', 'schemes', 'tokenUrl', 'openIdConnectUrl'])
 
 /**
- * The values of those members, at any depth.
- * @param schema the description, or its text, which then counts as a whole
+ * The values of `addressMembers`, at any depth.
+ * @param schema the API description, or its text, which then counts as one address
  */
 function addressesOf (schema: unknown): unknown[] {
   if (!isObject(schema) && !Array.isArray(schema)) return typeof schema === 'string' ? [schema] : []
@@ -78,10 +79,7 @@ function addressesOf (schema: unknown): unknown[] {
     .filter((each) => each !== undefined)
 }
 
-/**
- * The addresses and the command to which the secrets of a config are sent, as a text for comparison. Masks are left
- * out.
- */
+/** The addresses and the command that receive the secrets of a config, as a text for comparison. Masks are ignored. */
 export function targetOf (config: unknown): string {
   const { url, command, openapi, proxy, oauth } = config as ServerConfig
   const security = openapi?.security && securityOf(openapi.security)

@@ -13,8 +13,8 @@ import { findItem, type PresentedItem, unlistedItem } from './present.ts'
 interface ItemAddress { readonly name: string, readonly kind: ItemKind, readonly key: string }
 
 /**
- * A server that the principal may change and that may have this item: it is listed, overridden, or no list of the
- * server is known.
+ * Finds a server that the principal may change, and an item to override: the item is listed or overridden, or no list
+ * of the server is known.
  * @returns the server, and the item's own name or URI
  * @throws NoSuch, Forbidden
  */
@@ -33,8 +33,8 @@ export function itemToOverride (
 }
 
 /**
- * Overrides `enabled` or the description of one tool, prompt or resource, whatever the server lists later.
- * @returns the item as it is shown now; with its name only when no list of the server is known to have it
+ * Overrides `enabled` or the description of one tool, prompt or resource, even if the server does not list it now.
+ * @returns the item with its override; only name and override if no known list of the server has it
  * @throws NoSuch, also for an item that is in no known list of the server; Forbidden; InvalidInput for more than
  *   `maxEntries` overrides; ShareError
  */

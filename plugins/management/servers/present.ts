@@ -16,10 +16,10 @@ import {
 import type { Upstreams } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 
-/** One tool, prompt or resource as the management API shows it: as the upstream listed it, with its override. */
+/** One tool, prompt or resource in a response of the management API: as the upstream lists it, with its override. */
 export type PresentedItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
 
-/** A server as the management API shows it. */
+/** A server in a response of the management API. */
 export interface PresentedServer {
   name: string
   enabled: boolean
@@ -33,17 +33,17 @@ export interface PresentedServer {
   config: Record<string, unknown>
   createdAt?: string
   connectedAt?: string
-  /** The MCP revision that the server is spoken to in, and its era, while it is connected. */
+  /** The MCP revision of the connection and its era; absent while the server is not connected. */
   protocolVersion?: string
   era?: Era
-  /** The address at which the caller logs in at the server, for the gateway to use that login. */
+  /** The URL for the caller's login at the server, with which the gateway then connects. */
   oauth?: { authorizationUrl: string }
 }
 
-/** The members of a config that are shown to those who may use a server but not manage it. */
+/** The config members that are visible to users who can use the server but not manage it. */
 const open = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
 
-/** A config with its defaults: a file may leave out what the gateway writes. */
+/** Adds the defaults to a config, since a settings file may omit members that the gateway writes. */
 export const withDefaults = (config: Server['config']): Server['config'] & { owner: string } => ({
   ...config,
   owner: config.owner ?? defaultOwner,
@@ -51,10 +51,7 @@ export const withDefaults = (config: Server['config']): Server['config'] & { own
   enabled: config.enabled !== false
 })
 
-/**
- * The reason why a stored server is disabled whatever its config says: it has a name that no server may have;
- * undefined: it is not.
- */
+/** The reason why a stored server is always disabled: an invalid name; undefined: it is not. */
 export const disabling = ({ name, problem }: Server): string | undefined =>
   problem === undefined ? undefined : nameProblem(name)
 
@@ -68,14 +65,14 @@ interface ConnectionState {
   readonly protocolVersion: string | undefined
 }
 
-/** The login that a server wants from the caller. `flow` undefined: it has no address yet. */
+/** The login that a server requires from the caller. `flow` undefined: the URL has not been made yet. */
 interface WantedLogin { readonly flow: { readonly url: string } | undefined }
 
 /**
- * A server's record. Secrets are masked for those who manage it, and absent for the others.
- * @param state undefined: it is not connected as it is configured
- * @param catalogue what it lists to clients that declare no capabilities, as far as is known
- * @param wanted the login that the server wants from the caller; undefined: none
+ * The API's record of a server. Secrets are masked for callers who manage it, and omitted for others.
+ * @param state undefined: it is not connected with this config
+ * @param catalogue what it lists to clients without capabilities; undefined: unknown
+ * @param wanted the login that the server requires from the caller; undefined: none
  */
 export function toRecord (
   server: Server,
@@ -116,8 +113,8 @@ export function toRecord (
 const shownConfigs = new WeakMap<object, Record<string, unknown>>()
 
 /**
- * A config with its secrets masked. The result is kept: all configs of a list have many values.
- * @param stored never changed in place
+ * Masks the secrets of a config. The result is cached, since the configs of a long list have many values.
+ * @param stored the cache key; it is never changed in place
  */
 function masked (stored: object, config: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const known = shownConfigs.get(stored) ?? maskConfig(config)
@@ -130,7 +127,9 @@ function openMembers (config: Server['config']): Record<string, unknown> {
   return Object.fromEntries(open.flatMap((key) => shown[key] === undefined ? [] : [[key, shown[key]]]))
 }
 
-/** The last lines that a child printed may hold secrets of its owner. */
+/**
+ * The error of a server. Only those who manage it see the text, since it may quote output of a process with secrets.
+ */
 function shownError (error: string | null, manages: boolean, wanted: WantedLogin | undefined): string | null {
   if (error === null || manages) return error
   return wanted?.flow
@@ -138,7 +137,7 @@ function shownError (error: string | null, manages: boolean, wanted: WantedLogin
     : 'It is not connected; its owner can see why'
 }
 
-/** One item as the API shows it; undefined: the server does not list it, as far as is known. */
+/** One item with its override; undefined: no known list of the server has it. */
 export function findItem (
   kind: ItemKind, key: string, server: Server, catalogues: readonly Catalogue[]
 ): PresentedItem | undefined {
@@ -152,7 +151,7 @@ export function findItem (
   return undefined
 }
 
-/** An item that no catalogue lists, with what its override says of it. */
+/** An item that no catalogue lists, made from its override. */
 export function unlistedItem (kind: ItemKind, key: string, server: Server): PresentedItem {
   const override = overrideOf(server, kind, key)
   return {
@@ -162,7 +161,7 @@ export function unlistedItem (kind: ItemKind, key: string, server: Server): Pres
   }
 }
 
-/** The logins at servers, as those see them who ask the management API. */
+/** The logins at upstream servers, for callers of the management API. */
 export class ServerLogins {
   readonly #upstreams: Upstreams
 
@@ -170,19 +169,19 @@ export class ServerLogins {
     this.#upstreams = upstreams
   }
 
-  /** The login that a server wants of a principal, as far as is known; undefined: none. */
+  /** The login that a server requires from a principal; undefined: none is known. */
   wanted (principal: Principal, server: Server): WantedLogin | undefined {
     const holder = this.#holder(principal, server)
     return holder === undefined ? undefined : this.#upstreams.get(server.name)?.login?.pendingLogin(holder)
   }
 
-  /** Makes the address of such a login. Never throws. */
+  /** Makes the URL of a required login. Never throws. */
   async prepare (principal: Principal, server: Server): Promise<void> {
     const holder = this.#holder(principal, server)
     if (holder !== undefined) await this.#upstreams.get(server.name)?.login?.prepare(holder)
   }
 
-  /** @returns whether there was a login */
+  /** Ends the login of a principal at a server. @returns whether there was one */
   async leave (principal: Principal, server: Server): Promise<boolean> {
     const holder = this.#holder(principal, server)
     return holder !== undefined && await this.#upstreams.get(server.name)?.login?.endLogin(holder) === true
@@ -198,7 +197,8 @@ export class ServerLogins {
 }
 
 /**
- * The reason why a stored server will not be connected, as a sentence; undefined: none is known. Needs no DNS look-up.
+ * The reason why the gateway will not connect to a stored server, as a sentence; undefined: none is known. Makes no DNS
+ * look-up.
  */
 export function refusalToConnect (
   snapshot: Snapshot, name: string, outbound: Pick<Outbound, 'warning'>

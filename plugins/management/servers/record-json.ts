@@ -5,8 +5,8 @@ import type { Item } from '../../../protocol/lists.ts'
 import { itemDefaults, type ItemKind, type Overridden, overrideMembers, overrideOf } from '../../settings/index.ts'
 
 /**
- * Items as the management API shows them: each is the text that it was listed as, with its override. They are not
- * parsed and serialised again: a server may list megabytes, and numbers would lose digits.
+ * The items of a server as JSON: each keeps the text from the server's list, with its overrides applied. The text is
+ * not parsed and serialised again, since it may have megabytes and numbers would lose digits.
  */
 export class ItemTexts {
   readonly #items: readonly Item[]
@@ -21,7 +21,7 @@ export class ItemTexts {
 
   get length (): number { return this.#items.length }
 
-  /** A JSON array, in pieces. */
+  /** The pieces of a JSON array. */
   * pieces (): Generator<string> {
     let before = '['
     for (const { key, text } of this.#items) {
@@ -39,12 +39,12 @@ export class ItemTexts {
   }
 }
 
-/** Characters of an answer that are sent at once. */
+/** Max length of one chunk of a response, in characters. */
 const chunkSize = 64 * 1024
 
 /**
- * The JSON of an answer that holds servers, in their order; of a large one a stream, whose pieces are made as its
- * client reads them. An answer that is text already stays.
+ * Serialises a response that contains servers, in their order. A large response becomes a stream, whose chunks are made
+ * as the client reads them. A string is returned unchanged.
  */
 export function recordsJson (answer: unknown): string | Readable {
   if (typeof answer === 'string') return answer
@@ -59,13 +59,13 @@ export function recordsJson (answer: unknown): string | Readable {
   })(), { objectMode: false })
 }
 
-/** Puts small pieces together, and cuts large ones. */
+/** Joins small pieces into chunks, and splits large ones. */
 function * chunksOf (pieces: Iterable<string>): Generator<string, undefined> {
   let text = ''
   for (const piece of pieces) {
     text += piece
     while (text.length >= chunkSize) {
-      // A surrogate pair stays together.
+      // Do not split a surrogate pair.
       const end = /[\uD800-\uDBFF]/.test(text.charAt(chunkSize - 1)) ? chunkSize + 1 : chunkSize
       yield text.slice(0, end)
       text = text.slice(end)
@@ -74,7 +74,7 @@ function * chunksOf (pieces: Iterable<string>): Generator<string, undefined> {
   if (text !== '') yield text
 }
 
-/** The depth at which records stand in an answer: in the list of all settings. */
+/** The depth of server records in the deepest response, the list of all settings. */
 const deepest = 4
 
 function * piecesOf (value: unknown, depth: number): Generator<string> {
@@ -90,7 +90,7 @@ function * piecesOf (value: unknown, depth: number): Generator<string> {
   }
 }
 
-/** The text before a value, and the value. */
+/** A value with the text before it. */
 type Member = readonly [prefix: string, value: unknown]
 
 function * listOf (open: string, members: readonly Member[], close: string, depth: number): Generator<string> {

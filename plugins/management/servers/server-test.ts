@@ -12,7 +12,7 @@ export interface ServerTest {
   /** Why it does not connect. */
   error: string | null
   warnings: string[]
-  /** The MCP revision of the connection, its era, and what the server says of itself. */
+  /** The MCP revision of the connection, its era, and the server's description of itself. */
   protocolVersion?: string
   era?: Era
   serverInfo?: unknown
@@ -41,7 +41,7 @@ export function testRecord (
   }
 }
 
-/** The result of a test in a sentence, and what to do next. @param name of a stored server */
+/** A summary of the result with the next step. @param name the name of a stored server */
 export function testMessage ({ connected, status, tools }: ServerTest, name: string | undefined): string {
   if (connected) return `It connects, and lists ${tools.length} tools`
   if (status !== 'oauth_required') return 'It does not connect'

@@ -25,7 +25,7 @@ import { type ServerTest, testMessage, testRecord } from './server-test.ts'
 import { toStore, withStorer } from './to-store.ts'
 import { upstreamLimits } from '../../upstream/index.ts'
 
-/** The name under which a server is tested that has none yet: nothing can be stored under it. */
+/** The name for the test of a server without a name; no server can be stored under it. */
 const unnamed = '$test'
 /** Max wait for a server's processes to end, in ms. */
 const endTimeout = 5_000
@@ -50,7 +50,7 @@ export class Servers {
     this.#login = new ServerLogins(upstreams)
   }
 
-  /** The same as `list`, with the addresses at which the principal has to log in. */
+  /** Like `list`, with the login URLs of servers where the principal has to log in. */
   async listToLogIn (principal: Principal): Promise<PresentedServer[]> {
     const snapshot = this.#settings.current
     const seen = [...snapshot.servers.values()].filter((server) => canSee(principal, server, 'public'))
@@ -58,15 +58,15 @@ export class Servers {
     return this.list(principal)
   }
 
-  /** The same as `get`, with the address at which the principal has to log in. @throws NoSuch */
+  /** Like `get`, with the login URL if the principal has to log in. @throws NoSuch */
   async getToLogIn (principal: Principal, name: string): Promise<PresentedServer> {
     await this.#login.prepare(principal, visible(this.#settings.current, principal, name))
     return this.get(principal, name)
   }
 
   /**
-   * Checks that the principal may end the login that it uses at a server: a shared one is for those who manage the
-   * server.
+   * Checks that the principal may end its login at a server. A login that all users share can be ended only by those
+   * who manage the server.
    * @throws NoSuch, Forbidden
    */
   mustHoldLogin (principal: Principal, name: string): void {
@@ -74,7 +74,10 @@ export class Servers {
     if (visible(snapshot, principal, name).config.isolation !== 'user') managed(snapshot, principal, name)
   }
 
-  /** Ends that login, here and at its authorization server. @returns whether there was one @throws NoSuch, Forbidden */
+  /**
+   * Ends the principal's login, also at the authorization server. @returns whether there was one @throws NoSuch,
+   * Forbidden
+   */
   async logOut (principal: Principal, name: string): Promise<boolean> {
     this.mustHoldLogin(principal, name)
     return await this.#login.leave(principal, visible(this.#settings.current, principal, name))
@@ -88,7 +91,7 @@ export class Servers {
       .map((server) => this.#record(principal, server))
   }
 
-  /** The same, and their configs by name. A Map, since an object would move names like `7` to the front. */
+  /** The same servers, and their configs by name. A Map, since an object would move names like `7` to the front. */
   listed (principal: Principal): { servers: PresentedServer[], mcpServers: Map<string, Record<string, unknown>> } {
     const servers = this.list(principal)
     return { servers, mcpServers: new Map(servers.map(({ name, config }) => [name, config])) }
@@ -110,11 +113,11 @@ export class Servers {
   }
 
   /**
-   * Connects to a server once, as it would be stored, and tells what it lists or why it does not connect. Nothing is
-   * stored. The same rules hold as for storing it.
-   * @param name a stored server, whose masked secrets `config` may hold; undefined: a new one
-   * @param signal aborted when the caller is gone
-   * @returns what it saw, and what to do next
+   * Connects to a server once, without storing it, and returns what it lists or why it does not connect. The checks are
+   * those of storing it.
+   * @param name a stored server, whose masked secrets `config` may contain; undefined: a new one
+   * @param signal aborted when the caller disconnects
+   * @returns the result, and a message with the next step
    * @throws NoSuch, InvalidInput, Forbidden, LimitReached, ShareUsed, ShareError
    */
   async test (
@@ -137,8 +140,8 @@ export class Servers {
   }
 
   /**
-   * Replaces a server's config, but for members that it leaves out and `toStore` keeps.
-   * @param newName renames the server, in groups and in the scopes of keys too
+   * Replaces a server's config, except for omitted members that `toStore` keeps.
+   * @param newName renames the server, also in groups and in the scopes of keys
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async update (
@@ -155,8 +158,8 @@ export class Servers {
   }
 
   /**
-   * Warnings about a stored server, in sentences. They need no DNS look-up: where a host name resolves to shows in the
-   * server's status when it connects.
+   * Warnings about a stored server, as sentences. They involve no DNS look-up; an address that may not be reached shows
+   * in the server's status when it connects.
    * @param sent the config as it was sent, which may have members of other programs
    */
   warnings (name: string, sent: Record<string, unknown> = {}): string[] {
@@ -166,7 +169,10 @@ export class Servers {
     return sentences.filter((each) => each !== undefined)
   }
 
-  /** @throws NoSuch also for an item that the server is known not to have, Forbidden */
+  /**
+   * Checks that the principal may override an item. @throws NoSuch, also for an item that no list of the server has;
+   * Forbidden
+   */
   mustManageItem (principal: Principal, name: string, kind: ItemKind, key: string): void {
     itemToOverride(this.#settings.current, this.#gateway, principal, { name, kind, key })
   }
@@ -179,7 +185,7 @@ export class Servers {
   /** Checks that the principal may change a server. @throws NoSuch, Forbidden */
   mustManage (principal: Principal, name: string): void { managed(this.#settings.current, principal, name) }
 
-  /** Removes a server, from groups and from the scopes of keys too. @throws NoSuch, Forbidden */
+  /** Removes a server, also from groups and from the scopes of keys. @throws NoSuch, Forbidden */
   async remove (principal: Principal, name: string): Promise<void> {
     await this.#settings.change((snapshot) => {
       managed(snapshot, principal, name)
@@ -193,8 +199,8 @@ export class Servers {
   }
 
   /**
-   * Enables or disables a server. An admin who enables one that is not in force stands for it from then on.
-   * @throws NoSuch, Forbidden, InvalidInput to enable one of a bad name, ShareError
+   * Enables or disables a server. An admin who enables a server that is not in force becomes its storer.
+   * @throws NoSuch, Forbidden, InvalidInput for enabling a server with an invalid name, ShareError
    */
   async toggle (principal: Principal, name: string, enabled: boolean): Promise<PresentedServer> {
     this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
@@ -213,7 +219,7 @@ export class Servers {
     return this.get(principal, name)
   }
 
-  /** Adds several servers in one commit, and says how many. */
+  /** Adds several servers in one commit. @returns the results with a summary */
   async addBatch (principal: Principal, { servers, warnings }: SentServers): Promise<BatchResult> {
     return batchOf(await this.createMany(principal, servers), warnings)
   }
@@ -234,8 +240,8 @@ export class Servers {
   }
 
   /**
-   * Overrides `enabled` or the description of one tool, prompt or resource, whatever the server lists later.
-   * @returns the item as it is shown now; with its name only when no list of the server is known to have it
+   * Overrides `enabled` or the description of one tool, prompt or resource, even if the server does not list it now.
+   * @returns the item with its override; only name and override if no known list of the server has it
    * @throws NoSuch, also for an item that is in no known list of the server; Forbidden; InvalidInput for more than
    *   `maxEntries` overrides; ShareError
    */
@@ -253,10 +259,7 @@ export class Servers {
     return this.get(principal, name)
   }
 
-  /**
-   * Waits until all connections and processes of a removed or disabled server have ended, but not longer than
-   * `endTimeout`.
-   */
+  /** Waits until all connections and processes of a removed or disabled server have ended, for at most `endTimeout`. */
   async #ended (name: string): Promise<void> {
     await Promise.race([this.#upstreams.waitUntilClosed(name), sleep(endTimeout, undefined, { ref: false })])
   }
@@ -266,7 +269,7 @@ export class Servers {
     const manages = canManage(principal, server)
     const upstream = this.#upstreams.get(name)
     const wanted = this.#login.wanted(principal, server)
-    // With a login of each user, the status is the caller's.
+    // If each user has an own login, the status is that of the caller's connection.
     const isOwn = server.config.isolation === 'user' && upstream?.login !== undefined
     const status = upstream && isOwn
       ? (wanted ? 'oauth_required' : upstream.isAvailable ? 'connected' : upstream.status)

@@ -16,12 +16,13 @@ import { checkConfigRoom, checkMayRun, managed } from '../checks.ts'
 import { withDefaults } from './present.ts'
 import { managementLimits } from '../limits.ts'
 
-/** Members of a stored config that stay when an update leaves them out, beside the owner. */
+/** Members of a stored config that an update keeps if it omits them, in addition to the owner. */
 const kept = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
 
 /**
- * The change that stores a server's config as a principal sent it. Every config of the management API goes through it.
- * @param sent may hold masks in place of stored secrets
+ * Makes the change that stores a server's config as a principal sent it. All configs that the management API receives
+ * go through this function.
+ * @param sent may contain masks in place of stored secrets
  * @param usersMayRun ALLOW_USER_STDIO
  * @throws InvalidInput, Forbidden, NoSuch, LimitReached
  */
@@ -34,11 +35,12 @@ export function toStore (
 ): Change & { entity: 'mcpServers' } {
   const stored = snapshot.servers.get(name)
   if (stored) managed(snapshot, principal, name)
-  // Both decide what the server may reach, so the gateway sets them. A sent `storedByUser` counts where an admin adds
-  // what was exported.
+  // `storedBy` and `storedByUser` determine what the server may reach, so the gateway sets them. A sent `storedByUser`
+  // counts only if an admin adds an exported server.
   checkValues(sent)
   const { storedByUser: said, storedBy: _, ...own } = adopt(sent).config
-  // Masks do not change how many entries there are, and each is compared with what is stored.
+  // Check the number of entries before unmasking, which compares each entry with a stored one. Masks do not change that
+  // number.
   if (hasTooMany(own)) checkConfig(own)
   const config = withSecrets(own, stored)
   checkConfig(config)
@@ -52,7 +54,7 @@ export function toStore (
     ...withOwner(snapshot, principal, checked, stored),
     ...(storedByUser === undefined ? {} : { storedByUser })
   }
-  // Who sends a server back as it is has stored nothing, unless it needs somebody who stands for it.
+  // A caller who sends back an unchanged server does not become its storer, unless the server is not in force.
   const isUnchanged = stored !== undefined && isInForce(snapshot, stored) && isSame(stored.config, value)
   const { storedBy } = stored?.config ?? {}
   return {
@@ -64,7 +66,7 @@ export function toStore (
   }
 }
 
-/** Whether two configs differ in nothing but in who stored them, and when. */
+/** Whether two configs are equal apart from who stored them and when they were created. */
 function isSame (one: ServerConfig, other: ServerConfig): boolean {
   const plain = (config: ServerConfig): unknown => {
     const { createdAt: _at, storedBy: _by, ...rest } = withDefaults(config)
@@ -73,14 +75,14 @@ function isSame (one: ServerConfig, other: ServerConfig): boolean {
   return isDeepStrictEqual(plain(one), plain(other))
 }
 
-/** A config that rests on the rights of this principal from now on. */
+/** The config with the principal as its storer, whose rights it has from now on. */
 export function withStorer ({ users }: Snapshot, principal: Principal, stored: ServerConfig): ServerConfig {
   const { storedBy: _, ...config } = stored
   const storedBy = sponsorsOf(users, principal)
   return storedBy.length === 0 ? config : { ...config, storedBy }
 }
 
-/** Whether a server that the principal may change is there already, and storing this config would leave it is. */
+/** Whether storing this config would leave an existing server unchanged that the principal may change. */
 export function isStored (
   snapshot: Snapshot, principal: Principal, name: string, sent: Record<string, unknown>, usersMayRun: boolean
 ): boolean {
@@ -90,7 +92,7 @@ export function isStored (
   return value !== undefined && isSame(stored.config, value)
 }
 
-/** The `storedByUser` of a request body; undefined: it marks no value as written by a user, or is not valid. */
+/** The `storedByUser` of a request body; undefined: absent or invalid. */
 function saidOf (said: unknown): StoredByUser {
   if (said === true) return true
   const pointers = Array.isArray(said) ? said.filter((each) => typeof each === 'string') : []
@@ -105,13 +107,13 @@ function checkConfig (config: unknown): void {
   throw new errors.InvalidInput(`"${path}": ${wrong.message}`)
 }
 
-/** Unknown members are kept, so they are bounded as well. @throws InvalidInput */
+/** Limits the number of values and words, since unknown members are stored too. @throws InvalidInput */
 function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
   const { schema: _description, ...others } = isObject(openapi) ? openapi : {}
   if (countValues([config, others], managementLimits.configValues) > managementLimits.configValues) {
     throw new errors.InvalidInput(`"config": it has more than ${managementLimits.configValues} values`)
   }
-  // Each may be a secret that texts are searched for. Those of people and of servers are not.
+  // Each word may be a secret that texts are searched for, except in descriptions and overrides.
   const { tools: _tools, prompts: _prompts, resources: _resources, description: _text, ...secrets } = config
   if (countWords([secrets, others], managementLimits.configWords) > managementLimits.configWords) {
     throw new errors.InvalidInput(`"config": its texts have more than ${managementLimits.configWords} words and ` +
@@ -119,14 +121,14 @@ function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
   }
 }
 
-/** Whether some member has more entries than one may have. */
+/** Whether any member exceeds the max number of entries. */
 const hasTooMany = (config: Record<string, unknown>): boolean =>
   Object.values(config).some((value) =>
     typeof value === 'object' && value !== null && Object.keys(value).length > maxConfigEntries)
 
 /**
- * A config with its owner, its visibility, and the members that the update left out.
- * @throws Forbidden for another owner unless an admin sets it, InvalidInput for an unknown owner
+ * Adds the owner, the visibility, and the members that the update omits.
+ * @throws Forbidden if a user without admin rights sets another owner, InvalidInput for an unknown owner
  */
 function withOwner (
   snapshot: Snapshot, principal: Principal, sent: ServerConfig, stored: Server | undefined
@@ -142,14 +144,14 @@ function withOwner (
     ...Object.fromEntries(kept.filter(isKept).map((key) => [key, stored?.config[key]])),
     createdAt: stored ? stored.config.createdAt : new Date().toISOString()
   }
-  // A config without `enabled` is shown as enabled: sent back, that is not a change.
+  // The API shows an absent `enabled` as true, so sending true back is no change.
   if (stored && sent.enabled === true && stored.config.enabled === undefined) delete config.enabled
   const keepsOwner = sent.owner === undefined || sent.owner === before.owner
   const owner = keepsOwner ? before.owner : knownName(snapshot.users, sent.owner ?? '')
   if (!principal.isAdmin && owner !== before.owner) {
     throw new errors.Forbidden('Only an admin may set a server\'s owner')
   }
-  // A user who is created later with the name of an unknown owner would inherit the server.
+  // Otherwise a user who is created later with that name would own the server.
   if (owner !== defaultOwner && owner !== before.owner && !snapshot.users.has(owner)) {
     throw new errors.InvalidInput(`"config.owner": there is no user named ${JSON.stringify(owner)}`)
   }

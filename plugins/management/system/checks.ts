@@ -3,7 +3,10 @@ import { parseSize } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { isMask } from '../../base/secrets/index.ts'
 
-/** Headers with another meaning: a bearer key in one of them would be misread, or passed on to a server. */
+/**
+ * Headers that have a meaning of their own: a bearer key in one of them would be misinterpreted, or passed on to a
+ * server.
+ */
 const takenHeaders = new Set([
   'cookie',
   'host',
@@ -65,14 +68,14 @@ export function checkSections (sent: SystemSections): void {
   if (dbUrl && !isMask(dbUrl) && !dbUrl.includes('${') && !/^(postgres(ql)?|pglite):\/\//.test(dbUrl)) {
     throw wrong('smartRouting.dbUrl', 'expected postgres://… or pglite://<folder>')
   }
-  // It is public, and paths are appended to it.
+  // `install.baseUrl` is public and gets paths appended: no credentials, query or fragment.
   if (install.baseUrl && !isMask(install.baseUrl) && /[?#]|^[^/]*\/*[^/]*@/.test(install.baseUrl)) {
     throw wrong('install.baseUrl', 'expected an address without user, query and fragment')
   }
 }
 
 /**
- * Refuses a mask for a secret whose address changes: the stored secret would be sent to the new address.
+ * Rejects a masked secret if its address changes, since the stored secret would be sent to the new address.
  * @throws InvalidInput
  */
 export function checkTargets (sent: SystemSections, stored: SystemSections, next: SystemSections): void {

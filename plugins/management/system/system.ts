@@ -17,7 +17,10 @@ import { checkSections, checkTargets } from './checks.ts'
 
 type Json = Record<string, unknown>
 
-/** The members that users who are not admins may see, since clients need them. `true`: the section is not an object. */
+/**
+ * The members that users without admin rights may see, since clients need them. `true`: the whole section, which is not
+ * an object.
+ */
 const open: Readonly<Record<string, true | readonly string[]>> = {
   routing: ['enableGlobalRoute', 'enableGroupNameRoute', 'enableBearerAuth', 'bearerAuthHeaderName', 'skipAuth'],
   install: ['baseUrl'],
@@ -45,8 +48,7 @@ class System {
   }
 
   /**
-   * The configuration in force, defaults filled in and secrets masked; for users who are not admins only the `open`
-   * members.
+   * The configuration with defaults, and with masked secrets. Users without admin rights get the `open` members only.
    */
   get (principal: Principal): Json {
     const shown = show(this.#settings.current.system)
@@ -59,7 +61,7 @@ class System {
   }
 
   /**
-   * Changes the sent members, at once.
+   * Changes the sent members in one commit.
    * @returns the configuration as `get` returns it, and warnings about sent members
    * @throws InvalidInput
    */
@@ -72,11 +74,11 @@ class System {
     }
     let warning: string | undefined
     await this.#settings.change(({ system, keys, users }) => {
-      // Clients make a key up when bearer authentication is switched on. Beside keys that exist it would open
-      // everything unasked.
+      // Clients generate a `bearerAuthKey` when they switch bearer authentication on. If there are keys already, it
+      // would open everything without anyone having asked for it.
       const hasKeys = keys.size > 0 || system.bearerAuthKeyMigrated === true
       const token = legacyKeyIn(body)
-      // A key rests on the rights of who makes it.
+      // A key has the rights of its creator, and a guest cannot create one.
       const isTaken = token !== undefined && !hasKeys && principal.kind !== 'guest'
       if (token !== undefined) warning = isTaken ? legacyKeyWarning : hasKeys ? legacyKeyIgnored : legacyKeyOfGuest
       const sent = renamed(isTaken ? body : withoutLegacyKey(body))
@@ -98,7 +100,7 @@ class System {
     return { data: this.get(principal), warnings }
   }
 
-  /** The warning about a sent `install.baseUrl` that BASE_URL keeps from having an effect; undefined: there is none. */
+  /** The warning if BASE_URL overrides a sent `install.baseUrl`; undefined: it does not. */
   #baseUrlWarning ({ install }: Json): string | undefined {
     const sent = isObject(install) ? install.baseUrl : undefined
     if (this.#baseUrl === undefined || typeof sent !== 'string' || sent === this.#baseUrl) return undefined
@@ -118,13 +120,13 @@ function withoutLegacyKey (body: Json): Json {
   return { ...body, routing }
 }
 
-/** The configuration with today's names of members: files and clients may use former ones. */
+/** Renames former names of members, which files and clients may still use. */
 function renamed (system: Json): Json {
   const { smartRouting } = system
   return isObject(smartRouting) ? { ...system, smartRouting: withTodaysNames(smartRouting) } : system
 }
 
-/** The configuration as a GET answers it to an admin. */
+/** The configuration as GET returns it to an admin. */
 function show (system: Json): Json {
   const sections: Json = {
     routing: {}, install: {}, smartRouting: {}, toolResultCompression: {}, mcpRouter: {}, oauthServer: {}
@@ -148,11 +150,11 @@ const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undef
   schema?.type === 'object' ? (schema.properties as Record<string, TSchema>) : undefined
 
 /**
- * Merges sent values into the stored ones: a given key replaces its value, in nested objects likewise; absent keys
- * stay; null resets to the default. A value equal to the shown one changes nothing, even under a key that is not in the
- * schema.
- * @param shown the answer of a GET for `stored`: masks for secrets, defaults for absent values
- * @throws InvalidInput naming the key that is unknown, or whose value is invalid
+ * Merges sent values into the stored ones, also in nested objects: a value replaces the stored one, an absent key
+ * changes nothing, null resets to the default. A value equal to the shown one changes nothing, even if its key is not
+ * in the schema.
+ * @param shown what GET returns for `stored`: masks for secrets, defaults for absent values
+ * @throws InvalidInput with the path of an unknown key or an invalid value
  */
 function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, path = ''): Json {
   const next: Json = { ...stored }

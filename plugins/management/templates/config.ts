@@ -15,12 +15,12 @@ import { referencesIn, type TemplateVariables } from './variables.ts'
 
 type Json = Record<string, unknown>
 
-/** Members of a config that belong to one gateway and its users. */
+/** Config members that are specific to one gateway and its users. */
 const local = new Set(['owner', 'createdAt', 'storedBy', 'storedByUser', 'sharedWithUsers'])
 const members = Object.keys(ServerConfig.properties).filter((name) => !local.has(name))
-/** Members of `oauth` that are configuration. Others are what a login has left. */
+/** Members of `oauth` that are configuration; others are the result of a login. */
 const oauthMembers = Object.keys(UpstreamOAuth.properties)
-/** Members with texts of people and of servers, in which nothing is a secret. */
+/** Members that never contain secrets, such as descriptions and overrides. */
 const texts =
   new Set(['description', 'tools', 'prompts', 'resources', 'passthroughHeaders', 'type', 'visibility', 'isolation'])
 
@@ -29,7 +29,7 @@ const pick = (value: Readonly<Json>, names: readonly string[]): Json =>
     names.flatMap((name) => Object.hasOwn(value, name) && value[name] !== undefined ? [[name, value[name]]] : [])
   )
 
-/** The members of a config that go into a template, as they are stored; those that are not known are left out. */
+/** The config members that go into a template, as stored; unknown ones are omitted. */
 export function portable (config: Readonly<Json>): Json {
   const kept = pick(config, members)
   if (kept.visibility === 'private') delete kept.visibility
@@ -37,18 +37,18 @@ export function portable (config: Readonly<Json>): Json {
   return isObject(kept.oauth) ? { ...kept, oauth: pick(kept.oauth, oauthMembers) } : kept
 }
 
-/** The members of a config that the gateway knows and that `portable` leaves out. */
+/** The known config members that `portable` omits. */
 const leftOut = (config: Readonly<Json>): string[] => Object.keys(config).filter((name) => local.has(name))
 
-/** The variables that a config names in places where they are filled in. */
+/** The variables in those parts of a config where variables are substituted. */
 export function referenced ({ env, headers, url, args, proxy, oauth, openapi }: Readonly<Json>): string[] {
   const { url: document, security } = isObject(openapi) ? openapi : {}
   return referencesIn(JSON.stringify([env, headers, url, args, proxy, oauth, document, security]))
 }
 
 /**
- * A config with variables in the places of its secrets: of what is masked for people, and of what else looks like a
- * token. A `${NAME}` that a user wrote is replaced as well: an admin who imports the template would fill it in.
+ * Replaces the secrets of a config by variables: all masked values, and values that look like tokens. A `${NAME}` that
+ * a user wrote is replaced too, since an importing admin's gateway would substitute it.
  */
 export function withoutSecrets (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isUsers = isByUser(config)
@@ -62,12 +62,12 @@ export function withoutSecrets (name: string, config: Readonly<Json>, variables:
     : { ...covered, env: maskAll(env, variables.coverOf(name, { isOwnName: true, isUsers })) }
 }
 
-/** Whether a user without admin rights wrote some value of a config. */
+/** Whether a user without admin rights wrote any value of a config. */
 const isByUser = ({ storedByUser }: Readonly<Json>): boolean => storedByUser !== undefined && storedByUser !== false
 
 /**
- * The portable members of a config, with other variables in place of those that are not filled in here, in any
- * notation: the import reads those of other programs.
+ * The portable config members. Variables that are not substituted here are replaced by others, in any notation, since
+ * the import reads the notations of other programs.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isLeft = keepsVariables(config.storedByUser as StoredByUser)
@@ -76,7 +76,7 @@ function withoutUsersVariables (name: string, config: Readonly<Json>, variables:
     : text)
 }
 
-/** The description of an API is no place of tokens: its names and texts may look like some. */
+/** Replaces the secrets of `openapi` except in the API description, whose names and texts may look like tokens. */
 function coverOpenApi (value: unknown, cover: ReturnType<TemplateVariables['coverOf']>): unknown {
   if (!isObject(value)) return value
   const { schema, ...rest } = value
@@ -93,13 +93,13 @@ function coverAll (value: unknown, cover: ReturnType<TemplateVariables['coverOf'
 /** Max warnings about one item of a template. */
 const mostWarnings = 20
 
-/** The names of a value's members that are not known. Comments are no members. */
+/** The names of unknown members. Comment members do not count. */
 const unknownIn = (value: Readonly<Json>, known: Readonly<Json>): string[] =>
   Object.keys(value).filter((name) => !Object.hasOwn(known, name) && !isComment(name))
 
 const capped = (warnings: Iterable<string>): string[] => [...new Set(warnings)].slice(0, mostWarnings)
 
-/** Warnings about the members of a sent template itself that are not known. */
+/** Warnings about unknown top-level members of a template. */
 export function warningsOf (template: SentTemplate): string[] {
   const known = Object.keys(Template.properties).map((name) => `"${name}"`).join(', ')
   return capped(unknownIn(template, Template.properties).map((name) =>
@@ -107,8 +107,8 @@ export function warningsOf (template: SentTemplate): string[] {
 }
 
 /**
- * Reads one server of a template, which may be written as another program has it.
- * @returns its config as it may be stored here, and warnings about the members that have no effect
+ * Reads one server of a template, which may be in the format of another program.
+ * @returns its config in the gateway's format, and warnings about members without effect
  * @throws InvalidInput
  */
 export function readServer (name: string, value: unknown): { config: Json, warnings: string[] } {
@@ -123,8 +123,8 @@ export function readServer (name: string, value: unknown): { config: Json, warni
 
 /**
  * Reads one group of a template.
- * @returns the group, and warnings about the members that have no effect
- * @throws InvalidInput, with a message about the first member that is wrong
+ * @returns the group, and warnings about members without effect
+ * @throws InvalidInput whose message describes the first invalid member
  */
 export function readGroup (value: unknown): { group: TemplateGroup, warnings: string[] } {
   if (!isObject(value)) throw new errors.InvalidInput('A group is an object: {"name": "…", "servers": ["…"]}')

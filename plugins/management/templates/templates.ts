@@ -22,15 +22,15 @@ import { identityLimits } from '../../identity/index.ts'
 
 const version = '1.0'
 
-/** A template. `message`: what a person has to know of it. */
+/** A template. `message`: remarks for the user. */
 interface Exported { data: Template, message?: string }
 
-/** The result of an import, and warnings about the template itself. */
+/** The result of an import, with warnings about the template as a whole. */
 interface ImportResult { data: Imported, message: string, warnings: string[], outcome?: 'partial' }
 
 const nameOf = (member: string | GroupMember): string => typeof member === 'string' ? member : member.name
 
-/** Templates: servers and groups without owners and secrets, to be taken to another gateway. */
+/** Exports and imports templates: servers and groups without owners and secrets, for another gateway. */
 class Templates {
   readonly #settings: Settings
   readonly #servers: Servers
@@ -39,8 +39,8 @@ class Templates {
   readonly #bundlesIn: (configs: readonly ServerConfig[]) => string[]
 
   /**
-   * @param environment the one that variables of configs are filled in from
-   * @param bundlesIn the names of the bundles that configs run
+   * @param environment the variables that configs can refer to
+   * @param bundlesIn returns the names of the bundles that configs use
    */
   constructor (
     settings: Settings,
@@ -57,8 +57,8 @@ class Templates {
   }
 
   /**
-   * Makes a template of servers and groups that the principal manages; with neither named, of all of them. Groups bring
-   * their servers.
+   * Makes a template of servers and groups that the principal manages; of all of them if none are named. The servers of
+   * the groups are included.
    * @throws NoSuch, Forbidden, SecretsLocked
    */
   async export (principal: Principal, { name, description, groupIds, serverNames }: NewTemplate): Promise<Exported> {
@@ -84,7 +84,7 @@ class Templates {
     const covered: Array<[name: string, config: Record<string, unknown>]> = []
     for (const [each, config] of configs) {
       covered.push([each, withoutSecrets(each, config, variables)])
-      // A server may have thousands of secrets.
+      // Yields to the event loop, since a server may have thousands of secrets.
       await nextTurn()
     }
     const data: Template = {
@@ -104,17 +104,17 @@ class Templates {
     return { data, ...(message !== '' && { message }) }
   }
 
-  /** The same of one group. @param name of the template; by default that of the group */
+  /** Makes a template of one group. @param name the name of the template; by default that of the group */
   async exportGroup (principal: Principal, idOrName: string, name?: string): Promise<Exported> {
     const { id, name: groupName, description } = this.#groups.managed(principal, idOrName)
     return await this.export(principal, { name: name ?? groupName, description, groupIds: [id] })
   }
 
   /**
-   * Adds the servers and groups of a template, each as `POST /api/servers` and `POST /api/groups` would; existing names
-   * are skipped.
-   * @returns what became of each, with the variables that the new servers need in the message
-   * @throws InvalidInput for a template of another version, or with too many entries
+   * Adds the servers and groups of a template with the checks of `POST /api/servers` and `POST /api/groups`. Existing
+   * names are skipped.
+   * @returns the result for each item; the message names the variables that the new servers need
+   * @throws InvalidInput for a template of another version or with too many entries
    */
   async import (principal: Principal, sent: SentTemplate): Promise<ImportResult> {
     const { version: given, servers = {}, groups = [] } = sent
@@ -174,7 +174,10 @@ class Templates {
     return entries.flatMap(([name]) => details.get(name) ?? [])
   }
 
-  /** @param sent one of the template's groups @param at its place among them, which names one without a name */
+  /**
+   * @param sent one of the template's groups
+   * @param at its index, which identifies a group without a name in messages
+   */
   async #importGroup (principal: Principal, sent: unknown, at: number): Promise<ImportDetail> {
     const name = isObject(sent) && typeof sent.name === 'string' ? sent.name : ''
     const isKnown = [...this.#settings.current.groups.values()].some((group) => group.name === name)
@@ -201,16 +204,13 @@ class Templates {
 
 const pickGroup = ({ name, description, servers }: TemplateGroup): TemplateGroup => ({ name, description, servers })
 
-/** The warnings about an item that was added, each once. */
+/** The warnings about an added item as a message, without duplicates. */
 const told = (warnings: readonly string[]): { message?: string } =>
   warnings.length === 0 ? {} : { message: [...new Set(warnings)].join('. ') }
 
 const quoted = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(', ')
 
-/**
- * Sentences about what a template lacks: members of groups, and bundles that its servers run; empty: there is nothing
- * to say.
- */
+/** Remarks on what a template omits: members of groups, and bundles that its servers run. Empty: nothing. */
 const remarksOn = (leftOut: readonly string[], bundles: readonly string[]): string => [
   ...(leftOut.length === 0 ? [] : [`Left out, since you do not manage them: ${quoted(leftOut)}`]),
   ...(bundles.length === 0
@@ -219,7 +219,7 @@ const remarksOn = (leftOut: readonly string[], bundles: readonly string[]): stri
       'there, and put that in'])
 ].join('. ')
 
-/** The result of an import in words. @param variables names of environment variables that the new servers need */
+/** The summary of an import. @param variables environment variables that the new servers need */
 function resultOf ({ details }: Imported, variables: readonly string[]): string {
   const has = (action: ImportDetail['action']): boolean => details.some((each) => each.action === action)
   const cause = '`details` says why'
@@ -236,7 +236,7 @@ function resultOf ({ details }: Imported, variables: readonly string[]): string 
     `servers only: ${names}`
 }
 
-/** Looks up one of several names, which a refusal then names. @throws as `find` */
+/** Looks up one of several names, and adds the name to a `Forbidden` error. @throws as `find` */
 function lookedUp<Value> (kind: 'server' | 'group', name: string, find: () => Value): Value {
   try {
     return find()
@@ -255,11 +255,11 @@ declare module 'fastify' {
 }
 
 interface TemplateOptions {
-  /** The gateway's own environment, which variables of configs are filled in from. */
+  /** The gateway's environment, whose variables configs can refer to. */
   environment: ProcessEnvironment
 }
 
-/** `app.templates`: servers and groups without owners and secrets, from one gateway to another. */
+/** `app.templates`: export and import of servers and groups without owners and secrets. */
 export default fp<TemplateOptions>(async (app, { environment }) => {
   const bundlesIn: Bundles['namesIn'] = (configs) => app.bundles.namesIn(configs)
   app.decorate('templates', new Templates(app.settings, app.servers, app.groups, environment, bundlesIn))

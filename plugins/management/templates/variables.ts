@@ -3,59 +3,59 @@ import { type MaskSecret, isPlaceholder } from '../../base/secrets/index.ts'
 import { isGatewaySecretName, type ProcessEnvironment, variablePattern } from '../../upstream/index.ts'
 
 /**
- * Variables of any gateway, its machine and its runtime, also of the gateway that imports: they have values of another
- * meaning.
+ * Names that are taken on any machine, including that of an importing gateway: variables of the gateway, the system and
+ * the runtime.
  */
 const occupied = new Set([
   ...Object.keys(Env.properties),
   ...'PATH HOME USER LOGNAME SHELL LANG TZ PWD TMPDIR TEMP TMP TERM HOSTNAME NODE_ENV NODE_OPTIONS'.split(' ')
 ])
 
-/** A text as the name of a variable; empty when it has no letter or digit that one may have. */
+/** Converts a text to a variable name; empty if no character of it can be used. */
 const toName = (text: string): string =>
   text.normalize('NFKD').replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '').toUpperCase().slice(0, 64)
 
 /** All `${NAME}` in a text. */
 export const referencesIn = (text: string): string[] => [...text.matchAll(variablePattern)].map(([, name = '']) => name)
 
-/** An authentication scheme before a secret stays readable. */
+/** Matches a secret after an authentication scheme, which stays readable. */
 const scheme = /^((?:bearer|basic|token|apikey) +)(.+)$/is
 
 /** How the variables of a server are named. */
 interface Naming {
-  /** A hint is the name of a variable already, as in `env`. */
+  /** The hint can be used as the variable's name, as in `env`. */
   readonly isOwnName?: boolean
   /**
-   * A user without admin rights wrote some value, and so may have chosen server and hint: the name gets a prefix and a
-   * suffix, so that it is not that of a variable of the gateway that imports.
+   * A user without admin rights wrote a value, and so may have chosen the names that form the variable's name. A prefix
+   * and a suffix keep it from naming a variable of the importing gateway.
    */
   readonly isUsers?: boolean
 }
 
-/** The variables that stand for the secrets of one template. A variable stands for one secret. */
+/** The variables that replace the secrets of one template. Each variable stands for one secret. */
 export class TemplateVariables {
-  /** The secret of each variable; undefined: one that the configs name themselves. */
+  /** The secret of each variable; undefined: a variable that the configs refer to themselves. */
   readonly #secrets = new Map<string, string | undefined>()
 
   /**
-   * Of names that end in a number: the next one, and the names by their secrets. An address may have thousands of
-   * parameters.
+   * For numbered names: the next number, and the names by secret, for a fast look-up, since an address may have
+   * thousands of parameters.
    */
   readonly #numbers = new Map<string, { next: number, readonly names: Map<string, string> }>()
 
-  /** The names of the variables that the gateway has, in upper case: on some systems names are not case-sensitive. */
+  /** The names of the gateway's environment variables, in upper case: some systems ignore case. */
   readonly #present: ReadonlySet<string>
 
   /**
-   * @param named variables that the configs name themselves
-   * @param environment the one that the gateway fills in from: none of its variables stands for a secret
+   * @param named variables that the configs refer to themselves
+   * @param environment the gateway's environment; none of its names is used for a secret
    */
   constructor (named: Iterable<string>, environment: ProcessEnvironment) {
     for (const name of named) this.#secrets.set(name, undefined)
     this.#present = new Set(Object.keys(environment).map((name) => name.toUpperCase()))
   }
 
-  /** Replaces the secrets of one server. */
+  /** Returns a function that replaces the secrets of one server. */
   coverOf (server: string, naming: Naming = {}): MaskSecret {
     return (secret, hint) => {
       if (isPlaceholder(secret)) return secret
@@ -65,7 +65,7 @@ export class TemplateVariables {
   }
 
   /**
-   * Replaces a variable that a user wrote and that is not filled in for that user, as a secret.
+   * Replaces a variable that a user wrote and that is not substituted for that user, like a secret.
    * @param written `${NAME}`
    */
   ofUsers (written: string, server: string, hint: string): string {
@@ -88,7 +88,7 @@ export class TemplateVariables {
     return this.#numbered(`MCP_${prefixed}_VALUE`, secret, candidates.length)
   }
 
-  /** The next free name with a number; a secret that has one keeps it. @param first the first number */
+  /** The numbered name of a secret: its former one, or the next free one. @param first the first number */
   #numbered (name: string, secret: string, first: number): string {
     let numbered = this.#numbers.get(name)
     if (!numbered) this.#numbers.set(name, numbered = { next: first, names: new Map() })

@@ -2,12 +2,12 @@ import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from './view.ts'
 
 /**
- * Who made a change: a user, or the owner of a key (`system` where it has none), and the bearer key that the request
- * came with.
+ * The author of a change: the user, or the owner of the bearer key (`system` if it has none), and the bearer key that
+ * authenticated the request.
  */
 export interface Author { readonly username: string, readonly keyId?: string, readonly keyName?: string }
 
-/** The bearer key of a principal, for records. */
+/** The id and name of a principal's bearer key, for audit records. */
 export const authorKey = ({ kind, credential }: Principal): Pick<Author, 'keyId' | 'keyName'> =>
   credential !== undefined &&
     (kind === 'system-key' || kind === 'user-key')
@@ -19,9 +19,9 @@ export const toAuthor = (principal: Principal): Author => ({
 })
 
 /**
- * The users on whose rights a principal acts: the user, or the maker and the owner of a system key. None: the operator,
- * by a key of a file or the command line. What the principal gives rights to counts while all of them have those
- * rights.
+ * The users whose rights a principal relies on: the user itself, or the creator and the owner of a system key. Empty
+ * for the operator, who acts by a key from a settings file or by the command line. What the principal grants is
+ * effective while all of these users have the rights for it.
  */
 export function sponsorsOf (users: Snapshot['users'], { maker, username }: Principal): string[] {
   const user = username !== undefined && users.has(username) ? username : undefined

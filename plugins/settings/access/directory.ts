@@ -1,8 +1,8 @@
 import type { Server, Snapshot } from '../../../db/store.ts'
 
 /**
- * The objects of access decisions: the configured servers, and the providers that the program itself registers.
- * Registered providers have an owner, a visibility and overrides like servers, and are subject to the same rule.
+ * The objects that access decisions are about: the configured servers, and the providers that the gateway registers
+ * itself. A registered provider has an owner, a visibility and overrides like a server, and follows the same rule.
  */
 export class Directory {
   readonly #settings: () => Snapshot
@@ -15,7 +15,7 @@ export class Directory {
   }
 
   /**
-   * The current settings, with the registered providers after the servers. The object stays the same until either
+   * The current settings, with the registered providers after the servers. It returns the same object until either
    * changes.
    */
   get current (): Snapshot {

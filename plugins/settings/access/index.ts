@@ -13,17 +13,17 @@ declare module 'fastify' {
 }
 
 /**
- * The name in the path of an MCP route: of a group or server, or of a group only. `smart`: the route shows tools by
- * `$smart`.
+ * What the path of an MCP route names: a group or server (`name`), or a group only (`group`). `smart`: the route
+ * exposes tools through `$smart`.
  */
 interface RouteWord { name?: string, group?: string, smart?: boolean }
 
 /** Decides which principal sees which servers, in the same way for MCP, REST and documents. */
 export interface Access {
-  /** The settings, with the registered providers. The object stays the same until either changes. */
+  /** The settings with the registered providers. It returns the same object until either changes. */
   readonly snapshot: Snapshot
   /**
-   * Registers a provider of the program's own, visible by the rule for servers. Its config has owner, visibility and
+   * Registers a built-in provider, which follows the visibility rule for servers. Its config has owner, visibility and
    * overrides.
    */
   register: (server: Server) => void
@@ -37,13 +37,14 @@ export interface Access {
   /** The View of a principal on one server. @throws NoSuch, also for what it may not see */
   server: (principal: Principal, name: string) => View
   /**
-   * The View of a caller on an open route: on a server, a group, a name that is either, or on everything.
-   * @throws NoSuch, also for what it may not see there; NotFound where nothing is open to callers without credentials
+   * The View of a caller on an open route: of a server, a group, a name that may be either, or everything.
+   * @throws NoSuch, also for a target that the caller may not see there; NotFound where callers without credentials
+   *   have no access to anything
    */
   open: (principal: Principal, word: RouteWord & { server?: string }, what: string) => View
-  /** Whether this principal would get the same view now that it got earlier. */
+  /** Whether this principal would get the same view now as when the view was made. */
   stands: (view: View, principal: Principal) => boolean
-  /** Whether this principal sees a server now through the scope of an earlier view. */
+  /** Whether this principal can see a server now, in the scope of a view that was made earlier. */
   reaches: (view: View, principal: Principal, server: string) => boolean
 }
 
@@ -51,7 +52,7 @@ export interface Access {
 export default fp(async (app) => {
   const { PUBLIC_TOOLS: publicTools } = app.config.env
   const directory = new Directory(() => app.settings.current)
-  // What a principal may see through a route is decided once for each snapshot; refusals are decided each time.
+  // Which servers a principal sees through a route is computed once per snapshot; refusals are not cached.
   let snapshot: Snapshot | undefined
   let views = new WeakMap<Principal, Map<string, View>>()
   const once = (principal: Principal, key: string, make: (current: Snapshot) => View): View => {
@@ -103,7 +104,7 @@ function viewOf (
   if (smart && !isSmartOn(snapshot)) throw new errors.UnknownRoute('"$smart"')
   const word = group ?? name
   const byName = snapshot.system.routing?.enableGroupNameRoute !== false
-  // To a scoped key, servers and groups that it does not list do not exist.
+  // For a scoped key, servers and groups outside its scope do not exist.
   const unknown = (): Error =>
     word !== undefined &&
       isUnlisted(principal, word)
@@ -139,7 +140,7 @@ function openView (
   anonymous: PublicReach
 ): View {
   if (anonymous === 'off' && principal.kind === 'anonymous') throw new errors.NotFound()
-  // Documents name groups whatever `enableGroupNameRoute` says, which is about MCP routes only.
+  // Documents accept group names whatever `enableGroupNameRoute` says: that option is for MCP routes only.
   const scope: Scope | undefined = server !== undefined && name === undefined && group === undefined
     ? { kind: 'server', name: server }
     : scopeOf(snapshot, { name, group }, true)

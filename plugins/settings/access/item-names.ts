@@ -1,4 +1,5 @@
-// The names of tools and prompts on routes that merge several servers. Agents' model APIs must take each of them.
+// The names of tools and prompts on routes that merge several servers. Each of them is valid in the model APIs of
+// agents.
 import { createHash } from 'node:crypto'
 import {
   isModelName, longestModelName as longest, toModelCharacters, toModelSeparator
@@ -9,8 +10,8 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 const withHash = (name: string, identity: string): string => `${name.slice(0, longest - 9)}_${hashOf(identity)}`
 
 /**
- * A server's name, or its alias in a group, with the characters that model APIs take; with a hash where letters are
- * lost, so that names in other scripts differ.
+ * Converts a server's name, or its alias in a group, to the characters that model APIs accept. If letters are lost, a
+ * hash is appended, so that names in other scripts stay distinct.
  */
 function modelLabel (label: string): string {
   if (isModelName(label)) return label
@@ -19,57 +20,63 @@ function modelLabel (label: string): string {
   return isLossy ? withHash(name.replace(/^_+|_+$/g, ''), label) : name
 }
 
-/** The text before the own names of a section's items on merged routes. @param label empty: the items have no prefix */
+/**
+ * The prefix of the item names of a section on merged routes.
+ * @param label empty: the items have no prefix
+ */
 export const prefixOf = (label: string, separator: string): string =>
   label === '' ? '' : `${modelLabel(label)}${toModelSeparator(separator)}`
 
-/** The same with label and separator as they are written: calls take names that begin so, too. */
+/** The same prefix with label and separator unconverted: calls accept names with this prefix, too. */
 export const writtenPrefixOf = (label: string, separator: string): string => label === '' ? '' : `${label}${separator}`
 
-/** The texts before the own names of a section's items that calls take. */
+/** The prefixes that calls accept for the items of a section. */
 export function prefixesOf (label: string, separator: string): string[] {
   const [prefix, written] = [prefixOf(label, separator), writtenPrefixOf(label, separator)]
   return prefix === written ? [prefix] : [prefix, written]
 }
 
 /**
- * The name under which a merged route shows an item, from its prefix and own name. One that model APIs would not take
- * has `_` in the place of other characters, is cut to 64, and ends in a hash: no other item ever becomes the same. The
- * same configuration always gives the same name.
+ * The name under which a merged route lists an item, from the prefix and the item's own name. A name that model APIs
+ * would reject gets `_` in place of invalid characters, is cut to 64 characters, and ends in a hash, so that no two
+ * items ever get the same name. The result depends on the configuration alone.
  */
 export function nameAfter (prefix: string, name: string): string {
   const whole = `${prefix}${name}`
   return isModelName(whole) ? whole : withHash(toModelCharacters(whole), whole)
 }
 
-/** The same, from the label of its section. */
+/** The name under which a merged route lists an item, from the label of its section. */
 export const exposedName = (label: string, separator: string, name: string): string =>
   nameAfter(prefixOf(label, separator), name)
 
 /**
- * Whether a merged route may show an item under a name that ends in a hash. Only names for which it is true are worth
- * hashing.
+ * Whether a merged route may list an item under `shown`, a name that ends in a hash. A cheap pre-check: only names that
+ * pass it are worth hashing.
  */
 export function maybeShownAs (shown: string, prefix: string, name: string): boolean {
   const whole = `${prefix}${name}`
   return (isModelName(whole) ? whole : toModelCharacters(whole)).startsWith(shown.slice(0, -9))
 }
 
-/** Whether a name may have been given a hash. */
+/** Whether a name has the form of one that ends in a hash. */
 export const looksHashed = (name: string): boolean => name.at(-9) === '_' && /_[0-9a-f]{8}$/.test(name)
 
-/** Another name for an item whose name is taken. @param identity distinguishes it from the item that has the name */
+/**
+ * An alternative name for an item whose name is taken.
+ * @param identity distinguishes the item from the one that has the name
+ */
 export const otherName = (name: string, identity: string): string => withHash(name, identity)
 
 /**
- * Another name for an item, from the name under which it would be shown.
- * @param server that lists it, under the name `key`
+ * An alternative name for an item, derived from the name under which it would be listed.
+ * @param server that lists the item under the name `key`
  */
 export const itemOtherName = (name: string, server: string, key: string): string => otherName(name, `${server}\n${key}`)
 
 /**
- * The names that calls take for the items of a server on merged routes, as shown and as written, each with the item's
- * own name.
+ * Maps the names that calls accept for the items of a server on merged routes, in listed and in unconverted form, to
+ * the items' own names.
  */
 export function ownNames (label: string, separator: string, names: Iterable<string>): Map<string, string> {
   const [prefix, written] = [prefixOf(label, separator), writtenPrefixOf(label, separator)]

@@ -6,15 +6,15 @@ import type { GroupMember } from '../../../schemas/settings.ts'
 /** The kinds of items that an admin may override and a group may select. */
 export type ItemKind = 'tools' | 'prompts' | 'resources'
 
-/** A change of an override; a description of null restores the upstream's. */
+/** A change of an override; a description of null restores the upstream's description. */
 export interface OverrideChange { enabled?: boolean, description?: string | null }
 
-/** A server, with the separator that names of its overrides may have (`Server`). */
+/** A server, with the separator that the names of its overrides may contain (see `Server`). */
 export interface Overridden { readonly name?: string, readonly config: ServerConfig, readonly separator?: string }
 
 /**
- * The override of one item; undefined when there is none. All reading of overrides goes through this function. One
- * under the item's own name counts before one under its name on merged routes.
+ * Finds the override of one item; undefined: there is none. All reads of overrides go through this function. An
+ * override under the item's own name takes precedence over one under its name on merged routes.
  */
 export function overrideOf (server: Overridden, kind: ItemKind, key: string): ItemOverride | undefined {
   const own = ownOverrideOf(server, kind, key)
@@ -24,7 +24,7 @@ export function overrideOf (server: Overridden, kind: ItemKind, key: string): It
   return { ...own, enabled: false }
 }
 
-/** The same, without the override that stands for all items. */
+/** As `overrideOf`, but ignores the override for all items (`*`). */
 export function ownOverrideOf (server: Overridden, kind: ItemKind, key: string): ItemOverride | undefined {
   const section = server.config[kind]
   if (section === undefined) return undefined
@@ -39,7 +39,10 @@ export function ownOverrideOf (server: Overridden, kind: ItemKind, key: string):
 const prefixes =
   new WeakMap<Record<string, ItemOverride>, { readonly server: Overridden, readonly found: readonly string[] }>()
 
-/** The prefixes of names on merged routes that some overrides have. Kept: each of thousands of items is looked up. */
+/**
+ * The prefixes of merged routes that occur in the names of a section's overrides. Cached, since this is called for each
+ * of thousands of items.
+ */
 function prefixesIn (section: Record<string, ItemOverride>, server: Overridden): readonly string[] {
   const { name, separator } = server
   if (name === undefined || separator === undefined) return []
@@ -51,7 +54,7 @@ function prefixesIn (section: Record<string, ItemOverride>, server: Overridden):
   return found
 }
 
-/** The names of an item on merged routes: as they are written, and as they are shown. */
+/** The names of an item on merged routes: unconverted, and as listed. */
 function * mergedNames (ofRoutes: readonly string[], key: string): Generator<string> {
   for (const prefix of ofRoutes) {
     yield `${prefix}${key}`
@@ -59,12 +62,12 @@ function * mergedNames (ofRoutes: readonly string[], key: string): Generator<str
   }
 }
 
-/** A sentence for each kind of overrides of which some are for no item that the server lists. */
+/** For each kind of item, a clause about the overrides that match no item that the server lists. */
 export function unmatchedIn (server: Overridden, { lists }: Pick<Catalogue, 'lists'>): string[] {
   return (['tools', 'prompts', 'resources'] as const).flatMap((kind) => {
     const section = server.config[kind] ?? {}
     const names = Object.keys(section)
-    // An override may be for a resource that a template stands for.
+    // The override may be for a resource that matches a listed template.
     if (names.length === 0 || (kind === 'resources' && lists.resourceTemplates.length > 0)) return []
     const keys = new Set(lists[kind].map(({ key }) => key))
     const unlisted = names.filter((name) => name !== allItems && !keys.has(name))
@@ -81,7 +84,7 @@ export function unmatchedIn (server: Overridden, { lists }: Pick<Catalogue, 'lis
 
 export const isEnabled = (override: ItemOverride | undefined): boolean => override?.enabled !== false
 
-/** Members that the management API shows with an item, as JSON text. */
+/** The members that an override adds to an item in the management API, as JSON text. */
 export function overrideMembers (override: ItemOverride | undefined): Record<string, string> {
   const enabled = String(isEnabled(override))
   if (override?.description === undefined) return { enabled }
@@ -89,12 +92,12 @@ export function overrideMembers (override: ItemOverride | undefined): Record<str
 }
 
 /**
- * Members that the management API shows where a server lists an item without them, as JSON text: no description is an
- * empty one.
+ * Defaults for members that the server does not send, as JSON text: the management API shows a missing description as
+ * an empty one.
  */
 export const itemDefaults: Readonly<Record<string, string>> = { description: '""' }
 
-/** Selectors as sets: a group may select thousands of items. */
+/** Selectors as sets, cached by list: a group may select thousands of items. */
 const selected = new WeakMap<readonly string[], ReadonlySet<string>>()
 
 /** Whether a group's member selects an item. */
@@ -107,9 +110,9 @@ export function selects (member: GroupMember, kind: ItemKind, key: string): bool
 }
 
 /**
- * A config with the override of one item changed, by the item's own name (a resource: its URI). An override without
- * effect is removed, unless it stands before one under a name with the prefix, which stays: another item may have that
- * name.
+ * Returns the config with a changed override for one item, found by its own name (a resource: its URI). An override
+ * without effect is removed, unless an override under the prefixed name or for all items would then apply to the item:
+ * in that case an explicit `enabled: true` stays.
  */
 export function withOverride (
   server: Overridden, kind: ItemKind, key: string, { enabled, description }: OverrideChange
@@ -122,7 +125,7 @@ export function withOverride (
   else if (description !== undefined) next.description = description
   const isBefore = overrideOf({ ...server, config: { [kind]: without(section, key) } }, kind, key) !== undefined
   if (isBefore && next.enabled === undefined) next.enabled = true
-  // An item may be called `__proto__`, so the object is made from entries, not by assignment.
+  // Built from entries, not by assignment, since an item may be named `__proto__`.
   const others = Object.entries(section).filter(([name]) => name !== key)
   const entries = Object.keys(next).length === 0 ? others : [...others, [key, next] as const]
   return entries.length === 0 ? rest : { ...rest, [kind]: Object.fromEntries(entries) }

@@ -5,8 +5,8 @@ import type { Principal } from './view.ts'
 import { isAdmins } from './visibility.ts'
 
 /**
- * The owner to whom everything that a caller holds is counted: the user, with all of the user's keys; a system key; or
- * for callers without credentials the address.
+ * The owner that a caller's resources are charged to: the user, also for the user's keys; a system key; or, for callers
+ * without credentials, the client address.
  */
 export function ownerOf ({ kind, username, key }: Principal, address: string): string {
   if (kind === 'anonymous' || kind === 'guest') return ownerOfAddress(address)
@@ -14,7 +14,7 @@ export function ownerOf ({ kind, username, key }: Principal, address: string): s
 }
 
 /**
- * The user to whom the cost of a server is counted; undefined for admins' servers, which have no bounds of an owner.
+ * The user that the cost of a server is charged to; undefined for servers of admins, which have no per-owner limits.
  */
 export const chargedUser = (snapshot: Snapshot, { owner }: ServerConfig): string | undefined =>
   isAdmins(snapshot, owner) ? undefined : owner

@@ -15,15 +15,15 @@ export function isRestricted (config: Pick<ServerConfig, 'type' | 'command' | 'u
 const onlyAdmins =
   'is no admin, and only admins\' servers run commands or are of type "openapi" (ALLOW_USER_STDIO lifts this)'
 
-/** The users who stored a config last. A stored config may have any value there. */
+/** The users who last stored a config. The stored member is not validated and may have any type. */
 export const storersOf = ({ storedBy }: ServerConfig): string[] =>
   Array.isArray(storedBy) ? storedBy.filter((name) => typeof name === 'string') : []
 
-/** The first of those who stored a config last that is no admin now. */
+/** The first of the users who last stored a config that is no longer an admin. */
 const formerAdmin = (snapshot: Snapshot, config: ServerConfig): string | undefined =>
   storersOf(config).find((name) => !isAdmins(snapshot, name))
 
-/** Why a server is not started; undefined: it may be. */
+/** Why a server may not be started; undefined: it may. */
 function stopOf (snapshot: Snapshot, { config, problem }: Server): string | undefined {
   if (problem !== undefined || !isRestricted(config)) return undefined
   const { owner } = config
@@ -36,9 +36,9 @@ function stopOf (snapshot: Snapshot, { config, problem }: Server): string | unde
 const asUsers = new WeakMap<ServerConfig, ServerConfig>()
 
 /**
- * A config with the rights of those who stored it as they are now: once one of them is no admin, all its values count
- * as a user's, so that no variable is filled in and addresses must be public. The stored config does not change: when
- * they have the rights again, so does the server.
+ * Applies the current rights of the users who last stored a config: if one of them is no longer an admin, all its
+ * values are treated as written by a user without admin rights, so that variables are not expanded and addresses must
+ * be public. The stored config does not change: the server regains its rights when its users do.
  */
 export function withPresentRights (snapshot: Snapshot, config: ServerConfig): ServerConfig {
   if (config.storedByUser === true || formerAdmin(snapshot, config) === undefined) return config
@@ -47,14 +47,14 @@ export function withPresentRights (snapshot: Snapshot, config: ServerConfig): Se
   return known
 }
 
-/** Whether a server may be started, with the rights that it was stored with. */
+/** Whether a server may be started with the rights that it was stored with. */
 export const isInForce = (snapshot: Snapshot, { config, problem }: Server): boolean =>
   problem === undefined && withPresentRights(snapshot, config) === config
 
 /**
- * Makes a function that marks the servers that their owner, or a user who stored them last, may not store now: such a
- * server is kept, and neither started nor called. All who read the settings read them so; what was marked before stays
- * the same object.
+ * Creates a function that marks the servers that their owner, or a user who last stored them, would not be allowed to
+ * store now. A marked server stays in the settings, but is neither started nor called. The function is applied to every
+ * snapshot that is read; servers that did not change since the last call stay the same objects.
  */
 export function restrictServers (): (snapshot: Snapshot) => Snapshot {
   const marks = new WeakMap<Server, Server & { readonly problem: string }>()

@@ -1,42 +1,43 @@
 import type { Snapshot } from '../../../db/store.ts'
 
-/** The identity of a caller. Made once per request, never changed. */
+/** The identity of a caller. Created once per request, immutable. */
 export interface Principal {
-  /** Identifies the principal: sessions are bound to it. */
+  /** Identifies the principal. Sessions are bound to it. */
   readonly key: string
   readonly kind: 'system-key' | 'user-key' | 'access-token' | 'social-session' | 'user' | 'guest' | 'anonymous'
   /** The user by which `isolation: user` separates connections: a key's owner, if it has one. */
   readonly user: string
-  /** The stored user whose servers it may see. */
+  /** The stored user whose servers the principal may see. */
   readonly username?: string
-  /** True: it sees every server. */
+  /** Whether the principal sees every server. */
   readonly isAdmin: boolean
   /**
-   * The user who made a system key: what is made with the key has that maker, too. Absent: the operator has, by a file.
+   * The user who created the system key; it is also recorded as the creator of keys created with it. Absent: the key is
+   * the operator's, from a settings file.
    */
   readonly maker?: string
   /** The routes that a scoped credential is limited to; undefined: all. */
   readonly grant?: Grant
-  /** The scopes of an access token; undefined for all other credentials, which scopes do not limit. */
+  /** The scopes of an access token; undefined for all other credentials, which have no scopes. */
   readonly scopes?: readonly string[]
   /**
-   * The path of the resource that an access token is for (RFC 8707), without a slash at the end; undefined: all of the
-   * gateway.
+   * The path of the resource that an access token is issued for (RFC 8707), without a trailing slash; undefined: the
+   * whole gateway.
    */
   readonly audience?: string
-  /** The stored credential by which it was identified: a bearer key, or a token. Its sessions end with it. */
+  /** The stored credential that identified the principal: a bearer key or a token. Its sessions end with it. */
   readonly credential?: Credential
   /**
-   * The same principal in a later snapshot; undefined when the credential is not valid any more. Absent on bearer keys
-   * of MCP routes.
+   * The same principal in a later snapshot; undefined: the credential is no longer valid. Absent for bearer keys on MCP
+   * routes.
    */
   readonly standing?: (snapshot: Snapshot) => Principal | undefined
 }
 
-/** The scope of an access token that MCP needs. */
+/** The access token scope that MCP routes require. */
 export const mcpScope = 'mcp'
 
-/** Whether a principal may use MCP, and run tools and prompts: only an access token may lack the scope for it. */
+/** Whether a principal may use MCP and run tools and prompts: true except for access tokens without the scope `mcp`. */
 export const mayRun = ({ scopes }: Principal): boolean => scopes?.includes(mcpScope) ?? true
 
 /** A stored credential, without its secret. */
@@ -50,22 +51,23 @@ export interface Grant {
 }
 
 /**
- * A set of servers. `open`: on the routes that need no credentials, where public servers are added to the caller's own.
+ * A set of servers. `open`: on a route that requires no credentials, which shows public servers and those that the
+ * caller's credential adds.
  */
 export type Scope = { readonly open?: boolean } & (
   | { readonly kind: 'global' }
-  // `byName`: the route names the group by its name, which `enableGroupNameRoute` may end.
+  // `byName`: the route addresses the group by its name, which is possible only while `enableGroupNameRoute` is on.
   | { readonly kind: 'group', readonly id: string, readonly name: string, readonly byName?: boolean }
   | { readonly kind: 'server', readonly name: string }
 )
 
 /**
- * The way in which items are shown: under the `raw` names of one server, `merged` under qualified names, or by `search`
+ * How items are presented: under the names of one server (`raw`), under qualified names (`merged`), or by `search`
  * (`$smart`).
  */
 export type PresentationName = 'raw' | 'merged' | 'search'
 
-/** A principal, a set of servers, and the way in which they are shown. Views with the same key see the same. */
+/** A principal, a set of servers, and a presentation. Views with the same key have the same content. */
 export interface View {
   readonly principal: Principal
   readonly scope: Scope
@@ -89,7 +91,9 @@ export function makeView (
 
 const others = new WeakMap<View, Map<PresentationName, View>>()
 
-/** A view of the same servers by the same principal, shown in another way. The object stays the same. */
+/**
+ * The view of the same servers by the same principal in another presentation. Repeated calls return the same object.
+ */
 export function inPresentation (view: View, presentation: PresentationName): View {
   if (view.presentation === presentation) return view
   let made = others.get(view)
@@ -100,21 +104,21 @@ export function inPresentation (view: View, presentation: PresentationName): Vie
 }
 
 /**
- * Everything about a principal that decides what it sees (`shows` in visibility.ts), and nothing else, so that
- * principals that see the same share surfaces. An input of that decision that were missing here would show one
- * principal what another one sees.
+ * The properties of a principal that determine what it sees (`shows` in visibility.ts), and no others, so that
+ * principals that see the same items share surfaces. Every input of that decision must be listed here: if one is
+ * missing, a principal gets the surface of another one.
  */
 function whoSees ({ kind, isAdmin, username, grant }: Principal, { open = false }: Scope): unknown[] {
   const everything = isAdmin ? 'all' : username === undefined ? 'anyone' : ['user', username]
-  // On routes that need a credential, the scope of a key decides about the route (`admits`), not about the servers
-  // behind it.
+  // On routes that require a credential, the scope of a key is checked by `admits`, for the route; it does not filter
+  // the servers.
   if (!open || (isAdmin && grant === undefined)) return [everything]
   return ['open', everything, kind === 'anonymous', grant === undefined ? null : grantText(grant)]
 }
 
 const grantTexts = new WeakMap<Grant, string>()
 
-/** A grant as text. Grants are never changed in place, and may list thousands of names, so the text is kept. */
+/** A grant as text. Cached, since grants are immutable and may list thousands of names. */
 function grantText (grant: Grant): string {
   let text = grantTexts.get(grant)
   if (text === undefined) grantTexts.set(grant, text = JSON.stringify([grant.accessType, grant.groups, grant.servers]))

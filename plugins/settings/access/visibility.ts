@@ -3,10 +3,10 @@ import type { GroupMember } from '../../../schemas/settings.ts'
 import type { Env } from '../../../schemas/env.ts'
 import type { Grant, Principal, Scope, View } from './view.ts'
 
-/** The servers that callers without credentials see. */
+/** Which servers callers without credentials see. */
 export type PublicReach = Env['PUBLIC_TOOLS']
 
-/** Whether a principal may see and call a server. All decisions about it are made here. */
+/** Whether a principal may see and call a server. This is the only place that decides it. */
 export function canSee (principal: Principal, { config }: Server, anonymous: PublicReach): boolean {
   if (principal.isAdmin) return true
   if (principal.username !== undefined) return config.visibility === 'public' || config.owner === principal.username
@@ -19,14 +19,14 @@ export function canSee (principal: Principal, { config }: Server, anonymous: Pub
 const isAnybodys = ({ visibility }: Server['config'], anonymous: PublicReach): boolean =>
   anonymous === 'all' || visibility === 'public'
 
-/** Whether the owner is an admin. Servers without an owner are the admins'. */
+/** Whether an owner is an admin. A server without an owner belongs to `admin`. */
 export const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean =>
   owner === 'admin' || users.get(owner)?.isAdmin === true
 
 /**
- * Whether an open route shows a server: anybody's servers, and those that the caller's credential adds.
- * A scoped key adds servers of its scope that its owner sees: a scope narrows, and never shows what its owner does not
- * see.
+ * Whether an open route shows a server: the servers that callers without credentials see, and those that the caller's
+ * credential adds. A scoped key adds only servers that are in its scope and visible to its owner: a scope narrows what
+ * the owner sees, and never widens it.
  */
 function isOpen ({ principal, scope }: View, server: Server, anonymous: PublicReach): boolean {
   if (anonymous !== 'off' && isAnybodys(server.config, anonymous)) return true
@@ -44,29 +44,29 @@ export const canManage = (principal: Principal, { config }: Server): boolean =>
   principal.isAdmin || (principal.username !== undefined && config.owner === principal.username)
 
 /**
- * One server or registered provider that a view sees: the prefix of its items' names on merged routes (empty: they have
- * none), the selection of its items, and whether its owner is an admin.
+ * A server or registered provider in a view, with the prefix of its item names on merged routes (empty: none), the
+ * selection of its items, and whether its owner is an admin.
  */
 export interface VisibleServer {
   readonly server: Server, readonly label: string, readonly member: GroupMember, readonly ofAdmin: boolean
 }
 
 /**
- * The servers that a view sees, without disabled ones: admins' servers first, then users', within each in the order of
- * configuration, on a group's routes in that of its members; providers without a prefix come last. The
- * order decides which of two servers keeps a name, so a user's server never takes one from an admin's.
+ * The enabled servers that a view sees: servers of admins first, then those of users, each in the order of
+ * configuration (on the routes of a group: in the order of its members); providers without a prefix come last. The
+ * order decides which of two servers gets a contested name, so a user's server never takes a name from an admin's.
  */
 export function visibleServers (snapshot: Snapshot, view: View, anonymous: PublicReach): VisibleServer[] {
   const visible: VisibleServer[] = []
   for (const member of membersOf(snapshot, view.scope)) {
     const server = snapshot.servers.get(member.name)
     if (!server || !isUsable(server) || !shows(view, server, anonymous)) continue
-    // Open routes name a tool by its server, which such a provider is not.
+    // Open routes address a tool by its server, and such a provider is not a server.
     if (server.unprefixed === true && view.scope.open === true) continue
     const label = server.unprefixed === true ? '' : member.alias ?? member.name
     visible.push({ server, label, member, ofAdmin: isAdmins(snapshot, server.config.owner) })
   }
-  // Registered providers stand after all servers already: only users' servers can be out of order.
+  // Registered providers already come after all servers, so only users' servers can be out of order.
   if (visible.every(({ ofAdmin }) => ofAdmin)) return visible
   return [0, 1, 2].flatMap((rank) => visible.filter((each) => rankOf(each) === rank))
 }
@@ -82,9 +82,9 @@ function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
 }
 
 /**
- * The scope of the name in a route: a group by id, then by name, then a server.
+ * Resolves the name in a route to a scope: a group by id, then a group by name, then a server.
  * @param byName whether groups are found by name, too
- * @returns undefined when no group or server has the name
+ * @returns undefined: there is no such group or server
  */
 export function toScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
   const group = toGroup(snapshot, word, byName)
@@ -94,7 +94,7 @@ export function toScope (snapshot: Snapshot, word: string, byName: boolean): Sco
     : server && { kind: 'server', name: word }
 }
 
-/** The scope of a name that must be that of a group. */
+/** Resolves a name that must be a group's to a scope. */
 export function toGroupScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
   const group = toGroup(snapshot, word, byName)
   return group && groupScope(group, word)
@@ -107,15 +107,15 @@ const toGroup = (snapshot: Snapshot, word: string, byName: boolean): StoredGroup
 
 /**
  * Whether a group takes precedence over a server of the same name on routes. A non-admin's group does not take
- * precedence over another user's server, whichever is older: otherwise its owner would decide what agents get under
- * that server's name.
+ * precedence over another user's server, whichever is older: otherwise the group's owner would decide what agents get
+ * under that server's name.
  */
 export const takesPlace = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean =>
   isAdmins(snapshot, owner) || owner === config.owner
 
 const namedGroups = new WeakMap<Snapshot, Map<string, StoredGroup>>()
 
-/** The group of this name. The map is made once per snapshot. */
+/** Finds a group by name. The index is built once per snapshot. */
 export function groupNamed (snapshot: Snapshot, name: string): StoredGroup | undefined {
   let named = namedGroups.get(snapshot)
   if (!named) {
@@ -144,7 +144,9 @@ interface Sets { readonly groups: ReadonlySet<string>, readonly servers: Readonl
 
 const sets = new WeakMap<Grant, Sets>()
 
-/** The names that a grant lists. Grants are never changed in place, and each of thousands of servers is looked up. */
+/**
+ * The names in a grant as sets. Cached, since grants are immutable and are consulted for each of thousands of servers.
+ */
 function setsOf (grant: Grant): Sets {
   let known = sets.get(grant)
   if (!known) sets.set(grant, known = { groups: new Set(grant.groups), servers: new Set(grant.servers) })
@@ -157,6 +159,8 @@ function opensGroup (grant: Grant, scope: Scope): boolean {
   return groups.has(scope.id) || groups.has(scope.name)
 }
 
-/** Whether a scoped key sees one server on an open route: the key lists it, or the group that the route names. */
+/**
+ * Whether a scoped key includes a server on an open route: the key lists the server, or the group that the route names.
+ */
 const grants = (grant: Grant, scope: Scope, server: string): boolean =>
   opensGroup(grant, scope) || (grant.accessType !== 'groups' && setsOf(grant).servers.has(server))

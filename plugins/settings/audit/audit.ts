@@ -9,12 +9,12 @@ import { BoundedEntries, type TrailBounds } from './memory-trail.ts'
 
 type Json = Record<string, unknown>
 
-/** An entry as it is shown. */
+/** An audit entry as the API returns it. */
 export interface ShownEntry extends Omit<AuditEntry, 'timestamp' | 'before' | 'after'> {
   /** ISO 8601. */
   timestamp: string
   /**
-   * The entity before the change; absent for `create`. `{id?, name?, truncated: true}` when it is too large to be kept.
+   * The entity before the change; absent for `create`. `{id?, name?, truncated: true}` if it is too large to be stored.
    */
   before?: Json
   /** The entity after the change; absent for `delete`. As `before` when it is too large. */
@@ -26,20 +26,21 @@ type AuditQuery = Omit<AuditFilter, 'from' | 'to'> & DateRange & { readonly limi
 interface AuditDeps {
   readonly trail: AuditTrail
   /**
-   * Of the entries that wait for the storage; beyond: the oldest of the actor that has most are dropped. `part`: max
-   * characters of one `before` or `after`; `stored`: max entries that the trail keeps.
+   * Limits. The inherited ones are for entries that wait for the storage: beyond them, the oldest entries of the actor
+   * with the most entries are dropped. `part`: max characters of one `before` or `after`; `stored`: max entries in the
+   * trail.
    */
   readonly bounds: TrailBounds & { readonly part: number, readonly stored: number }
-  /** A text without credentials of this gateway's. */
+  /** Removes this gateway's credentials from a text. */
   readonly mask?: (text: string) => string
   /** Receives each new entry. */
   readonly notify: (entry: AuditEntry) => void
   readonly warn: (sentence: string) => void
 }
 
-/** Pause until entries are written again after a failure, in ms. */
+/** Delay before a failed write is retried, in ms. */
 const pause = 2_000
-/** New entries until the oldest ones are removed. */
+/** Number of new entries after which the trail is trimmed. */
 const trimInterval = 100
 const defaultLimit = 50
 
@@ -66,8 +67,8 @@ export class Audit {
   }
 
   /**
-   * Adds an entry for a change of what is no part of the settings.
-   * @param by who asked for it: a user's name, or more
+   * Adds an entry for a change outside the settings.
+   * @param by the author: a username, or more details
    */
   note (by: string | Author, parts: Parts): void {
     const entry = entryOf(typeof by === 'string' ? { username: by } : by, parts, this.#deps.bounds.part)
@@ -89,9 +90,9 @@ export class Audit {
   }
 
   /**
-   * One page, the newest first, with the changes that were answered before.
-   * @param query `cursor`: the `nextCursor` of the page before, which is absent on the last one
-   * @throws InvalidInput for a cursor whose entry is not, or no longer, in the list; RecordsAway
+   * Returns one page of entries, newest first, including all changes whose requests have been answered.
+   * @param query `cursor`: the `nextCursor` of the previous page; the last page has none
+   * @throws InvalidInput when the entry of the cursor is not in the list (any more); RecordsAway
    */
   async list (query: AuditQuery): Promise<{ data: ShownEntry[], nextCursor?: string }> {
     const { limit = defaultLimit, cursor, startDate, endDate, ...equal } = query
@@ -106,7 +107,10 @@ export class Audit {
     return { data: page.map(toShown), ...(last !== undefined && found.length > limit ? { nextCursor: last.id } : {}) }
   }
 
-  /** Writes what waits. @param timeout in ms */
+  /**
+   * Writes the entries that still wait.
+   * @param timeout in ms
+   */
   async close (timeout: number): Promise<void> {
     clearTimeout(this.#timer)
     let timer: NodeJS.Timeout | undefined
@@ -119,7 +123,10 @@ export class Audit {
     }
   }
 
-  /** Resolves when no entry waits. @throws StorageError, after which it is tried again by itself */
+  /**
+   * Resolves when no entry waits.
+   * @throws StorageError; the write is then retried in the background
+   */
   async #write (): Promise<void> {
     clearTimeout(this.#timer)
     await (this.#writing ??= this.#writeAll().finally(() => { this.#writing = undefined }))

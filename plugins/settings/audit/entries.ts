@@ -9,9 +9,9 @@ import type { Committed } from '../settings.ts'
 type Json = Record<string, unknown>
 
 /**
- * The entries for a commit: one for each changed entity. Secrets are masked; passwords and tokens are left out. The
- * name of a renamed server is the former one; the id of a key or group is in `before` or `after`.
- * @param maxSize of one `before` or `after`, in characters; beyond: it is `{id?, name?, truncated: true}`
+ * The audit entries for a commit: one for each changed entity. Secrets are masked; passwords and tokens are left out.
+ * The entry of a renamed server has the former name; the id of a key or group is in `before` or `after`.
+ * @param maxSize max characters of one `before` or `after`; a larger one is replaced by `{id?, name?, truncated: true}`
  */
 export function entriesOfCommit (committed: Committed, maxSize: number): AuditEntry[] {
   if (committed.by === undefined) return []
@@ -19,7 +19,10 @@ export function entriesOfCommit (committed: Committed, maxSize: number): AuditEn
   return changes.flatMap((change) => entryOf(by, partsOf(change, former, next), maxSize) ?? [])
 }
 
-/** The entry for a change; undefined: there was nothing, and there is nothing. @param maxSize as for `entriesOf` */
+/**
+ * The audit entry for a change; undefined: the entity exists neither before nor after it.
+ * @param maxSize as for `entriesOfCommit`
+ */
 export function entryOf (by: Author, { before, after, entity, name }: Parts, maxSize: number): AuditEntry | undefined {
   if (before === undefined && after === undefined) return undefined
   return {
@@ -40,7 +43,7 @@ function actionOf (before: Json | undefined, after: Json | undefined): AuditEntr
 }
 
 function textOf (part: Json, maxSize: number): string {
-  // What is much too large is not put into words first.
+  // A value that is far too large is not serialized at all.
   const text = leastSize(part, maxSize) > maxSize ? undefined : JSON.stringify(part)
   return text === undefined ||
     text.length > maxSize
@@ -48,7 +51,7 @@ function textOf (part: Json, maxSize: number): string {
     : text
 }
 
-/** A length that the JSON text of a value has at least, in characters; the count stops above `max`. */
+/** A lower bound for the length of a value's JSON text, in characters; counting stops above `max`. */
 function leastSize (value: unknown, max: number): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return value === undefined ? 0 : 1
@@ -76,7 +79,7 @@ function partsOf (change: Change, former: Snapshot, next: Snapshot): Parts {
   const hasNewPassword = change.entity === 'users' && before !== undefined && before.password !== after?.password
   return {
     entity: noun,
-    // Both parts have the name of a server, since a change may rename it.
+    // `before` and `after` of a server contain its name, since a change may rename it.
     name: change.entity === 'mcpServers' ? key : String((after ?? before)?.[label] ?? key),
     before: before && shown(change.entity, before),
     after: after && { ...shown(change.entity, after), ...hasNewPassword ? { passwordChanged: true } : {} }

@@ -8,7 +8,7 @@ declare module 'fastify' {
   interface FastifyInstance { audit: Audit }
 }
 
-/** How long what still waits may take to be written when the process ends, in ms. */
+/** How long to wait at shutdown for pending entries to be written, in ms. */
 const closeTimeout = 2_000
 
 /**

@@ -7,13 +7,13 @@ export interface TrailBounds { readonly entries: number, readonly size: number }
 
 const sizeOf = ({ before = '', after = '' }: AuditEntry): number => memoryOf(before) + memoryOf(after)
 
-/** Whose an entry is: a user's, with all of the user's keys, or that of a system key without owner. */
+/** The actor of an entry: a user, also by the user's keys, or a system key without an owner. */
 const actorOf = ({ username, keyId }: AuditEntry): string =>
   keyId !== undefined && username === 'system' ? `key ${keyId}` : `user ${username}`
 
 /**
- * Entries in the order of their changes. Beyond each of the bounds, the oldest entry of the actor that has most by it
- * is dropped: nobody removes what others did by changes of his own.
+ * Entries in the order of their changes, within two limits. Beyond a limit, the oldest entry of the actor that uses
+ * most of it is dropped, so that an actor cannot evict the entries of others.
  */
 export class BoundedEntries {
   readonly #entries = new Set<AuditEntry>()

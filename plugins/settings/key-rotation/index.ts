@@ -3,8 +3,8 @@ import type { Resealing } from '../../../db/store.ts'
 import { KeyRotation } from './key-rotation.ts'
 
 /**
- * Seals anew what former keys of ENCRYPTION_KEY have sealed, in the background of a start.
- * @param connects false: this is work on the settings alone, which has no time for that
+ * Re-encrypts with the current ENCRYPTION_KEY what former keys have encrypted, in the background of a start.
+ * @param connects false: the process works on the settings alone and does not re-encrypt
  */
 export default fp<{ resealing?: Resealing, connects?: boolean }>(async (app, { resealing, connects = true }) => {
   if (!resealing || !connects) return

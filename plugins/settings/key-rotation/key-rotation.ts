@@ -6,15 +6,16 @@ interface KeyRotationDeps {
   readonly resealing: Resealing
   readonly info: (sentence: string) => void
   readonly warn: (sentence: string) => void
-  /** Pauses before another pass, and after a failure, in ms. */
+  /** Delays before the next pass, and after a failure, in ms. */
   readonly pauses?: { readonly pass: number, readonly failure: number }
 }
 
-/** Max passes: replicas with other first keys may seal anew against each other. */
+/** Max passes. Replicas that are configured with different first keys could re-encrypt each other's texts for ever. */
 const maxPasses = 20
 
 /**
- * The rotation of the encryption key: seals anew what former keys have sealed, and says when they may be taken away.
+ * The rotation of the encryption key: re-encrypts what former keys have encrypted, and logs when the former keys can be
+ * removed.
  */
 export class KeyRotation {
   readonly #deps: KeyRotationDeps
@@ -23,7 +24,7 @@ export class KeyRotation {
   #running: Promise<void> = Promise.resolve()
   #hasBegun = false
   #hasFailed = false
-  /** How many texts this process has sealed anew. */
+  /** Number of texts that this process has re-encrypted. */
   #anew = 0
 
   constructor (deps: KeyRotationDeps) {
@@ -31,7 +32,7 @@ export class KeyRotation {
     this.#pauses = deps.pauses ?? { pass: 1_000, failure: 10_000 }
   }
 
-  /** Begins in the background. It is tried again while the storage is away. */
+  /** Starts the rotation in the background. It is retried while the storage is unavailable. */
   start (): void {
     this.#running = this.#runUntilDone().catch((error: unknown) => {
       if (!this.#end.signal.aborted) {
@@ -40,7 +41,7 @@ export class KeyRotation {
     })
   }
 
-  /** Stops between two steps; what is left is done at the next start. */
+  /** Stops between two steps; the next start continues. */
   async close (): Promise<void> {
     this.#end.abort()
     await this.#running
@@ -67,7 +68,7 @@ export class KeyRotation {
     const { resealing, info } = this.#deps
     let { former, locked } = await resealing.count()
     if (!this.#hasBegun) this.#tellOfLocked(locked)
-    // Without a number: the settings have begun to be sealed anew when they were loaded.
+    // Logged without a number, since loading the settings has already begun to re-encrypt them.
     if (former > 0 && !this.#hasBegun) {
       info('key rotation: secrets that former keys have sealed are being sealed anew with the first key')
     }

@@ -11,7 +11,7 @@ import logs from './logs.ts'
 import oauthClients from './oauth-clients.ts'
 import system from './system.ts'
 
-/** Scope `admin`, within `api`: every request has an admin as its caller. */
+/** Scope `admin`, within `api`: the caller of every request is an admin. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'admin')
   app.addHook('onRequest', async (request) => {

@@ -5,7 +5,7 @@ import { auditQuery, auditRecord } from '../../../schemas/audit.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { endpointsOf } from '../endpoint.ts'
 
-/** The system configuration, the audit log, and the end of old records. */
+/** The system configuration, the audit log, and the removal of old records. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const api = endpointsOf(app, 'System')
 

@@ -10,7 +10,7 @@ interface FileDiff { path: string, headers: string[], hunks: Hunk[], count: numb
 
 const longestChange = 300
 
-/** Number of files that are named before any change is shown, since many names would fill the space. */
+/** Number of files that are listed before any change is shown; more names would fill the space. */
 const filesFirst = 20
 
 /** Length of a line's start that is parsed, in characters. */

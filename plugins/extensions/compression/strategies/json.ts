@@ -9,7 +9,7 @@ import { bounds, counted, figure, type Renderings, type Strategy } from './strat
 interface Amount { items: number, keys: number, characters: number, depth: number }
 
 const highest = 180
-/** Deeper values are plain text. */
+/** Max nesting depth; deeper values are treated as plain text. */
 const deepest = 500
 
 const amountOf = (level: number): Amount => ({

@@ -8,7 +8,7 @@ export interface Renderings {
   render: (level: number, most: number) => string | undefined
 }
 
-/** Parses a text. @returns undefined for a text of another kind, or one that costs too much */
+/** Parses a text. @returns undefined if the text is of another kind or too costly to parse */
 export type Strategy = (text: string) => Renderings | undefined
 
 export const strategyNames = ['json', 'log', 'search', 'diff', 'text'] as const

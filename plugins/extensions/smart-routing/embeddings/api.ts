@@ -4,11 +4,14 @@ import type { Outbound } from '../../../base/outbound/index.ts'
 import type { EmbeddingOptions } from './options.ts'
 import { extensionsLimits } from '../../limits.ts'
 
-/** Why there are no embeddings. Its message is for the log, and holds nothing that the API sent, nor the key. */
+/**
+ * The request for embeddings failed. The message goes to the log; it contains neither the API key nor anything that the
+ * API sent.
+ */
 export class EmbeddingsFailed extends Error {
-  /** Time after which the API wants to be asked again, in ms. */
+  /** The `Retry-After` of the response, in ms. */
   readonly retryAfter: number | undefined
-  /** True: the API refuses these texts, and would again. */
+  /** True if the API rejects these texts, so that a retry is pointless. */
   readonly isRefusal: boolean
 
   constructor (message: string, { retryAfter, isRefusal = false }: {
@@ -23,7 +26,7 @@ export class EmbeddingsFailed extends Error {
 
 const bounds = extensionsLimits.smartRouting.embeddings
 
-/** An embeddings API as OpenAI has it: `POST <base>/embeddings {model, input, dimensions?}`. */
+/** A client of an OpenAI-compatible embeddings API: `POST <base>/embeddings {model, input, dimensions?}`. */
 export class EmbeddingsApi {
   readonly #outbound: Pick<Outbound, 'fetch'>
   readonly #options: EmbeddingOptions
@@ -33,7 +36,7 @@ export class EmbeddingsApi {
     this.#options = options
   }
 
-  /** The embeddings of some texts, in their order. @throws EmbeddingsFailed, UpstreamError */
+  /** Embeds texts. @returns one vector for each text, in the same order @throws EmbeddingsFailed, UpstreamError */
   async embed (texts: readonly string[], signal: AbortSignal): Promise<number[][]> {
     const { url, apiKey, model, dimensions } = this.#options
     const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' }
@@ -42,7 +45,7 @@ export class EmbeddingsApi {
       throw new EmbeddingsFailed('its key holds what no header can')
     }
     const answer = await this.#outbound.fetch(url, {
-      // Only admins set the address.
+      // Only admins can set this URL.
       trusted: true,
       method: 'POST',
       headers,
@@ -89,7 +92,7 @@ function embeddingsOf (body: Buffer, count: number): number[][] {
   return embeddings
 }
 
-/** True for numbers that have a direction. */
+/** Whether a value is a vector of finite numbers that is not zero. */
 function isEmbedding (value: unknown): value is number[] {
   if (!Array.isArray(value) || value.length > bounds.numbers) return false
   return value.every((each) => Number.isFinite(each)) && value.some((each) => each !== 0)

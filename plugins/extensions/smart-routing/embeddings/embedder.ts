@@ -10,37 +10,37 @@ import { embeddedText, idOf } from './texts.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.embeddings
-/** Tools that are looked at in one turn of the event loop. */
+/** Number of tools that one turn of the event loop hashes. */
 const perTurn = 50
 
 export interface EmbedderDeps {
   readonly api: Pick<EmbeddingsApi, 'embed'>
   readonly backOff: BackOff
-  /** Where the vectors are kept. @throws when that cannot be used now */
+  /** The store of the vectors. @throws when it is unavailable */
   readonly vectors: () => Promise<Vectors>
   readonly collection: string
   readonly counters: Counters
-  /** The owner of a server whose tools have a bound of their own; undefined: an admin's. */
+  /** The owner of a server, whose quota its tools use; undefined for a server of an admin. */
   readonly ownerOf: (server: string) => string | undefined
   readonly warn: (error: unknown, sentence: string) => void
 }
 
 /**
- * Embeds tools in the background: those whose vectors are not stored yet, in batches, with back-off. Of several
- * replicas, one embeds at a time, and each looks first for what another one has stored meanwhile.
+ * Embeds tools in the background, in batches and with back-off, unless their vectors are stored already. Only one
+ * replica embeds at a time; each first looks for vectors that another one has stored.
  */
 export class Embedder {
   readonly #deps: EmbedderDeps
-  /** When each vector was last looked up, or stored. */
+  /** The time when each vector was last stored or looked up, by id. */
   readonly #ready = new BoundedMap<string, number>(bounds.known)
   readonly #wanted = new Map<string, ShownTool>()
-  /** Those of the wanted ones that are over the quota. */
+  /** The ids in `#wanted` that exceed the quota. */
   readonly #over = new Set<string>()
   readonly #quota = new Quota(bounds)
   readonly #end = new AbortController()
   readonly #seen = new WeakMap<ReadonlyMap<string, ShownTool>, number>()
   readonly #now: () => number
-  /** Texts of the next request. */
+  /** Max number of texts in the next request. A rejected batch halves it. */
   #size: number = bounds.batch
   #running: Promise<void> | undefined
 
@@ -53,12 +53,12 @@ export class Embedder {
   /** Whether the vector of this id is stored. */
   isReady (id: string): boolean { return this.#ready.has(id) }
 
-  /** Whether it will soon be. */
+  /** Whether the vector of this id is queued and within the quota. */
   isPending (id: string): boolean { return this.#wanted.has(id) && !this.#over.has(id) }
 
   /**
-   * Embeds those of these tools that are not, in the background. Of those that are, the vectors are marked as in use
-   * once in a while, and looked for: others may have removed them.
+   * Queues the tools that are not embedded yet. From time to time it also looks up the vectors of the others and marks
+   * them as in use, since another process may have removed them.
    */
   follow (tools: ReadonlyMap<string, ShownTool>): void {
     if (this.#isRecent(this.#seen.get(tools))) return
@@ -66,7 +66,7 @@ export class Embedder {
     void this.#want([...tools.values()]).catch((error: unknown) => { this.#deps.warn(error, 'tools are not embedded') })
   }
 
-  /** Resolves once nothing is under way. */
+  /** Stops embedding. Resolves when no request is in flight. */
   async close (): Promise<void> {
     this.#end.abort()
     await this.#running
@@ -97,7 +97,7 @@ export class Embedder {
         const { count, left } = await counters.hit(`embeddings ${collection}`, bounds.lease)
         if (count > 1) { await sleep(Math.min(left, bounds.poll), undefined, { signal, ref: false }); continue }
         const isStopped = await this.#embed(vectors, performance.now() + left - bounds.time)
-          // Also after a failure, and at the end: nobody shall wait until the lease is over.
+          // Releases the lease in every case, so that no replica waits for its expiry.
           .finally(async () => { await counters.reset(`embeddings ${collection}`) })
         if (isStopped) await sleep(bounds.overQuota, undefined, { signal, ref: false })
       } catch (error) {
@@ -107,7 +107,7 @@ export class Embedder {
     }
   }
 
-  /** Leaves out what is stored already, and marks it as in use. */
+  /** Removes from the queue the tools whose vectors are stored, and marks these vectors as in use. */
   async #skipStored (vectors: Vectors): Promise<void> {
     const { collection } = this.#deps
     const ids = [...this.#wanted.keys()]
@@ -123,8 +123,8 @@ export class Embedder {
   }
 
   /**
-   * Embeds batch after batch, for as long as no other replica may.
-   * @returns whether only what is over the quota is left
+   * Embeds batches until the lease ends.
+   * @returns true if all queued tools exceed the quota
    */
   async #embed (vectors: Vectors, until: number): Promise<boolean> {
     while (performance.now() < until && !this.#end.signal.aborted && this.#wanted.size > 0) {
@@ -135,7 +135,7 @@ export class Embedder {
       } catch (error) {
         for (const [, tool] of batch) this.#quota.give(this.#deps.ownerOf(tool.server))
         if (!(error instanceof EmbeddingsFailed) || !error.isRefusal) throw error
-        // One text may be the reason why all of them are refused.
+        // A single text may be the reason for the rejection: halve the batch until it is found.
         if (batch.length === 1) {
           this.#wanted
             .delete(batch[0]?.[0] ?? ''); this.#deps.warn(error, 'A tool cannot be embedded')

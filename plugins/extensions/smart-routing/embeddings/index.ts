@@ -16,18 +16,18 @@ import { extensionsLimits } from '../../limits.ts'
 const bounds = extensionsLimits.smartRouting.embeddings
 
 interface ApiEmbeddingsDeps extends Pick<EmbedderDeps, 'ownerOf' | 'warn'> {
-  /** Today's; undefined: embeddings are not set up. The object stays the same while they do. */
+  /** The current options; undefined if embeddings are not configured. Equal options are the same object. */
   readonly options: () => EmbeddingOptions | undefined
   readonly outbound: Pick<Outbound, 'fetch'>
   readonly counters: Counters
-  /** The gateway's own. */
+  /** The vectors in the gateway's own storage. */
   readonly vectors: Vectors
   readonly vectorsAt: VectorsAt
 }
 
 interface Current { readonly options: EmbeddingOptions, readonly embedder: Embedder, readonly meaning: Meaning }
 
-/** Searching by an embeddings API. Everything begins anew when its settings change. */
+/** Search by an embeddings API. A change of its settings replaces the client, the queue and the back-off. */
 export class ApiEmbeddings implements Embeddings {
   readonly #deps: ApiEmbeddingsDeps
   readonly #closing = new AbortController()
@@ -46,8 +46,8 @@ export class ApiEmbeddings implements Embeddings {
   }
 
   /**
-   * Removes vectors that nobody has used for long, in small steps: those of tools that are gone, and of models that are
-   * not used.
+   * Removes vectors that have not been used for a long time, in small steps: those of removed tools and of former
+   * models.
    */
   async removeUnused (): Promise<void> {
     const { vectors: own, vectorsAt } = this.#deps

@@ -9,9 +9,9 @@ import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.embeddings
 
-/** Why a search was by words only, where embeddings are set up. */
+/** Why a search used words only although embeddings are configured. */
 const reasons = {
-  /** The API failed, or does so for some time. */
+  /** The request failed, or the back-off after a failure has not ended. */
   outage: 'the embeddings API is not available',
   slow: 'the embeddings API is slow',
   indexing: 'tools are still being embedded',
@@ -25,16 +25,16 @@ interface MeaningDeps {
   readonly collection: string
   /** Whether the vector of an id is stored. */
   readonly isReady: (id: string) => boolean
-  /** Whether it will soon be. */
+  /** Whether the vector of an id is queued. */
   readonly isPending: (id: string) => boolean
   readonly warn: (error: unknown, sentence: string) => void
 }
 
-/** Compares questions with embedded tools, within a bounded time. */
+/** Compares a query with the embedded tools, within a time limit. */
 export class Meaning {
   readonly #deps: MeaningDeps
   readonly #end = new AbortController()
-  /** Embeddings of questions, also of those that are still awaited. */
+  /** The embeddings of recent queries, including requests in flight. */
   readonly #questions = new BoundedMap<string, Promise<number[]>>(bounds.questions)
 
   constructor (deps: MeaningDeps) {
@@ -60,7 +60,7 @@ export class Meaning {
     const { backOff } = this.#deps
     const isNew = !this.#questions.has(question)
     if (isNew && backOff.left > 0) return { reason: reasons.outage }
-    // Those that are embedded would come before all others.
+    // Embedded tools would rank above all tools that are not embedded yet.
     if (pending > (ready + pending) * bounds.pending) return { reason: reasons.indexing }
     if (byId.size === 0) return { scores: new Map() }
     let timer: NodeJS.Timeout | undefined
@@ -74,7 +74,7 @@ export class Meaning {
     }
   }
 
-  /** Goes on when nobody waits for it any more: the same question finds its embedding then. */
+  /** Continues after the time limit, so that a repeated query finds its embedding in the cache. */
   async #compare (question: string, byId: ReadonlyMap<string, readonly ShownTool[]>): Promise<Similarity> {
     const { vectors, collection, warn } = this.#deps
     let embedding: number[]

@@ -3,26 +3,26 @@ import type { SmartRouting } from '../options.ts'
 
 /** How to reach an embeddings API (OpenAI-compatible), and where its vectors are kept. */
 export interface EmbeddingOptions {
-  /** The address of the method `embeddings`. */
+  /** The URL of the `embeddings` endpoint. */
   readonly url: string
   readonly apiKey: string | undefined
   readonly model: string
-  /** Sent to the API; undefined: the model decides. */
+  /** The `dimensions` to request; undefined: the model's default. */
   readonly dimensions: number | undefined
-  /** The database of the vectors; undefined: the gateway's own. */
+  /** The URL of the database for the vectors; undefined: the gateway's own database. */
   readonly dbUrl: string | undefined
-  /** The name of what vectors of this model are kept under: another one begins anew. */
+  /** The collection that holds the vectors of this model; another model uses another collection. */
   readonly collection: string
 }
 
 const usualModel = 'text-embedding-3-small'
 
-/** Models that take `dimensions`; `openai/` and the like may stand before the name. */
+/** Whether a model accepts `dimensions`. The name may have a prefix such as `openai/`. */
 const takesDimensions = (model: string): boolean => /(^|\/)text-embedding-3-/.test(model)
 
 /**
- * The options of the settings; undefined where no address is set, so that nothing is sent anywhere.
- * @param passthrough EMBEDDING_DIMENSIONS_API_PASSTHROUGH, which counts before the setting
+ * The embedding options of the settings; undefined if no API address is set, so that nothing is sent anywhere.
+ * @param passthrough EMBEDDING_DIMENSIONS_API_PASSTHROUGH, which takes precedence over the setting
  */
 export function embeddingOptions (
   settings: SmartRouting, passthrough: boolean | undefined

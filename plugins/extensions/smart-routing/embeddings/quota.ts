@@ -1,9 +1,9 @@
 import { TokenBucket, type Rate } from '../../../base/limits/index.ts'
 
-/** Max texts per `window`, in ms: of one owner, and of all. */
+/** Max number of texts per `window` (in ms): for one owner, and for all owners together. */
 interface QuotaBounds { readonly perOwner: number, readonly all: number, readonly window: number }
 
-/** Counts the texts that are embedded: they cost money, and a server may list other tools at any time. */
+/** Limits the number of embedded texts, since they cost money and a server can change its tools at any time. */
 export class Quota {
   readonly #owners: TokenBucket
   readonly #all: TokenBucket
@@ -16,8 +16,8 @@ export class Quota {
   }
 
   /**
-   * @param owner an owner with its own bound; undefined: only the bound for all counts
-   * @returns false: a bound is reached
+   * @param owner whose quota is used too; undefined: only the total counts
+   * @returns false if a quota is exhausted
    */
   take (owner: string | undefined): boolean {
     if (owner !== undefined && this.#owners.waitTime(owner) > 0) return false
@@ -26,7 +26,7 @@ export class Quota {
     return true
   }
 
-  /** Gives a text back that was not embedded. */
+  /** Refunds a text whose embedding failed. */
   give (owner: string | undefined): void {
     this.#all.spend('', -1)
     if (owner !== undefined) this.#owners.spend(owner, -1)

@@ -4,7 +4,10 @@ import { truncate } from '../../../../protocol/text.ts'
 import type { ShownTool } from '../search-tools.ts'
 import { extensionsLimits } from '../../limits.ts'
 
-/** The text of a tool that is embedded: its own name, whatever names routes give it, and what it says of itself. */
+/**
+ * The text that is embedded for a tool: its own name, independent of renames on routes, server, title, description and
+ * parameters.
+ */
 export function embeddedText ({ ownName, server, title, description, inputSchema }: ShownTool): string {
   const properties = isObject(inputSchema) &&
     isObject(inputSchema.properties)
@@ -24,8 +27,7 @@ export function embeddedText ({ ownName, server, title, description, inputSchema
 const ids = new WeakMap<ShownTool, string>()
 
 /**
- * The id of a tool's vector: a hash of the embedded text. So equal texts are embedded once, and another text is another
- * vector.
+ * The id of a tool's vector: the hash of its embedded text. Equal texts share a vector; a changed text gets a new one.
  */
 export function idOf (tool: ShownTool): string {
   let id = ids.get(tool)
@@ -33,5 +35,5 @@ export function idOf (tool: ShownTool): string {
   return id
 }
 
-/** The same, if it is known already. */
+/** The cached id of a tool's vector; undefined if `idOf` has not computed it yet. */
 export const knownId = (tool: ShownTool): string | undefined => ids.get(tool)

@@ -1,7 +1,7 @@
 import type { OpenedVectors, Vectors } from '../../../../db/ports/vectors.ts'
 import { BackOff } from './back-off.ts'
 
-/** The vectors in a database of their own (`smartRouting.dbUrl`), which is opened when it is first used. */
+/** The vectors in a separate database (`smartRouting.dbUrl`), which is opened at its first use. */
 export class VectorsAt {
   readonly #open: (dbUrl: string) => Promise<OpenedVectors>
   #backOff = new BackOff()
@@ -11,7 +11,7 @@ export class VectorsAt {
     this.#open = open
   }
 
-  /** @throws Error with one sentence, without user and password, when it cannot be opened now */
+  /** @throws Error if it cannot be opened; the message is one sentence without credentials */
   async at (dbUrl: string): Promise<Vectors> {
     if (this.#opened?.dbUrl !== dbUrl) {
       await this.close()

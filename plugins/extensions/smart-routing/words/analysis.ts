@@ -6,24 +6,24 @@ import { wordsOf } from './tokens.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 /**
- * A tool as the index has it: its terms and how much each weighs, in units of 1 / `unit`. It depends on the tool alone,
- * so that all indexes share it.
+ * The terms of a tool with their weights, in units of 1 / `unit`. It depends on the tool alone, so all indexes share
+ * it.
  */
 export interface Analysis {
-  /** The words of the name, as terms. */
+  /** The terms of the name, in order. */
   readonly name: readonly string[]
   readonly tokens: readonly WordToken[]
   readonly weights: Uint16Array
 }
 
-/** Weights are whole numbers of this part of 1. */
+/** Weights are integers: a weight of 1 is stored as this number. */
 export const unit = 64
-/** The largest weight of a term. */
+/** The max stored weight of a term. */
 export const heaviest = 1023
 
 /**
- * `weight`: what a word counts. `length`: the usual number of words; in longer fields each word counts less, by `norm`.
- * `most`: max words that are read. `repeats`: how many times a word counts.
+ * `weight`: of one word. `length`: the typical number of words; `norm`: how much a longer field lowers the weight of
+ * each word (b of BM25F). `most`: max number of words that are read. `repeats`: max number of times that a term counts.
  */
 interface Field {
   readonly weight: number
@@ -69,7 +69,7 @@ function summaryOf (description: string): [string, string] {
   return [text.slice(0, length), text.slice(length)]
 }
 
-/** The names, descriptions and values (`enum`) of a schema's properties, those within them too. */
+/** The names, descriptions and enum values of a schema's properties, including nested ones. */
 function parametersOf (schema: unknown): string[] {
   const texts: string[] = []
   let properties = 0
@@ -92,7 +92,7 @@ function parametersOf (schema: unknown): string[] {
 }
 
 /**
- * What a parameter may be, of a tool that does several things: `create`, `list`. Long lists are of countries, models
+ * The first enum values of a parameter, since they may be actions: `create`, `list`. Long lists hold countries, models
  * and the like.
  */
 function valuesOf (values: readonly unknown[]): string {
@@ -100,11 +100,11 @@ function valuesOf (values: readonly unknown[]): string {
   return texts.map((text) => text.slice(0, longestValue)).join(' ')
 }
 
-/** By number of a term: 1 + its place among the terms of the tool that is read; 0, where the tool has not got it. */
+/** For each term number: 1 + the index of the term in the tool that is being read; 0: not in it. */
 const places: number[] = []
 /**
- * By place of a term, of the tool that is read: its weight, and how often it occurred in the current field. One tool is
- * read at a time.
+ * For each term index of the tool that is being read: its weight, and below its number of occurrences in the current
+ * field. Only one tool is read at a time.
  */
 const weightAt = new Float64Array(bounds.terms)
 const timesAt = new Uint16Array(bounds.terms)
@@ -115,7 +115,7 @@ class Terms {
 
   constructor (lexicon: Lexicon) { this.#lexicon = lexicon }
 
-  /** @param isName whether two neighbouring words are a term as well: `file_system` is found as `filesystem` */
+  /** @param isName whether each pair of neighbouring words is also a term: `file_system` is found as `filesystem` */
   add (tokens: readonly WordToken[], field: Field, isName: boolean): void {
     const { weight, norm, length, repeats } = field
     const each = weight / (1 - norm + norm * Math.max(0.5, tokens.length / length))

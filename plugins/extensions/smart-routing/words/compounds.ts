@@ -2,7 +2,7 @@ import type { Lexicon } from './lexicon.ts'
 import { stemOf } from './stem.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
-/** Words that are written as one. */
+/** Splits compound words. */
 export class Compounds {
   readonly #lexicon: Lexicon
   readonly #vocabulary: Vocabulary
@@ -14,7 +14,10 @@ export class Compounds {
 
   isKnown (term: string): boolean { return this.#vocabulary.has(term) || this.#lexicon.knows(term) }
 
-  /** A compound as its words: `pullrequest`, `Kalendereintrag`. With the fewest and most even parts. */
+  /**
+   * Splits a compound into known words: `pullrequest`, `Kalendereintrag`. Prefers few parts of similar length.
+   * @param most max number of parts
+   */
   split (word: string, most: number): string[] | undefined {
     if (word.length < 7 || most < 2) return undefined
     const middle = word.length / 2
@@ -33,7 +36,7 @@ export class Compounds {
     return undefined
   }
 
-  /** A part of a compound as a word that is known, without what German puts between two. */
+  /** A part of a compound as a known word, without a German linking element (`s`, `n`, `es`, `en`). */
   #asPart (part: string): string | undefined {
     const isWord = (word: string): boolean => {
       if (word.length < 3) return false

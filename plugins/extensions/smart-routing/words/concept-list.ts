@@ -4,7 +4,7 @@ import type { Lexicon, Variant } from './lexicon.ts'
 import { tuning } from './tuning.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
-/** The concepts of a question, each with the terms of tools that may say it. */
+/** The concepts of a query, each with the indexed terms that can express it. */
 export class ConceptList {
   readonly all: Concept[] = []
   readonly #lexicon: Lexicon
@@ -15,7 +15,7 @@ export class ConceptList {
     this.#vocabulary = vocabulary
   }
 
-  /** Adds a concept with all that its terms may also be called, and what they hint at. */
+  /** Adds a concept with the variants of its terms, and a weaker concept for each hint. */
   add (meant: Variant[], weight: number): void {
     const variants = new Map<string, number>()
     const count = (term: string, weight: number): void => {
@@ -25,7 +25,7 @@ export class ConceptList {
       count(term, weight)
       for (const other of this.#lexicon.variants(term)) count(other.term, weight * other.weight)
     }
-    // A phrase that no tool has, nor anything that it stands for, is what its words are.
+    // If no tool has the phrase or a variant of it, its single words count.
     if (variants.size === 0) {
       for (const { term, weight } of meant) {
         const parts = this.#lexicon.partsOf(term) ?? []
@@ -38,7 +38,7 @@ export class ConceptList {
     }
     for (const { term } of meant) {
       const hints = this.#lexicon.hints(term)
-      // The more it may stand for, the less each of these counts.
+      // The more hints a term has, the less each of them counts.
       const each = weight * tuning.hint.one / hints.length ** tuning.hint.exponent
       for (const hint of hints) {
         const spellings = this.#lexicon.variants(hint).filter(({ weight }) => weight > 0.5)
@@ -47,7 +47,7 @@ export class ConceptList {
     }
   }
 
-  /** Adds a concept of these terms alone. */
+  /** Adds a concept of exactly these terms, without variants and hints. */
   addPlain (terms: readonly string[], weight: number): void {
     const variants = terms.filter((term) => this.#vocabulary.has(term)).map((term) => ({ term, weight: 1 }))
     if (variants.length > 0) this.all.push({ weight, variants })

@@ -1,17 +1,17 @@
 import type { Variant } from './lexicon.ts'
 import { tuning } from './tuning.ts'
 
-/** One thing that a question asks for. A tool counts by the best of the variants it has. */
+/** One thing that a query asks for. A tool scores by its best variant. */
 export interface Concept { readonly weight: number, readonly variants: readonly Variant[] }
 
-/** From which weight a synonym is a main one. */
+/** Min weight of a main synonym. */
 const leastOfMain = 0.3
 const isMain = ({ weight }: Variant): boolean => weight >= leastOfMain && weight <= tuning.synonym
 
 /**
- * The concepts of a question. A synonym of several words counts whole for one of them only, that for which it counts
- * most, and less for the others: who sends an email is not as right with a message, which may stand for `send` and for
- * `email`, as with an email.
+ * The concepts of a query. A term that is a synonym of several words of the query counts in full for one of them only,
+ * the one with the highest weight. Otherwise `message`, a synonym of `send` and of `email`, would outrank `email` in a
+ * query about sending an email.
  */
 export function withoutRepetition (concepts: readonly Concept[]): Concept[] {
   const most = new Map<string, { readonly worth: number, readonly concept: Concept }>()

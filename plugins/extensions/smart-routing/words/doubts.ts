@@ -6,14 +6,13 @@ import type { Vocabulary } from './vocabulary.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 /**
- * Words of a question that may be misspelled, although the lexicons have something that they may be: `contaner` begins
- * like a Portuguese word, and `invoce` has the stem of `invocation`. What tools have, and differs by one letter, was
- * meant rather.
+ * Finds probable misspellings among words that the lexicons seem to know: `contaner` begins like a Portuguese word, and
+ * `invoce` has the stem of `invocation`. A word of the tools that differs by one letter is then preferred.
  */
 export class Doubts {
   readonly #lexicon: Lexicon
   readonly #vocabulary: Vocabulary
-  /** What words may have been meant to be, by word: of as many words as may be looked up in one question. */
+  /** Probable corrections by word, for at most `misspelled` words of a query. */
   readonly #near = new Map<string, readonly Variant[]>()
 
   constructor (lexicon: Lexicon, vocabulary: Vocabulary) {
@@ -21,9 +20,7 @@ export class Doubts {
     this.#vocabulary = vocabulary
   }
 
-  /**
-   * What a word may have been meant to be, of the words that tools have; none for words beyond the bound of a question.
-   */
+  /** The words of the tools that a word probably stands for; empty beyond the limit of look-ups of a query. */
   near (word: string): readonly Variant[] {
     let near = this.#near.get(word)
     if (near) return near
@@ -33,8 +30,8 @@ export class Doubts {
   }
 
   /**
-   * Whether a word is not known for certain: no tool has it, no English word is written so, and no language has it, if
-   * not one that the question is in, in which it need only begin like one.
+   * Whether a word may be misspelled: no tool has it, it is no form of a known English word, no language of the query
+   * has it or a beginning of it, and `isTranslated` is false.
    */
   isDoubtful (word: string, languages: ReadonlySet<string>): boolean {
     if (this.#vocabulary.has(stemOf(word)) || lightVerbs.has(word) || this.#lexicon.isWritten(word)) return false
@@ -43,8 +40,8 @@ export class Doubts {
   }
 
   /**
-   * Whether another language has just this word, not only one that begins like it, and tools something of what it
-   * means.
+   * Whether a language has exactly this word (a common beginning is not enough), and the tools have one of its
+   * meanings.
    */
   isTranslated (word: string, meanings: readonly Foreign[]): boolean {
     if (!this.#lexicon.isForeign(word)) return false

@@ -15,9 +15,9 @@ export type { SearchTool } from './search-tool.ts'
 
 export interface Ranked { readonly tool: SearchTool, readonly score: number }
 
-/** Synonyms that are in more tools, and in more than this part of all, do not count. */
+/** A synonym is ignored if it occurs in more than `tools` tools and in more than this part of all. */
 const common = { tools: 500, part: 0.1 }
-/** Added to the score of the tool whose name the question is. */
+/** Added to the score of a tool whose name equals the query. */
 const named = 1_000
 
 /** Analyses, shared by all indexes. */
@@ -26,32 +26,32 @@ const analyses = new WeakMap<SearchTool, Analysis>()
 interface Indexed { readonly tool: SearchTool, readonly analysis: Analysis }
 
 /**
- * What is searched by words: one view's tools. Each weighs by BM25F: fields count differently, rare words more than
- * common ones. All statistics are those of these tools, so that others influence nothing. docs/search.md describes the
- * ranking.
+ * The index of one view's tools for search by words. It ranks by BM25F: fields have different weights, and rare words
+ * count more than common ones. All statistics come from the tools of this index, so that tools outside the view have no
+ * influence. docs/search.md describes the ranking.
  */
 export class ToolIndex {
   readonly #vocabulary = new Vocabulary()
   readonly #hints = new ServerHints()
   #lexicon: Lexicon | undefined
   #interpreter: Interpreter | undefined
-  /** What is indexed, by slot. */
+  /** The indexed tools, by slot. */
   readonly #slots: Array<Indexed | undefined> = []
   readonly #slotOf = new Map<SearchTool, number>()
   #free: number[] = []
-  /** The tools that may be found, with their places in the list. */
+  /** The tools that a search may return, with their positions in the list. */
   readonly #wanted = new Map<SearchTool, number>()
-  /** These in order, each once. */
+  /** The tools of the newest update, in order and without duplicates. */
   #asked: readonly SearchTool[] = []
-  /** Those that are indexed, after the last update that was not overtaken by another. */
+  /** The tools of the last completed update. */
   #applied = this.#asked
-  /** What is indexed, in order; undefined after an update that was overtaken. */
+  /** The indexed tools in order; undefined while an update runs, and after one that a newer update replaced. */
   #list: readonly SearchTool[] | undefined
   #updating: Promise<void> | undefined
 
   /**
-   * Makes these the tools that are searched. Only what changed is analysed; it yields to the event loop every few ms.
-   * What is not among them is not found from now on; what is new is found when the promise resolves.
+   * Replaces the searched tools. Only new and changed tools are analysed. Yields to the event loop every few ms.
+   * Removed tools are no longer found from the call on; new ones are found when the promise resolves.
    */
   async update (tools: readonly SearchTool[]): Promise<void> {
     this.#want(tools)
@@ -61,9 +61,7 @@ export class ToolIndex {
     }
   }
 
-  /**
-   * Writes down the places of all; only of those that stand at other tools' places, if the others are where they were.
-   */
+  /** Records the position of each tool. If tools were only replaced in place, just their positions are updated. */
   #want (tools: readonly SearchTool[]): void {
     const before = this.#asked
     const fresh = before.length === tools.length ? differing(tools, before) : tools
@@ -85,7 +83,7 @@ export class ToolIndex {
     while (this.#applied !== this.#asked) {
       const list = this.#asked
       const before = this.#list
-      // What stands where it stood needs no look-up.
+      // Tools at unchanged positions need no look-up.
       const [former, next] = before ? [differing(before, list), differing(list, before)] : [this.#slotOf.keys(), list]
       this.#list = undefined
       this.#removeUnwanted(former)
@@ -105,7 +103,7 @@ export class ToolIndex {
     }
   }
 
-  /** Removes those of some tools that are not wanted. */
+  /** Removes the former tools that are no longer wanted. */
   #removeUnwanted (former: Iterable<SearchTool>): void {
     const gone = new Map<number, Analysis>()
     for (const tool of former) {
@@ -133,8 +131,8 @@ export class ToolIndex {
   }
 
   /**
-   * The tools that a question asks for, the best first; equal scores in the order of the tools. Deterministic.
-   * @param query in words; its first 2,000 characters and 40 words are read
+   * The tools that match a query, best first; ties keep the order of the tools. Deterministic.
+   * @param query natural language; its first 2,000 characters and 40 words are read
    * @param limit max number of results
    */
   search (query: string, limit: number): Ranked[] {
@@ -177,14 +175,14 @@ export class ToolIndex {
     return scores
   }
 
-  /** How much it says that a tool has a term. */
+  /** The inverse document frequency of a term (IDF of BM25). */
   #rarity (term: string): number {
     const count = this.#slotOf.size
     const places = Math.min(count, Math.max(tuning.rarity.least, this.#vocabulary.get(term)?.places.length ?? 0))
     return Math.log(1 + (count - places + 0.5) / (places + 0.5))
   }
 
-  /** That of a term, between its own and that of the most frequent synonym. */
+  /** The IDF of a term, moved towards that of its most frequent synonym. */
   #rarityOf (term: string, variants: readonly Variant[]): number {
     const own = this.#rarity(term)
     let least = own
@@ -192,7 +190,10 @@ export class ToolIndex {
     return own + tuning.rarity.ofSynonyms * (least - own)
   }
 
-  /** What part of a tool's name is asked for, from 0 to 1. Words that most names of its server have do not count. */
+  /**
+   * The part of a tool's name that the query mentions, from 0 to 1. Words in most tool names of its server do not
+   * count.
+   */
   #namePart (slot: number, server: string, asked: ReadonlyMap<string, number>): number {
     let [all, part] = [0, 0]
     for (const term of this.#slots[slot]?.analysis.name ?? []) {
@@ -205,17 +206,17 @@ export class ToolIndex {
     return all > 0 ? part / all : 0
   }
 
-  /** The first word of a tool's name, as a term, without words that most names of its server have. */
+  /** The first term of a tool's name that is not in most tool names of its server. */
   #verbOf (slot: number, server: string): string | undefined {
     return this.#slots[slot]?.analysis.name.find((term) => !this.#hints.isUsual(term, server))
   }
 
-  /** Whether a synonym is in so many tools of so many that it says nothing, and costs most of the time. */
+  /** Whether a synonym is too frequent to be useful; such synonyms would take most of the search time. */
   #isCommon (term: string): boolean {
     return (this.#vocabulary.get(term)?.places.length ?? 0) > Math.max(common.tools, this.#slotOf.size * common.part)
   }
 
-  /** Tools of the same name, which several servers have, give way to others after the first. */
+  /** Lowers the scores of further tools with the same name, which several servers may have. */
   #spread (found: Ranked[]): Ranked[] {
     const seen = new Map<string, number>()
     const order = ({ tool: a, score: x }: Ranked, { tool: b, score: y }: Ranked): number =>
@@ -229,8 +230,8 @@ export class ToolIndex {
   }
 
   /**
-   * The question with typos and foreign words put right, for an embeddings model. The question itself, when nothing is
-   * wrong with it.
+   * The query for an embeddings model: typos are corrected and foreign words translated. The query itself if no word
+   * was recognised.
    */
   interpret (query: string): string {
     const text = this.#interpreter?.read(query).text ?? ''
@@ -238,7 +239,7 @@ export class ToolIndex {
   }
 }
 
-/** What each term of a question is worth for the name of a tool, from 0 to 1. */
+/** How much each term of a query counts in a tool's name, from 0 to 1. */
 function worthOfTerms (concepts: readonly Concept[]): Map<string, number> {
   const terms = new Map<string, number>()
   for (const { weight, variants } of concepts) {
@@ -250,6 +251,6 @@ function worthOfTerms (concepts: readonly Concept[]): Map<string, number> {
   return terms
 }
 
-/** Those of one list that do not stand at the same place in another. */
+/** The elements of a list that differ from those at the same positions of another list. */
 const differing = (list: readonly SearchTool[], other: readonly SearchTool[]): SearchTool[] =>
   list.filter((tool, i) => tool !== other[i])

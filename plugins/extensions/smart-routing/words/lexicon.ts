@@ -6,39 +6,39 @@ import { fold, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
 import { letters, WordList } from './typos.ts'
 
-/** A term that stands for another one, and how much of an exact match it is worth. */
+/** A term that can stand for another one; `weight`: its value relative to an exact match. */
 export interface Variant { readonly term: string, readonly weight: number }
-/** A word of another language: what it means in English, in words. */
+/** The English meaning of a foreign word, in words. */
 export interface Foreign { readonly language: string, readonly english: string }
 
-/** A phrase with words between that it does not say: `what does … say`. */
+/** A phrase with a gap for any words: `what does … say`. */
 interface Gapped { readonly before: readonly string[], readonly after: readonly string[], readonly term: string }
 
 export interface TradeFile { common: string, same: string[], synonyms: string[], hints: string[] }
 export interface LanguageFile { language: string, stop: string, words: Record<string, string> }
-/** Letters that may follow `word*`. */
+/** Max number of letters that `*` stands for in `word*`. */
 const longestEnding = 5
-/** Max words that `…` stands for. */
+/** Max number of words that `…` stands for. */
 const longestGap = 6
 
 /**
- * The words of the trade and their translations. Terms are stems; several words are one term, joined: `pullrequest`.
+ * The domain vocabulary with its synonyms and translations. A term is a stem, or several stems joined: `pullrequest`.
  */
 export class Lexicon {
   readonly #same = new Map<string, string[][]>()
   readonly #synonyms = new Map<string, string[][]>()
   readonly #hints = new Map<string, string[]>()
-  /** Terms by what is written in the lexicons. */
+  /** Cache of terms, by their text in the lexicon files. */
   readonly #terms = new Map<string, string>()
-  /** The words of a term of several words. */
+  /** The stems of each multi-word term. */
   readonly #parts = new Map<string, string[]>()
-  /** What follows the first word of a term of several words, joined. */
+  /** For the first stem of multi-word terms: the joined rest of each term. */
   readonly #continuations = new Map<string, Set<string>>()
-  /** All that follows some first word. */
+  /** The joined rests of all multi-word terms. */
   readonly #following = new Set<string>()
-  /** Terms of several words by the words that carry them. */
+  /** Multi-word terms by their normalised words (`carrying`), joined. */
   readonly #carried = new Map<string, string>()
-  /** By their first words, as `carrying` writes them. */
+  /** Phrases with a gap, by their normalised first word (`carrying`). */
   readonly #gapped = new Map<string, Gapped[]>()
   readonly #stop = new Map<string, string[]>()
   readonly #foreign = new Map<string, Foreign[]>()
@@ -46,14 +46,14 @@ export class Lexicon {
   readonly #unspaced = new Map<string, Foreign[]>()
   readonly #common = new Set<string>()
   readonly #plain = new Set<string>()
-  /** All English words, as they are written. */
+  /** All English words of the lexicons, unstemmed. */
   readonly #written = new Set<string>()
-  /** English words as they are written, by their stems. */
+  /** An unstemmed English word for each stem. */
   readonly words = new Map<string, string>()
   readonly #byLength = new Map<number, WordList>()
   readonly longestPhrase = 5
 
-  /** In turns: there are thousands of words. */
+  /** Adds the English lexicon. Yields to the event loop, since there are thousands of words. */
   async addTrade ({ common, same, synonyms, hints }: TradeFile, budget: LoopBudget): Promise<void> {
     for (const word of common.split(' ')) this.#common.add(word)
     for (const word of [...this.#common, ...stopWords]) this.#plain.add(stemOf(word))
@@ -75,7 +75,7 @@ export class Lexicon {
     for (const word of from.split(',')) {
       const term = word.includes('…') ? this.#gappedTermOf(word) : this.#termOf(word)
       const others = this.#hints.get(term)
-      // Most are shared: one list for all phrases of a line.
+      // All phrases of a line share one list, to save memory.
       this.#hints.set(term, others ? [...new Set([...others, ...targets])] : targets)
     }
   }
@@ -142,12 +142,12 @@ export class Lexicon {
     return term
   }
 
-  /** Whether it holds an English term. */
+  /** Whether the lexicon has this English term. */
   knows (term: string): boolean { return this.#same.has(term) || this.#synonyms.has(term) || this.#hints.has(term) }
 
   /**
-   * Whether an English word, or a regular form of one, is written so. A stem does not tell: that of `invoce` is that of
-   * `invocation`.
+   * Whether this is the written form of an English word, or a regular inflection of one. Stems cannot tell: `invoce`
+   * has the stem of `invocation`.
    */
   isWritten (word: string): boolean {
     if (this.#common.has(word)) return true
@@ -159,21 +159,21 @@ export class Lexicon {
     return forms.some((form) => this.#written.has(form))
   }
 
-  /** Whether it is an everyday word, which is right as it is. */
+  /** Whether it is an everyday word, which is never treated as a typo. */
   isCommon (word: string): boolean { return this.#common.has(word) }
 
-  /** Whether the word of a term is an everyday word, or says nothing. */
+  /** Whether a term comes from an everyday word or a stop word. */
   isPlain (term: string): boolean { return this.#plain.has(term) }
 
-  /** English words of a length. */
+  /** The English words of a given length. */
   ofLength (length: number): WordList | undefined { return this.#byLength.get(length) }
 
-  /** Whether these stems, joined, are a term of several words. */
+  /** Whether these joined stems are a multi-word term. */
   isPhrase (term: string): boolean { return this.#parts.has(term) && this.knows(term) }
 
   /**
-   * The term of several words that has the same words but for those that say nothing, as `carrying` writes them,
-   * joined.
+   * The multi-word term with these normalised words.
+   * @param key words as `carrying` returns them, joined
    */
   carriedBy (key: string): string | undefined {
     const term = this.#carried.get(key)
@@ -181,9 +181,9 @@ export class Lexicon {
   }
 
   /**
-   * The phrases with a gap that begin at a word.
-   * @param words as `carrying` writes them
-   * @returns each with the places of its words
+   * The phrases with a gap that begin at an index.
+   * @param words as `carrying` returns them
+   * @returns each phrase with the indexes of its words
    */
   * gapped (words: ReadonlyArray<string | undefined>, at: number): Iterable<{ term: string, places: number[] }> {
     for (const { before, after, term } of this.#gapped.get(words[at] ?? '') ?? []) {
@@ -198,7 +198,7 @@ export class Lexicon {
     }
   }
 
-  /** Two terms as one, if they are a term of several words. */
+  /** The multi-word term that two terms form; undefined: none. */
   joined (first: WordToken, second: WordToken): WordToken | undefined {
     second.follows ??= this.#following.has(second.term)
     if (!second.follows) return undefined
@@ -212,7 +212,7 @@ export class Lexicon {
 
   partsOf (term: string): readonly string[] | undefined { return this.#parts.get(term) }
 
-  /** What else a term may be called, without itself. */
+  /** The synonyms and spellings of a term, without the term itself; best first. */
   variants (term: string): Variant[] {
     const found = new Map<string, number>()
     const add = (other: string, weight: number): void => {
@@ -232,13 +232,13 @@ export class Lexicon {
     return [...found].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight)
   }
 
-  /** Terms that a term hints at. */
+  /** Terms that the use of a term suggests. */
   hints (term: string): readonly string[] { return this.#hints.get(term) ?? [] }
 
-  /** The languages that have a word as one too common to search by. */
+  /** The languages in which a word is a stop word. */
   stopLanguages (word: string): readonly string[] { return this.#stop.get(word) ?? [] }
 
-  /** What a word, or several words joined by spaces, means in the languages that have it. */
+  /** The meanings of a word, or of several words joined by spaces, in all languages. */
   foreign (word: string): readonly Foreign[] {
     for (const spelling of spellings(word)) {
       const exact = this.#foreign.get(spelling)
@@ -248,7 +248,7 @@ export class Lexicon {
     return []
   }
 
-  /** Whether another language has just this word, not only one that begins like it. */
+  /** Whether a language has exactly this word; a common beginning is not enough. */
   isForeign (word: string): boolean { return [...spellings(word)].some((spelling) => this.#foreign.has(spelling)) }
 
   #begun (word: string): Foreign[] | undefined {
@@ -260,8 +260,8 @@ export class Lexicon {
   }
 
   /**
-   * The words in a run of characters of a script without spaces, the longest first at each place, each with what it may
-   * mean.
+   * Splits text in a script without spaces into words, preferring the longest at each position. @returns the meanings
+   * of each word
    */
   unspaced (text: string): Foreign[][] {
     const found: Foreign[][] = []
@@ -279,7 +279,7 @@ export class Lexicon {
     return found
   }
 
-  /** The terms of an English meaning, at what a translation is worth: those that are one word or a joined term. */
+  /** An English meaning as a term, with the weight of a translation. */
   translated ({ english }: Foreign): Variant { return { term: this.#termOf(english), weight: tuning.translation } }
 }
 

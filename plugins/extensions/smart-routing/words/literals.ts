@@ -1,18 +1,18 @@
-// Values within a question (a file's name, an address, a quotation) say what kind of thing it is about; their words say
-// little.
+// Literal values in a query, such as a file name, an address or a quotation: their kind says more about the wanted tool
+// than their words.
 
-/** A piece of a question. `weight`: what its words count. `hint`: the kind of thing it is, in English words. */
+/** A piece of a query. `weight`: of its words. `hint`: the kind of a literal, in English words. */
 interface Piece { readonly text: string, readonly weight: number, readonly hint?: string }
 
 interface Kind {
   readonly pattern: RegExp
   readonly weight: number
   readonly hint?: string
-  /** What the value must be like as well, with its case. */
+  /** A further condition for the value, which is case-sensitive. */
   readonly only?: RegExp
 }
 
-/** The first that fits counts. */
+/** The kinds of literals. The first match counts. */
 const kinds: readonly Kind[] = [
   { pattern: /\bselect\s[^;]{1,300}\sfrom\s/, weight: 0.3, hint: 'run sql query' },
   { pattern: /["“„«][^"“”„«»]{1,200}["”“»]/, weight: 0.4 },
@@ -28,7 +28,7 @@ const kinds: readonly Kind[] = [
   { pattern: /\b[\w-]{1,64}\.(?:mp4|mov|avi|mkv|webm)\b/, weight: 0.3, hint: 'file video' },
   { pattern: /\b[\w-]{1,64}\.(?:xlsx?|csv|tsv|ods)\b/, weight: 0.3, hint: 'file spreadsheet' },
   { pattern: /\b[\w-]{1,64}\.(?:apk|ipa)\b/, weight: 0.3, hint: 'app' },
-  // What libraries are called is no file.
+  // Names of libraries are not file names.
   { pattern: /\b(?:node|next|nuxt|vue|react|three|express|ember|chart|d3|alpine)\.js\b/, weight: 1 },
   {
     pattern: /\b[\w-]{1,64}\.(?:txt|md|pdf|docx?|pptx?|json|ya?ml|toml|xml|html?|css|log|zip|gz|tar|sql|ini|conf|env|lock)\b/, weight: 0.3, hint: 'file'
@@ -71,7 +71,7 @@ const kinds: readonly Kind[] = [
     hint: 'calendar event'
   },
   { pattern: /\bat (?:[1-9]|1\d|2[0-3])\b(?![.,:]?\d)/, weight: 0.2, hint: 'calendar event' },
-  // In other languages, with the hour's name: um 15 Uhr, à 15h, om 15 uur; alle 15 and kl. 15.
+  // Times in other languages, with a word for the hour: um 15 Uhr, à 15h, om 15 uur; below without: alle 15, kl. 15.
   {
     pattern: /(?<!\p{L})(?:um|gegen|à|om|в|к) (?:[01]?\d|2[0-3])(?:[:.h][0-5]\d)? ?(?:uhr|uur|h|heures|час\p{L}*)(?!\p{L})/u, weight: 0.2, hint: 'calendar event'
   },
@@ -87,7 +87,7 @@ const kinds: readonly Kind[] = [
 ]
 const any = new RegExp(kinds.map(({ pattern }) => `(${pattern.source})`).join('|'), 'giu')
 
-/** A question as what is said and what is quoted, in order. */
+/** Splits a query into plain text and literals, in order. */
 export function piecesOf (text: string): Piece[] {
   const pieces: Piece[] = []
   let from = 0

@@ -6,7 +6,7 @@ const languages = ['de', 'es', 'fr', 'pt', 'it', 'nl', 'pl', 'sv', 'tr', 'ru', '
 
 let loading: Promise<Lexicon> | undefined
 
-/** The lexicon of `assets/lexicons/`, read once, in turns. @throws when a file is missing or not as it should be */
+/** The lexicon of `assets/lexicons/`, which is read once, in steps. @throws if a file is missing or invalid */
 export async function loadLexicon (): Promise<Lexicon> {
   loading ??= readAll()
   return await loading

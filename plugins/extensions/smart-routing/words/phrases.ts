@@ -1,5 +1,5 @@
-// Phrases are compared by the words that carry them: "who opened the ticket" is "who opened this ticket" and "who has
-// opened our ticket".
+// Normalises phrases for comparison: "who opened the ticket", "who opened this ticket" and "who has opened our ticket"
+// are equal.
 
 const list = (words: string): string[] => words.split(' ')
 
@@ -14,26 +14,32 @@ const alike: ReadonlyMap<string, string> = new Map([
     'hasn hadn').map((word): [string, string] => [word, 'not'])
 ])
 
-/** A word of a phrase as it is compared: what stands for others of its kind; undefined for what may be left out. */
+/**
+ * The normalised form of a word in a phrase: a representative of words with the same role, else the stem; undefined for
+ * words that are ignored.
+ */
 export const carrying = (word: string, stem: string): string | undefined =>
   leftOut.has(word) ? undefined : alike.get(word) ?? stem
 
 /**
- * What stands apart from its verb: `turn the lights off`; in German and Dutch at the end: `füge einen Kommentar hinzu`.
+ * Particles that can be separated from their verb: `turn the lights off`; in German and Dutch at the end: `füge einen
+ * Kommentar hinzu`.
  */
 const particles: ReadonlySet<string> = new Set(list('off up down out away back on over together apart through'))
 const foreignParticles: ReadonlySet<string> = new Set(list(
   'an auf aus ab ein hoch herunter runter hinzu um zu zuruck neu fertig vor nach mit los weg weiter wieder zusammen ' +
   'durch fest frei bei rein raus op af uit aan toe terug over door mee samen bij in'
 ))
-/** What may follow a particle; else it begins what follows: `put milk on my list`. */
+/** Words that may follow a separated particle. Before any other word it is a preposition: `put milk on my list`. */
 const following: ReadonlySet<string> = new Set(list(
   'in on at from for to by and or but so when if with until till as before after while then again und en oder of wenn'
 ))
 /** Max words between a verb and its particle. */
 const mostBetween = 6
 
-/** @param at of a verb @returns the places of particles that may be its own, in English and elsewhere */
+/**
+ * The indexes of particles that may belong to a verb, in English and in other languages. @param at index of the verb
+ */
 export function particlesOf (words: readonly string[], at: number): { english?: number, foreign?: number } {
   const found: { english?: number, foreign?: number } = {}
   for (let i = at + 2; i < Math.min(words.length, at + 2 + mostBetween); i++) {
@@ -45,7 +51,7 @@ export function particlesOf (words: readonly string[], at: number): { english?: 
   return found
 }
 
-/** Where words stand one after the other, apart from those that say nothing. */
+/** The indexes of consecutive words; ignored words may stand between them. Undefined: they do not occur at `from`. */
 export function placesOf (
   sought: readonly string[], words: ReadonlyArray<string | undefined>, from: number
 ): number[] | undefined {

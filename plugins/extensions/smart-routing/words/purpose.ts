@@ -2,7 +2,7 @@ import { splitWords } from './common-words.ts'
 import { stemOf } from './stem.ts'
 import { tuning } from './tuning.ts'
 
-/** Words that begin a question, which wants to know something, not to change it. */
+/** First words of queries that ask for information, not for a change. */
 export const asking: ReadonlySet<string> = new Set(splitWords(
   'what which who whose whom where when any is are did does has have was were show tell',
   'welche welcher welches wer wo wann was gibt zeig zeige que cual cuales quien donde cuando hay quel quelle quels ' +
@@ -10,19 +10,19 @@ export const asking: ReadonlySet<string> = new Set(splitWords(
   'qual quais quem onde quando quale quali chi dove'
 ))
 
-/** Beginnings of questions whose first word alone does not tell. */
+/** Beginnings of such queries that cannot be recognised by their first word. */
 const askingStart =
   /^\W*(?:how (?:many|much|big|large|small|long|old|far|high|often|fast|well|good|is|are|was|were|did|does|has|have)|why|list)\b/i
 
-/** Whether a question wants to know something. @param first its first word, in lower case */
+/** Whether a query asks for information. @param first its first word, in lower case */
 export const isAsking = (question: string, first: string): boolean => asking.has(first) || askingStart.test(question)
 
-/** Terms of tools that tell something. */
+/** Verbs of tools that read, as terms. */
 export const telling: readonly string[] =
   splitWords('list get search read find query describe show count fetch retrieve view').map(stemOf)
 const tells: ReadonlySet<string> = new Set(telling)
 
-/** Terms of tools that change something. */
+/** Verbs of tools that change something, as terms. */
 const changing: readonly string[] = splitWords(
   'create delete update add remove set drop insert move rename push send write upload modify edit change clear reset ' +
   'post patch put',
@@ -34,17 +34,17 @@ const changing: readonly string[] = splitWords(
 ).map(stemOf)
 const changes: ReadonlySet<string> = new Set(changing)
 
-/** What a question wants of a tool; undefined where that is not clear. */
+/** Whether a query asks for information or for a change; undefined: unclear. */
 type Purpose = 'know' | 'change' | undefined
 
-/** @param asked what each term of the question is worth */
+/** The purpose of a query. @param asked the weight of each term in the query */
 export function purposeOf (isAsking: boolean, asked: ReadonlyMap<string, number>): Purpose {
   if (isAsking) return 'know'
   const most = (terms: readonly string[]): number => Math.max(...terms.map((term) => asked.get(term) ?? 0))
   return most(changing) >= tuning.purpose.changing && most(telling) <= tuning.purpose.telling ? 'change' : undefined
 }
 
-/** Whether a tool does the contrary, by the verb of its name, and the question does not ask for just that. */
+/** Whether the verb of a tool contradicts the purpose of a query, and the query does not mention that verb. */
 export function isContrary (purpose: Purpose, verb: string | undefined, asked: ReadonlyMap<string, number>): boolean {
   if (purpose === undefined || verb === undefined) return false
   return (purpose === 'know' ? changes : tells).has(verb) && (asked.get(verb) ?? 0) <= tuning.purpose.telling

@@ -14,26 +14,23 @@ import { tuning } from './tuning.ts'
 import type { Vocabulary } from './vocabulary.ts'
 import { extensionsLimits } from '../../limits.ts'
 
-/** `text`: the question with typos and foreign words put right. `isAsking`: it wants to know something. */
+/** `text`: the query with typos corrected and foreign words translated. `isAsking`: it asks for information. */
 interface Question { readonly concepts: Concept[], readonly text: string, readonly isAsking: boolean }
 
-/** Max words of a question that a phrase is looked for in, with those that are left out. */
+/** Max number of words of a query that a phrase may span, including ignored words. */
 const longestSpan = 9
 
-/**
- * What tools are called that do several things at once; how a question says that there are several. Times and sizes are
- * no such things.
- */
+/** Terms of batch tools, and the words of a query that ask for several items. Units of time and size are excluded. */
 const together: readonly string[] = ['batch', 'bulk', 'multiple', 'many'].map((word) => stemOf(word))
 const severalWords =
   /^(?:[2-9]|[1-9]\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|fifty|hundred|hundreds|several|these|those)$/
 const pluralEnd = /^(?!(?:second|minute|hour|day|week|month|year|percent|euro|dollar|pixel|line|time)s$)\w{2,}[^su]s$/
-/** Max words from a number to what it counts. */
+/** Max distance in words between a number and its noun. */
 const nearNumber = 3
 
 const bounds = extensionsLimits.wordSearch
 
-/** Reads questions against a vocabulary. */
+/** Interprets queries, using the terms of a vocabulary. */
 export class Interpreter {
   readonly #lexicon: Lexicon
   readonly #vocabulary: Vocabulary
@@ -60,14 +57,14 @@ class Reading {
   readonly #compounds: Compounds
   readonly #concepts: ConceptList
   readonly #words: string[] = []
-  /** What each of them counts, for the kind of text it is from. */
+  /** The weight of each word, by the kind of the piece that contains it. */
   readonly #weights: number[] = []
   readonly #stems: string[]
-  /** These as phrases are compared. */
+  /** The words as `carrying` normalises them. */
   readonly #carrying: ReadonlyArray<string | undefined>
-  /** Languages that the question seems to be in, other than English. */
+  /** The probable languages of the query, without English. */
   readonly #languages: ReadonlySet<string>
-  /** Words that are part of another one, which stands apart from them. */
+  /** Indexes of words that a phrase with a gap or a separated verb has used already. */
   readonly #said = new Set<number>()
   readonly #doubts: Doubts
   #misspelled = 0
@@ -100,7 +97,7 @@ class Reading {
     const count = (languages: Iterable<string>): void => {
       for (const language of languages) evidence.set(language, (evidence.get(language) ?? 0) + 1)
     }
-    /** Languages that may have a word, which may be misspelled. */
+    /** Words that may be misspelled, with the languages that may have them. */
     const doubtful: Array<[word: string, languages: Set<string>]> = []
     for (const word of this.#words) {
       if (isUnspaced(word) || stopWords.has(word)) continue
@@ -124,14 +121,14 @@ class Reading {
     return stopWords.has(word) || lightVerbs.has(word) || this.#lexicon.isCommon(word)
   }
 
-  /** Whether a word is made of words that tools have, in English or translated. */
+  /** Whether a word is a compound of words that tools have, in English or as translations. */
   #isCompound (word: string): boolean {
     const isOfTools = (part: string): boolean =>
       !this.#isEveryday(part) && this.#meanings(part).some(({ term }) => this.#vocabulary.has(term))
     return this.#compounds.split(word, 3)?.every(isOfTools) === true
   }
 
-  /** The meanings of a foreign word, in the question's language if that has it. */
+  /** The meanings of a foreign word: those in the languages of the query if there are any, else all. */
   #foreign (words: string): readonly Foreign[] {
     const all = this.#lexicon.foreign(words)
     const own = all.filter(({ language }) => this.#languages.has(language))
@@ -146,7 +143,7 @@ class Reading {
   }
 
   addAll (): void {
-    /** Words that are part of a phrase, which says more than they do. */
+    /** Number of the next words that are part of a phrase; they weigh less than the phrase. */
     let within = 0
     if (asking.has(this.#words[0] ?? '')) this.#concepts.addPlain(telling, tuning.telling)
     if (this.#words.some((_, i) => this.#areMany(i))) this.#concepts.addPlain(together, tuning.together)
@@ -160,14 +157,14 @@ class Reading {
     }
   }
 
-  /** Whether a number stands here, and a plural soon after it: `ten contacts`, `these 20 old deals`. */
+  /** Whether a word is a number with a plural soon after it: `ten contacts`, `these 20 old deals`. */
   #areMany (at: number): boolean {
     if (!severalWords.test(this.#words[at] ?? '')) return false
     return this.#words.slice(at + 1, at + 1 + nearNumber).some((word) =>
       pluralEnd.test(word) && !this.#isEveryday(word))
   }
 
-  /** Adds the longest phrase that begins at a word. @returns how many words it has, 0 when there is none */
+  /** Adds the longest phrase that begins at an index. @returns its length in words; 0: none */
   #addPhrase (at: number): number {
     for (let length = Math.min(longestSpan, this.#words.length - at); length > 1; length--) {
       const stems = this.#stems.slice(at, at + length)
@@ -192,7 +189,7 @@ class Reading {
     return this.#addParted(at) ? 1 : 0
   }
 
-  /** Adds what phrases with a gap hint at. Their everyday words say no more then. */
+  /** Adds the phrases with a gap that begin at an index. Their everyday words are then ignored. */
   #addGapped (at: number): void {
     for (const { term, places } of this.#lexicon.gapped(this.#carrying, at)) {
       this.#concepts.add([{ term, weight: 1 }], 1)
@@ -200,7 +197,7 @@ class Reading {
     }
   }
 
-  /** Adds a verb whose particle stands further on: `turn the lights off`. */
+  /** Adds a verb whose particle is separated from it: `turn the lights off`. */
   #addParted (at: number): boolean {
     const { english, foreign } = particlesOf(this.#words, at)
     const term = english === undefined ? undefined : this.#phrase([this.#stems[at] ?? '', this.#stems[english] ?? ''])
@@ -220,13 +217,13 @@ class Reading {
     return true
   }
 
-  /** These words as a term, if the lexicon has them as one. */
+  /** The multi-word term of these stems; undefined: the lexicon has none. */
   #phrase (stems: readonly string[]): string | undefined {
     const term = stems.length > this.#lexicon.longestPhrase ? '' : stems.join('')
     return this.#lexicon.isPhrase(term) ? term : undefined
   }
 
-  /** The term of several words that is said here in other forms, or with words between that say nothing. */
+  /** The multi-word term that occurs here in another form or with ignored words in between. */
   #carriedBy (at: number, length: number): string | undefined {
     if (this.#carrying[at] === undefined || this.#carrying[at + length - 1] === undefined) return undefined
     const words = this.#carrying.slice(at, at + length).filter((word) => word !== undefined)
@@ -260,7 +257,7 @@ class Reading {
     else this.#addUnknown(word, factor)
   }
 
-  /** A word that nobody knows: the beginning of one, several in one, or one that is misspelled. */
+  /** Adds an unknown word: a compound, a misspelling or the beginning of a word. */
   #addUnknown (word: string, factor: number): void {
     const parts = this.#compounds.split(word, 3)
     if (parts) {
@@ -273,7 +270,7 @@ class Reading {
     )
   }
 
-  /** A word that was meant to be another one, or that is the beginning of one. */
+  /** Adds a misspelled word as its corrections, and as the words that begin with it. */
   #addMisspelled (word: string, similar: readonly Variant[], factor: number): void {
     const begun = word.length < 3
       ? []
@@ -286,7 +283,7 @@ class Reading {
       : word)
   }
 
-  /** What a word means that is known: itself, or its translations. */
+  /** The terms of a known word: itself, or its translations. */
   #meanings (word: string): Variant[] {
     const term = stemOf(word)
     const foreign = this.#foreign(word)

@@ -1,12 +1,12 @@
-/** Memory that searches share, one at a time. */
+/** Arrays that all searches reuse; searches are synchronous. */
 const shared = { sums: new Float64Array(1_024), offers: new Float64Array(1_024), covered: new Float64Array(1_024) }
 
-/** The scores of a search, by slot: valid until the next search begins. */
+/** The scores of a search, by slot; valid until the next search begins. Each concept of the query is one round. */
 export class Scores {
   readonly #sums: Float64Array
   readonly #offers: Float64Array
   readonly #covered: Float64Array
-  /** Slots that were offered something in this turn, and slots with a score. */
+  /** Slots with an offer in this round; below, slots with a score. */
   #offered: number[] = []
   readonly #scored: number[] = []
 
@@ -22,14 +22,14 @@ export class Scores {
     this.#covered = shared.covered.fill(0, 0, size)
   }
 
-  /** Of all that is offered to a slot in one turn, the most counts. */
+  /** Offers a score to a slot. The highest offer of a round counts. */
   offer (slot: number, amount: number): void {
     const before = this.#offers[slot] ?? 0
     if (before === 0) this.#offered.push(slot)
     if (amount > before) this.#offers[slot] = amount
   }
 
-  /** Ends a turn. @param covered what part of the question it was */
+  /** Ends a round. @param covered the part of the query that this round stands for */
   take (covered: number): void {
     for (const slot of this.#offered) {
       if (this.#sums[slot] === 0) this.#scored.push(slot)
@@ -40,7 +40,7 @@ export class Scores {
     this.#offered = []
   }
 
-  /** Each score times `base` and what is covered. */
+  /** Multiplies each score by `base` plus the covered part of the query. */
   finish (base: number): void {
     for (const slot of this.#scored) this.scale(slot, base + (this.#covered[slot] ?? 0))
   }
@@ -49,14 +49,14 @@ export class Scores {
 
   of (slot: number): number { return this.#sums[slot] ?? 0 }
 
-  /** So many slots with the highest scores, in no order; all of those that are equal to the last of them. */
+  /** At least `count` slots with the highest scores, unsorted; includes all that tie with the last of them. */
   best (count: number): number[] {
     if (this.#scored.length <= count) return this.#scored
     const least = this.#leastOf(count)
     return this.#scored.filter((slot) => this.of(slot) >= least)
   }
 
-  /** The lowest of the `count` highest scores: the root of a heap that holds these. */
+  /** The lowest of the `count` highest scores, by a min-heap. */
   #leastOf (count: number): number {
     const heap = new Float64Array(count)
     for (const slot of this.#scored) {

@@ -1,12 +1,12 @@
-/** A tool as searching sees it. The same object as long as the tool is unchanged. */
+/** A tool as the search needs it. An unchanged tool stays the same object. */
 export interface SearchTool {
   /** As the route shows it, for example `github-create_issue`. */
   readonly name: string
-  /** As its server has it. */
+  /** Its name on the server. */
   readonly ownName: string
   readonly server: string
   readonly title?: string
-  /** After overrides. */
+  /** The description with overrides applied. */
   readonly description?: string
   /** The parsed JSON Schema. */
   readonly inputSchema?: unknown

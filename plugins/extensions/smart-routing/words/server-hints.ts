@@ -4,22 +4,28 @@ import { wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
 import { slotOf, type Vocabulary } from './vocabulary.ts'
 
-/** A word of a server's name names it if no more servers have it in their names. */
+/** A word identifies servers by name only if at most this many servers have it in their names. */
 const namesakes = 3
-/** A word is an alias of a server if this part of its tools have it, and they are this part of all that do. */
+/**
+ * A word is an alias of a server if at least `tools` of its tools and the part `within` of them have the word, and they
+ * are at least the part `share` of all tools with it.
+ */
 const alias = { within: 0.5, share: 0.75, tools: 3 }
 
-/** Which servers a question names: by their names, or by words that are common in one and rare elsewhere. */
+/**
+ * Finds the servers that a query mentions: by their names, or by words that are frequent in one server and rare
+ * elsewhere.
+ */
 export class ServerHints {
   readonly #slots = new Map<string, Set<number>>()
   readonly #serverOf: Array<string | undefined> = []
-  /** Servers by the words of their names. */
+  /** The servers by each word of their names. */
   readonly #named = new Map<string, Set<string>>()
 
-  /** How many tools of each server have a word in their names. */
+  /** For each server, the number of tool names that contain each word. */
   readonly #nameWords = new Map<string, Map<string, number>>()
 
-  /** Whether most tools of a server have a word in their names: it says nothing then. */
+  /** Whether most tool names of a server contain a word, which then distinguishes nothing. */
   isUsual (term: string, server: string): boolean {
     const size = this.#slots.get(server)?.size ?? 0
     return size > 2 && (this.#nameWords.get(server)?.get(term) ?? 0) > size / 2
@@ -66,7 +72,7 @@ export class ServerHints {
     }
   }
 
-  /** What the tools of each server that a question names count, by slot. */
+  /** The factor for each tool of the servers that a query mentions, by slot. */
   * factors (concepts: readonly Concept[], vocabulary: Vocabulary): Iterable<[slot: number, factor: number]> {
     if (this.#slots.size < 2) return
     const servers = new Set<string>()

@@ -4,44 +4,49 @@ import { tuning } from './tuning.ts'
 import { distance, letters, mistakesIn, type Word, type WordList } from './typos.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
-/** One that may have been meant; `rank` from the best one. `places`: how often tools have it. */
+/** A possible correction. `rank`: mistakes plus penalties, the lowest is best. `places`: how many tools have it. */
 interface Candidate { readonly term: string, readonly rank: number, readonly mistakes: number, readonly places: number }
 
-/** A word of tools, with where it occurs, or of the trade. */
+/** A word of the tools, with its places, or a word of the lexicon, without. */
 interface Known extends Word { readonly places?: readonly number[] }
 
-/** Words of a length. */
+/** Returns the known words of a given length. */
 type Source = (length: number) => ReadonlyArray<WordList<Known> | undefined>
 
-/** Words that are too short to be misspelled, unless somebody left out the vowel: `snd`. */
+/**
+ * Three consonants, such as `snd`: the only words of three letters that count as misspelled, since a vowel is missing.
+ */
 const lacksVowel = /^[b-df-hj-np-tv-xz]{3}$/
 
 /** Numbers are not misspelled: `8080` is not `800`. */
 const number = /^\d+$/
 
-/** Endings that a misspelled word may have, and the word as a tool has it has not: `directons`, of `direction`. */
+/**
+ * Max number of letters that a known word has after its stem, when stems are compared: the stem of `directons` finds
+ * `direction`.
+ */
 const longestEnding = 3
 /**
- * What it counts, in mistakes, that the first letter is another one, and that no tool has what a word of the trade
- * stands for.
+ * Penalties in mistakes: `first`: the first letter differs; `useless`: it is a word of the lexicon, and no tool has it
+ * or anything that it stands for.
  */
 const penalty = { first: 0.8, useless: 0.9 }
 
-/** The most mistakes that a word may have. */
+/** The max number of mistakes in a word. */
 const mostIn = (word: string): number => lacksVowel.test(word) ? 1 : number.test(word) ? 0 : mistakesIn(word.length)
 
-/** The words that a misspelled one may have been meant to be. */
+/** The possible corrections of a word. */
 class Candidates {
   readonly #found: Candidate[] = []
 
-  /** Whether there is one with one mistake. */
+  /** Whether there is a candidate with one mistake and no penalty. */
   get hasNear (): boolean { return this.#found.some(({ rank }) => rank <= 1) }
 
   add (mistakes: number, penalty: number, { term, places }: Known): void {
     this.#found.push({ term, mistakes, rank: mistakes + penalty, places: places?.length ?? 0 })
   }
 
-  /** Those of the best rank, the most frequent first: at most three. Where tools have some of them, only these. */
+  /** At most three candidates of the best rank, the most frequent first. If tools have some of them, only those. */
   best (): Variant[] {
     const found = this.#found.sort((a, b) => a.rank - b.rank || b.places - a.places || (a.term < b.term ? -1 : 1))
     const [first] = found
@@ -54,7 +59,7 @@ class Candidates {
   }
 }
 
-/** Looks for a word among those that differ from it by a few letters. */
+/** Finds the known words that differ from a word by at most `most` mistakes. */
 function compare (word: string, most: number, source: Source, found: (mistakes: number, known: Known) => void): void {
   const bits = letters(word)
   for (let length = word.length === 3 ? 4 : word.length - most; length <= word.length + most; length++) {
@@ -68,8 +73,8 @@ function compare (word: string, most: number, source: Source, found: (mistakes: 
 }
 
 /**
- * Looks for a stem among the stems of words that begin with the same letter: of all forms of a word a vocabulary has
- * one.
+ * Finds the known words with the same first letter whose stem differs by at most `most` mistakes. Stems are compared
+ * because a vocabulary holds one form of each word.
  */
 function compareStems (
   stem: string, most: number, source: Source, found: (mistakes: number, known: Known) => void
@@ -87,9 +92,9 @@ function compareStems (
 }
 
 /**
- * The words of tools that differ from a word by one letter, not the first: `contaner` was meant to be `container`, also
- * in the plural.
- * @param word in lower case, that no tool has
+ * The words of the tools that differ from a word by one letter, but not the first: `contaner` becomes `container`.
+ * Plurals are recognised.
+ * @param word in lower case; no tool has it
  * @returns at most three, the most frequent ones; none for words of less than four letters
  */
 export function nearInTools (word: string, vocabulary: Vocabulary): Variant[] {
@@ -107,9 +112,9 @@ export function nearInTools (word: string, vocabulary: Vocabulary): Variant[] {
 }
 
 /**
- * The words of tools and of the trade that a misspelled one may have been meant to be: those with the fewest mistakes,
- * then with the same first letter, then those that tools have, then the most frequent. Its stem is compared as well.
- * @param word in lower case, that nobody knows
+ * The words of the tools and of the lexicon that a misspelled word may stand for: ordered by mistakes and penalties,
+ * then by frequency. Stems are compared too.
+ * @param word an unknown word, in lower case
  * @returns at most three
  */
 export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lexicon): Variant[] {
@@ -131,7 +136,7 @@ export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lex
   return candidates.best()
 }
 
-/** Whether tools have a term of the trade, or something that it stands for or hints at. */
+/** Whether tools have a term of the lexicon, a variant of it or one of its hints. */
 export function isKnownToTools (term: string, vocabulary: Vocabulary, lexicon: Lexicon): boolean {
   if (vocabulary.has(term)) return true
   return lexicon.variants(term).some((other) => vocabulary.has(other.term)) ||

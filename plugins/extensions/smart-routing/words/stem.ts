@@ -1,4 +1,4 @@
-// Stems of English words, after M. F. Porter: An algorithm for suffix stripping (1980).
+// Stems of English words by the Porter algorithm: M. F. Porter, An algorithm for suffix stripping (1980).
 import { runsOf, wordsOf } from './tokens.ts'
 import { extensionsLimits } from '../../limits.ts'
 
@@ -6,7 +6,9 @@ const consonant = '[^aeiou]'
 const vowel = '[aeiouy]'
 const consonants = `${consonant}[^aeiouy]*`
 const vowels = `${vowel}[aeiou]*`
-/** At least one, exactly one, at least two changes from vowels to consonants; a vowel at all. */
+/**
+ * Porter's measure m, the number of vowel-consonant sequences: m > 0, m = 1, m > 1; and `*v*`, the stem has a vowel.
+ */
 const measured = new RegExp(`^(${consonants})?${vowels}${consonants}`)
 const measuredOnce = new RegExp(`^(${consonants})?${vowels}${consonants}(${vowels})?$`)
 const measuredTwice = new RegExp(`^(${consonants})?${vowels}${consonants}${vowels}${consonants}`)
@@ -48,7 +50,7 @@ function stem (word: string): string {
   return stemmed.toLowerCase()
 }
 
-/** A word without the ending of a plural; `i` stays of `ies`. */
+/** Removes the plural ending (step 1a); `ies` becomes `i`. */
 export function singularOf (word: string): string {
   if (/(ss|i)es$/.test(word)) return word.slice(0, -2)
   return /[^s]s$/.test(word) ? word.slice(0, -1) : word
@@ -64,7 +66,7 @@ function verbEnding (word: string): string {
   return shortEnd.test(base) ? `${base}e` : base
 }
 
-/** The first ending that fits is replaced, if enough is left before it. */
+/** Replaces the first ending that matches, if the measure of the rest is above 0. */
 function replaced (word: string, rules: Array<[RegExp, string]>): string {
   for (const [ending, by] of rules) {
     const base = ending.exec(word)?.[1]
@@ -73,37 +75,34 @@ function replaced (word: string, rules: Array<[RegExp, string]>): string {
   return word
 }
 
-/** Words that the rules throw together with others of another meaning. */
+/** Words that the algorithm would conflate with words of another meaning; they and their plurals are their own stem. */
 const exceptions = new Map<string, string>([
   'news', 'customer', 'terminal', 'container', 'general', 'generic', 'important', 'internal', 'international',
   'author', 'authority',
   'engineer', 'community', 'department', 'apartment', 'university', 'several', 'organ', 'instant', 'former', 'hospital'
 ].flatMap((word) => [[word, word], [`${word.replace(/y$/, 'ie')}s`, word]]))
 
-/** A word as it was written, folded, and its stem, which is what is compared. */
+/** A folded word, and its stem, by which words are compared. */
 export interface WordToken {
   readonly word: string
   readonly term: string
-  /** The number of the term among those of the cache: terms are counted in an array, which costs less than a map. */
+  /** The number of the term in the cache. Terms are counted in an array, which is faster than a map. */
   readonly number: number
   /**
-   * The terms of several words that begin with it, by what follows, as the lexicon says; null: none; undefined: it was
-   * not asked yet.
+   * The multi-word terms of the lexicon that begin with this term, by their rest; null: none; undefined: not looked up
+   * yet.
    */
   joined: ReadonlyMap<string, WordToken> | null | undefined
-  /** Whether it follows another word in a term of several words; undefined: it was not asked yet. */
+  /** Whether it is the rest of a multi-word term; undefined: not looked up yet. */
   follows: boolean | undefined
 }
 
 const tokens = new Map<string, WordToken>()
 const numbers = new Map<string, number>()
-/** The words of what stands between spaces and signs, as it was written: most of a text was seen before. */
+/** Cache of the words of each run of letters and digits; most runs occur many times. */
 const runs = new Map<string, readonly WordToken[]>()
 
-/**
- * A word with its stem, from a cache: the same word gives the same object, so that an index of many tools holds it
- * once.
- */
+/** A word with its stem, from a cache. Equal words share one object, which keeps large indexes small. */
 export function tokenOf (word: string): WordToken {
   const known = tokens.get(word)
   if (known) return known
@@ -116,7 +115,7 @@ export function tokenOf (word: string): WordToken {
   return token
 }
 
-/** The words of a text, as `wordsOf` finds them, from the cache. @param max the most */
+/** The words of a text as `wordsOf` splits it, from the cache. @param max max number of words */
 export function tokensOf (text: string, max: number): WordToken[] {
   const found: WordToken[] = []
   for (const run of runsOf(text)) {
@@ -129,10 +128,10 @@ export function tokensOf (text: string, max: number): WordToken[] {
   return found
 }
 
-/** The words of short texts that many tools have, such as descriptions of parameters. */
+/** Cache of the words of short texts that many tools share, such as descriptions of parameters. */
 const texts = new Map<string, readonly WordToken[]>()
 
-/** The words of several texts, from the cache. @param max the most */
+/** The words of several texts, from the cache. @param max max number of words */
 export function tokensOfAll (parts: readonly string[], max: number): WordToken[] {
   const found: WordToken[] = []
   for (const part of parts) {
@@ -148,10 +147,10 @@ export function tokensOfAll (parts: readonly string[], max: number): WordToken[]
   return found
 }
 
-/** A part of a long text would keep the whole text in memory. */
+/** Copies a word: a slice of a long text would keep the whole text in memory. */
 const copyOf = (text: string): string => text.length < 13 ? text : ` ${text}`.slice(1)
 
-/** Empties the cache when it is full. Numbers of terms are given anew then: it is called when nobody counts by them. */
+/** Empties the cache when it is full. This renumbers terms, so it must not be called while terms are being counted. */
 export function forgetWords (): void {
   if (Math.max(tokens.size, runs.size) < extensionsLimits.wordSearch.cachedWords) return
   tokens.clear()

@@ -1,6 +1,7 @@
-// Texts as words: identifiers are split, accents are dropped, scripts without spaces become pairs of characters.
+// Splits texts into words: identifiers are split, accents removed, and scripts without spaces become pairs of
+// characters.
 
-/** Max length of a word, in characters; what is longer is cut. */
+/** Max length of a word, in characters; longer words are cut. */
 const longestWord = 48
 const run = /[\p{L}\p{N}\p{M}]+/gu
 const noWord = /[^A-Za-z0-9]+/
@@ -8,8 +9,8 @@ const lowerCase = /^[a-z]+$/
 const capitalized = /^[A-Z](?:[a-z]+|[A-Z]*)$/
 const plainAscii = /^[\t-\r -~]*$/
 /**
- * The only letters and digits are of ASCII; signs that are common in texts (dashes, quotes, arrows, boxes) do not make
- * it slow to read.
+ * Matches texts whose letters and digits are ASCII, for a fast path. Common signs (dashes, quotes, arrows, boxes) are
+ * allowed.
  */
 const asciiWords =
   /^[\t-\r -~\u00a0\u00ab\u00b7\u00bb\u2010-\u2016\u2018-\u203d\u203f-\u205e\u2190-\u21ff\u2500-\u2775]*$/
@@ -19,7 +20,7 @@ const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]+(?: [\p{Script=Han}\p{Script=Hangul}]+)*/gu
 const special: Record<string, string> = { ß: 'ss', ł: 'l', ø: 'o', æ: 'ae', œ: 'oe', ı: 'i', đ: 'd' }
 
-/** In lower case, without accents. */
+/** Converts a word to lower case without accents. */
 export function fold (word: string): string {
   const lower = word.toLowerCase()
   if (plainAscii.test(lower)) return lower
@@ -30,9 +31,9 @@ export function fold (word: string): string {
 /**
  * The words of a text, in order: `createPullRequest` is create, pull, request; `GitHub` is git, hub, github; `oauth2`
  * is oauth2, oauth.
- * @param max the most words
- * @param isWhole whether an identifier that was split is a word as well (it is one for an index, not for the order of a
- *   question)
+ * @param max max number of words
+ * @param isWhole whether a split identifier is also a word as a whole: yes for an index, no for a query, where order
+ *   matters
  */
 export function wordsOf (text: string, max: number, isWhole = true): string[] {
   const words: string[] = []
@@ -45,8 +46,7 @@ export function wordsOf (text: string, max: number, isWhole = true): string[] {
 }
 
 /**
- * The runs of letters and digits of a text, each cut to the longest word; some may be empty. The words of a text are
- * those of its runs.
+ * The runs of letters and digits of a text, each cut to `longestWord`; some may be empty. `wordsOf` splits these runs.
  */
 export function runsOf (text: string): readonly string[] {
   const runs = asciiWords.test(text) ? text.split(noWord) : text.normalize('NFKC').match(run) ?? []
@@ -89,14 +89,14 @@ function addPart (words: string[], part: string): void {
   for (const letters of word.match(/\p{L}{3,}/gu) ?? []) words.push(letters)
 }
 
-/** 搜索文件 as 搜索, 索文, 文件; a single character as itself. */
+/** The pairs of adjacent characters: 搜索文件 becomes 搜索, 索文, 文件. A single character stays itself. */
 function pairs (text: string): string[] {
   const characters = [...text]
   if (characters.length < 2) return characters
   return characters.slice(1).map((character, i) => `${characters[i] ?? ''}${character}`)
 }
 
-/** The runs of characters of a text in a script without spaces, with those that Korean has all the same. */
+/** The runs of characters in scripts without spaces. For Korean, a run may contain single spaces. */
 export function unspacedRuns (text: string): string[] {
   return text.normalize('NFKC').match(unspaced) ?? []
 }

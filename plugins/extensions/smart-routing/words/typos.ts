@@ -1,12 +1,12 @@
-/** A word that another may be a misspelling of. `bits`: its letters. */
+/** A word that a misspelled word can be compared with. `bits`: its letters as a bit set. */
 export interface Word { readonly word: string, readonly term: string, readonly bits: number }
 
-/** How many letters of a word of this length may be wrong. */
+/** Max number of mistakes in a word of this length. */
 export const mistakesIn = (length: number): number => length < 4 ? 0 : length < 8 ? 1 : 2
 
 /**
- * How many letters must be changed, added, left out or swapped with their neighbour (optimal string alignment).
- * @param most where it stops counting: what is more is `most + 1`
+ * The edit distance of two words with transpositions (optimal string alignment).
+ * @param most the limit; larger distances are returned as `most + 1`
  */
 export function distance (a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most || b.length >= longest) return most + 1
@@ -30,20 +30,20 @@ export function distance (a: string, b: string, most: number): number {
   return last[b.length] ?? 0
 }
 
-/** More than the longest word has. */
+/** Length of the rows, in characters; words are shorter. */
 const longest = 64
 const rows: [
   Uint8Array, Uint8Array, Uint8Array
 ] = [new Uint8Array(longest), new Uint8Array(longest), new Uint8Array(longest)]
 
-/** The letters of a word as bits: two words that differ in few letters differ in few bits. */
+/** The letters of a word as a bit set. Words that differ in few letters differ in few bits. */
 export function letters (word: string): number {
   let bits = 0
   for (let i = 0; i < word.length; i++) bits |= 1 << (word.charCodeAt(i) % 32)
   return bits
 }
 
-/** Number of bits in which two differ. */
+/** The number of bits in which two values differ. */
 function differing (a: number, b: number): number {
   let bits = a ^ b
   bits -= bits >>> 1 & 0x55555555
@@ -52,8 +52,8 @@ function differing (a: number, b: number): number {
 }
 
 /**
- * Words in the order in which they were added. Their letters stand beside them: by these alone most words are told from
- * another, and reading them in a row takes a tenth of the time that looking into each word does.
+ * A list of words with an array of their bit sets. The bit sets rule out most words; scanning this array is ten times
+ * as fast as reading each word.
  */
 export class WordList<Entry extends Word = Word> {
   readonly #words: Entry[] = []
@@ -74,8 +74,9 @@ export class WordList<Entry extends Word = Word> {
   [Symbol.iterator] (): Iterator<Entry> { return this.#words[Symbol.iterator]() }
 
   /**
-   * @param bits the letters of a word, as `letters` gives them
-   * @returns words of which at most `most` letters are not in both
+   * Words whose bit set is similar.
+   * @param bits the letters of a word, as `letters` returns them
+   * @param most max number of different bits
    */
   near (bits: number, most: number): Entry[] {
     const found: Entry[] = []

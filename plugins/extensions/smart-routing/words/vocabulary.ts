@@ -2,8 +2,8 @@ import { heaviest, type Analysis } from './analysis.ts'
 import { letters, WordList, type Word } from './typos.ts'
 
 /**
- * Where a term occurs, with the word as it was first written: slots of tools and weights, packed as `slot << bits |
- * weight`. `gone`: how many of these are being removed.
+ * A term with its first written form and its places: slots of tools with weights, packed as `slot << bits | weight`.
+ * `gone`: the number of places that are being removed.
  */
 interface Entry extends Word { places: number[], gone: number }
 
@@ -14,7 +14,7 @@ export const placeWeight = (place: number): number => place & heaviest
 /** The terms of all tools of an index. */
 export class Vocabulary {
   readonly #entries = new Map<string, Entry>()
-  /** Words by their length, and then by their first letter, for spelling mistakes and beginnings. */
+  /** The entries by length and first letter of their word, for spelling mistakes and prefixes. */
   readonly #byLength = new Map<number, Map<number, WordList<Entry>>>()
 
   add (slot: number, { tokens, weights }: Analysis): void {
@@ -38,15 +38,15 @@ export class Vocabulary {
     words.add(entry)
   }
 
-  /** Frees the memory that growing lists of places hold in advance. */
+  /** Frees the spare capacity of the lists of places. */
   trim (): void {
     for (const entry of this.#entries.values()) if (entry.places.length > 1) entry.places = entry.places.slice()
   }
 
   /**
-   * Removes tools: one pass over each of their terms, however many tools have it.
-   * @param slots and what was added for them
-   * @param count of all slots
+   * Removes tools, with one pass over each of their terms however many tools have it.
+   * @param slots the slots, with the analyses that were added for them
+   * @param count the number of all slots
    */
   remove (slots: ReadonlyMap<number, Analysis>, count: number): void {
     const changed: Entry[] = []
@@ -56,7 +56,7 @@ export class Vocabulary {
         if (entry && entry.gone++ === 0) changed.push(entry)
       }
     }
-    // Of all slots, since reading beyond its end is slow.
+    // The array covers all slots, since reads beyond its end are slow.
     const isGone = new Uint8Array(count)
     for (const slot of slots.keys()) isGone[slot] = 1
     for (const entry of changed) {
@@ -83,15 +83,15 @@ export class Vocabulary {
 
   has (term: string): boolean { return this.#entries.has(term) }
 
-  /** Words that begin with a letter, by its code, and have a length. */
+  /** The words of a given length that begin with a letter. @param letter its character code */
   begun (letter: number, length: number): WordList<Entry> | undefined { return this.#byLength.get(length)?.get(letter) }
 
-  /** Words of a length that do not begin with a letter. */
+  /** The words of a given length that do not begin with a letter. */
   notBegun (letter: number, length: number): Array<WordList<Entry>> {
     return [...this.#byLength.get(length) ?? []].filter(([other]) => other !== letter).map(([, words]) => words)
   }
 
-  /** Words that begin so, the shortest first. @param max the most */
+  /** The longer words that begin with a text, the shortest first. @param max max number of words */
   beginning (start: string, max: number): Entry[] {
     const found: Entry[] = []
     for (let length = start.length + 1; length <= start.length + 8; length++) {

@@ -7,8 +7,8 @@ import type { AuthStep } from '../chain.ts'
 
 /**
  * An access token of the gateway's own authorization server, in `Authorization: Bearer`. It acts as its user, who is
- * read from the settings: demotion, deletion and another password end it at once. Its rights there follow from its
- * scopes.
+ * read from the current settings: a demotion, a deletion or a new password ends it at once. Its scopes limit the user's
+ * rights.
  */
 export const accessToken = (tokens: AccessTokens, config: AddressConfig): AuthStep =>
   (credentials, _routes, snapshot) => {
@@ -23,7 +23,7 @@ export const accessToken = (tokens: AccessTokens, config: AddressConfig): AuthSt
 
 const principals = new WeakMap<Snapshot, WeakMap<StoredToken, Principal>>()
 
-/** The principal of a token, made once for each snapshot: views are kept by it. */
+/** The principal of a token, cached per snapshot, since views are cached by principal. */
 function principalOf (token: StoredToken, snapshot: Snapshot, config: AddressConfig): Principal | undefined {
   let known = principals.get(snapshot)
   if (!known) principals.set(snapshot, known = new WeakMap())
@@ -36,8 +36,8 @@ const pathOf = (uri: string | undefined): string =>
   uri !== undefined && URL.canParse(uri) ? new URL(uri).pathname.replace(/\/+$/, '') : ''
 
 /**
- * The path of a resource, as requests for it arrive here: a proxy has taken off what the public base has in front of
- * the base path. A resource without a path is all of the gateway.
+ * The path of a resource, as requests for it arrive at the gateway: a proxy strips the part of the public base before
+ * the base path. A resource without a path is the whole gateway.
  * @param base the public base
  */
 function audienceOf (resource: string | undefined, base: string | undefined, basePath: string): { audience?: string } {
@@ -51,7 +51,7 @@ function toPrincipal (token: StoredToken, { users, system }: Snapshot, config: A
   const { family, clientId, username = '', mark, scope, resource } = token
   const user = users.get(username)
   if (system.oauthServer?.enabled !== true || !user || mark !== rightsMarkOf(user)) return undefined
-  // A scope that the settings do not allow any more counts no more.
+  // A scope that the settings no longer allow is ignored.
   const allowed = system.oauthServer.allowedScopes
   return {
     key: `token ${family}`,

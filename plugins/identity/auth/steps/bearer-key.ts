@@ -6,7 +6,7 @@ import { counts } from '../../keys/rights.ts'
 import type { RequestCredentials, AuthStep } from '../chain.ts'
 
 /**
- * A bearer key, in the header that `routing.bearerAuthHeaderName` names, with or without `Bearer `; outside of the MCP
+ * A bearer key, in the header that `routing.bearerAuthHeaderName` names, with or without `Bearer `; outside the MCP
  * routes also in `Authorization`. The management API accepts unscoped system keys only.
  */
 export const bearerKey = (keys: Keys): AuthStep => ({ headers }, routes, snapshot) => {
@@ -29,7 +29,7 @@ export const bearerKey = (keys: Keys): AuthStep => ({ headers }, routes, snapsho
   return undefined
 }
 
-/** The reason why the management API refuses a valid key, as a sentence; undefined: no key was sent. */
+/** Why the management API refuses a valid key, as a sentence; undefined: the request has no key. */
 export function restrictionOf (
   keys: Keys, headers: RequestCredentials['headers'], snapshot: Snapshot
 ): string | undefined {
@@ -43,13 +43,13 @@ export function restrictionOf (
   return undefined
 }
 
-/** Records the use of a key that was accepted. */
+/** Records that an accepted key was used. */
 function used (keys: Keys, key: BearerKey, principal: Principal | undefined): Principal | undefined {
   if (principal) keys.usage.note(key)
   return principal
 }
 
-/** The principal of a key on the management API: an unscoped system key acts as its owner with an admin's rights. */
+/** The principal of a key on the management API. An unscoped system key acts as its owner, with admin rights. */
 function managerOf (key: BearerKey): Principal | undefined {
   if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
   const username = key.owner ?? 'system'
@@ -71,7 +71,7 @@ function managerOf (key: BearerKey): Principal | undefined {
 
 const principals = new WeakMap<Snapshot, Map<BearerKey, Principal | undefined>>()
 
-/** The principal of a key on MCP routes, made once for each snapshot: views are kept by it. */
+/** The principal of a key on MCP routes, cached per snapshot, since views are cached by principal. */
 function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined {
   let known = principals.get(snapshot)
   if (!known) principals.set(snapshot, known = new Map())
@@ -79,7 +79,7 @@ function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined
   return known.get(key)
 }
 
-/** A user key whose owner is gone has no principal. */
+/** A user key whose owner does not exist has no principal. */
 function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined {
   const { accessType = 'all' } = key
   const common = {
@@ -98,11 +98,14 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
 
 const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
 
-/** The current principal of a key; undefined when the key does not count any more, or its owner is gone. */
+/** The current principal of a key; undefined: the key is not active, or its owner does not exist. */
 export const standingOfKey = (principal: Principal, snapshot: Snapshot): Principal | undefined =>
   principalOfKey(principal.key.slice(keyPrefix.length), snapshot)
 
-/** The principal of a stored key on MCP routes; undefined when there is none that counts, or its owner is gone. */
+/**
+ * The principal of a stored key on MCP routes; undefined: there is no such key, it is not active, or its owner does not
+ * exist.
+ */
 export function principalOfKey (id: string, snapshot: Snapshot): Principal | undefined {
   const key = snapshot.keys.get(id)
   return key && counts(key, snapshot) ? principalOf(key, snapshot) : undefined

@@ -8,12 +8,12 @@ import type { Principal } from '../../../settings/index.ts'
 import { markOf, principalOfUser } from '../../users/account.ts'
 import type { AuthStep, RequestCredentials } from '../chain.ts'
 
-/** The claims of a login token: the user, and the `mark` of the account at the login. */
+/** The claims of a login token: the user, and the `mark` that the account had at the login. */
 export interface LoginClaims { sub: string, mark: string }
 
 /**
- * A login token, in `x-auth-token`; on the management API also in `?token=`, which on the open routes is an argument of
- * the tool. The user is read from the settings: demotion, deletion and another password take effect at once.
+ * A login token, in `x-auth-token`; on the management API also in `?token=`, which is an argument of the tool on open
+ * routes. The user is read from the current settings: a demotion, a deletion or a new password takes effect at once.
  */
 export const loginToken = (claimsOf: (token: string) => LoginClaims | undefined): AuthStep =>
   ({ headers, query }, routes, snapshot) => {
@@ -36,8 +36,8 @@ const sameMark = (one: unknown, other: string): boolean =>
   typeof one === 'string' && one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
 /**
- * The credential of this machine's command line: made at each start, and kept in a file that only the gateway's user
- * may read. It has the rights of an admin on the management API, from a loopback address and not through a proxy.
+ * The credential of the command line on this machine: created at each start, in a file that only the gateway's user can
+ * read. It grants admin rights on the management API, to direct connections from a loopback address.
  * @param token undefined: there is none
  */
 export function localCredential (token: string | undefined): AuthStep {
@@ -54,21 +54,21 @@ export function localCredential (token: string | undefined): AuthStep {
   return (credentials, routes) => routes !== 'mcp' && isOurs(credentials) ? principal : undefined
 }
 
-/** Whether a request holds that credential, from this machine. */
+/** Whether a request carries the command line's credential and comes from this machine. */
 export function holdsLocal (token: string | undefined): (credentials: RequestCredentials) => boolean {
   const expected = token === undefined ? undefined : Buffer.from(sha256(token))
   return ({ headers, socket }) => {
     const { authorization } = headers
-    // So nothing is hashed for other credentials.
+    // The prefix is checked first, so that no other credential is hashed.
     if (expected === undefined || authorization?.startsWith(`Bearer ${credentialPrefixes.local}`) !== true) return false
     return isFromHere({ headers, socket }) && timingSafeEqual(Buffer.from(sha256(authorization.slice(7))), expected)
   }
 }
 
-/** Headers by which proxies say for whom they ask. */
+/** Headers in which proxies name the original client. */
 const forwarding = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
 
-/** Whether a request comes from this machine, and not through a proxy on it. */
+/** Whether a request comes from this machine and not through a proxy. */
 export function isFromHere ({ headers, socket }: Pick<RequestCredentials, 'headers' | 'socket'>): boolean {
   if (forwarding.some((name) => headers[name] !== undefined)) return false
   const plain = (socket?.remoteAddress ?? '').replace(/^::ffff:/i, '')

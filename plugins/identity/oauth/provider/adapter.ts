@@ -8,7 +8,7 @@ import { sha256 } from '../../../base/secrets/index.ts'
 import { accountId, parseAccountId } from '../identifiers.ts'
 import type { GivenConsent } from './grants.ts'
 
-/** The ports that the authorization server keeps its data in, and what reacts to it. */
+/** The ports in which the authorization server keeps its data, and the actions that follow from it. */
 export interface AuthorizationStorage {
   readonly grants: Grants
   readonly tokens: Tokens
@@ -17,22 +17,22 @@ export interface AuthorizationStorage {
   readonly loginStates: LoginStates
   /** Revokes all tokens of a family, and ends the sessions that use them. */
   readonly revoke: (family: string) => Promise<void>
-  /** Ends the sessions of families that the storage has revoked by itself. */
+  /** Ends the sessions of families that the storage has revoked. */
   readonly endRevoked: () => Promise<void>
-  /** Whether an account still stands. */
+  /** Whether an account still exists with the same mark. */
   readonly stands: (accountId: string) => boolean
 }
 
-/** The code or refresh token that a request presents: its grant is derived from it, and never stored. */
+/** The code or refresh token that a request presents. The library's grant is derived from it, and never stored. */
 const presented = new WeakMap<KoaContextWithOIDC, AdapterPayload>()
-/** The refresh token that a request gets, until its access token is there as well: both are stored in one step. */
+/** The new refresh token of a request, until its access token exists as well: both are stored in one step. */
 const rotated = new WeakMap<KoaContextWithOIDC, IssuedToken>()
 
 const seconds = (ms: number): number => Math.floor(ms / 1_000)
 
 /**
- * Whether a request may get a refresh token. A client may add the grant type (RFC 7592) after its user has consented:
- * then what holds is what the client was registered for at the consent.
+ * Whether a request may get a refresh token. If a client adds the grant type (RFC 7592) after the user's consent, the
+ * registration at the time of the consent decides.
  */
 export function isRefreshable (ctx: KoaContextWithOIDC): boolean {
   const consent = ctx.oidc.result?.consent as Partial<GivenConsent> | undefined
@@ -62,7 +62,7 @@ const none: Adapter = {
 }
 
 /**
- * The library's storage, over our ports: secrets are stored as hashes only.
+ * The library's storage adapter on our ports. Secrets are stored as hashes only.
  * @returns the adapter of a model, by its name
  */
 export const adapterOn = (storage: AuthorizationStorage) => (model: string): Adapter => {
@@ -79,8 +79,8 @@ export const adapterOn = (storage: AuthorizationStorage) => (model: string): Ada
 }
 
 /**
- * Authorization codes are grants that are taken once. A second taker ends all that was issued for the code (RFC 6749,
- * section 4.1.2).
+ * Authorization codes are single-use grants. A second use revokes everything issued for the code (RFC 6749, section
+ * 4.1.2).
  */
 const codesOn = ({ grants, revoke }: AuthorizationStorage): Adapter => ({
   ...none,
@@ -99,28 +99,34 @@ const codesOn = ({ grants, revoke }: AuthorizationStorage): Adapter => ({
 })
 
 /**
- * Access and refresh tokens. A refresh token is swapped for its successors in one step, so that one of all who present
- * it is first.
+ * Access and refresh tokens. A refresh token is swapped for its successors atomically, so that only one of several
+ * concurrent requests succeeds.
  */
 function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
   const { tokens, clients, consents, revoke, endRevoked, stands } = storage
   /** Only issuing a token marks a client as used; a request that merely names its id does not. */
   const touch = (clientId: string): void => { void clients.touch(clientId, Date.now()) }
 
-  /** Stores the first tokens of an authorization. @throws InvalidGrant when its consent was withdrawn meanwhile */
+  /**
+   * Stores the first tokens of an authorization.
+   * @throws InvalidGrant when the consent was withdrawn meanwhile
+   */
   const issue = async (
     issued: IssuedToken, { grantId: family = '', clientId = '', accountId = '' }: AdapterPayload
   ): Promise<void> => {
     const account = parseAccountId(accountId)
     await tokens.put({ family, clientId, ...account }, [issued])
-    // Between code and tokens, the client or the consent may have been removed: that has revoked tokens which existed
-    // then.
+    // The client or the consent may have been removed since the code was issued: that revoked only the tokens which
+    // existed then.
     if (await consents.find(account.username, clientId)) { touch(clientId); return }
     await revoke(family)
     throw new failures.InvalidGrant('the user has withdrawn the authorization')
   }
 
-  /** Swaps a refresh token for its successors, once both are made. @throws InvalidGrant when it was used already */
+  /**
+   * Swaps a refresh token for its successors once both have been created.
+   * @throws InvalidGrant when it was used before
+   */
   const rotate = async (
     ctx: KoaContextWithOIDC, former: { jti: string, grantId?: string }, issued: IssuedToken
   ): Promise<void> => {
@@ -145,7 +151,7 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
       const hash = sha256(text)
       const token = await tokens.find(hash)
       if (token === undefined) {
-        // A refresh token that was used already ends its family.
+        // The reuse of a refresh token revokes its family.
         if (kind === 'refresh' && await tokens.swap(hash, []) === 'reused') await endRevoked()
         return undefined
       }
@@ -154,7 +160,7 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
       if (kind === 'refresh') presented.set(context(), payload)
       return payload
     },
-    // A client that gives up one token gives up the authorization (RFC 7009, section 2.1 allows it).
+    // Revoking one token revokes the whole authorization, which RFC 7009, section 2.1, allows.
     destroy: async (text) => {
       const token = await tokens.find(sha256(text))
       if (token) await revoke(token.family)
@@ -185,7 +191,7 @@ const tokenPayload = (text: string, kind: TokenKind, token: StoredToken): Adapte
   ...(kind === 'access' ? { aud: token.resource } : { resource: token.resource })
 })
 
-/** The grant behind the code or refresh token of this request. */
+/** The library's grant, derived from the code or refresh token of this request. */
 function derivedGrant (id: string): AdapterPayload | undefined {
   const source = presented.get(context())
   if (source?.grantId !== id) return undefined
@@ -203,14 +209,13 @@ function derivedGrant (id: string): AdapterPayload | undefined {
 }
 
 /**
- * A client in the library's terms. Its secret is known as a hash only, with which the library compares (`provider.ts`).
- * Its scopes are left out: they follow the settings, and the library would refuse the whole client for one that it does
- * not know.
+ * A client in the form that the library expects. The secret is a hash, which `provider.ts` makes the library compare
+ * with. Scopes are left out: the settings determine them, and the library would reject a client with an unknown scope.
  */
 function clientPayload (client: OAuthClient | undefined): AdapterPayload | undefined {
   if (!client) return undefined
   const { clientId, secretHash, name, redirectUris, grantTypes, clientUri, logoUri, policyUri, tosUri } = client
-  // An entry of a settings file does not say how its client authenticates.
+  // A client from a settings file may lack `tokenEndpointAuthMethod`.
   const method = client.tokenEndpointAuthMethod ?? (secretHash === undefined ? 'none' : 'client_secret_post')
   return {
     client_id: clientId,
@@ -228,12 +233,12 @@ function clientPayload (client: OAuthClient | undefined): AdapterPayload | undef
   }
 }
 
-/** Stands for the id of an interaction in what is stored of it. */
+/** Replaces the id of an interaction in its stored value. */
 const idPlaceholder = '{id}'
 
-/** Login sessions of browsers, and authorization requests that wait for a user. */
+/** Login sessions of browsers, and authorization requests that wait for their user. */
 function loginStatesOn ({ loginStates, stands }: AuthorizationStorage, kind: 'session' | 'interaction'): Adapter {
-  /** A session counts only while its account stands; otherwise its browser is asked to log in. */
+  /** A session is valid only while its account is; otherwise the browser must log in again. */
   const payloadOf = (id: string, state: LoginState | undefined): AdapterPayload | undefined => {
     if (state?.kind !== kind) return undefined
     const payload = state.value as AdapterPayload
@@ -250,7 +255,7 @@ function loginStatesOn ({ loginStates, stands }: AuthorizationStorage, kind: 'se
     ...none,
     upsert: async (id, { jti: _, ...payload }, expiresIn = 0) => {
       const account = payload.accountId ?? payload.session?.accountId
-      // Neither the cookie of the session nor the id of the interaction is stored in plain.
+      // Neither the cookie of the session nor the id of the interaction is stored in plain text.
       const value = {
         ...payload,
         ...(payload.session === undefined ? {} : { session: { ...payload.session, cookie: undefined } }),

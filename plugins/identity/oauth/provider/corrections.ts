@@ -3,40 +3,43 @@ import type { Page, PageClient } from '../../../base/pages/index.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import { defaultScope } from '../settings.ts'
 
-/** An error, as the library tells of it. */
+/** An error as the library reports it. */
 export interface Problem { readonly error: string, readonly error_description?: string }
 
 export interface CorrectionDeps {
-  /** Makes the page for an error that is not told to the client. */
+  /** Renders the page for an error that is not reported to the client. */
   readonly problemPage: (problem: Problem, status: number) => Page
   /**
-   * Makes the page for an error of which the client is told if its user wants that.
-   * @param href the address of the client
+   * Renders the page for an error that is reported to the client if the user follows the link.
+   * @param href the client's redirect URI with the error
    */
   readonly refusalPage: (problem: Problem, status: number, client: PageClient, href: string) => Page
-  /** Whether an admin made a client. @throws StorageError */
+  /**
+   * Whether an admin created a client.
+   * @throws StorageError
+   */
   readonly isAdmins: (clientId: string) => Promise<boolean>
 }
 
-/** Parameters of OpenID Connect that mean nothing without an ID token. */
+/** Parameters of OpenID Connect that have no effect without an ID token. */
 const unusedParameters = [
   'response_mode', 'nonce', 'claims', 'claims_locales', 'max_age', 'id_token_hint', 'acr_values'
 ]
 
 type Context = Parameters<Parameters<Provider['use']>[0]>[0]
 
-/** Changes requests before the library sees them, and its answers. */
+/** Adjusts requests before the library sees them, and the library's responses. */
 export async function correct (ctx: Context, next: () => Promise<void>, deps: CorrectionDeps): Promise<void> {
   const isAuthorization = ctx.path.startsWith('/oauth/authorize')
   if (isAuthorization) {
     const query = new URLSearchParams(ctx.querystring)
     for (const name of unusedParameters) query.delete(name)
-    // An empty scope is none (RFC 6749, section 3.3).
+    // An empty scope is treated as an absent one (RFC 6749, section 3.3).
     const hasScope = query.getAll('scope').some((scope) => scope.trim() !== '')
     if (ctx.path === '/oauth/authorize' && ctx.method === 'GET' && !hasScope) query.set('scope', defaultScope)
     ctx.querystring = query.toString()
   } else {
-    // A browser's Accept would make an error of the token endpoint a page.
+    // With a browser's Accept header, the library would answer an error of the token endpoint with a page.
     ctx.req.headers.accept = 'application/json'
     ctx.set('cache-control', 'no-store')
     if (ctx.querystring !== '') {
@@ -61,9 +64,9 @@ function sendPage (ctx: Context, { html, headers, status }: Page): void {
 }
 
 /**
- * Shows a page in place of a redirect that tells a client of an error before its user was asked anything: anybody can
- * register a client, and would have a redirector that looks like this gateway (RFC 9700, section 4.11.2). Clients that
- * an admin made are told.
+ * Replaces a redirect that reports an error to a client before the user was asked anything by a page: since anybody can
+ * register a client, this gateway would otherwise be an open redirector (RFC 9700, section 4.11.2). Clients that an
+ * admin created get the redirect.
  */
 async function holdBack (ctx: Context, { isAdmins, refusalPage }: CorrectionDeps): Promise<void> {
   const { oidc } = ctx as Partial<KoaContextWithOIDC>
@@ -83,14 +86,15 @@ async function holdBack (ctx: Context, { isAdmins, refusalPage }: CorrectionDeps
 }
 
 /**
- * Where an answer redirects to; empty for any other. Koa returns undefined for a header that is not set, whatever its
- * types say.
+ * The target of a redirect response; empty for other responses. Koa returns undefined for a missing header, contrary to
+ * its types.
  */
 const locationOf = ({ response }: Pick<Context, 'response'>): string =>
   (response.get('location') as string | undefined) ?? ''
 
 /**
- * The library answers unsupported response types in the fragment, where a client that waits for a code does not look.
+ * Moves errors from the fragment to the query: the library reports unsupported response types in the fragment, which a
+ * client that expects a code does not read.
  */
 function errorsIntoQuery (ctx: Context): void {
   const location = locationOf(ctx)
@@ -106,7 +110,10 @@ const away: Problem = {
   error_description: 'The storage cannot be used now; try again in a moment'
 }
 
-/** An answer while the storage is away, unless the client is told of it by a redirect. Browsers get a page. */
+/**
+ * The response while the storage is unavailable, unless a redirect reports the error to the client. Browsers get a
+ * page.
+ */
 export function answerAway (ctx: KoaContextWithOIDC): void {
   ctx.state.isAway = true
   if (locationOf(ctx) !== '') return

@@ -6,14 +6,14 @@ import { checkRedirectUris } from '../client-metadata.ts'
 import { identityLimits } from '../../limits.ts'
 
 /**
- * Checks what a Client ID Metadata Document states; clients in the storage were checked before.
+ * Checks the metadata in a Client ID Metadata Document. Clients in the storage were checked when they were stored.
  * @throws InvalidClientMetadata
  */
 export function checkDocument (metadata: Record<string, unknown>): void {
   if (typeof metadata.client_id !== 'string' || !metadata.client_id.startsWith('https://')) return
   metadata.application_type = 'native'
   for (const name of ['sector_identifier_uri', 'jwks_uri', 'jwks', 'response_modes']) metadata[name] = undefined
-  // The library's default needs a secret, which such a client cannot have.
+  // The library's default method requires a secret, which such a client cannot have.
   if (metadata.token_endpoint_auth_method === 'client_secret_basic') metadata.token_endpoint_auth_method = 'none'
   try {
     checkRedirectUris(metadata.redirect_uris)
@@ -27,8 +27,8 @@ const isJson = (type: string | undefined): boolean =>
   /^application\/(?:[\w.!#$&^+-]+\+)?json *(?:;|$)/i.test(type?.trim() ?? '')
 
 /**
- * Fetches a Client ID Metadata Document, as from an address that a stranger gave: it must be public, the answer must be
- * JSON, and no redirect is followed, since the address is the identity of the client.
+ * Fetches a Client ID Metadata Document. The URL comes from a stranger, so it must be public; the response must be
+ * JSON; and redirects are not followed, since the URL is the identity of the client.
  */
 export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string): Promise<Response> {
   const options = {
@@ -49,7 +49,10 @@ export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string):
   return new Response(status === 200 ? cleaned(body) : new Uint8Array(body), { status, headers: kept })
 }
 
-/** The text of a document without null members. Text that is not a JSON object stays, and the library refuses it. */
+/**
+ * The text of a document without null members. Text that is not a JSON object is returned as it is; the library rejects
+ * it.
+ */
 function cleaned (body: Buffer): string {
   const text = new TextDecoder().decode(body)
   try {

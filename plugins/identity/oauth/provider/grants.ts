@@ -4,18 +4,18 @@ import type { FastifyRequest } from 'fastify'
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Consent } from '../../../../db/ports/consents.ts'
 
-/** An earlier consent that spares the user the question. */
+/** An earlier consent that makes the question to the user unnecessary. */
 export type RememberedConsent =
   (accountId: string, clientId: string) => Promise<Pick<Consent, 'scope' | 'resource'> | undefined>
 
 /** The consent that a user has just given. */
 export interface GivenConsent {
   readonly scope: string
-  /** Whether the client was registered for refresh tokens then. */
+  /** Whether the client was registered for refresh tokens at the consent. */
   readonly isRefreshable: boolean
 }
 
-/** The grant of an authorization request: what the user has just allowed, or has allowed before. */
+/** The grant of an authorization request, from the consent that the user has just given or gave before. */
 export async function loadGrant (
   provider: Provider, ctx: KoaContextWithOIDC, remembered: RememberedConsent
 ): Promise<Grant | undefined> {
@@ -33,7 +33,8 @@ export async function loadGrant (
   grant.addOIDCScope(consent.scope)
   for (const resource of resources) grant.addResourceScope(resource, consent.scope)
   if (given === undefined) return grant
-  // Scopes that the user did not allow are rejected, or the library would ask for them again and again.
+  // Scopes that the user did not allow are marked as rejected: otherwise the library would ask for them again and
+  // again.
   const allowed = new Set(consent.scope.split(' '))
   const rejected = [...ctx.oidc.requestParamScopes].filter((scope) => !allowed.has(scope)).join(' ')
   if (rejected !== '') {
@@ -57,10 +58,10 @@ async function rememberedConsent (
   return isEnough ? consent : undefined
 }
 
-/** The requests that the library answers, by what it knows of them. */
+/** The Fastify requests of the raw requests that were passed to the library. */
 const requests = new WeakMap<IncomingMessage, FastifyRequest>()
 
-/** @throws Error for a request that was not handed over */
+/** @throws Error for a request that was not passed through `handOver` */
 export function requestOf (raw: IncomingMessage): FastifyRequest {
   const request = requests.get(raw)
   if (!request) throw new Error('the request was not handed over')
@@ -68,8 +69,8 @@ export function requestOf (raw: IncomingMessage): FastifyRequest {
 }
 
 /**
- * Makes a request look as if it had come to the address of the issuer: the library builds its URLs from the request,
- * which a caller could make say anything.
+ * Rewrites a request as if it had been sent to the issuer's address: the library builds its URLs from the request,
+ * whose headers a caller controls.
  */
 export function addressTo (issuer: string, raw: IncomingMessage): void {
   const { host, protocol } = new URL(issuer)
@@ -79,7 +80,7 @@ export function addressTo (issuer: string, raw: IncomingMessage): void {
 }
 
 /**
- * Lets the library answer a request.
+ * Passes a request to the library, which responds to it.
  * @param path the path and query of the request below the base path
  */
 export function handOver (
@@ -93,7 +94,7 @@ export function handOver (
   requests.set(raw, request)
   addressTo(issuer, raw)
   raw.url = path
-  // Fastify's copy of the original URL: the library would build its URLs from it instead of the issuer.
+  // Fastify stores the original URL here: the library would build its URLs from it instead of the issuer.
   delete raw.originalUrl
   reply.setHeader('x-content-type-options', 'nosniff')
   void provider.callback()(raw, reply)

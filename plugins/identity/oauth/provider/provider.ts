@@ -20,39 +20,43 @@ export interface ProviderDeps extends CorrectionDeps {
   readonly storage: AuthorizationStorage
   readonly settings: () => OAuthSettings
   readonly outbound: Pick<Outbound, 'fetch'>
-  /** The path of a page that asks a user, below the host. */
+  /** The path of an interaction's page, below the host. */
   readonly interactionPath: (issuer: string, uid: string) => string
   /** The scopes that a client may be granted. */
   readonly scopesOf: (clientId: string) => Promise<readonly string[]>
   readonly consent: RememberedConsent
   /**
-   * Checks the secret of a client, unless there were too many failures.
+   * Checks a client's secret, unless there were too many failures.
    * @throws TooManyFailures, TooManyRequests, StorageAway
    */
   readonly checkSecret: (raw: IncomingMessage, clientId: string, check: () => boolean) => Promise<boolean>
-  /** Counts a registration of a client. @throws TooManyRequests, StorageAway */
+  /**
+   * Counts a client registration.
+   * @throws TooManyRequests, StorageAway
+   */
   readonly countRegistration: (raw: IncomingMessage) => Promise<void>
   readonly log: (error: unknown, sentence: string) => void
 }
 
-/** Lifetimes of what a browser holds, in seconds. */
+/** Lifetime of a browser's session and interaction, in seconds. */
 const sessionLifetime = 8 * 3_600
 const interactionLifetime = 10 * 60
 
 /**
- * The library that runs the endpoints of authorization, token and revocation, for one issuer. It was made for OpenID
- * Connect: where its behaviour differs from OAuth 2.1, `corrections.ts` changes it, and no ID tokens are issued.
+ * Creates the library's provider for one issuer, which runs the authorization, token and revocation endpoints. The
+ * library implements OpenID Connect: where it differs from OAuth 2.1, `corrections.ts` adjusts it, and no ID tokens are
+ * issued.
  */
 export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   const { storage, settings, outbound } = deps
-  /** Requests for which a document was fetched. */
+  /** Requests for which a client metadata document was fetched. */
   const fetched = new WeakSet<IncomingMessage>()
   const provider: Provider = new Provider(issuer, {
     adapter: adapterOn(storage),
     routes: { authorization: '/oauth/authorize', token: '/oauth/token', revocation: '/oauth/revoke' },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
     responseTypes: ['code'],
-    // Signs nothing, but has to be there.
+    // Signs nothing, but the library requires it.
     jwks: {
       keys: [{
         ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
@@ -68,13 +72,13 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     },
     scopes: ['openid', 'profile', 'mcp'],
     pkce: { required: () => true },
-    // Checked where the library knows the redirect URI already.
+    // This hook runs after the library has validated the redirect URI.
     extraParams: {
       state: async (ctx, value, { clientId }) => {
         if (settings().requireState && value === undefined) {
           throw new failures.InvalidRequest('missing required parameter "state"')
         }
-        // The user would be asked to allow nothing.
+        // No requested scope can be granted: the consent page would be empty.
         const [possible, asked] = [await deps.scopesOf(clientId), ctx.oidc.requestParamScopes]
         if (possible.some((scope) => asked.has(scope))) return
         throw new failures.InvalidScope('no scope that this client can be granted was asked for', [...asked].join(' '))
@@ -106,7 +110,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     },
     fetch: async (input) => await fetchFor(outbound, String(input)),
     fetchResponseBodyLimits: { 'client_id metadata document': identityLimits.oauth.document },
-    // `correct` makes the page.
+    // `correct` renders the page.
     renderError: (ctx, out) => {
       ctx.state.problem = out
     },
@@ -120,12 +124,12 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
       clientIdMetadataDocument: {
         enabled: true,
         ack: 'draft-02',
-        // Without a request, the library reads a document that was fetched before.
+        // Without a request, the library uses a document that was fetched before.
         allowFetch: async (ctx: KoaContextWithOIDC | undefined) => {
           if (!documentsAllowed(settings())) return false
           if (!ctx) return true
-          // The library looks for the client again to tell it of an error, also of the one that its document cannot be
-          // had.
+          // The library looks the client up again to report an error to it, even if the error is that its document
+          // cannot be fetched.
           if (fetched.has(ctx.req)) return false
           fetched.add(ctx.req)
           await countFetch(deps, ctx)
@@ -148,7 +152,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
       }
     }
   } satisfies Configuration)
-  // The address and the protocol of requests are those of the issuer: `handOver` sets them.
+  // Trusts the forwarded host and protocol of requests: `handOver` sets them to those of the issuer.
   provider.proxy = true
   prefixTokens(provider.AccessToken, credentialPrefixes.token)
   prefixTokens(provider.RefreshToken, credentialPrefixes.refresh)
@@ -157,7 +161,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     return await checkSecret(deps, this.clientId, () => matchesHash(actual, this.clientSecret))
   }
   provider.use(async (ctx, next) => {
-    // The library finds the path of the issuer in the URL of the request only if the query is unchanged.
+    // The library finds the issuer's path in the URL of the request only if the query is unchanged.
     ctx.mountPath = issuerPath(issuer)
     await correct(ctx, next, deps)
   })
@@ -168,14 +172,14 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   return provider
 }
 
-/** Makes the tokens of a kind begin as credentials of this gateway do. */
+/** Gives tokens of a kind the prefix of this gateway's credentials. */
 function prefixTokens (Kind: { prototype: object }, prefix: string): void {
   const made = Kind.prototype as { generateTokenId: () => string }
   const { generateTokenId } = made
   made.generateTokenId = function () { return `${prefix}${generateTokenId.call(this)}` }
 }
 
-/** A limit that was reached, in the library's terms. */
+/** A rate limit error in the library's terms. */
 class TooMany extends failures.OIDCProviderError {
   constructor (description: string) {
     super(429, 'temporarily_unavailable')
@@ -195,7 +199,10 @@ async function checkSecret ({ checkSecret }: ProviderDeps, clientId: string, che
   }
 }
 
-/** Counts a document to be fetched as a registration of its client. @throws TooMany */
+/**
+ * Counts the fetch of a client metadata document as a registration.
+ * @throws TooMany
+ */
 async function countFetch ({ countRegistration }: ProviderDeps, ctx: KoaContextWithOIDC): Promise<void> {
   try {
     await countRegistration(ctx.req)
@@ -209,20 +216,20 @@ async function countFetch ({ countRegistration }: ProviderDeps, ctx: KoaContextW
 function cookiesOf (issuer: string): Configuration['cookies'] {
   const { protocol, pathname } = new URL(issuer)
   const options = { httpOnly: true, sameSite: 'lax', signed: false, secure: protocol === 'https:' } as const
-  // The prefix ties a cookie to this host and to the path `/`.
+  // The `__Host-` prefix binds a cookie to this host and to the path `/`.
   const prefix = protocol === 'https:' && pathname === '/' ? '__Host-' : ''
   return {
     names: { session: `${prefix}tool-hub-session`, interaction: 'tool-hub-interaction', resume: 'tool-hub-resume' },
-    // Cookies do not tell ports apart: with the path `/`, a client on this computer would get the session with its
-    // code.
+    // Cookies do not distinguish ports: with the path `/`, a client that listens on this machine would receive the
+    // session cookie together with its code.
     long: { ...options, path: prefix === '' ? `${pathname.replace(/\/$/, '')}/oauth` : pathname },
     short: options
   }
 }
 
 /**
- * The library's reasons to ask a user, without the one that asks again for each client on the user's device:
- * `loadGrant` decides.
+ * The library's reasons to prompt the user, without the one that prompts for every authorization of a native client:
+ * `loadGrant` decides that.
  */
 function policy (): ReturnType<typeof interactionPolicy.base> {
   const prompts = interactionPolicy.base()
@@ -232,7 +239,7 @@ function policy (): ReturnType<typeof interactionPolicy.base> {
 
 function findAccount (ctx: KoaContextWithOIDC, id: string, storage: AuthorizationStorage) {
   if (storage.stands(id)) return { accountId: id, claims: () => ({ sub: id }) }
-  // A session ends with its account, so this is a login that was overtaken by a change.
+  // A session ends with its account, so the account changed during this login.
   if (ctx.oidc.route === 'resume') throw new failures.AccessDenied('the account was changed meanwhile')
   return undefined
 }

@@ -12,7 +12,7 @@ import {
   type Person
 } from './provider.ts'
 
-/** Where GitHub is reached. */
+/** The base URLs of GitHub. */
 interface GithubEndpoints { readonly authorize: string, readonly token: string, readonly api: string }
 
 const githubEndpoints: GithubEndpoints = {
@@ -21,7 +21,7 @@ const githubEndpoints: GithubEndpoints = {
   api: 'https://api.github.com'
 }
 
-/** GitHub, which speaks OAuth without OpenID Connect: its API says who the user is. */
+/** GitHub, which supports OAuth without OpenID Connect: its API identifies the user. */
 export class GithubProvider implements IdentityProvider {
   readonly id = 'codehost'
   readonly name = 'GitHub'
@@ -64,7 +64,7 @@ export class GithubProvider implements IdentityProvider {
       this.#client.get(`${this.#endpoints.api}/user`, headers),
       this.#client.get(`${this.#endpoints.api}/user/emails`, headers)
     ])
-    // The number stays with an account; its name may be given up, and taken by somebody else.
+    // The numeric id of an account is permanent; its name can be given up and taken by somebody else.
     const id: unknown = 'id' in user ? user.id : undefined
     if (typeof id !== 'number' || !Number.isSafeInteger(id)) throw this.#client.failure('does not say who its user is')
     const primary = (Array.isArray(emails) ? emails as Array<Record<string, unknown> | null> : []).find((each) =>

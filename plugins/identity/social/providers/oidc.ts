@@ -8,25 +8,25 @@ import {
 } from './provider.ts'
 import { identityLimits } from '../../limits.ts'
 
-/** The used part of a provider's discovery document (OpenID Connect Discovery, section 3). */
+/** The members of a provider's discovery document that are used (OpenID Connect Discovery, section 3). */
 interface Metadata {
   readonly issuer: string
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
   readonly userinfoEndpoint?: string
   readonly algorithms: string[]
-  /** Whether its responses always have `iss` (RFC 9207). */
+  /** Whether its authorization responses always contain `iss` (RFC 9207). */
   readonly sendsIssuer: boolean
-  /** Whether it takes the client's secret in `Authorization` only. */
+  /** Whether it accepts the client's secret in `Authorization` only. */
   readonly basicOnly: boolean
   readonly keys: KeySet
 }
 
-/** Algorithms with a public key. Those with a shared secret, and `none`, are never accepted. */
+/** Whether a signature algorithm uses a public key. Algorithms with a shared secret, and `none`, are never accepted. */
 const isAsymmetric = (alg: unknown): alg is string =>
   typeof alg === 'string' && /^(RS|PS|ES)(256|384|512)$|^EdDSA$|^Ed25519$/.test(alg)
 
-/** A provider of OpenID Connect, by the authorization code flow. Its metadata is read when it is first needed. */
+/** A provider of OpenID Connect, with the authorization code flow. Its metadata is read on first use. */
 export class OidcProvider implements IdentityProvider {
   readonly id: string
   readonly name: string
@@ -85,7 +85,7 @@ export class OidcProvider implements IdentityProvider {
     const info = claims.email === undefined && metadata.userinfoEndpoint !== undefined && accessToken !== undefined
       ? await this.#userinfo(metadata.userinfoEndpoint, accessToken, subject)
       : {}
-    // An address and the word that it is verified are taken from one document, never from two.
+    // The address and its verification status are taken from the same document.
     const { email, email_verified: verified } = claims.email === undefined ? info : claims
     return {
       provider: this.id,
@@ -96,7 +96,10 @@ export class OidcProvider implements IdentityProvider {
     }
   }
 
-  /** The claims of an ID token, verified (OpenID Connect Core, section 3.1.3.7). @throws Forbidden */
+  /**
+   * The verified claims of an ID token (OpenID Connect Core, section 3.1.3.7).
+   * @throws Forbidden
+   */
   async #claimsOf (
     { issuer, algorithms, keys }: Metadata, token: string | undefined, nonce: string
   ): Promise<Record<string, unknown>> {
@@ -118,14 +121,17 @@ export class OidcProvider implements IdentityProvider {
     throw new errors.Forbidden(`The login provider ${this.name} gave no valid ID token`)
   }
 
-  /** @throws Forbidden for another user's (OpenID Connect Core, section 5.3.2) */
+  /**
+   * The claims of the userinfo endpoint.
+   * @throws Forbidden when they are about another subject (OpenID Connect Core, section 5.3.2)
+   */
   async #userinfo (url: string, accessToken: string, subject: string): Promise<Record<string, unknown>> {
     const info = await this.#client.get(url, { authorization: `Bearer ${accessToken}` }) as Record<string, unknown>
     if (info.sub !== subject) throw new errors.Forbidden(`The login provider ${this.name} speaks of two users at once`)
     return info
   }
 
-  /** The metadata; after a failure the next login tries again. */
+  /** Reads the metadata; after a failure, the next login tries again. */
   async #load (): Promise<Metadata> {
     const loading = this.#metadata ??= this.#discover()
     try {
@@ -157,7 +163,7 @@ export class OidcProvider implements IdentityProvider {
       userinfoEndpoint: address('userinfo_endpoint'),
       algorithms: algorithms.length > 0 ? algorithms : ['RS256'],
       sendsIssuer: document.authorization_response_iss_parameter_supported === true,
-      // Without a list, `client_secret_basic` is the default.
+      // Without a list of methods, `client_secret_basic` is the default.
       basicOnly: !methods.includes('client_secret_post'),
       keys: new KeySet(this.#client, keys)
     }
@@ -178,13 +184,16 @@ export const googleSettings = (client: ClientCredentials): OidcSettings => ({
   pkce: true
 })
 
-/** Which key a token names, and for which algorithm (RFC 7515). */
+/** The header members of a token that identify its key and algorithm (RFC 7515). */
 interface KeyHeader { readonly kid?: string, readonly alg?: string }
 
-/** The types of keys by the first two letters of algorithms, of those that have a public key (RFC 7518, RFC 8037). */
+/**
+ * The key types of signature algorithms with a public key, by the first two letters of the algorithm (RFC 7518, RFC
+ * 8037).
+ */
 const keyTypes: Readonly<Record<string, string>> = { RS: 'RSA', PS: 'RSA', ES: 'EC', Ed: 'OKP' }
 
-/** A provider's public keys (RFC 7517). They are fetched again for a key that is unknown, but not at once. */
+/** A provider's public keys (RFC 7517). They are fetched again for an unknown key id, at a limited rate. */
 class KeySet {
   readonly #client: ProviderClient
   readonly #url: string

@@ -4,42 +4,48 @@ import { UpstreamError } from '../../../../protocol/errors.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
 import { identityLimits } from '../../limits.ts'
 
-/** A person's identity, as a provider vouches for it. */
+/** A person's identity, as asserted by a provider. */
 export interface Person {
   readonly provider: string
-  /** The provider's name of the person, which is never given to another one. */
+  /** The provider's identifier for the person, which is never reassigned. */
   readonly subject: string
   readonly email?: string
-  /** Whether the provider has checked that the address is the person's. */
+  /** Whether the provider has verified that the e-mail address is the person's. */
   readonly isVerified: boolean
   readonly name?: string
 }
 
-/** A request to a provider to say who its user is (OpenID Connect Core, section 3.1.2.1). */
+/** The parameters of an authorization request to a provider (OpenID Connect Core, section 3.1.2.1). */
 export interface AuthorizationRequest {
   readonly state: string
   readonly nonce: string
-  /** Of PKCE (RFC 7636). */
+  /** The PKCE code verifier (RFC 7636). */
   readonly codeVerifier: string
   readonly redirectUri: string
 }
 
-/** A provider's answer to it. */
+/** A provider's response to an authorization request. */
 export interface AuthorizationResponse extends Omit<AuthorizationRequest, 'state'> { readonly code: string }
 
 /**
- * A provider of identities. Every method may throw UpstreamFailed or UpstreamSlow, whose sentences hold nothing that
- * the provider sent.
+ * An identity provider. Every method may throw UpstreamFailed or UpstreamSlow, whose messages contain nothing that the
+ * provider sent.
  */
 export interface IdentityProvider {
   readonly id: string
-  /** For people. */
+  /** The display name. */
   readonly name: string
-  /** Where the browser is sent. */
+  /** The URL to which the browser is redirected. */
   authorizationUrl: (request: AuthorizationRequest) => Promise<URL>
-  /** Checks `iss` of a response (RFC 9207). @throws Forbidden */
+  /**
+   * Checks `iss` of an authorization response (RFC 9207).
+   * @throws Forbidden
+   */
   checkIssuer: (iss: string | undefined) => Promise<void>
-  /** Trades the code for what the provider says of its user. @throws Forbidden where its word cannot be relied on */
+  /**
+   * Exchanges the code for the provider's statements about its user.
+   * @throws Forbidden when they cannot be trusted
+   */
   identify: (response: AuthorizationResponse) => Promise<Person>
 }
 
@@ -57,11 +63,17 @@ export class ProviderClient {
     this.#name = name
   }
 
-  /** A JSON document. @throws UpstreamFailed, UpstreamSlow */
+  /**
+   * Fetches a JSON document.
+   * @throws UpstreamFailed, UpstreamSlow
+   */
   readonly get: Get = async (url, headers = {}) =>
     await this.#fetch(url, { headers: { accept: 'application/json', ...headers } })
 
-  /** The JSON answer to a form. @throws UpstreamFailed, UpstreamSlow */
+  /**
+   * Posts a form and returns the JSON response.
+   * @throws UpstreamFailed, UpstreamSlow
+   */
   readonly post: Post = async (url, fields, headers = {}) => {
     const answer = await this.#fetch(url, {
       method: 'POST',
@@ -72,7 +84,10 @@ export class ProviderClient {
     return answer as Record<string, unknown>
   }
 
-  /** @param what the provider did, as the end of a sentence @param cause for the log: it may name addresses */
+  /**
+   * @param what the provider did, as the end of a sentence
+   * @param cause for the log only, since it may contain addresses
+   */
   failure (what: string, cause?: unknown): Error {
     return Object.assign(new errors.UpstreamFailed(`The login provider ${this.#name} ${what}`), { cause })
   }
@@ -100,11 +115,11 @@ export class ProviderClient {
   }
 }
 
-/** A text that says something. */
+/** A string that is not blank; undefined for any other value. */
 export const nonEmptyText = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
-/** An address with parameters in its query, beside those that it has. */
+/** A URL with parameters added to its query. */
 export function withQuery (address: string, params: Readonly<Record<string, string | undefined>>): URL {
   const url = new URL(address)
   for (const [name, value] of Object.entries(params)) if (value !== undefined) url.searchParams.set(name, value)

@@ -3,33 +3,33 @@ export class ArchiveError extends Error {
   override readonly name = 'ArchiveError'
 }
 
-/** Max sizes of an archive and its content; beyond: it is refused. Sizes are in bytes. */
+/** Limits for an archive and its content, in bytes where they are sizes. An archive that exceeds one is rejected. */
 export interface ArchiveBounds {
-  /** Files and folders. */
+  /** Max number of files and folders. */
   readonly entries: number
-  /** One file, inflated. */
+  /** Max size of one inflated file. */
   readonly file: number
-  /** All files, inflated. */
+  /** Max size of all inflated files. */
   readonly total: number
-  /** Inflated bytes per byte of the archive, counted once more than `ratioFrom` bytes are inflated. */
+  /** Max ratio of inflated to compressed bytes, which is checked beyond `ratioFrom` inflated bytes. */
   readonly ratio: number
   readonly ratioFrom: number
-  /** Folders within each other. */
+  /** Max depth of folders. */
   readonly depth: number
-  /** One name between slashes. */
+  /** Max length of one path segment. */
   readonly name: number
-  /** A whole path. */
+  /** Max length of a path. */
   readonly path: number
 }
 
 /** One file or folder of an archive, whose headers were checked. */
 export interface ArchiveEntry {
-  /** Relative, with slashes, without `..`. Of a folder without a slash at its end. */
+  /** A relative path with slashes, without `..`; without a trailing slash for a folder. */
   readonly path: string
   readonly isFolder: boolean
   readonly isExecutable: boolean
   readonly isDeflated: boolean
-  /** Inflated, as the headers say. */
+  /** The inflated size according to the headers. */
   readonly size: number
   readonly compressedSize: number
   readonly crc: number
@@ -38,7 +38,7 @@ export interface ArchiveEntry {
   readonly dataAt: number
 }
 
-/** A name as it is shown in a message. */
+/** Quotes a name for a message. */
 export const quoteEntryName = (name: string): string =>
   JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)
 
@@ -53,7 +53,7 @@ export function decodeName (raw: Buffer): string {
   }
 }
 
-/** The reason why an entry must not have this path, as the end of a clause; undefined: it may. */
+/** The reason why a path is invalid, as the end of a clause; undefined: it is valid. */
 function pathProblem (path: string, bounds: ArchiveBounds): string | undefined {
   if (/\p{Cc}/u.test(path)) return 'has a control character'
   if (path.includes('\\')) return 'has a backslash'
@@ -67,16 +67,15 @@ function pathProblem (path: string, bounds: ArchiveBounds): string | undefined {
   return Buffer.byteLength(path) > bounds.path ? `has more than ${bounds.path} bytes` : undefined
 }
 
-/** Two names are the same file on some system when they are equal in this form. */
+/** The form in which paths are compared: equal forms are one file on systems that ignore case or normalize Unicode. */
 const folded = (path: string): string => path.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC')
 
 /**
- * The paths of an archive: each is valid, and no two of them are one file on a system that ignores case or normalizes
- * Unicode.
+ * The paths of an archive. All are valid, and different files even on systems that ignore case or normalize Unicode.
  */
 export class Names {
   readonly #bounds: ArchiveBounds
-  /** By folded path. `isStated`: it has an entry, and is not only part of another one's path. */
+  /** The paths by their folded form. `isStated`: an entry has this path; otherwise it is only the parent of one. */
   readonly #known = new Map<string, { readonly path: string, readonly isFolder: boolean, isStated: boolean }>()
 
   constructor (bounds: ArchiveBounds) {

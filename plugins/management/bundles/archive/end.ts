@@ -2,7 +2,8 @@ import type { FileHandle } from 'node:fs/promises'
 import { ArchiveError } from './archive.ts'
 
 /**
- * The end of central directory record (APPNOTE 4.3.16): its size without a comment, and the max size of the comment.
+ * The end of central directory record (APPNOTE 4.3.16): its size without the comment, and below the max size of the
+ * comment.
  */
 const recordSize = 22
 const maxComment = 0xffff
@@ -10,7 +11,7 @@ const endSignature = 0x06054b50
 const zip64LocatorSize = 20
 const zip64LocatorSignature = 0x07064b50
 
-/** Where the central directory of an archive stands. Positions are in bytes from the start of the file. */
+/** The position of the central directory, in bytes from the start of the file. */
 interface ArchiveEnd { readonly entries: number, readonly directoryAt: number, readonly endAt: number }
 
 /** Reads a part of a file. @throws ArchiveError when the file is shorter */
@@ -25,8 +26,8 @@ async function readPart (file: FileHandle, at: number, length: number): Promise<
 }
 
 /**
- * Finds the end of a zip archive. Parts of other archives, ZIP64 and bytes behind the archive are refused: readers of
- * archives differ in what they make of them.
+ * Finds the end of a zip archive. Split archives, ZIP64 and trailing bytes are rejected, since zip readers interpret
+ * them differently.
  * @throws ArchiveError
  */
 export async function findEnd (file: FileHandle): Promise<ArchiveEnd> {
@@ -53,11 +54,11 @@ export async function findEnd (file: FileHandle): Promise<ArchiveEnd> {
   return { entries: entries ?? 0, directoryAt, endAt }
 }
 
-/** A signature of the MCPB format is behind the archive: header, length (four bytes), PKCS #7, footer. */
+/** The signature of the MCPB format follows the archive: header, length (four bytes), PKCS #7, footer. */
 const signature = { header: 'MCPB_SIG_V1', footer: 'MCPB_SIG_END', max: 1024 * 1024 } as const
 
 /**
- * Cuts a signature off a file, so that a zip archive is left. The signature is not verified.
+ * Removes the signature from a file, so that the zip archive remains. The signature is not verified.
  * @returns whether there was one
  */
 export async function cutSignature (file: FileHandle): Promise<boolean> {

@@ -8,12 +8,12 @@ const flag = { encrypted: 1, descriptor: 8, stronglyEncrypted: 0x40, utf8: 0x800
 const flags = Object.values(flag).reduce((all, each) => all | each, 0)
 /** Extra fields (APPNOTE 4.5, 4.6): sizes of ZIP64, attributes of UNIX, a second name, attributes of ASi UNIX. */
 const extra = { zip64: 0x0001, unix: 0x000d, unicodePath: 0x7075, asiUnix: 0x756e } as const
-/** The types of files in the upper half of the external attributes. */
+/** File types in the upper 16 bits of the external attributes. */
 const fileType = { mask: 0o170000, none: 0, file: 0o100000, folder: 0o040000 } as const
 
 /**
- * Reads the headers of all entries of a zip archive, and checks them: paths, kinds, sizes as they are stated, local
- * headers against the central directory, and that no two entries share bytes. Inflated bytes are counted by `extract`.
+ * Reads and checks the headers of all entries: paths, kinds, stated sizes, local headers against the central directory,
+ * and overlapping data. `extract` counts the bytes that are actually inflated.
  * @throws ArchiveError
  */
 export async function readEntries (
@@ -25,7 +25,7 @@ export async function readEntries (
   const entries: ArchiveEntry[] = []
   const names = new Names(bounds)
   let total = 0
-  // It is not closed: that would close the file, which is the caller's.
+  // The reader is not closed, since that would close the caller's file.
   const found = zip.eachEntry()
   for (let next = await damaged(found.next()); next.done !== true; next = await damaged(found.next())) {
     signal.throwIfAborted()
@@ -40,7 +40,7 @@ export async function readEntries (
   return entries
 }
 
-/** Replaces the library's errors, whose wording may change. @throws ArchiveError */
+/** Replaces errors of the library by a fixed message. @throws ArchiveError */
 async function damaged<Result> (reading: Promise<Result>): Promise<Result> {
   return await reading.catch((error: unknown) => {
     if (error instanceof Error && 'syscall' in error) throw error
@@ -90,8 +90,7 @@ function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
 }
 
 /**
- * Whether a local header says the same as the central directory. With a data descriptor, it may leave out sizes and
- * checksum.
+ * Whether a local header agrees with the central directory. With a data descriptor, sizes and checksum may be absent.
  */
 function agrees (entry: Entry, local: LocalFileHeader): boolean {
   const hasDescriptor = (entry.generalPurposeBitFlag & flag.descriptor) !== 0
@@ -106,10 +105,10 @@ function agrees (entry: Entry, local: LocalFileHeader): boolean {
   )
 }
 
-/** Refuses links, second names, and sizes in a second place. */
+/** Rejects links, alternative names, and alternative sizes. */
 function checkExtraFields ({ extraFields }: Entry, raw: Buffer, refuse: (reason: string) => never): void {
   for (const { id, data } of extraFields) {
-    // Times, uid and gid take twelve bytes; what follows is the target of a link.
+    // Times, uid and gid take twelve bytes; further data is the target of a link or a device number.
     if (id === extra.unix && data.length > 12) refuse('is a link or a device')
     if (id === extra.asiUnix && data.length >= 10 && data.readUInt32LE(6) !== 0) refuse('is a link or a device')
     if (id === extra.unicodePath && !data.subarray(5).equals(raw)) refuse('has a second name')
@@ -117,7 +116,7 @@ function checkExtraFields ({ extraFields }: Entry, raw: Buffer, refuse: (reason:
   }
 }
 
-/** Checks stated sizes, so that an archive which admits to be too large is not inflated at all. @throws ArchiveError */
+/** Checks the stated sizes, so that an archive which states excessive sizes is never inflated. @throws ArchiveError */
 function checkSizes ({ path, size, compressedSize }: ArchiveEntry, total: number, bounds: ArchiveBounds): void {
   if (size > bounds.file) throw new ArchiveError(`${quoteEntryName(path)} is larger than ${bounds.file} bytes`)
   if (total > bounds.total) throw new ArchiveError(`its files are larger than ${bounds.total} bytes together`)

@@ -8,16 +8,15 @@ import { syncPath } from '../../../../db/folder.ts'
 
 /** Bytes that are read at once. */
 const chunkSize = 64 * 1024
-/** Files that are synced at the same time. */
+/** Max number of concurrent file syncs. */
 const syncs = 8
 
 /**
- * Writes the entries of an archive into a folder, which this function creates. Files get the mode 0644 or 0755, folders
- * 0755. When the promise resolves, all is on stable storage; when it rejects, the folder holds a part, and the caller
- * removes it.
+ * Writes the entries of an archive to a new folder. Files get the mode 0644 or 0755, folders 0755. When the promise
+ * resolves, everything is on stable storage. When it rejects, the caller must remove the incomplete folder.
  * @param file the archive
- * @param entries as `readEntries` checked them
- * @throws ArchiveError when the content is not what its headers say, or is too large; the system's error
+ * @param entries as `readEntries` returns them
+ * @throws ArchiveError if the content differs from its headers or is too large; errors of the file system
  */
 export async function extract (
   file: FileHandle,
@@ -32,7 +31,7 @@ export async function extract (
     if (folders.has(path)) return
     if (path !== '.') await makeFolder(dirname(path))
     folders.add(path)
-    // Fails for whatever exists, a link included: all that is in the folder was made here.
+    // Fails if the path exists, even as a link: the folder contains only what this function creates.
     await mkdir(join(folder, path), { mode: 0o755 })
   }
   let total = 0
@@ -76,7 +75,7 @@ async function extractFile (
   }
   const inflate = createInflateRaw()
   try {
-    // Whatever the umask is: another user may have to read it.
+    // Sets the mode regardless of the umask, since another user may have to read the file.
     await output.chmod(mode)
     const bytes = (): AsyncGenerator<Buffer> => read(archive, dataAt, compressedSize)
     if (isDeflated) await pipeline(bytes, inflate, write, { signal })

@@ -11,7 +11,7 @@ export interface Block {
   readonly name?: string
 }
 
-/** The parts of a result of `tools/call`, in its order; structured content that no text repeats comes last. */
+/** The blocks of a `tools/call` result, in order. Structured content comes last unless a text block repeats it. */
 export function blocksOf (result: unknown): Block[] {
   if (!isObject(result)) return [json(result)]
   const { content, structuredContent } = result
@@ -46,7 +46,7 @@ function blockOf (part: unknown): Block {
   return json(part)
 }
 
-/** Text that is JSON is shown as such. */
+/** A text block; text that is JSON is shown as JSON. */
 function textBlock (text: string): Block {
   if (!/^\s*[[{]/.test(text) || text.length > 1024 * 1024) return { kind: 'text', text }
   try {

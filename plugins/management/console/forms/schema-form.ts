@@ -12,7 +12,7 @@ export interface Field {
   readonly options?: ReadonlyArray<{ readonly value: string, readonly text: string, readonly isChosen: boolean }>
   readonly fields?: readonly Field[]
   readonly items?: readonly Field[]
-  /** What the button says that adds an item, or takes this one away. */
+  /** The label of the button that adds an item or removes this one. */
   readonly add?: string
   readonly remove?: string
 }
@@ -20,22 +20,18 @@ export interface Field {
 /** The values of a form, by the names of its fields. */
 export type Draft = Readonly<Record<string, string>>
 
-/**
- * Arguments as JSON text, in which numbers have all digits that were typed; or what is wrong, by the
- * name of the field.
- */
+/** The arguments as JSON text, in which numbers keep all digits that were typed; or error messages by field name. */
 export type Arguments = { readonly json: string } | { readonly errors: Readonly<Record<string, string>> }
 
 /** Max items of a list. */
 const mostItems = 200
 
-/** The name of the field for all arguments: those of others begin with it. */
+/** The name of the root field. The names of all other fields begin with it. */
 export const argumentsField = 'arg'
 
 /**
- * A form for the arguments of a tool, made from its input schema. Each list has as many items as
- * `draft` has fields of it.
- * @param draft what was typed
+ * A form for the arguments of a tool, generated from its input schema. A list has as many items as `draft` has fields
+ * for it.
  */
 export class SchemaForm {
   readonly #schema: Schema
@@ -51,14 +47,14 @@ export class SchemaForm {
       this.#field(schema, join(argumentsField, name), name, isRequired, draft, 1))
   }
 
-  /** The arguments that were typed. */
+  /** Converts the values of the form to arguments. */
   read (draft: Draft): Arguments {
     const errors: Record<string, string> = {}
     const json = this.#read(this.#schema, argumentsField, true, draft, errors, 0) ?? '{}'
     return Object.keys(errors).length > 0 ? { errors } : { json }
   }
 
-  /** The draft of arguments: a form shows them. */
+  /** Converts arguments to the values of the form. */
   draft (value: unknown): Draft {
     const draft: Record<string, string> = {}
     this.#fill(this.#schema, argumentsField, value, draft, 0)
@@ -66,8 +62,8 @@ export class SchemaForm {
   }
 
   /**
-   * A draft after a button of a list or of alternatives.
-   * @param what `add:<name>`, `remove:<name of the item>`, or `choose:<name>`, which changes nothing but the fields
+   * The values of the form after a click on the button of a list or of alternatives.
+   * @param what `add:<name>`, `remove:<name of the item>`, or `choose:<name>`, which only changes the visible fields
    */
   change (draft: Draft, what: string): Draft {
     const [, action, name = ''] = /^(add|remove):(.*)$/s.exec(what) ?? []
@@ -151,7 +147,7 @@ export class SchemaForm {
     }
   }
 
-  /** The JSON of one value; undefined: it is left out. */
+  /** The JSON text of one value; undefined: it is omitted. */
   #read (
     schema: unknown, name: string, isRequired: boolean, draft: Draft, errors: Record<string, string>, depth: number
   ): string | undefined {
@@ -237,17 +233,17 @@ export class SchemaForm {
   }
 }
 
-/** The name of a part: a JSON pointer below the name of the whole (RFC 6901). */
+/** The field name of a part: the name of the whole followed by a JSON pointer (RFC 6901). */
 const join = (name: string, part: string | number): string =>
   `${name}/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`
 
 const variantName = (name: string, at: number): string => `${name}~or${at}`
 
-/** Whether something was typed into a part of an object. */
+/** Whether any field of an object has a value. */
 const isTyped = (draft: Draft, name: string): boolean =>
   Object.entries(draft).some(([key, value]) => value !== '' && key.startsWith(`${name}/`))
 
-/** How many items of a list a draft has. */
+/** The number of items of a list in a draft. */
 function countOf (draft: Draft, name: string): number {
   const numbers = Object.keys(draft).flatMap((key) =>
     key.startsWith(`${name}/`) ? Number(/^\d{1,3}(?=$|[/~])/.exec(key.slice(name.length + 1))?.[0] ?? -1) : [])

@@ -2,34 +2,34 @@ import { isObject } from '../../../../protocol/json.ts'
 
 export type Schema = Readonly<Record<string, unknown>>
 
-/** The depth at which a form ends and JSON begins. */
+/** Max depth of a form; deeper values are edited as JSON. */
 export const deepest = 4
-/** References that are followed from one schema, one after the other. */
+/** Max length of a chain of references. */
 const mostReferences = 16
 
-/** The parts of a schema that decide about a field of a form. */
+/** The form field for a schema. */
 export interface Shape {
   readonly kind: 'text' | 'long' | 'number' | 'integer' | 'boolean' | 'choice' | 'object' | 'list' | 'either' | 'json'
   readonly title?: string
   readonly hint?: string
   readonly standard?: unknown
-  /** Of a choice. */
+  /** For a choice. */
   readonly values?: readonly unknown[]
-  /** Of an object. */
+  /** For an object. */
   readonly members?: ReadonlyArray<{ readonly name: string, readonly schema: Schema, readonly isRequired: boolean }>
-  /** Of a list. */
+  /** For a list. */
   readonly item?: Schema
-  /** Of an alternative. */
+  /** For alternatives. */
   readonly variants?: readonly Schema[]
 }
 
 const long = /^(?:body|content|text|description|message|code|query|sql|prompt|markdown|script|diff|html|data)$/i
 
 /**
- * What a field of a form has to be for values of a schema (JSON Schema 2020-12, and the older words of it). What a form
- * cannot express becomes JSON.
- * @param root the schema in which `$ref` is looked up
- * @param name of the member, for the size of its field
+ * The form field for the values of a schema (JSON Schema 2020-12, with older keywords). A schema that a form cannot
+ * express becomes a JSON field.
+ * @param root the schema in which `$ref` is resolved
+ * @param name of the member, which determines the size of its field
  */
 export function shapeOf (schema: unknown, root: Schema, name: string, depth: number): Shape {
   const own = resolve(schema, root)
@@ -67,12 +67,12 @@ function ofAlternatives (
   const variants = all.filter(({ type }) => type !== 'null')
   const [only] = variants
   if (only === undefined) return { kind: 'json', ...common }
-  // "X or null": a form leaves it out in place of null.
+  // "X or null": the form omits the value instead of sending null.
   if (variants.length === 1) return { ...shapeOf(only, root, name, depth + 1), ...common }
   if (variants.every((each) => Object.hasOwn(each, 'const'))) {
     return { kind: 'choice', ...common, values: variants.map((each) => each.const) }
   }
-  // Alternatives may stand beside what all of them have.
+  // Alternatives may have common properties.
   const shared = isObject(own.properties) ? { properties: own.properties, required: own.required } : undefined
   return { kind: 'either', ...common, variants: shared ? variants.map((each) => merged([shared, each])) : variants }
 }
@@ -87,7 +87,7 @@ const isLong = ({ maxLength, format, contentMediaType }: Schema, name: string): 
   typeof contentMediaType === 'string' || format === 'textarea' || long.test(name) ||
   (typeof maxLength === 'number' && maxLength > 200 && maxLength < 1e9 && format === undefined)
 
-/** A schema without `$ref` and `allOf` at its top. A reference that leads nowhere allows anything. */
+/** Resolves `$ref` and `allOf` at the top level of a schema. An unresolvable reference allows any value. */
 function resolve (schema: unknown, root: Schema, seen = 0): Schema {
   if (!isObject(schema) || seen > mostReferences) return {}
   const { $ref, allOf, ...own } = schema
@@ -98,7 +98,7 @@ function resolve (schema: unknown, root: Schema, seen = 0): Schema {
   return parts.length === 0 ? own : merged([...parts, own])
 }
 
-/** Schemas that hold together; what one form cannot hold of them is checked by the server. */
+/** Merges schemas that all apply. Constraints that a form cannot express are left to the server. */
 function merged (schemas: readonly Schema[]): Schema {
   const properties =
     Object.assign({}, ...schemas.map((each) => isObject(each.properties) ? each.properties : {})) as Schema
@@ -110,7 +110,7 @@ function merged (schemas: readonly Schema[]): Schema {
   }
 }
 
-/** What a reference within the document points to. */
+/** Resolves a JSON pointer within the document. */
 function pointed (root: Schema, reference: string): unknown {
   if (!reference.startsWith('#/')) return reference === '#' ? root : undefined
   let at: unknown = root

@@ -2,10 +2,10 @@ import { isObject } from '../../../../protocol/json.ts'
 
 type Config = Record<string, unknown>
 
-/** A server that a command of a client adds. */
+/** A server that a client's command such as `claude mcp add` adds. */
 interface AddedServer { readonly name: string, readonly config: Config }
 
-/** Options that take a value, by their short and long names. */
+/** Options with a value, by short and long name. */
 const valued: Readonly<Record<string, 'transport' | 'env' | 'header' | 'url' | 'none'>> = {
   '-t': 'transport',
   '--transport': 'transport',
@@ -25,10 +25,10 @@ const valued: Readonly<Record<string, 'transport' | 'env' | 'header' | 'url' | '
 }
 
 /**
- * A server of `claude mcp add …`, `codex mcp add …`, `gemini mcp add …`, `claude mcp add-json …` or
- * `code --add-mcp …`.
- * @returns undefined: it is no such command
- * @throws SyntaxError when something is missing
+ * Reads the server from `claude mcp add …`, `codex mcp add …`, `gemini mcp add …`, `claude mcp add-json …` or `code
+ * --add-mcp …`.
+ * @returns undefined for any other command
+ * @throws SyntaxError if something is missing
  */
 export function readClientCommand (words: readonly string[]): AddedServer | undefined {
   const [client = '', ...rest] = words
@@ -60,7 +60,7 @@ function readAdd (program: string, words: readonly string[]): AddedServer {
     }
     const [option = '', joined] = /^(--[^=]+)=(.*)$/s.exec(word)?.slice(1) ?? [word]
     const kind = valued[option]
-    // What follows a command is its own.
+    // Words after a server's command are its arguments.
     const isOfCommand = plain.length > 1 && !/^https?:/i.test(plain[1] ?? '')
     if (kind === undefined || isOfCommand) {
       if (!option.startsWith('-') || isOfCommand) plain.push(word)

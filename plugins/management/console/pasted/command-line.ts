@@ -1,7 +1,7 @@
 /**
- * The words of a command line as a POSIX shell splits it, without expansions. A line break ends it, unless a backslash
- * stands before it.
- * @throws SyntaxError when a quote has no end
+ * Splits a command line into words like a POSIX shell, without expansions. A line break ends it unless a backslash
+ * precedes it.
+ * @throws SyntaxError for an unterminated quote
  */
 export function wordsOf (line: string): string[] {
   const words: string[] = []
@@ -34,7 +34,7 @@ function endOfQuote (line: string, start: number): number {
   throw new SyntaxError(`the quote ${quote} has no end`)
 }
 
-/** The command lines of a text: a prompt (`$`), comments and empty lines are left out. */
+/** The command lines of a text, without prompts (`$`), comments and empty lines. */
 export function linesOf (text: string): string[] {
   return text.replace(/\\\r?\n/g, ' ').split(/\r?\n/)
     .map((line) => line.replace(/^\s*[$>%]\s+/, '').trim())

@@ -1,9 +1,9 @@
 import { toModelCharacters } from '../../../../schemas/names.ts'
 
-/** Words that say only that something is a server. */
+/** Words that do not identify a server. */
 const empty = /^(?:mcp|server|www|api|com|org|net|io|dev|app|ai)$/
 
-/** A name for a server, of the words that tell something. @param fallback where none is left */
+/** A server name from the identifying words of a text. @param fallback if no word is left */
 function nameOfWords (text: string, fallback: string): string {
   const words = toModelCharacters(text.toLowerCase()).split(/[-_]+/).filter((word) => word !== '')
   const telling = words.filter((word) => !empty.test(word))
@@ -11,7 +11,7 @@ function nameOfWords (text: string, fallback: string): string {
   return name === '' ? fallback : name
 }
 
-/** Such as `notion` for `https://mcp.notion.com/mcp`. @param url an absolute URL */
+/** A server name from an address: `notion` for `https://mcp.notion.com/mcp`. @param url an absolute URL */
 export function nameOfAddress (url: string): string {
   const { hostname } = new URL(url)
   if (/^[\d.]+$|^\[/.test(hostname) || hostname === 'localhost') return 'local'
@@ -23,7 +23,7 @@ export function nameOfAddress (url: string): string {
 /** Options of package runners and of docker that take a value of their own. */
 const valued = /^(?:-p|--package|--from|--with|--python|-e|--env|-v|--volume|--mount|--name|--network|-w|--env-file)$/
 
-/** Such as `memory` for `npx -y @modelcontextprotocol/server-memory@1.2`. */
+/** A server name from a command: `memory` for `npx -y @modelcontextprotocol/server-memory@1.2`. */
 export function nameOfCommand (command: string, args: readonly string[]): string {
   const program = command.replace(/^.*[\\/]/, '').replace(/\.(?:cmd|exe|bat)$/i, '')
   const isRunner = /^(?:npx|bunx|uvx|pnpx|pnpm|yarn|npm|uv|pipx|docker|podman|node|bun|deno|python3?|cmd|bash|sh)$/
@@ -37,6 +37,6 @@ export function nameOfCommand (command: string, args: readonly string[]): string
   return nameOfWords((parts.at(-1) ?? path).replace(/:[\w.-]+$/, ''), program)
 }
 
-/** Of an OpenAPI document. */
+/** A server name from the title of an OpenAPI document. */
 export const nameOfTitle = (title: unknown): string =>
   nameOfWords((typeof title === 'string' ? title : '').replace(/\bopenapi\b|\d+\.\d+/gi, ''), 'api')

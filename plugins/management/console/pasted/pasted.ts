@@ -12,20 +12,23 @@ import { nameOfAddress, nameOfCommand, nameOfTitle } from './names.ts'
 
 type Config = Record<string, unknown>
 
-/** A server as it will be stored. `remarks`: what of the text has no or another effect. */
+/**
+ * A server from a pasted text, in the form in which it is stored. `remarks`: parts of the text that have no effect or
+ * another one.
+ */
 interface PastedServer {
   readonly name: string
   readonly config: Config
   readonly remarks: readonly string[]
 }
 
-/** The depth of the servers in the documents of clients, for the order of their members. */
+/** The depth of the servers in clients' configuration files; down to it, members keep their order. */
 const orderedLevels = 4
 
 /**
- * Finds out what a text is, and which servers it describes: the configuration of a client, one server of it, an OpenAPI
+ * Detects the format of a text and reads its servers: the configuration of a client, one server of it, an OpenAPI
  * document, an address, a command line, or a command of a client such as `claude mcp add`.
- * @throws InvalidInput, whose message says what was expected
+ * @throws InvalidInput whose message lists the supported formats
  */
 export function readPasted (text: string): PastedServer[] {
   const whole = withoutBom(text).trim()
@@ -114,7 +117,7 @@ function ofAddress (url: string): Found {
   }
 }
 
-/** A command with its arguments, and assignments of variables before it. */
+/** A command line: variable assignments, then a command with its arguments. */
 function ofCommand (words: readonly string[]): Found {
   const start = words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word))
   const [command, ...args] = start === -1 ? [] : words.slice(start)
