@@ -165,10 +165,7 @@ export function apply (document: Document, changes: readonly Change[]): Document
   return changed.length === 0 ? document : { ...document, ...Object.fromEntries(changed) }
 }
 
-/**
- * The initial value of a missing section.
- * @throws Invalid when the section exists, since it then has the wrong type
- */
+/** The initial value of a missing section. @throws Invalid when the section exists, since it then has the wrong type */
 function emptySection<Section> (document: Document, name: string, empty: Section): Section {
   if (document[name] !== undefined && document[name] !== null) {
     throw new Invalid(`"${name}" in the settings is not of the expected type, and is kept as it is: correct it first.`)

@@ -46,9 +46,6 @@ export interface AuditTrail {
    * @returns undefined: there is no such entry
    */
   list: (filter: AuditFilter, limit: number, after?: string) => Promise<AuditEntry[] | undefined>
-  /**
-   * Removes some of the oldest entries if there are more than `kept`.
-   * @returns how many were removed
-   */
+  /** Removes some of the oldest entries if there are more than `kept`. @returns how many were removed */
   trim: (kept: number) => Promise<number>
 }

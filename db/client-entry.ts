@@ -81,10 +81,7 @@ export function readClient (entry: unknown): OAuthClient | undefined {
   return client
 }
 
-/**
- * Converts a client to an entry.
- * @param former the client's former entry, whose unknown members are kept
- */
+/** Converts a client to an entry. @param former the client's former entry, whose unknown members are kept */
 export function toClientEntry (client: OAuthClient, former: ClientEntry = {}): ClientEntry {
   const { grantTypes, scope, createdAt, lastUsedAt, ...same } = client
   const entry = {

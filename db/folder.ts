@@ -57,10 +57,7 @@ export async function makeFolder (path: string, variable: string): Promise<strin
   return first
 }
 
-/**
- * As `makeFolder`, but synchronous.
- * @throws FolderError
- */
+/** As `makeFolder`, but synchronous. @throws FolderError */
 export function makeFolderSync (path: string, variable: string): string | undefined {
   let first: string | undefined
   for (const folder of missingSync(path)) {

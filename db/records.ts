@@ -70,10 +70,7 @@ export interface Records {
    */
   swap: (collection: Collection, version: string | undefined, entry: Entry, added?: readonly Entry[]) =>
   Promise<boolean>
-  /**
-   * Lists entries by `at`, newest first.
-   * @param isBrief omits the values
-   */
+  /** Lists entries by `at`, newest first. @param isBrief omits the values */
   list: (collection: Collection, which: Selection, isBrief?: boolean) => Promise<StoredEntry[]>
   /** @returns how many were removed */
   remove: (collection: Collection, which: string | Selection) => Promise<number>

@@ -75,10 +75,7 @@ function * isMovedIn (value: unknown, levels: number): Generator<undefined, bool
   return false
 }
 
-/**
- * The position of the closing quote of a string.
- * @param start the position of its opening quote
- */
+/** The position of the closing quote of a string. @param start the position of its opening quote */
 export function endOfString (text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); ; at = text.indexOf('"', at + 1)) {
     let slash = at - 1

@@ -36,10 +36,7 @@ const known: readonly string[] = [
 const isNothing = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 
-/**
- * At most 20 warnings, followed by the number of further ones.
- * @param place what they are about
- */
+/** At most 20 warnings, followed by the number of further ones. @param place what they are about */
 export const bounded = (warnings: readonly string[], place: string): readonly string[] =>
   warnings.length <= mostWarnings
     ? warnings

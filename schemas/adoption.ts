@@ -2,11 +2,14 @@ import { quoteName } from './unknown-members.ts'
 
 export type Json = Record<string, unknown>
 
-/** One config while it is adopted: members are taken out one after the other, and what is left is not known. */
+/**
+ * A config during its translation to the gateway's members: known foreign members are taken out one by one, and what
+ * remains is unknown.
+ */
 export class Adoption {
   config: Json
   readonly warnings: string[] = []
-  /** Members that a warning has named already. */
+  /** Members that a warning already mentions. */
   readonly named = new Set<string>()
   isChanged = false
 
@@ -14,7 +17,7 @@ export class Adoption {
 
   warn (sentence: string): void { this.warnings.push(sentence) }
 
-  /** Takes a member out. */
+  /** Removes a member and returns its value. */
   take (name: string): unknown {
     if (!Object.hasOwn(this.config, name)) return undefined
     const { [name]: value, ...rest } = this.config
@@ -30,7 +33,7 @@ export class Adoption {
 
   has (name: string): boolean { return Object.hasOwn(this.config, name) }
 
-  /** Puts a value in place of a foreign member, unless the gateway's own member is there. */
+  /** Moves the value of a foreign member to the gateway's own member, unless that exists already. */
   move (from: string, to: string, change: (value: unknown) => unknown = (value) => value): void {
     if (!this.has(from)) return
     if (!this.has(to)) this.put(to, change(this.take(from)))

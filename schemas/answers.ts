@@ -1,12 +1,12 @@
 import { Type, type TSchema } from '@sinclair/typebox'
 
-/** A member that a change may repeat as it was answered. */
+/** A read-only member, which a change may send back with the value from a response. */
 export const Unchanged = Type.String({ description: 'May be sent as it was answered; it cannot be changed' })
 
-/** The response of a management route that succeeded. */
+/** The response of a successful management route. */
 export const Success = <Data extends TSchema>(data: Data) =>
   Type.Object({ success: Type.Literal(true), data, message: Type.Optional(Type.String()) })
-/** The same for a write that may name what is not there. */
+/** The response of a successful write that may refer to something that does not exist. */
 export const SuccessWithWarnings = <Data extends TSchema>(data: Data) => Type.Object({
   success: Type.Literal(true),
   data,
@@ -16,7 +16,7 @@ export const SuccessWithWarnings = <Data extends TSchema>(data: Data) => Type.Ob
       'nothing'
   }))
 })
-/** The same without data. */
+/** The response of a successful write without data. */
 export const Done = Type.Object(
   { success: Type.Literal(true), message: Type.Optional(Type.String()) },
   { examples: [{ success: true, message: 'It was removed' }] }

@@ -15,7 +15,7 @@ export const BuiltInPrompt = Type.Object({
   name: Type.String({ minLength: 1 }),
   title: Type.Optional(Type.String()),
   description: Type.Optional(Type.String()),
-  /** The text of its one message, with `{{name}}` in the places of arguments. */
+  /** The text of its single message, with `{{name}}` in the places of arguments. */
   template: Type.String(),
   arguments: Type.Optional(Type.Array(PromptArgument)),
   enabled: Type.Optional(Type.Boolean())
@@ -36,7 +36,7 @@ export const BuiltInResource = Type.Object({
 })
 export type BuiltInResource = Static<typeof BuiltInResource>
 
-/** A built-in prompt as the API answers it. */
+/** A built-in prompt as the API returns it. */
 export const PromptRecord = Type.Object(
   {
     id: Type.String(),
@@ -62,7 +62,7 @@ export const PromptRecord = Type.Object(
 )
 export type PromptRecord = Static<typeof PromptRecord>
 
-/** A built-in resource as the API answers it. */
+/** A built-in resource as the API returns it. */
 export const ResourceRecord = Type.Object(
   {
     id: Type.String(),
@@ -88,7 +88,7 @@ export const ResourceRecord = Type.Object(
 )
 export type ResourceRecord = Static<typeof ResourceRecord>
 
-/** A text that null removes. */
+/** A text member that null removes. */
 const Removable = () => Type.Optional(Type.Union([Type.String(), Type.Null()]))
 const Arguments = Type.Optional(Type.Array(PromptArgument))
 const Enabled = Type.Optional(Type.Boolean())

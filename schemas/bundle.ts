@@ -8,7 +8,7 @@ const Command = {
   env: Type.Optional(Type.Record(Type.String(), Type.String()))
 }
 
-/** A value that the user of a bundle sets (MCPB, `user_config`). */
+/** A value that the user of a bundle configures (MCPB, `user_config`). */
 export const BundleOption = Type.Object({
   type: StringEnum(['string', 'number', 'boolean', 'directory', 'file']),
   title: Text,
@@ -20,10 +20,13 @@ export const BundleOption = Type.Object({
 })
 export type BundleOption = Static<typeof BundleOption>
 
-/** The versions of the MCPB manifest that are understood. */
+/** The supported versions of the MCPB manifest. */
 const versions = ['0.1', '0.2', '0.3', '0.4']
 
-/** The manifest of a bundle, as far as it is used. Unknown members are kept. The first versions are `dxt_version`. */
+/**
+ * The members of a bundle's manifest that are used. Unknown members are kept. The first versions name the version
+ * member `dxt_version`.
+ */
 export const BundleManifest = Type.Object({
   manifest_version: Type.Optional(StringEnum(versions)),
   dxt_version: Type.Optional(StringEnum(versions)),
@@ -44,7 +47,7 @@ export const BundleManifest = Type.Object({
 })
 export type BundleManifest = Static<typeof BundleManifest>
 
-/** A value that must be put into the config, in the place of `${user_config.<key>}`, before the server can run. */
+/** A value that must replace `${user_config.<key>}` in the config before the server can run. */
 export const RequiredOption = Type.Object({
   key: Type.String(),
   title: Text,
@@ -56,7 +59,7 @@ export const RequiredOption = Type.Object({
 })
 export type RequiredOption = Static<typeof RequiredOption>
 
-/** The result of an upload. Nothing runs yet: `config` is for `POST /api/servers`. */
+/** The result of an upload. The server does not run yet: `config` is to be sent to `POST /api/servers`. */
 export const UploadedBundle = Type.Object(
   {
     name: Type.String(),

@@ -3,10 +3,10 @@ import { RegistryMeta, ServerJson } from './server-json.ts'
 
 const Config = Type.Object({}, { additionalProperties: true })
 
-/** A variable as configs name it. */
+/** A variable in the notation of configs. */
 const placeholder = (name: string): string => `\${${name}}`
 
-/** A value that a person fills in: it stands in the config as `${key}`. */
+/** A value that a person must fill in. The config contains it as `${key}`. */
 export const Field = Type.Object({
   key: Type.String({
     description: `In the config as ${placeholder('key')}: replace it there, or set this variable in the environment`
@@ -20,7 +20,7 @@ export const Field = Type.Object({
 })
 export type Field = Static<typeof Field>
 
-/** An input that may stay empty, which is left out of the config. */
+/** An optional input, which is omitted from the config. */
 export const Option = Type.Object({
   title: Type.String(),
   place: Type.String({ description: '`env`, `header`, `argument` or `url`' }),
@@ -39,7 +39,7 @@ const Installation = Type.Object({
 })
 export type Installation = Static<typeof Installation>
 
-/** An entry of the file that the project ships. */
+/** An entry of the market file that is part of the project. */
 export const MarketEntry = Type.Object({
   name: Type.String(),
   display_name: Type.String(),
@@ -147,7 +147,7 @@ export const CloudTool = Type.Object({
 }, { examples: [{ name: 'forecast', description: 'The weather of a place', inputSchema: { type: 'object' } }] })
 export type CloudTool = Static<typeof CloudTool>
 
-/** One package or remote of an entry, as a body of `POST /servers`; or the reason why it cannot be one. */
+/** One package or remote of an entry, as a body for `POST /servers`; or the reason why it cannot be converted. */
 export const Ready = Type.Object({
   from: Type.String({
     description: '`npm`, `pypi`, `oci`, another type of package, `remote`, or `entry` for the entry as a whole'

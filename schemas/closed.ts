@@ -1,7 +1,7 @@
 import type { TObject } from '@sinclair/typebox'
 
 /**
- * A body that takes no other members: a misspelt one would not do what it was sent for. The error names the member that
- * was meant.
+ * Makes a body schema reject unknown members, so that a misspelt one is not silently ignored. The error suggests the
+ * member that was probably meant.
  */
 export const Closed = <Body extends TObject>(schema: Body): Body => ({ ...schema, additionalProperties: false })

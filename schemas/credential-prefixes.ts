@@ -1,10 +1,13 @@
-/** How the credentials begin that the gateway makes. One family, by which they are recognised wherever they stand. */
+/**
+ * The prefixes of credentials that the gateway generates. They share the form `th?_`, so that a credential is
+ * recognized wherever it appears.
+ */
 export const credentialPrefixes = {
   /** Bearer keys. */
   key: 'thk_',
-  /** The command line's, on the gateway's own machine. */
+  /** The credential of the command line on the gateway's own machine. */
   local: 'thl_',
-  /** Those that the gateway lends to itself. */
+  /** Credentials that the gateway issues to itself. */
   lent: 'thc_',
   /** Access and refresh tokens of the authorization server. */
   token: 'tht_',

@@ -1,7 +1,7 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
-// `expected` describes a pattern in words, for the error message.
+// `expected` describes a pattern in words, for error messages.
 
 /** A duration: `500ms`, `5s`, `10m`, `24h`, or a bare number of milliseconds. */
 const Duration = (value: string, description: string) =>
@@ -13,7 +13,7 @@ const Duration = (value: string, description: string) =>
     description
   })
 
-/** A duration above zero: nothing answers within none. */
+/** A duration above zero, for timeouts, which would fail every operation with zero. */
 const PositiveDuration = (value: string, description: string) =>
   Type.String({
     default: value,
@@ -27,7 +27,7 @@ const PositiveDuration = (value: string, description: string) =>
 const Secret = (description: string) => Type.Optional(Type.String({ secret: true, description }))
 
 const Text = (description: string) => Type.Optional(Type.String({ description }))
-/** A boolean without a default, so that the stored configuration counts where it is not set. */
+/** A boolean without a default: if it is not set, the stored configuration is used. */
 const Switch = (description: string) => Type.Optional(Type.Boolean({ description }))
 
 /** All environment variables of Tool-Hub. The table in docs/configuration.md is generated from this schema. */
@@ -282,6 +282,6 @@ export const Env = Type.Object({
 })
 export type Env = Static<typeof Env>
 
-/** The variables that are secrets: each may be given by a file, which `<NAME>_FILE` names. */
+/** The variables with secrets. Each can also be read from the file that `<NAME>_FILE` names. */
 export const secretNames: readonly string[] =
   Object.entries<TSchema>(Env.properties).filter(([, schema]) => schema.secret === true).map(([name]) => name)

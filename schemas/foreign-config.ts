@@ -6,24 +6,26 @@ import { type Json, Adoption } from './adoption.ts'
 import { warnOfOtherKinds, warnOfOthers } from './foreign-members.ts'
 
 /**
- * A config in the gateway's own members. `warnings`: a sentence, without values, for each member that has no or another
- * effect.
+ * A config in the gateway's own members. `warnings`: a sentence, without values, for each member that has no effect or
+ * another effect.
  */
 interface Adopted { readonly config: Json, readonly warnings: readonly string[] }
 
-/** Max warnings about one config; beyond: they are counted. */
+/** Max warnings about one config; further ones are counted. */
 const mostWarnings = 20
 
 /**
- * A timeout up to this is taken for seconds: Cline and Roo Code count in them, up to an hour. The others count in ms.
+ * A timeout up to this value is read as seconds, the unit of Cline and Roo Code, which allow up to an hour. Other
+ * programs use ms.
  */
 const longestSeconds = 3_600
 
 /**
- * A server's config as another program writes it, in the gateway's own members (Claude Desktop, Claude Code, Cursor, VS
- * Code, Cline, Windsurf, Gemini CLI, GitHub Copilot, opencode, Zed, mcp-hub, MCPHub). What has no counterpart is kept
- * and named in a warning. A config of the gateway's own comes back as the same object.
- * @param variables values of variables that editors fill in; without them they are named in a warning
+ * Translates a server's config from the format of another program to the gateway's own members (Claude Desktop, Claude
+ * Code, Cursor, VS Code, Cline, Windsurf, Gemini CLI, GitHub Copilot, opencode, Zed, mcp-hub, MCPHub). Members without
+ * a counterpart are kept and mentioned in a warning. A config in the gateway's own format is returned as the same
+ * object.
+ * @param variables values of variables that editors fill in; variables without a value are mentioned in a warning
  */
 export function adopt (raw: Json, variables: EditorVariables = {}): Adopted {
   const adoption = new Adoption(raw)
@@ -47,7 +49,7 @@ export function adopt (raw: Json, variables: EditorVariables = {}): Adopted {
   }
 }
 
-/** Members that some writers fill with null where they have nothing. */
+/** Removes members that some programs write as null when they are empty. */
 function dropEmpty (adoption: Adoption): void {
   for (const name of Object.keys(ServerConfig.properties)) if (adoption.config[name] === null) adoption.take(name)
 }
@@ -58,12 +60,12 @@ function readCommand (adoption: Adoption): void {
   if (adoption.config.source === 'custom') adoption.take('source')
   const { command } = adoption.config
   const args: unknown[] = Array.isArray(adoption.config.args) ? adoption.config.args : []
-  // opencode: the command with its arguments.
+  // opencode: an array of the command and its arguments.
   if (Array.isArray(command) && typeof command[0] === 'string') {
     adoption.put('command', command[0])
     adoption.put('args', [...command.slice(1) as unknown[], ...args])
   }
-  // Zed, formerly: `command: {path, args, env}`.
+  // Former versions of Zed: `command: {path, args, env}`.
   if (!isObject(command) || typeof command.path !== 'string') return
   adoption.put('command', command.path)
   if (Array.isArray(command.args)) adoption.put('args', [...command.args as unknown[], ...args])
@@ -78,21 +80,21 @@ function readTransport (adoption: Adoption): void {
   const { type } = adoption.config
   const known = typeof type === 'string' ? spelledType(type) : undefined
   if (known !== undefined && known !== type) adoption.put('type', known)
-  // opencode: an address, whatever is spoken there.
+  // opencode: `remote` stands for any HTTP transport.
   if (type === 'remote') adoption.take('type')
-  // Gemini CLI: `httpUrl` is streamable HTTP. Windsurf: `serverUrl` is either.
+  // Gemini CLI: `httpUrl` means streamable HTTP. Windsurf: `serverUrl` is for streamable HTTP or SSE.
   if (adoption.has('httpUrl') && !adoption.has('url') && !adoption.has('type')) adoption.put('type', 'streamable-http')
   adoption.move('httpUrl', 'url')
   adoption.move('serverUrl', 'url')
 }
 
 function readSwitches (adoption: Adoption): void {
-  // A mark of former versions, beside a visibility that nobody had chosen.
+  // Written by former versions of the gateway beside a visibility that nobody had chosen.
   adoption.take('visibilityDefaulted')
   const { disabled, enabled } = adoption.config
   if (typeof disabled === 'boolean') {
     adoption.take('disabled')
-    // Where the two contradict each other, off is the safe reading.
+    // If the two contradict each other, disabling the server is the safe choice.
     if (typeof enabled === 'boolean' && enabled === disabled) {
       adoption.warn('"enabled" and "disabled" contradict each other: it is off')
     }
@@ -128,8 +130,8 @@ const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((each) => typeof each === 'string')
 
 /**
- * Lists of the only tools that are on become overrides: GitHub Copilot's `tools`, where `*` stands for all, and what
- * others call it.
+ * Converts a list of the only enabled tools to overrides: `tools` of GitHub Copilot, where `*` stands for all, and the
+ * equivalents of other programs.
  */
 function readEnabledItems (adoption: Adoption): void {
   for (const from of ['tools', 'includeTools', 'enabledTools', 'enabled_tools']) {
@@ -145,7 +147,7 @@ function readEnabledItems (adoption: Adoption): void {
   }
 }
 
-/** Lists of items that are off become overrides. */
+/** Converts lists of disabled items to overrides. */
 function readDisabledItems (adoption: Adoption): void {
   const lists = {
     disabledTools: 'tools',
@@ -166,7 +168,7 @@ function readDisabledItems (adoption: Adoption): void {
   }
 }
 
-/** Numbers and booleans in places of texts, as VS Code allows them. */
+/** Converts numbers and booleans, which VS Code allows in place of strings, to strings. */
 function readValues (adoption: Adoption): void {
   for (const map of ['env', 'headers'] as const) {
     const values = adoption.config[map]
@@ -199,7 +201,7 @@ function readVariables (adoption: Adoption, variables: EditorVariables): void {
   }
 }
 
-/** Gemini CLI expands `$NAME`; here it is a text, since secrets may have a dollar sign in them. */
+/** Warns about `$NAME`, which Gemini CLI expands. Here it stays plain text, since secrets may contain a dollar sign. */
 function warnOfBareVariables (adoption: Adoption, place: string, value: unknown): void {
   for (const [name, text] of isObject(value) ? Object.entries(value) : []) {
     const [written, variable] = typeof text === 'string'
@@ -211,8 +213,8 @@ function warnOfBareVariables (adoption: Adoption, place: string, value: unknown)
 }
 
 /**
- * Cursor: `auth: {CLIENT_ID, CLIENT_SECRET, scopes}`. Claude Code and opencode: scopes as one text; opencode: `oauth:
- * false`.
+ * Converts the OAuth members of Cursor (`auth: {CLIENT_ID, CLIENT_SECRET, scopes}`), of Claude Code and opencode
+ * (scopes as one string), and of opencode (`oauth: false`).
  */
 function readOAuth (adoption: Adoption): void {
   const { auth, oauth } = adoption.config

@@ -4,15 +4,15 @@ type Json = Record<string, unknown>
 
 type MembersOf = (object: Readonly<Json>) => Array<[name: string, value: unknown]>
 
-/** A server in a document of another program. */
+/** A server in another program's document. */
 export interface ForeignServer { readonly name: string, readonly config: unknown }
 
-/** An input that VS Code asks its user for. */
+/** An input that VS Code prompts its user for. */
 export interface EditorInput {
   readonly id: string, readonly description?: string, readonly isSecret: boolean, readonly fallback?: string
 }
 
-/** The servers of a document. `members`: the other members that hold something, which are not servers. */
+/** The servers of a document. `members`: the other non-empty members, which are not servers. */
 export interface ForeignDocument {
   readonly servers: readonly ForeignServer[]
   readonly inputs: readonly EditorInput[]
@@ -20,12 +20,12 @@ export interface ForeignDocument {
 }
 
 /**
- * The servers of a configuration file: `mcpServers` (most clients), `servers` (VS Code; a list: this gateway's batch),
- * `mcp.servers` (VS Code's settings.json, opencode), `mcp` (opencode, Crush), `context_servers` (Zed), `amp.mcpServers`
- * (Amp), or `projects.<folder>.mcpServers` (Claude Code).
- * @param membersOf the members of an object, in the order of the text that it was parsed from
- * @param project the folder whose servers of `projects` are read as well
- * @returns undefined: it holds no servers in any of these places
+ * Finds the servers in a configuration file: `mcpServers` (most clients), `servers` (VS Code; a list: this gateway's
+ * batch), `mcp.servers` (VS Code's settings.json, opencode), `mcp` (opencode, Crush), `context_servers` (Zed),
+ * `amp.mcpServers` (Amp), or `projects.<folder>.mcpServers` (Claude Code).
+ * @param membersOf returns the members of an object in the order of the text from which it was parsed
+ * @param project the folder whose servers in `projects` are included
+ * @returns undefined: the document has no servers in any of these places
  */
 export function readForeign (document: unknown, membersOf: MembersOf, project?: string): ForeignDocument | undefined {
   if (!isObject(document)) return undefined
@@ -55,8 +55,8 @@ export function readForeign (document: unknown, membersOf: MembersOf, project?: 
 }
 
 /**
- * A server that the document switches off outside of its own entry: Gemini CLI by `mcp.excluded` and `mcp.allowed`,
- * opencode by `tools: {"<server>_*": false}`.
+ * Disables a server that the document disables outside of its own entry: Gemini CLI by `mcp.excluded` and
+ * `mcp.allowed`, opencode by `tools: {"<server>_*": false}`.
  */
 function switchedOff (server: ForeignServer, { mcp, tools }: Json): ForeignServer {
   const { name, config } = server
@@ -74,7 +74,7 @@ function entriesOf (section: unknown, membersOf: MembersOf): ForeignServer[] {
 const looksLikeServer = (value: unknown): value is Json =>
   isObject(value) && (value.command !== undefined || value.url !== undefined)
 
-/** An entry of a list: `{name, config}`, or, as Continue writes it, the config with a name in it. */
+/** An entry of a list: `{name, config}`, or, in the format of Continue, the config with a name in it. */
 function entryOf (each: unknown): ForeignServer {
   if (!isObject(each)) return { name: '', config: each }
   const { name, config, ...rest } = each

@@ -6,7 +6,7 @@ import { isComment, isObject, unknownMembers, unknownSentence } from './unknown-
 import { UpstreamOAuth } from './upstream-oauth.ts'
 import type { Adoption } from './adoption.ts'
 
-/** Members that tell a client how to ask its user, or how to show the server. */
+/** Members that only affect a client program: how it prompts its user, or displays the server. */
 const ofClients: Readonly<Record<string, string>> = {
   autoApprove: 'whether a call is approved is up to the client that asks',
   alwaysAllow: 'whether a call is approved is up to the client that asks',
@@ -18,7 +18,7 @@ const ofClients: Readonly<Record<string, string>> = {
   headersHelper: 'no program is run for headers; write them into "headers"'
 }
 
-/** The gateway's own members that have no effect on a server, by what locates it. */
+/** The gateway's own members that have no effect on a server, by its locating member (`locatedBy`). */
 const inert = {
   command: {
     reason: 'the server is a command', members: ['url', 'headers', 'passthroughHeaders', 'oauth', 'proxy', 'openapi']
@@ -32,7 +32,7 @@ const inert = {
 
 export function warnOfOtherKinds ({ config, warnings }: Adoption): void {
   const type = typeOf(config as ServerConfig)
-  // A config without a type, or of an unknown one, is refused for that.
+  // A config without a type, or with an unknown one, is rejected for that reason.
   if (type === undefined || !Object.hasOwn(transports, type)) return
   const { reason, members } = inert[transports[type].locatedBy]
   for (const name of members) {
@@ -44,8 +44,8 @@ export function warnOfOtherKinds ({ config, warnings }: Adoption): void {
 }
 
 /**
- * Members within a member, for which a warning is due as well. `openapi.security` differs by its type, and is checked
- * elsewhere.
+ * The schemas of nested members, which are checked for unknown members as well. `openapi.security` depends on its type,
+ * and is checked elsewhere.
  */
 const nested: Readonly<Record<string, TObject>> = { oauth: UpstreamOAuth, openapi: OpenApiConfig }
 const within: Readonly<Record<string, readonly string[]>> = {
@@ -54,7 +54,9 @@ const within: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(Object.entries(nested).map(([name, schema]) => [name, Object.keys(schema.properties)]))
 }
 
-/** Maps of overrides, whose members have other members by which a tool is switched off. */
+/**
+ * The maps of overrides, which are checked for unknown members as well: other programs disable a tool by other members.
+ */
 const overrides: readonly string[] = ['tools', 'prompts', 'resources']
 const Overrides = Type.Record(Type.String(), ItemOverride)
 

@@ -1,8 +1,8 @@
-/** Values of variables that editors fill in when they start a server. */
+/** Values of variables that an editor fills in when it starts a server. */
 export interface EditorVariables {
-  /** What a person answered to the `inputs` of VS Code, by their ids. */
+  /** The user's answers to the `inputs` of VS Code, by their ids. */
   readonly inputs?: Readonly<Record<string, string>>
-  /** `${userHome}`, `${workspaceFolder}` and the like. */
+  /** `${userHome}`, `${workspaceFolder}` and similar variables. */
   readonly editor?: Readonly<Record<string, string>>
 }
 
@@ -14,17 +14,17 @@ const editorNames = new Set([
 /** The name of an environment variable for an input of VS Code: `api-key` is `API_KEY`. */
 const inputVariable = (id: string): string => id.replace(/[^A-Za-z0-9]+/g, '_').replace(/^(?=[0-9])/, '_').toUpperCase()
 
-/** A variable in any notation, with what is within the braces as group 1. */
+/** A variable in any notation. Group 1 is the text within the braces. */
 export const anyVariable = /\$\{([^{}]*)\}/g
 
-/** Max rounds in which a text is read: a default may complete another variable (`${A:-$}{B}`). */
+/** Max passes over a text: a default may complete another variable (`${A:-$}{B}`). */
 const mostRounds = 4
 
 /**
- * A text with the variables of other programs in the gateway's notation, `${NAME}` for a variable of its environment.
- * Read again, the result is the same, so that a text that is sent back as it was shown does not change. One that needs
- * more rounds stays as written.
- * @param place the member that the text stands in, for warnings
+ * Converts the variables of other programs in a text to the gateway's notation, `${NAME}` for a variable of its
+ * environment. The conversion is idempotent, so that a text that is sent back as it was shown does not change. A text
+ * that needs more than `mostRounds` passes is returned unchanged.
+ * @param place the member that contains the text, for warnings
  */
 export function fillText (
   text: string, place: string, variables: EditorVariables, warn: (sentence: string) => void
@@ -52,7 +52,7 @@ const ofOpencode = (text: string, place: string, warn: (sentence: string) => voi
   })
 
 /**
- * GitHub Copilot's coding agent: `$COPILOT_MCP_NAME`, in `env` also without the dollar sign, are secrets of the
+ * GitHub Copilot coding agent: `$COPILOT_MCP_NAME`, in `env` also without the dollar sign, refers to a secret of the
  * repository.
  */
 const ofCopilot = (text: string, place: string): string =>

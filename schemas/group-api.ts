@@ -48,9 +48,7 @@ export const GroupUpdate = Closed(Type.Partial(Type.Object({ ...NewGroup.propert
 }))
 export const GroupId = Type.Object({ id: Type.String() })
 
-/**
- * What a record has beside the members that a route takes: it may be sent as it was answered, and has no effect there.
- */
+/** The members of a record that a route does not change: they may be sent back from a response, and are ignored. */
 const Beside = (...names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())]))
 export const GroupMembers = Closed(Type.Object(

@@ -1,6 +1,6 @@
 /**
- * JSON with comments and trailing commas as JSON: they become spaces, so that positions in errors stay right.
- * Other text stays as it is.
+ * Replaces comments and trailing commas in JSON by spaces, so that positions in parse errors stay correct. Other text
+ * is unchanged.
  */
 export function toJson (text: string): string {
   const blank = (part: string): string => part.replace(/[^\n]/g, ' ')

@@ -1,11 +1,11 @@
-/** Names that nothing may have, since an object may inherit a member of that name, or give it to others. */
+/** Names that no entity may have, since objects inherit members of these names, or pass them on (`prototype`). */
 export const inheritedNames: readonly string[] = [...Object.getOwnPropertyNames(Object.prototype), 'prototype']
 
-/** The reason why nothing may have this name, to stand after the name of its member; undefined: none is known. */
+/** Why no entity may have this name, as a clause that follows the name of its member; undefined: there is no reason. */
 export const prototypeProblem = (name: string): string | undefined =>
   name === 'prototype' ? 'must not be "prototype", which is reserved' : undefined
 
-/** Names that servers and groups must not have: those, and parts of routes. */
+/** Names that servers and groups must not have: the inherited names, and segments of routes. */
 const reserved = new Set([
   ...inheritedNames,
   'call',
@@ -42,7 +42,7 @@ function wordProblem (name: string): string | undefined {
   return undefined
 }
 
-/** New names must be in Unicode NFC, so that two names of the same letters are equal. */
+/** Why a new name is rejected unless it is in Unicode NFC: names with the same letters must be equal. */
 const composedProblem = (name: string): string | undefined =>
   name === name.normalize('NFC') ? undefined : 'the name must be written with composed letters (Unicode NFC)'
 
@@ -54,33 +54,35 @@ const composedProblem = (name: string): string | undefined =>
 export const nameProblem = (name: string): string | undefined =>
   wordProblem(name) ?? (reserved.has(name) ? `the name ${JSON.stringify(name)} is reserved` : undefined)
 
-/** The same for a new name. */
+/** As `nameProblem`, for a new name. */
 export const newNameProblem = (name: string): string | undefined => nameProblem(name) ?? composedProblem(name)
 
 /**
- * The same for a new alias of a group member. It replaces the server's name in names of tools, but is in no route:
- * parts of routes are not reserved.
+ * As `newNameProblem`, for the alias of a group member. It replaces the server's name in names of tools, but is not
+ * part of any route, so segments of routes are allowed.
  */
 export const aliasProblem = (name: string): string | undefined =>
   wordProblem(name) ?? (inheritedNames.includes(name)
     ? `the name ${JSON.stringify(name)} is reserved`
     : composedProblem(name))
 
-/** Whether a new name has the form of a UUID: routes and scopes that take a name or an id would lead elsewhere. */
+/**
+ * Whether a new name has the form of a UUID. Routes and scopes that accept a name or an id would mistake it for an id.
+ */
 export const looksLikeId = (name: string): boolean =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(name)
 
-/** Max length of a name in agents' model APIs. */
+/** Max length of a tool name in the model APIs of agents. */
 export const longestModelName = 64
 
-/** Whether agents' model APIs take a name of a tool, prompt or argument. */
+/** Whether the model APIs of agents accept a name of a tool, prompt or argument. */
 export const isModelName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(name)
 
-/** A name separator as it stands in names, with their characters only. */
+/** A name separator reduced to the characters that model APIs accept. */
 export const toModelSeparator = (separator: string): string =>
   isModelName(separator) ? separator : toModelCharacters(separator)
 
-/** A sentence about a name separator that does not stand in names as it is written; undefined: it does. */
+/** A sentence about a name separator that is changed for model APIs; undefined: it is used as it is. */
 export const separatorWarning = (separator: unknown): string | undefined =>
   typeof separator !== 'string' || !/^[!-~]{1,8}$/.test(separator) || isModelName(separator)
     ? undefined
@@ -88,8 +90,8 @@ export const separatorWarning = (separator: unknown): string | undefined =>
       'names, since agents\' model APIs take letters, digits, "_" and "-" only; calls take names with both'
 
 /**
- * A text with the characters of such names only: letters without their marks, and `_` in the place of others. Its end
- * may be cut.
+ * A text reduced to the characters that model APIs accept: letters lose their diacritics, and other characters become
+ * `_`. The end may be truncated.
  */
 export const toModelCharacters = (text: string): string =>
   text.slice(0, 4 * longestModelName).normalize('NFKD').replace(/\p{M}+/gu, '').replace(/[^A-Za-z0-9_-]+/g, '_')

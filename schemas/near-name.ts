@@ -1,13 +1,13 @@
-/** Names that are longer are not compared: the work grows with the product of both lengths. */
+/** Names longer than this are not compared, since the work grows with the product of both lengths. */
 const longest = 60
 
-/** A name in the form in which names are compared: without case, and without what separates words. */
+/** The form in which names are compared: lower case, without `-`, `_` and spaces. */
 const plain = (name: string): string => name.toLowerCase().replace(/[-_ ]/g, '')
 
 /**
- * The edits between two texts: a character put in, left out, replaced, or swapped with the next one (optimal string
- * alignment). Both are short.
- * @returns Infinity, or the number, where it is greater than `most`
+ * The edit distance of two short texts: the number of insertions, deletions, replacements, and swaps of adjacent
+ * characters (optimal string alignment).
+ * @returns the number; if it is greater than `most`, that number or Infinity
  */
 function edits (one: string, other: string, most: number): number {
   let beforeLast: number[] = []
@@ -23,7 +23,8 @@ function edits (one: string, other: string, most: number): number {
       )
     }
     const fewest = Math.min(...row)
-    // What follows is made of these two rows; the one before, by a swap.
+    // Each following row is derived from these two rows (the earlier one by a swap), so the distance cannot get
+    // smaller.
     if (fewest > most && fewestLast >= most) return Infinity
     fewestLast = fewest;
     [beforeLast, last] = [last, row]
@@ -32,9 +33,9 @@ function edits (one: string, other: string, most: number): number {
 }
 
 /**
- * The name that was probably meant: the nearest of those that are known.
- * @param mostEdits how many edits may lie between two names, both without case, `-`, `_` and spaces
- * @returns undefined: none is near enough
+ * Finds the known name that was probably meant.
+ * @param mostEdits max edits between two names, ignoring case, `-`, `_` and spaces
+ * @returns undefined: no name is near enough
  */
 export function nearName (
   name: string,

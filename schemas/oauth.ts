@@ -52,7 +52,7 @@ const example = {
   requireSecret: true
 }
 
-/** A client for an admin to make. */
+/** A client to be created by an admin. */
 export const NewOAuthClient = Closed(Type.Object({
   name: ClientMembers.name,
   redirectUris: ClientMembers.redirectUris,
@@ -61,7 +61,7 @@ export const NewOAuthClient = Closed(Type.Object({
   requireSecret: Type.Optional(Type.Boolean({ default: true, description: 'false: a public client, without a secret' }))
 }, { examples: [{ name: example.name, redirectUris: example.redirectUris, scopes: example.scopes }] }))
 
-/** What an admin changes of a client: all members that are given. */
+/** A change of a client by an admin; members that are absent stay unchanged. */
 export const OAuthClientUpdate = Closed(Type.Partial(Type.Object({
   ...ClientMembers,
   requireSecret: Type.Boolean(),
@@ -72,7 +72,7 @@ export const OAuthClientUpdate = Closed(Type.Partial(Type.Object({
   lastUsedAt: Unchanged
 }), { examples: [{ redirectUris: example.redirectUris }] }))
 
-/** A client as admins see it. The secret is shown when it is made, and never again. */
+/** A client as admins see it. The secret is returned only by the request that generates it. */
 export const OAuthClientRecord = Type.Object({
   clientId: Type.String(),
   clientSecret: Type.Optional(Type.String()),
@@ -86,7 +86,7 @@ export const OAuthClientRecord = Type.Object({
   lastUsedAt: Type.Optional(Type.String())
 }, { examples: [{ ...example, origin: 'admin' }] })
 
-/** Which of the clients to list. */
+/** The page of clients to list. */
 export const OAuthClientPage = Type.Object({
   page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, default: 1 })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 100 }))
@@ -103,7 +103,7 @@ export const OAuthClientList = Type.Object({
 
 export const OAuthClientId = Type.Object({ clientId: Type.String() })
 
-/** What a user has allowed a client. */
+/** A user's consent to a client. */
 export const ConsentRecord = Type.Object({
   clientId: Type.String(),
   clientName: Type.Optional(Type.String()),

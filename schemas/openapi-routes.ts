@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-/** The response of an open route that failed. */
+/** The error response of an open route. */
 export const OpenFailure = Type.Object({
   success: Type.Literal(false),
   error: Type.String({ description: 'A code that stays the same' }),
@@ -19,7 +19,7 @@ export const DocumentQuery = Type.Object({
   includeDisabled: Type.Optional(Type.Boolean({ description: 'Includes disabled tools. Running them is still 404' })),
   servers: Type.Optional(Type.String({ description: 'Only these servers, comma-separated' }))
 })
-/** For a document of one group or server, which cannot select servers. */
+/** The query for the document of one group or server, which cannot select servers. */
 export const PartQuery = Type.Omit(DocumentQuery, ['servers'])
 export const PartName = Type.Object({ name: Type.String({ description: 'A group by id or name, else a server' }) })
 
@@ -57,13 +57,13 @@ export const PartToolPath = Type.Object({
   tool: Type.String()
 })
 
-/** A response that is sent as JSON text, and not serialized again. */
+/** A response that the handler sends as JSON text, bypassing the serializer. */
 const AsText = (description: string, example: object) =>
   Type.Unsafe<string>(Type.Object({}, { additionalProperties: true, description, examples: [example] }))
 export const ToolResult = AsText('The MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`', {
   content: [{ type: 'text', text: 'Hello' }]
 })
-/** The result of a tool with its name and arguments, on the management API. */
+/** The result of a tool call with its name and arguments, on the management API. */
 export const CalledTool = Type.Object({
   toolName: Type.String(),
   arguments: Type.Object({}, { additionalProperties: true, description: 'As they were given' }),

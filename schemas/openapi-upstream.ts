@@ -2,15 +2,15 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
 /**
- * Max entries of each map and list of a server's config: environment variables, headers, arguments, overrides. Beyond:
- * 400, and a config that is stored already is kept and not connected.
+ * Max entries of each map and list of a server's config: environment variables, headers, arguments, overrides. A larger
+ * new config is rejected with 400; one that is stored already is kept and not connected.
  */
 export const maxConfigEntries = 400
 
 const Text = (description: string) => Type.Optional(Type.String({ description }))
 const Scopes = Type.Optional(Type.Array(Type.String(), { description: 'oauth2, openIdConnect: scopes to ask for' }))
 
-/** The members of all types of credentials. */
+/** The members of all credential types. */
 const members = {
   name: Text('apiKey: the name of the header, query parameter or cookie; default: as the description says'),
   in: Type.Optional(StringEnum(['header', 'query', 'cookie'], {
@@ -31,8 +31,8 @@ const members = {
 const Members = Type.Object(members)
 
 /**
- * The credentials of an API's calls. The members are beside `type`, or in an object with the name of the type, as
- * MCPHub has them.
+ * The credentials for calls of an API. The members are beside `type`, or, as in MCPHub, in an object named after the
+ * type.
  */
 export const OpenApiSecurity = Type.Object({
   type: StringEnum(['none', 'apiKey', 'http', 'oauth2', 'openIdConnect']),

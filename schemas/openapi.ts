@@ -3,7 +3,7 @@ import { Failure } from './answers.ts'
 import { ServerConfig } from './server.ts'
 import { SystemSections } from './system.ts'
 
-/** The general part of the management API's OpenAPI document. The paths come from the routes. */
+/** The static part of the management API's OpenAPI document. The paths are generated from the routes. */
 export const describeApi = (version: string, basePath: string) => ({
   openapi: '3.1.0',
   info: {
@@ -34,7 +34,7 @@ export const describeApi = (version: string, basePath: string) => ({
   security: [{ login: [] }, { bearerKey: [] }] as Array<Record<string, string[]>>
 })
 
-/** The parts of an OpenAPI document that are used here. */
+/** The members of an OpenAPI document that are used here. */
 interface Operation {
   summary?: string
   operationId?: string
@@ -64,7 +64,7 @@ interface Schema {
 
 const component = (schema: TSchema): Schema => JSON.parse(JSON.stringify(schema)) as Schema
 
-/** Composes an example of a schema from the examples in it; undefined: a required part has none. */
+/** Composes an example for a schema from the examples within it; undefined: a required part has none. */
 function exampleOf ({ examples, enum: choices, properties, required = [], items, anyOf }: Schema): unknown {
   const given = examples?.[0] ?? choices?.[0] ?? (anyOf?.[0] && exampleOf(anyOf[0]))
   if (given !== undefined) return given
@@ -89,7 +89,7 @@ const withExample = ({ content = {}, ...response }: Response): Response => ({
   )
 })
 
-/** The schema for PUT: each member and section also accepts `null`, which restores its default. */
+/** The schema for PUT: each member and section also accepts `null`, which restores the default. */
 const resettable = (schema: Schema): Schema => ({
   ...schema,
   ...(schema.properties && {
@@ -118,7 +118,7 @@ const failures: Record<string, string> = {
   507: 'The disk is full'
 }
 
-/** Failures of single operations that do not follow from their shape. */
+/** Error statuses of individual operations that cannot be derived from their shape. */
 const otherFailures: Record<string, number[]> = {
   '/api/auth/change-password': [429],
   '/api/mcp-settings/export': [409],
@@ -127,10 +127,10 @@ const otherFailures: Record<string, number[]> = {
   '/api/activities/stats': [404],
   '/api/activities/filters': [404],
   '/api/activities/cleanup': [404],
-  // While the authorization server is off.
+  // When the authorization server is off.
   '/api/oauth/clients': [404],
   '/api/oauth/consents': [404],
-  // Not set up, bounded, or the other service is away.
+  // When the feature is not configured, its rate limit is reached, or the other service is unavailable.
   '/api/cloud/servers': [400, 429, 502],
   '/api/cloud/servers/{name}': [429, 502],
   '/api/cloud/servers/{name}/tools': [429, 502],
@@ -139,9 +139,7 @@ const otherFailures: Record<string, number[]> = {
   '/api/registry/servers/{serverName}/versions/{version}': [429, 502]
 }
 
-/**
- * The statuses of an operation's failures, as they follow from its shape: its method, credentials, parameters and body.
- */
+/** The error statuses of an operation that are derived from its shape: its method, credentials, parameters and body. */
 function failuresOf (method: string, path: string, { security, parameters = [], requestBody }: Operation): number[] {
   const open = security?.length === 0
   const runs = requestBody !== undefined && /^\/api\/(tools\/call|mcp)\//.test(path)
@@ -177,7 +175,7 @@ const nameOf = (method: string, path: string): string =>
     )
     .join('')
 
-/** The body of an upload, which is read as a stream and has no schema of its route. */
+/** The body of an upload, which is read as a stream, so that its route has no schema for it. */
 const bundleUpload = {
   required: true,
   content: {
@@ -201,8 +199,8 @@ const withConfigs = (value: unknown): unknown => {
 }
 
 /**
- * Adds to the document what the routes do not declare: operationIds, failures, and schemas of the bodies that the
- * gateway checks itself. Routes without a summary are left out: these are the MCP endpoints.
+ * Completes the document with what the routes do not declare: operationIds, error responses, and schemas of bodies that
+ * the gateway validates itself. Routes without a summary (the MCP endpoints) are removed.
  */
 export function completeApi (given: object): object {
   const document = withConfigs(given) as Document
@@ -213,7 +211,8 @@ export function completeApi (given: object): object {
       if (path === '/api/mcpb/upload') operation.requestBody = bundleUpload
       const described = new Set(Object.keys(operation.responses))
       const open = path.startsWith('/api/')
-      // Each entry of several is stored apart; some routes say themselves what 400 is.
+      // A batch (207) stores its entries separately, and has general error statuses as well; some batch routes describe
+      // some of these, such as 400, themselves.
       const several = [400, 401, 403, 413, 415, 429, 503, 507].filter((status) => !described.has(String(status)))
       const added =
         open && described.size === 1 ? failuresOf(method, path, operation) : described.has('207') ? several : []

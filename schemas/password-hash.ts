@@ -1,12 +1,12 @@
 /** The costs of scrypt, as `node:crypto` names them. */
 export interface ScryptCost { readonly N: number, readonly r: number, readonly p: number }
 
-/** Max memory of one scrypt hash, in bytes: one whose cost exceeds it is not checked. */
+/** Max memory of one scrypt computation, in bytes: a hash whose cost exceeds it is rejected without being computed. */
 export const maxScryptMemory = 128 * 1024 * 1024
 
 /**
- * The parts of a hash of the form `scrypt$N$r$p$salt$key`, salt and key in base64; undefined for any other text, and
- * beyond the memory.
+ * Parses a hash of the form `scrypt$N$r$p$salt$key`, with salt and key in base64; undefined for any other text, and for
+ * a hash that exceeds `maxScryptMemory`.
  */
 export function scryptParts (stored: string | undefined): { cost: ScryptCost, salt: string, key: string } | undefined {
   const [, N, r, p, salt = '', key = ''] =
@@ -17,6 +17,9 @@ export function scryptParts (stored: string | undefined): { cost: ScryptCost, sa
   return isValid && fits ? { cost, salt, key } : undefined
 }
 
-/** Whether a stored password is a hash that a login can be checked against: one of scrypt, or a whole one of bcrypt. */
+/**
+ * Whether a stored password is a hash that a login can be checked against: a valid one of scrypt, or a complete one of
+ * bcrypt.
+ */
 export const isUsableHash = (stored: string): boolean =>
   scryptParts(stored) !== undefined || /^\$2[aby]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}$/.test(stored)

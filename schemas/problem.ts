@@ -1,13 +1,13 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Value, ValueErrorType, type ValueError } from '@sinclair/typebox/value'
 
-/** The first violation of a schema: its path, and a message about what is expected. Undefined: the value is valid. */
+/** The first violation of a schema: its path, and a message about what is expected; undefined: the value is valid. */
 export function problemOf (schema: TSchema, value: unknown): { path: string, message: string } | undefined {
   const error = Value.Errors(schema, value).First()
   return error && { path: error.path.slice(1).replaceAll('/', '.'), message: messageOf(error) }
 }
 
-/** The description of a member says what is wanted, where it is missing or does not match a regular expression. */
+/** For a member that is missing or does not match its pattern, its description serves as the message. */
 function messageOf ({ schema, type, message }: ValueError): string {
   const choices: unknown = schema.enum
   if (Array.isArray(choices)) return `expected one of ${choices.join(', ')}`
@@ -20,5 +20,5 @@ function messageOf ({ schema, type, message }: ValueError): string {
   return asClause(message)
 }
 
-/** A sentence with a small letter at its beginning, unless that begins an abbreviation. */
+/** Converts a sentence to a clause: its first letter becomes lower case, unless it begins an abbreviation. */
 const asClause = (sentence: string): string => sentence.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase())

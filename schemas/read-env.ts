@@ -15,28 +15,28 @@ export function readEnv (environment: Readonly<Record<string, string | undefined
   const problem = problemOf(Env, env)
   if (!problem) return withinBounds(env as Env)
   const reason = expectedOf(Env.properties[problem.path as keyof Env]) ?? problem.message
-  // An address may have a password in it.
+  // A URL may contain a password.
   const shown = environment[problem.path]?.replace(/\/\/[^/?#]*@/, '//…@')
   throw new Error(`The environment variable ${problem.path} cannot be ${JSON.stringify(shown)}: ${reason}.`)
 }
 
-/** The values that a variable accepts, in words, where its schema says them. */
+/** The accepted values of a variable, in words, if its schema states them. */
 function expectedOf ({ expected, type }: TSchema): string | undefined {
   const words: unknown = expected ?? (type === 'boolean' ? 'true or false (or yes, no, on, off, 1, 0)' : undefined)
   return typeof words === 'string' ? `expected ${words}` : undefined
 }
 
-/** Why an option of the command line cannot stand for a variable, as a clause; undefined: it can. */
+/** Why an option of the command line cannot replace a variable, as a clause; undefined: it can. */
 export function problemOfOption (name: keyof Env, text: string): string | undefined {
   const schema: TSchema = Env.properties[name]
   const value = valueOf(schema, text)
   return text === '' || Value.Check(schema, value) ? undefined : expectedOf(schema) ?? problemOf(schema, value)?.message
 }
 
-/** Max of DRAIN_TIMEOUT, in ms: the rest of the 10 s within which the process ends is for its children. */
+/** Max of DRAIN_TIMEOUT, in ms. The process ends within 10 s; the remaining time is for ending its child processes. */
 const longestDrain = 9_000
 
-/** @throws Error for a duration that the gateway cannot keep to */
+/** @throws Error for a duration that the gateway cannot guarantee */
 function withinBounds (env: Env): Env {
   const { DRAIN_TIMEOUT: text } = env
   if (span(text) <= longestDrain) return env
@@ -46,20 +46,24 @@ function withinBounds (env: Env): Env {
   )
 }
 
-/** Converts the text of a variable to the type of its schema. Only digits are a number: not `1e3`, not `0x10`. */
+/**
+ * Converts the text of a variable to the type of its schema. Numbers must consist of digits: neither `1e3` nor `0x10`
+ * is valid.
+ */
 function valueOf (schema: TSchema, text: string): unknown {
   if (schema.type === 'integer') return /^[0-9]+$/.test(text) ? Number(text) : text
   return schema.type === 'boolean' ? switches.get(text.toLowerCase()) ?? text : text
 }
 
-/** What a switch may be set to. */
+/** The accepted texts of a boolean variable. */
 const switches: ReadonlyMap<string, boolean> = new Map([
   ...['true', 'yes', 'on', '1'].map((text) => [text, true] as const),
   ...['false', 'no', 'off', '0'].map((text) => [text, false] as const)
 ])
 
 /**
- * Durations that are probably meant in seconds: bare numbers are ms, and none of these makes sense below one second.
+ * Durations that were probably meant in seconds: bare numbers are ms, and for these variables less than one second
+ * makes no sense.
  * @returns a sentence for each
  */
 export const doubtsOf = (environment: Readonly<Record<string, string | undefined>>): string[] =>
@@ -70,7 +74,10 @@ export const doubtsOf = (environment: Readonly<Record<string, string | undefined
       'is what you mean']
   })
 
-/** How many edits make a name of the environment a mistyped one of ours. Short names are near to too many others. */
+/**
+ * Max edit distance at which a variable's name counts as a mistyped known one. Lower for short names, since these are
+ * near to too many others.
+ */
 const typosIn = (given: string, known: string): number => {
   const length = Math.min(given.length, known.length)
   if (length < 5) return -1
@@ -79,11 +86,12 @@ const typosIn = (given: string, known: string): number => {
   return length < 10 || given[0] !== known[0] ? 1 : 2
 }
 
-/** Max sentences about mistyped names. */
+/** Max warnings about mistyped names. */
 const mostTypos = 10
 
 /**
- * Variables that have no effect, and whose names are near to one of ours that is not set: READ_ONLY, JWT_SECERT.
+ * Finds variables that have no effect, and whose names are similar to a known one that is not set: READ_ONLY,
+ * JWT_SECERT.
  * @returns a sentence for each, without its value
  */
 export function misspeltIn (environment: Readonly<Record<string, string | undefined>>): string[] {
@@ -91,7 +99,7 @@ export function misspeltIn (environment: Readonly<Record<string, string | undefi
   const ours = new Set([...Object.keys(Env.properties), ...secretNames.map((name) => `${name}_FILE`)])
   const unset = [...ours].filter((name) => !isSet(name))
   return Object.keys(environment).flatMap((name) => {
-    // npm gives each of its settings to the programs that it runs.
+    // npm passes each of its settings to the programs that it runs.
     if (ours.has(name) || !isSet(name) || /^npm_/i.test(name)) return []
     const meant = nearName(name, unset, typosIn)
     return meant === undefined

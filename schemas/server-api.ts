@@ -18,10 +18,7 @@ const Item = Type.Object(
   }
 )
 
-/**
- * Items are written as the JSON text in which the upstream sent them: routes serialize their records with
- * `writeRecords`.
- */
+/** Items are sent as the JSON text that the upstream sent: routes serialize their records with `writeRecords`. */
 const Items = Type.Unsafe<object>(Type.Array(Item))
 
 const EraOfServer =
@@ -78,7 +75,7 @@ export const ServerRecord = Type.Object(
   }
 )
 
-/** Not described further here: the gateway checks configs itself, with clearer messages. */
+/** Not described further here: the gateway validates configs itself, with clearer messages. */
 const Config = Type.Object({}, { additionalProperties: true })
 export const NewServer = Type.Object(
   { name: Type.String(), config: Config },
@@ -101,10 +98,10 @@ export const ServerUpdate = Type.Object(
 export const Toggle = Type.Object({ enabled: Type.Boolean() }, { examples: [{ enabled: false }] })
 export const ServerName = Type.Object({ name: Type.String() })
 
-/** Servers by their names, as other programs write them down. */
+/** Servers as an object with their names as members, the format of other programs. */
 const ByName = (description: string) =>
   Type.Object({}, { additionalProperties: true, maxProperties: 1_000, description })
-/** Each entry is checked alone: an invalid one is reported in the results, and the others are stored. */
+/** Each entry is validated separately: an invalid one is reported in the results, and the others are stored. */
 export const NewServers = Type.Object(
   {
     servers: Type.Optional(Type.Union([

@@ -1,8 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 
-// The entries of an MCP registry (`server.json`, and the answers of the registry API v0.1), as far as they are used
-// here. They are strangers' data: each text, list and map has a bound, which is wider than the API's own. Members that
-// are not listed are dropped.
+// The entries of an MCP registry (`server.json`, and responses of the registry API v0.1), as far as they are used here.
+// They are untrusted data: each text, list and map has a limit, which is above the API's own limits. Unlisted members
+// are dropped.
 
 const Text = (maxLength = 4_096) => Type.String({ maxLength })
 const name = '[A-Za-z_][A-Za-z0-9_.-]{0,127}'
@@ -17,7 +17,7 @@ const input = {
   placeholder: Type.Optional(Text()),
   choices: Type.Optional(Type.Array(Text(), { maxItems: 500 }))
 }
-/** A value that is fixed, has a default, or is filled in by a person. */
+/** A value that is fixed, has a default, or must be filled in by a person. */
 export const Input = Type.Object(input)
 export type Input = Static<typeof Input>
 
@@ -26,11 +26,11 @@ const variables = Type.Optional(
     Type.String({ pattern: `^(?!__proto__$)${name}$` }), Input, { additionalProperties: false, maxProperties: 100 }
   )
 )
-/** An input whose `value` may hold names in braces, each of which is an input of its own. */
+/** An input whose `value` may contain names in braces, each of which is an input of its own. */
 export const InputWithVariables = Type.Object({ ...input, variables })
 export type InputWithVariables = Static<typeof InputWithVariables>
 
-/** A header, or a variable of the environment. */
+/** A header, or an environment variable. */
 const KeyValueInput = Type.Object({ ...input, variables, name: Text(256) })
 type KeyValueInput = Static<typeof KeyValueInput>
 
@@ -93,7 +93,7 @@ export const ServerJson = Type.Object({
 })
 export type ServerJson = Static<typeof ServerJson>
 
-/** What the registry itself says of an entry. */
+/** The member with the registry's own metadata of an entry. */
 export const official = 'io.modelcontextprotocol.registry/official'
 export const RegistryMeta = Type.Object({
   [official]: Type.Optional(

@@ -5,7 +5,7 @@ import { StoredByUser } from './stored-by-user.ts'
 import { StringEnum } from './string-enum.ts'
 import { transports, transportTypes, type TransportType } from './transports.ts'
 
-/** The name of the override that stands for all items without one of their own. */
+/** The name of the override for all items without an override of their own. */
 export const allItems = '*'
 
 /** An admin's override of one tool, prompt or resource of a server, by its own name (a resource: its URI). */
@@ -75,8 +75,8 @@ export const ServerConfig = Type.Object({
 export type ServerConfig = Static<typeof ServerConfig>
 
 /**
- * The type of a server, also where the config does not say it: with a `url` only, the one that is tried first.
- * Undefined: it has none.
+ * The type of a server. If the config has no type, it is derived from its members; with only a `url`, it is the type
+ * that is tried first. Undefined: it cannot be derived.
  */
 export const typeOf = (
   { type, command, url }: Pick<ServerConfig, 'type' | 'command' | 'url'>
@@ -103,11 +103,14 @@ export function incomplete (config: ServerConfig): string | undefined {
   return isDescription ? securityProblem(openapi?.security) : oauthProblem(oauth)
 }
 
-/** An address with a variable (`${NAME}`) passes here, and is checked once the variable is replaced. */
+/**
+ * Whether a text is an http(s) URL. One with a variable (`${NAME}`) is accepted, and checked after the replacement of
+ * the variable.
+ */
 const isWebAddress = (text: string): boolean =>
   /\$\{[A-Za-z_]\w*\}/.test(text) ||
     (!/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
 
-/** The names of clients' headers that a config passes on to its server, as they are written. */
+/** The names of client headers that a config passes on to its server, in their original spelling. */
 export const passthroughNames = ({ passthroughHeaders = [], openapi }: ServerConfig): string[] =>
   [...passthroughHeaders, ...openapi?.passthroughHeaders ?? []]

@@ -13,7 +13,7 @@ export const GroupMember = Type.Object({
 })
 export type GroupMember = Static<typeof GroupMember>
 
-/** Its description is told where a person wrote an entry without one. */
+/** The description is the error message for an entry without an id, which a person wrote. */
 const Id = Type.String({ minLength: 1, description: 'A UUID, for example from `uuidgen`' })
 
 export const Group = Type.Object({
@@ -26,8 +26,8 @@ export const Group = Type.Object({
 export type Group = Static<typeof Group>
 
 /**
- * A credential for the MCP endpoints. It has a `token` if a person wrote it into the settings file, else a `tokenHash`
- * (SHA-256, hex).
+ * A credential for the MCP endpoints. It has a `token` if a person wrote it into the settings file, otherwise a
+ * `tokenHash` (SHA-256, hex).
  */
 export const BearerKey = Type.Object({
   id: Id,
@@ -35,7 +35,7 @@ export const BearerKey = Type.Object({
   token: Type.Optional(Type.String({ minLength: 1 })),
   tokenHash: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
   tokenMask: Type.Optional(Type.String()),
-  /** ISO 8601. From then on the key counts as disabled. */
+  /** ISO 8601. From that time on, the key is treated as disabled. */
   expiresAt: Type.Optional(Type.String()),
   createdAt: Type.Optional(Type.String()),
   lastUsedAt: Type.Optional(Type.String()),
@@ -107,9 +107,9 @@ export const SystemConfig = Type.Object({
   ),
   nameSeparator: NameSeparator,
   enableSessionRebuild: Type.Optional(Type.Boolean({ default: false })),
-  // Members as other programs write them are kept: `OAuthServer` says which of them count.
+  // Members in the format of other programs are kept: `OAuthServer` lists those that have an effect.
   oauthServer: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  // In the file or database only; `SocialConfig` says which members count.
+  // Set only in the file or database, not through the API; `SocialConfig` lists the members that have an effect.
   auth: Type.Optional(Type.Unknown()),
   smartRouting: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   toolResultCompression: Type.Optional(Type.Record(Type.String(), Type.Unknown()))

@@ -1,11 +1,11 @@
-/** Former names of members of `smartRouting`, and today's. */
+/** Former names of members of `smartRouting`, with the current ones. */
 const aliases = {
   openaiApiBaseUrl: 'llmProviderBaseUrl',
   openaiApiKey: 'llmProviderApiKey',
   openaiApiEmbeddingModel: 'embeddingModel'
 } as const
 
-/** The section `smartRouting` with today's names of members: files and clients may use former ones. */
+/** The section `smartRouting` with the current member names: files and clients may use former ones. */
 export function withTodaysNames (smartRouting: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const section: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(smartRouting)) {

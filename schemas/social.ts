@@ -27,7 +27,7 @@ export const socialNames = [
 const Provider = Type.Object({ enabled: Type.Optional(Type.Boolean()) })
 const List = Type.Union([Type.String(), Type.Array(Type.String())])
 
-/** `systemConfig.auth.betterAuth`, as the settings file or the database has it. Other members are ignored. */
+/** `systemConfig.auth.betterAuth` in the settings file or database. Other members are ignored. */
 export const SocialConfig = Type.Object({
   enabled: Type.Optional(Type.Boolean()),
   url: Type.Optional(Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$' })),
@@ -52,7 +52,7 @@ export const SocialConfig = Type.Object({
 })
 export type SocialConfig = Static<typeof SocialConfig>
 
-/** Where a browser begins a login. */
+/** The query of the route where a browser begins a login. */
 export const SignInQuery = Type.Object({
   provider: Type.String({ description: 'As `/public-config` lists them' }),
   callbackURL: Type.Optional(
@@ -75,7 +75,7 @@ export const SignInStarted = Type.Object({
   redirect: Type.Boolean()
 })
 
-/** A session of a social login; null: the request has none. The token is in the cookie only. */
+/** A session of a social login; null: the request has none. The token is only in the cookie, not in the response. */
 export const SocialSession = Type.Union([
   Type.Null(),
   Type.Object({

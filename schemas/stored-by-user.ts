@@ -2,7 +2,8 @@ import { Type, type Static } from '@sinclair/typebox'
 
 /**
  * The values of a config that a user without admin rights wrote, as JSON Pointers (`/url`, `/headers/x-api-key`,
- * `/args/0`); true: all. The gateway sets it. Such a value is not expanded, and such an address must be public.
+ * `/args/0`); true: all. The gateway sets this member. Variables in such a value are not expanded, and such an address
+ * must be public.
  */
 export const StoredByUser = Type.Optional(
   Type.Union([Type.Boolean(), Type.Array(Type.String())], {
@@ -16,14 +17,17 @@ export type StoredByUser = Static<typeof StoredByUser> | undefined
 export const pointerTo = (...path: ReadonlyArray<string | number>): string =>
   path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/** A test whether a user wrote the value at a path. */
+/** Returns a test whether a user without admin rights wrote the value at a path. */
 export function writtenByUser (storedByUser: StoredByUser): (...path: ReadonlyArray<string | number>) => boolean {
   if (storedByUser === true) return () => true
   const pointers = new Set(storedByUser === undefined || storedByUser === false ? [] : storedByUser)
   return (...path) => pointers.size > 0 && pointers.has(pointerTo(...path))
 }
 
-/** The places of addresses: whether a user wrote one of them decides about what the server may reach. */
+/**
+ * The places of addresses in a config. If a user without admin rights wrote one of them, the server may only reach
+ * public addresses.
+ */
 export const addressPlaces = [
   ['url'],
   ['proxy'],

@@ -7,8 +7,8 @@ const Switch = (value: boolean, description?: string) => Type.Optional(Type.Bool
 const Text = (description?: string) => Type.Optional(Type.String({ maxLength: 4_096, description }))
 
 /**
- * The system configuration as the API accepts and shows it. Other stored members are kept, and may only be sent back
- * unchanged.
+ * The system configuration as the API accepts and returns it. Other stored members are kept; a client may only send
+ * them back unchanged.
  */
 export const SystemSections = Type.Object(
   {

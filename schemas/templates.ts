@@ -16,7 +16,7 @@ const example = {
   requiredEnvVars: ['ISSUES_AUTHORIZATION']
 }
 
-/** A group of a template. */
+/** A group in a template. */
 export const TemplateGroup = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 128 }),
   description: Type.Optional(Type.String()),
@@ -24,7 +24,7 @@ export const TemplateGroup = Type.Object({
 })
 export type TemplateGroup = Static<typeof TemplateGroup>
 
-/** Servers and groups without owners and secrets. `${NAME}` stands in the places of secrets. */
+/** Servers and groups without owners and secrets. `${NAME}` stands in place of each secret. */
 export const Template = Type.Object(
   {
     version: Type.String(),
@@ -58,8 +58,8 @@ export const NewTemplate = Type.Object(
 export type NewTemplate = Static<typeof NewTemplate>
 
 /**
- * A template as it is imported. Each server and group is checked alone: one that is malformed does not keep the others
- * from it.
+ * A template to be imported. Each server and group is validated separately, so that a malformed one does not prevent
+ * the import of the others.
  */
 export const SentTemplate = Type.Object(
   {

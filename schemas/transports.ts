@@ -1,4 +1,4 @@
-/** What is known of servers of one type before any connection. */
+/** The properties of a server type that are known without a connection. */
 interface TransportTraits {
   /** Only admins may store such servers, unless ALLOW_USER_STDIO is set. */
   readonly isRestricted: boolean
@@ -7,11 +7,11 @@ interface TransportTraits {
    * API).
    */
   readonly locatedBy: 'command' | 'address' | 'description'
-  /** Each request has its own stream, whose end cancels it, and its own headers. */
+  /** Each request has its own stream and its own headers. Closing the stream cancels the request. */
   readonly hasStreams: boolean
-  /** A connection has state at the server, which clients may have to be kept apart for. */
+  /** A connection has state at the server, so it may be necessary to give clients separate connections. */
   readonly hasSession: boolean
-  /** Its servers may speak MCP 2026-07-28 as well as former revisions. */
+  /** Its servers may support MCP 2026-07-28 in addition to earlier revisions. */
   readonly isDualEra: boolean
   /** How configs of other programs spell the type: lower case, letters only. */
   readonly spellings: readonly string[]
@@ -54,15 +54,15 @@ const table = {
 
 export type TransportType = keyof typeof table
 
-/** The transports to servers, by the `type` of a server. What makes their connections is in `plugins/upstream`. */
+/** The transports to servers, by server type. Their connections are implemented in `plugins/upstream`. */
 export const transports: Readonly<Record<TransportType, TransportTraits>> = table
 export const transportTypes = Object.keys(table) as TransportType[]
 
-/** Whether only admins may store servers of a type. One that is not known here counts as restricted. */
+/** Whether only admins may store servers of a type. An unknown type counts as restricted. */
 export const isRestrictedType = (type: string): boolean =>
   !Object.hasOwn(transports, type) || transports[type as TransportType].isRestricted
 
-/** The type that another program's spelling means. */
+/** The type that another program's spelling stands for. */
 export function spelledType (text: string): TransportType | undefined {
   const spelling = text.toLowerCase().replace(/[-_ ]/g, '')
   return transportTypes.find((type) => transports[type].spellings.includes(spelling))

@@ -3,27 +3,27 @@ import { nearName } from './near-name.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** As in `protocol/json.ts`, which schemas do not import. */
+/** A copy of the function in `protocol/json.ts`, which schemas must not import. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A name for a message, cut to what fits in one. */
+/** A quoted name for a message, truncated to 60 characters. */
 export const quoteName = (name: string): string => JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name)
 
-/** Whether a member is a comment, or the address of a schema. */
+/** Whether a member is a comment, or the URL of a schema (`$schema`). */
 export const isComment = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
 
-/** Max entries of one list or map that are looked at, and max members that are named of one value. */
+/** Max entries of one list or map that are examined, and max unknown members that are reported for one value. */
 const [mostEntries, mostNamed] = [10_000, 20]
 
-/** The member that was probably meant by one that is not known; undefined: none is near enough. */
+/** The known member that was probably meant by an unknown one; undefined: none is near enough. */
 export const meantBy = (name: string, known: Iterable<string>): string | undefined =>
   nearName(name, known, (given, { length }) => Math.min(given.length, length) < 6 ? 1 : 2)
 
 /**
- * A sentence for a member that a schema does not have.
- * @param path the member with those that it stands in, `routing.skipAuht`
- * @param known the members that there are in its place
+ * A sentence about a member that a schema does not have.
+ * @param path the full path of the member, such as `routing.skipAuht`
+ * @param known the names of the known members in its place
  */
 export function unknownSentence (path: string, name: string, known: Iterable<string>): string {
   const meant = meantBy(name, known)
@@ -32,9 +32,9 @@ export function unknownSentence (path: string, name: string, known: Iterable<str
 }
 
 /**
- * Names the members of a value that its schema does not have, in all depths that the schema describes. Comments are no
- * members. The value need not be valid.
- * @param path put before each member
+ * Finds the members of a value that its schema does not have, at all depths that the schema describes. Comments are
+ * ignored. The value need not be valid.
+ * @param path the prefix of each reported path
  * @returns a sentence for each, at most 20
  */
 export function unknownMembers (schema: TSchema, value: unknown, path = ''): string[] {
@@ -70,5 +70,5 @@ function collectIn (schema: TSchema, value: Json, path: string, found: string[])
   }
 }
 
-/** The schemas that a value may have: those of a union, else the one itself. */
+/** The alternatives of a union schema; for any other schema, the schema itself. */
 const alternatives = (schema: TSchema): TSchema[] => Array.isArray(schema.anyOf) ? schema.anyOf as TSchema[] : [schema]

@@ -11,7 +11,7 @@ export const UserRecord = Type.Object(
 
 const Username = Type.String({ description: '1 to 128 letters and digits of any script, and `@ . _ - +`' })
 
-/** The schema does not check passwords: the gateway does, with a message for each missing criterion. */
+/** The schema does not validate passwords: the gateway does, with a message for each rule that is broken. */
 export const NewUser = Closed(Type.Object({
   username: Username,
   password: Type.String({

@@ -219,10 +219,7 @@ function undefinedIfMissing (error: unknown): undefined {
   if (errorCode(error) !== 'ENOENT') throw error
 }
 
-/**
- * Resolves symbolic links, also to a file that does not exist yet.
- * @param links max links to follow
- */
+/** Resolves symbolic links, also to a file that does not exist yet. @param links max links to follow */
 async function resolvePath (path: string, links = 40): Promise<string> {
   try {
     return await realpath(path)

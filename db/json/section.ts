@@ -70,18 +70,12 @@ export class EntryList<Entry extends object> {
     return this.#read(this.#file.section(this.#options.name))
   }
 
-  /**
-   * Runs work on a copy of the entries, and writes them if they changed.
-   * @throws StorageError
-   */
+  /** Runs work on a copy of the entries, and writes them if they changed. @throws StorageError */
   async change<Result> (work: (entries: Map<string, Entry>) => Result): Promise<Result> {
     return await this.#file.updateSections((sections) => this.plan(sections, work))
   }
 
-  /**
-   * Computes the update that `change` would make.
-   * @throws StorageError when the section is not a list
-   */
+  /** Computes the update that `change` would make. @throws StorageError when the section is not a list */
   plan<Result> (sections: Sections, work: (entries: Map<string, Entry>) => Result): SectionsUpdate<Result> {
     const { name } = this.#options
     const value = sections(name)

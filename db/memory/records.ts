@@ -44,10 +44,7 @@ export function select (
     .sort((one, other) => other.at - one.at)
 }
 
-/**
- * Removes expired entries, and those beyond the limits.
- * @param written the owners of new entries
- */
+/** Removes expired entries, and those beyond the limits. @param written the owners of new entries */
 export function trim (
   entries: Entries, collection: Collection, maxEntries: number, written: ReadonlySet<string>, now: number
 ): void {

@@ -59,10 +59,7 @@ export interface Range { readonly offset: number, readonly limit: number }
  * their tokens and consents.
  */
 export interface Clients {
-  /**
-   * Finds a client.
-   * @returns undefined: it is unknown, or self-registered and unused for too long
-   */
+  /** Finds a client. @returns undefined: it is unknown, or self-registered and unused for too long */
   find: (clientId: string) => Promise<OAuthClient | undefined>
   /** Lists clients, oldest first: all of them, or a range, in which case no others are read. */
   list: (range?: Range) => Promise<OAuthClient[]>

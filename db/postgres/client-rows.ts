@@ -48,10 +48,7 @@ export function clientOf ({ data, lastUsed }: Pick<StoredClient, 'data' | 'lastU
   return lastUsed === null ? client : { ...client, lastUsedAt: lastUsed.getTime() }
 }
 
-/**
- * Converts a row back into an entry.
- * @throws Error when its unknown members cannot be decrypted
- */
+/** Converts a row back into an entry. @throws Error when its unknown members cannot be decrypted */
 export function toEntry (stored: StoredClient, vault: Vault): ClientEntry {
   return toClientEntry(clientOf(stored), unknownOf(stored, vault))
 }
@@ -61,10 +58,7 @@ const unknownOf = ({ key, unknown, sealed }: StoredClient, vault: Vault): Record
     ? {}
     : JSON.parse(openText(vault, { data: unknown, sealed }, placeOf(key))) as Record<string, unknown>
 
-/**
- * Re-encrypts the unknown members of a client with the newest key.
- * @throws Error as `toEntry`
- */
+/** Re-encrypts the unknown members of a client with the newest key. @throws Error as `toEntry` */
 export function resealed (stored: StoredClient, vault: Vault): Pick<ClientRow, 'unknown' | 'sealed'> {
   const { data, sealed } = sealText(vault, JSON.stringify(unknownOf(stored, vault)), placeOf(stored.key))
   return { unknown: data, sealed }

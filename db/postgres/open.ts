@@ -92,10 +92,7 @@ export async function openDriver (dbUrl: string, isExisting = false): Promise<Dr
   return await PgliteDriver.open(folder)
 }
 
-/**
- * Validates a URL as far as possible without opening the database.
- * @throws Error with one sentence
- */
+/** Validates a URL as far as possible without opening the database. @throws Error with one sentence */
 export async function assertUrl (dbUrl: string): Promise<void> {
   const folder = folderOf(dbUrl)
   if (folder === undefined) parseAddress(dbUrl)

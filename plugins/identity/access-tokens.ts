@@ -121,10 +121,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     }
   }
 
-  /**
-   * Reads a token from the storage; reads it again if a token was revoked meanwhile.
-   * @throws StorageError
-   */
+  /** Reads a token from the storage; reads it again if a token was revoked meanwhile. @throws StorageError */
   async #ask (hash: string): Promise<StoredToken | undefined> {
     for (;;) {
       const [at, revocations] = [Date.now(), this.#revocations]

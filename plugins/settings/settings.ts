@@ -239,10 +239,7 @@ export class Settings extends EventEmitter<{
     await this.#store.close()
   }
 
-  /**
-   * Makes a snapshot the current one if its version is higher.
-   * @returns whether it did
-   */
+  /** Makes a snapshot the current one if its version is higher. @returns whether it did */
   #take (stored: Snapshot): boolean {
     if (stored.version <= this.#current.version) return false
     const former = this.#current

@@ -101,10 +101,7 @@ export class PostgresJsDriver implements Driver {
   #listener: postgres.Sql | undefined
   #hasEnded = false
 
-  /**
-   * Connects on the first query.
-   * @throws Error when the URL cannot be parsed
-   */
+  /** Connects on the first query. @throws Error when the URL cannot be parsed */
   constructor (url: string) {
     this.#address = parseAddress(url)
     this.#connections = new Connections(this.#address)

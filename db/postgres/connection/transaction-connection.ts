@@ -26,10 +26,7 @@ export class TransactionConnection {
   /** Whether `drop` was called: the connection cannot be used again. */
   get isDropped (): boolean { return this.#isDropped }
 
-  /**
-   * Runs work in a transaction.
-   * @throws the error of the work, after ROLLBACK, or the driver's error
-   */
+  /** Runs work in a transaction. @throws the error of the work, after ROLLBACK, or the driver's error */
   async begin<Result> (work: (client: TransactionClient) => Promise<Result>): Promise<Result> {
     this.#isOpen = true
     await this.#send('begin')

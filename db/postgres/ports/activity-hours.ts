@@ -20,10 +20,7 @@ const columns = sql.raw(
   'id, "timestamp", server, tool, duration, status, "group", username, key_id, key_name, source_ip, client_id, ' +
   'client_name, data, sealed, sealed_by'
 )
-/**
- * Groups calls by hour and filter columns, with their number and the sum of their durations.
- * @param from the calls
- */
+/** Groups calls by hour and filter columns, with their number and the sum of their durations. @param from the calls */
 const summed = (from: SQL): SQL => sql`
   select hour, encode(sha256(convert_to(${of}::text, 'UTF8')), 'hex') as hash, server, tool, status, "group", username,
     key_id, key_name, count(*) as calls, sum(duration) as duration

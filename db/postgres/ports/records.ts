@@ -176,10 +176,7 @@ export class PostgresRecords implements Records {
   }
 }
 
-/**
- * Rows that mark token families as revoked.
- * @param families as they are stored
- */
+/** Rows that mark token families as revoked. @param families as they are stored */
 export const revokedFamilyRows = (families: readonly string[]): Array<PgInsertValue<typeof records>> => {
   const { name } = collections.revokedFamilies
   return families.map((family) => ({

@@ -184,10 +184,7 @@ export class PostgresResealing implements Resealing {
     }
   }
 
-  /**
-   * @param from the key of the last row of the previous batch
-   * @returns `last` undefined: that was the last batch
-   */
+  /** @param from the key of the last row of the previous batch @returns `last` undefined: that was the last batch */
   async #batch (
     tx: Transaction,
     { table, which, sealedBy, key, name, placeOf }: SealedTable,

@@ -11,10 +11,7 @@ export class CommitLock {
   readonly #end: (commit: boolean) => void
   readonly #ended: Promise<void>
 
-  /**
-   * Opens the transaction, and waits for the row lock.
-   * @throws the driver's error
-   */
+  /** Opens the transaction, and waits for the row lock. @throws the driver's error */
   static async acquire (db: Db): Promise<CommitLock> {
     return await new Promise((resolve, reject) => {
       let end = (_commit: boolean): void => {}
@@ -35,10 +32,7 @@ export class CommitLock {
     this.#ended.catch(() => {})
   }
 
-  /**
-   * Runs work in the transaction and commits it, which releases the lock.
-   * @throws the driver's error
-   */
+  /** Runs work in the transaction and commits it, which releases the lock. @throws the driver's error */
   async run (work: (tx: Transaction) => Promise<unknown>): Promise<void> {
     const working = work(this.tx).then(async () => {
       this.#end(true)

@@ -18,10 +18,7 @@ import { planWrites, write } from './write.ts'
  */
 interface Exported { readonly document: Document, readonly locked: readonly string[] }
 
-/**
- * Reads the settings, with secrets in plain text; undefined: nothing was ever stored.
- * @throws Error
- */
+/** Reads the settings, with secrets in plain text; undefined: nothing was ever stored. @throws Error */
 export async function exportDocument (driver: Driver, vault: Vault): Promise<Exported | undefined> {
   return await withReadableErrors(async () => {
     if (await readHead(driver.db) === undefined) {

@@ -6,10 +6,7 @@ import { sha256 } from '../../base/secrets/index.ts'
 import type { Refusals } from './refusals.ts'
 import { identityLimits } from '../limits.ts'
 
-/**
- * Counts one attempt under a key.
- * @returns 0; or, beyond the limit, the seconds until the count is reset
- */
+/** Counts one attempt under a key. @returns 0; or, beyond the limit, the seconds until the count is reset */
 export type Count<Request> = (request: Request, key: string) => Promise<number>
 
 /**
@@ -93,19 +90,13 @@ export class Attempts<Request extends { ip: string }> {
     await this.#countAt(request, 'authorization', this.#counts.authorization)
   }
 
-  /**
-   * Counts an export or import of a template under the caller's owner (`access/owner.ts`).
-   * @throws TooManyRequests
-   */
+  /** Counts an export or import of a template under the caller's owner (`access/owner.ts`). @throws TooManyRequests */
   async countTemplate (request: Request, owner: string): Promise<void> {
     const seconds = await this.#counts.template(request, `template ${sha256(owner)}`)
     if (seconds > 0) throw new errors.TooManyRequests(seconds)
   }
 
-  /**
-   * Counts the start or the end of a social login under the caller's address.
-   * @throws TooManyRequests
-   */
+  /** Counts the start or the end of a social login under the caller's address. @throws TooManyRequests */
   async countSocial (request: Request): Promise<void> {
     await this.#countAt(request, 'social', this.#counts.social)
   }
@@ -160,10 +151,7 @@ export class Attempts<Request extends { ip: string }> {
     }
   }
 
-  /**
-   * Runs work after all earlier work under the same key.
-   * @throws TooManyRequests when the queue is full
-   */
+  /** Runs work after all earlier work under the same key. @throws TooManyRequests when the queue is full */
   async #queued<Result> (key: string, work: () => Promise<Result>): Promise<Result> {
     const queue = this.#queues.get(key) ?? { waiting: 0, last: Promise.resolve() }
     if (queue.waiting >= identityLimits.passwordChecksPerUser) throw new errors.TooManyRequests(5)

@@ -58,10 +58,7 @@ export class Refusals {
     this.#tell({ address, key: name }, `${address} sent the bearer key ${key}, which opens nothing: ${reason}`)
   }
 
-  /**
-   * Records a refused credential.
-   * @param name whose password or secret it was, as the caller sent it
-   */
+  /** Records a refused credential. @param name whose password or secret it was, as the caller sent it */
   note (kind: CredentialKind, address: string, name?: string): void {
     this.counts[kind]++
     if (kind === 'token') return

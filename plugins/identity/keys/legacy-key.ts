@@ -34,10 +34,7 @@ export function legacyPeople (users: Snapshot['users'], principal: Principal): P
   return { owner, createdBy: sponsors.length === 0 ? undefined : makerOf(sponsors, owner) }
 }
 
-/**
- * Converts a legacy key to a bearer key.
- * @param people absent: the key is the operator's, from a settings file
- */
+/** Converts a legacy key to a bearer key. @param people absent: the key is the operator's, from a settings file */
 export const legacyKeyOf = (token: string, people: Pick<BearerKey, 'owner' | 'createdBy'> = {}): BearerKey => ({
   id: randomUUID(),
   name: 'default',

@@ -54,11 +54,7 @@ export function expiryOf ({ expiresAt }: BearerKey): number {
   return Number.isNaN(time) ? 0 : time
 }
 
-/**
- * Converts a date to its stored form.
- * @param text an ISO 8601 date and time with a time zone
- * @throws InvalidInput
- */
+/** Converts a date to its stored form. @param text an ISO 8601 date and time with a time zone @throws InvalidInput */
 export function toExpiry (text: string): string {
   const isDate =
     /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text))

@@ -169,10 +169,7 @@ function problemOf (uri: string): string | undefined {
     : 'has a scheme that is neither https nor a reversed domain'
 }
 
-/**
- * @param name the member's name, for messages
- * @throws OAuthError `invalid_redirect_uri`
- */
+/** @param name the member's name, for messages @throws OAuthError `invalid_redirect_uri` */
 export function checkRedirectUris (uris: unknown, name = 'redirect_uris'): readonly string[] {
   const isList = Array.isArray(uris) && uris.length > 0 && uris.every((uri): uri is string => typeof uri === 'string')
   if (!isList) throw new OAuthError('invalid_redirect_uri', `"${name}" must be a list of one URI or more`)

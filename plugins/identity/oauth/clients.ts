@@ -74,10 +74,7 @@ export class ClientRegistry {
     return client
   }
 
-  /**
-   * Replaces the metadata of a self-registered client (RFC 7592, section 2.2).
-   * @throws OAuthError
-   */
+  /** Replaces the metadata of a self-registered client (RFC 7592, section 2.2). @throws OAuthError */
   async updateRegistered (clientId: string, token: string | undefined, body: unknown): Promise<IssuedClient> {
     const client = await this.registered(clientId, token)
     const sent = asObject(body)
@@ -106,10 +103,7 @@ export class ClientRegistry {
    */
   async find (clientId: string): Promise<OAuthClient | undefined> { return await this.#clients.find(clientId) }
 
-  /**
-   * Returns one page of clients, oldest first, and the total number.
-   * @param page from 1
-   */
+  /** Returns one page of clients, oldest first, and the total number. @param page from 1 */
   async list (page: number, limit: number): Promise<{ clients: OAuthClient[], total: number }> {
     const [clients, total] =
       await Promise.all([this.#clients.list({ offset: (page - 1) * limit, limit }), this.#clients.count()])
@@ -119,11 +113,7 @@ export class ClientRegistry {
   /** @throws NoSuch */
   async get (clientId: string): Promise<OAuthClient> { return existing(await this.#clients.find(clientId), clientId) }
 
-  /**
-   * Creates a client on behalf of an admin.
-   * @param by the admin
-   * @throws InvalidInput
-   */
+  /** Creates a client on behalf of an admin. @param by the admin @throws InvalidInput */
   async create (by: Author, { name, redirectUris, ...statement }: ClientStatement & NewClient): Promise<IssuedClient> {
     const settings = this.#settings()
     const stated = readStatement({ name, redirectUris, ...statement }, settings)
@@ -140,10 +130,7 @@ export class ClientRegistry {
     return issued
   }
 
-  /**
-   * Changes the members that an admin sends, and no others.
-   * @throws InvalidInput, NoSuch
-   */
+  /** Changes the members that an admin sends, and no others. @throws InvalidInput, NoSuch */
   async update (by: Author, clientId: string, statement: ClientStatement): Promise<IssuedClient> {
     const former = await this.get(clientId)
     checkChange(statement, former)
@@ -164,10 +151,7 @@ export class ClientRegistry {
     this.#audit(by, former, undefined)
   }
 
-  /**
-   * Replaces a client's secret and revokes its tokens.
-   * @throws NoSuch, InvalidInput for a public client
-   */
+  /** Replaces a client's secret and revokes its tokens. @throws NoSuch, InvalidInput for a public client */
   async regenerateSecret (by: Author, clientId: string): Promise<IssuedClient> {
     const former = await this.get(clientId)
     if (former.secretHash === undefined) throw new errors.InvalidInput('This client is public: it has no secret')

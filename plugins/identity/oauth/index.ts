@@ -52,10 +52,7 @@ interface OAuth {
   provider: (issuer: string) => Promise<Provider>
   /** The valid consents of a user, newest first, in the form of the management API. */
   consents: (username: string) => Promise<Array<Static<typeof ConsentRecord>>>
-  /**
-   * Withdraws a consent and revokes the client's tokens for this user.
-   * @throws NoSuch
-   */
+  /** Withdraws a consent and revokes the client's tokens for this user. @throws NoSuch */
   withdraw: (username: string, clientId: string) => Promise<void>
 }
 

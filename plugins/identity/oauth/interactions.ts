@@ -107,10 +107,7 @@ export class Interactions {
     return await this.#finish(request, details, { login: { accountId: account, remember: true } })
   }
 
-  /**
-   * Continues after a social login.
-   * @param user of the browser's social session; undefined: there is none
-   */
+  /** Continues after a social login. @param user of the browser's social session; undefined: there is none */
   async enter (request: BrowserRequest, user: User | undefined): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
@@ -157,10 +154,7 @@ export class Interactions {
     return await this.#finish(request, details, { consent: { scope, isRefreshable } satisfies GivenConsent })
   }
 
-  /**
-   * Ends the browser's login session.
-   * @returns the URL that starts the same authorization request again
-   */
+  /** Ends the browser's login session. @returns the URL that starts the same authorization request again */
   async logout (request: BrowserRequest, fields: Fields): Promise<BrowserAnswer> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details

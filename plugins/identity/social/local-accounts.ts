@@ -77,10 +77,7 @@ export class LocalAccounts {
     return identity.created || isVerified ? user : undefined
   }
 
-  /**
-   * An existing account of the person's name.
-   * @throws Forbidden
-   */
+  /** An existing account of the person's name. @throws Forbidden */
   async #existing (person: Person, hash: string): Promise<User | undefined> {
     const name = this.#nameOf(person, hash)
     const folded = foldName(name)

@@ -129,10 +129,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     return { location, cookies: response.headers.getSetCookie() }
   }
 
-  /**
-   * The session of a request; undefined: it has no valid one.
-   * @throws SocialLoginOff, StorageAway
-   */
+  /** The session of a request; undefined: it has no valid one. @throws SocialLoginOff, StorageAway */
   async session (headers: IncomingHttpHeaders): Promise<Session | undefined> {
     const found = await this.#find(headers)
     if (!found) return undefined
@@ -167,10 +164,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     return response.headers.getSetCookie()
   }
 
-  /**
-   * Removes the data of a removed account.
-   * @throws StorageError
-   */
+  /** Removes the data of a removed account. @throws StorageError */
   async forget (user: User): Promise<void> {
     await this.#deps.logins?.forget(user.username, subjectOf(user), emailOf)
   }
@@ -208,10 +202,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     }
   }
 
-  /**
-   * Passes a request to better-auth, as if it had received it over HTTP.
-   * @throws what a step of the login threw
-   */
+  /** Passes a request to better-auth, as if it had received it over HTTP. @throws what a step of the login threw */
   async #ask (
     path: string, init: RequestInit & { headers: Record<string, string> }, login: Login = {}
   ): Promise<{ response: Response }> {
@@ -280,10 +271,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 }
 
-/**
- * The error for a failure that better-auth reports by a redirect.
- * @param refusal the provider's `error` parameter
- */
+/** The error for a failure that better-auth reports by a redirect. @param refusal the provider's `error` parameter */
 function failureOf (location: string, refusal: string | null): Error {
   const code = URL.canParse(location) ? new URL(location).searchParams.get('error') ?? '' : ''
   if (/^state_|^no_code$/.test(code)) return new errors.LoginExpired()

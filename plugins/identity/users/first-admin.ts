@@ -7,10 +7,7 @@ import { defaultOwner, weaknesses } from './rules.ts'
 /** The admin that a first start created. `password`: a generated one, which is not known to anybody yet. */
 export interface FirstAdmin { username: string, password?: string }
 
-/**
- * Creates the first admin, unless there are users already.
- * @returns undefined: this process created none
- */
+/** Creates the first admin, unless there are users already. @returns undefined: this process created none */
 export async function createFirstAdmin (
   settings: Settings,
   passwords: Passwords,

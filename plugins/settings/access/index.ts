@@ -52,7 +52,7 @@ export interface Access {
 export default fp(async (app) => {
   const { PUBLIC_TOOLS: publicTools } = app.config.env
   const directory = new Directory(() => app.settings.current)
-  // Which servers a principal sees through a route is computed once per snapshot; refusals are not cached.
+  // Views are cached per principal and snapshot; refusals are not cached.
   let snapshot: Snapshot | undefined
   let views = new WeakMap<Principal, Map<string, View>>()
   const once = (principal: Principal, key: string, make: (current: Snapshot) => View): View => {
@@ -104,7 +104,7 @@ function viewOf (
   if (smart && !isSmartOn(snapshot)) throw new errors.UnknownRoute('"$smart"')
   const word = group ?? name
   const byName = snapshot.system.routing?.enableGroupNameRoute !== false
-  // For a scoped key, servers and groups outside its scope do not exist.
+  // A scoped key gets the same error for every name outside its scope, so that it cannot find out which ones exist.
   const unknown = (): Error =>
     word !== undefined &&
       isUnlisted(principal, word)

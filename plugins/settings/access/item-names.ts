@@ -20,10 +20,7 @@ function modelLabel (label: string): string {
   return isLossy ? withHash(name.replace(/^_+|_+$/g, ''), label) : name
 }
 
-/**
- * The prefix of the item names of a section on merged routes.
- * @param label empty: the items have no prefix
- */
+/** The prefix of the item names of a section on merged routes. @param label empty: the items have no prefix */
 export const prefixOf = (label: string, separator: string): string =>
   label === '' ? '' : `${modelLabel(label)}${toModelSeparator(separator)}`
 

@@ -107,10 +107,7 @@ export class Audit {
     return { data: page.map(toShown), ...(last !== undefined && found.length > limit ? { nextCursor: last.id } : {}) }
   }
 
-  /**
-   * Writes the entries that still wait.
-   * @param timeout in ms
-   */
+  /** Writes the entries that still wait. @param timeout in ms */
   async close (timeout: number): Promise<void> {
     clearTimeout(this.#timer)
     let timer: NodeJS.Timeout | undefined
@@ -123,10 +120,7 @@ export class Audit {
     }
   }
 
-  /**
-   * Resolves when no entry waits.
-   * @throws StorageError; the write is then retried in the background
-   */
+  /** Resolves when no entry waits. @throws StorageError; the write is then retried in the background */
   async #write (): Promise<void> {
     clearTimeout(this.#timer)
     await (this.#writing ??= this.#writeAll().finally(() => { this.#writing = undefined }))

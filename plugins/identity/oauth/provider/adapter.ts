@@ -107,10 +107,7 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
   /** Only issuing a token marks a client as used; a request that merely names its id does not. */
   const touch = (clientId: string): void => { void clients.touch(clientId, Date.now()) }
 
-  /**
-   * Stores the first tokens of an authorization.
-   * @throws InvalidGrant when the consent was withdrawn meanwhile
-   */
+  /** Stores the first tokens of an authorization. @throws InvalidGrant when the consent was withdrawn meanwhile */
   const issue = async (
     issued: IssuedToken, { grantId: family = '', clientId = '', accountId = '' }: AdapterPayload
   ): Promise<void> => {

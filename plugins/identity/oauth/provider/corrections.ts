@@ -14,10 +14,7 @@ export interface CorrectionDeps {
    * @param href the client's redirect URI with the error
    */
   readonly refusalPage: (problem: Problem, status: number, client: PageClient, href: string) => Page
-  /**
-   * Whether an admin created a client.
-   * @throws StorageError
-   */
+  /** Whether an admin created a client. @throws StorageError */
   readonly isAdmins: (clientId: string) => Promise<boolean>
 }
 

@@ -30,10 +30,7 @@ export interface ProviderDeps extends CorrectionDeps {
    * @throws TooManyFailures, TooManyRequests, StorageAway
    */
   readonly checkSecret: (raw: IncomingMessage, clientId: string, check: () => boolean) => Promise<boolean>
-  /**
-   * Counts a client registration.
-   * @throws TooManyRequests, StorageAway
-   */
+  /** Counts a client registration. @throws TooManyRequests, StorageAway */
   readonly countRegistration: (raw: IncomingMessage) => Promise<void>
   readonly log: (error: unknown, sentence: string) => void
 }
@@ -199,10 +196,7 @@ async function checkSecret ({ checkSecret }: ProviderDeps, clientId: string, che
   }
 }
 
-/**
- * Counts the fetch of a client metadata document as a registration.
- * @throws TooMany
- */
+/** Counts the fetch of a client metadata document as a registration. @throws TooMany */
 async function countFetch ({ countRegistration }: ProviderDeps, ctx: KoaContextWithOIDC): Promise<void> {
   try {
     await countRegistration(ctx.req)

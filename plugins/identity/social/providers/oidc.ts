@@ -96,10 +96,7 @@ export class OidcProvider implements IdentityProvider {
     }
   }
 
-  /**
-   * The verified claims of an ID token (OpenID Connect Core, section 3.1.3.7).
-   * @throws Forbidden
-   */
+  /** The verified claims of an ID token (OpenID Connect Core, section 3.1.3.7). @throws Forbidden */
   async #claimsOf (
     { issuer, algorithms, keys }: Metadata, token: string | undefined, nonce: string
   ): Promise<Record<string, unknown>> {

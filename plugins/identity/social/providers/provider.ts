@@ -37,15 +37,9 @@ export interface IdentityProvider {
   readonly name: string
   /** The URL to which the browser is redirected. */
   authorizationUrl: (request: AuthorizationRequest) => Promise<URL>
-  /**
-   * Checks `iss` of an authorization response (RFC 9207).
-   * @throws Forbidden
-   */
+  /** Checks `iss` of an authorization response (RFC 9207). @throws Forbidden */
   checkIssuer: (iss: string | undefined) => Promise<void>
-  /**
-   * Exchanges the code for the provider's statements about its user.
-   * @throws Forbidden when they cannot be trusted
-   */
+  /** Exchanges the code for the provider's statements about its user. @throws Forbidden when they cannot be trusted */
   identify: (response: AuthorizationResponse) => Promise<Person>
 }
 
@@ -63,17 +57,11 @@ export class ProviderClient {
     this.#name = name
   }
 
-  /**
-   * Fetches a JSON document.
-   * @throws UpstreamFailed, UpstreamSlow
-   */
+  /** Fetches a JSON document. @throws UpstreamFailed, UpstreamSlow */
   readonly get: Get = async (url, headers = {}) =>
     await this.#fetch(url, { headers: { accept: 'application/json', ...headers } })
 
-  /**
-   * Posts a form and returns the JSON response.
-   * @throws UpstreamFailed, UpstreamSlow
-   */
+  /** Posts a form and returns the JSON response. @throws UpstreamFailed, UpstreamSlow */
   readonly post: Post = async (url, fields, headers = {}) => {
     const answer = await this.#fetch(url, {
       method: 'POST',
