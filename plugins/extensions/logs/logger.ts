@@ -66,7 +66,7 @@ export async function logOutput (stdout = process.stdout): Promise<LogOutput> {
     } catch {}
   }
   if (!stdout.isTTY) return { write }
-  const { prettyFactory } = await import('pino-pretty')
+  const { default: { prettyFactory } } = await import('pino-pretty')
   const pretty = prettyFactory({ translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' })
   return { write: (line) => { write(pretty(line)) } }
 }
