@@ -19,7 +19,8 @@ export const Pool = pool as typeof undici.Pool
 export const buildConnector = connector as typeof undici.buildConnector
 
 // As the index does it.
-Object.assign((base as typeof undici.Dispatcher).prototype, { connect: connectOf as unknown, request: requestOf as unknown })
+const { prototype } = base as typeof undici.Dispatcher
+Object.assign(prototype, { connect: connectOf as unknown, request: requestOf as unknown })
 
 type RequestOptions = Omit<undici.Dispatcher.RequestOptions, 'origin' | 'path'> & { dispatcher: undici.Dispatcher }
 
