@@ -137,7 +137,7 @@ export function argumentsOf (app: FastifyInstance, sent: Form, schema: unknown):
 }
 
 /** The form fields of the arguments. */
-const typed = (sent: Form): Record<string, string> => Object.fromEntries(Object.entries(sent)
+export const typed = (sent: Form): Record<string, string> => Object.fromEntries(Object.entries(sent)
   .filter(([name]) => name.startsWith('arg/') || name.startsWith('arg~')).map(([name, value]) => [name, textOf(value)]))
 
 /** Parses a JSON object. @returns the object or an error message */

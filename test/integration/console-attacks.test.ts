@@ -23,12 +23,14 @@ const second = { ...admin, username: 'second' }
 /** What an attacker writes where a text is expected. Each would run, or ask another host. */
 const markup = '"\'><b data-planted></b><script>alert(1)</script><img src=https://evil.example/x onerror=alert(1)>' +
   '<a href="javascript:alert(1)">here</a><iframe srcdoc="<script>parent.alert(1)</script>"></iframe><form action=https://evil.example>' +
-  '<svg onload=alert(1)></svg></textarea></title></style><base href=https://evil.example><%= 7*7 %>{{7*7}}${alert(1)}'
+  '<svg onload=alert(1)></svg></textarea></title></style><base href=https://evil.example><%= alert(1) %>{{alert(1)}}'
 const address = 'javascript:alert(1)//"><b data-planted></b>'
 const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(1)</script></svg>').toString('base64')
 
 /** A tab in which nothing may happen that the console did not write. @returns it, and what happened all the same */
-async function openWatched (t: Test, origin: string, options: Parameters<typeof openTab>[2] = {}): Promise<{ tab: Tab, happened: string[] }> {
+async function openWatched (
+  t: Test, origin: string, options: Parameters<typeof openTab>[2] = {}
+): Promise<{ tab: Tab, happened: string[] }> {
   const { tab, complaints } = await openTab(t, browser, { ...wide, ...options })
   const happened: string[] = []
   tab.on('dialog', (dialog) => {
@@ -99,13 +101,13 @@ const results = {
     { type: 'text', text: markup },
     { type: 'text', text: JSON.stringify({ [markup]: markup }) },
     { type: 'image', data: svg, mimeType: 'image/svg+xml' },
-    { type: 'image', data: `x" onerror="alert(1)`, mimeType: 'image/png' },
+    { type: 'image', data: 'x" onerror="alert(1)', mimeType: 'image/png' },
     { type: 'image', data: 'AAAA', mimeType: 'image/png" onerror="alert(1)' },
     { type: 'image', data: 'AAAA', mimeType: 'text/html' },
     { type: 'audio', data: 'AAAA', mimeType: `audio/wav"${markup}` },
     { type: 'resource_link', uri: address, name: markup, description: markup },
     { type: 'resource_link', uri: 'data:text/html,<script>alert(1)</script>', name: 'a page' },
-    { type: 'resource_link', uri: `https://evil.example/"onclick="alert(1)`, name: markup },
+    { type: 'resource_link', uri: 'https://evil.example/"onclick="alert(1)', name: markup },
     { type: 'resource_link', uri: ' javascript:alert(1)', name: 'with a space before' },
     { type: 'resource', resource: { uri: address, mimeType: 'text/html', text: markup } },
     { type: 'resource', resource: { uri: address, mimeType: 'image/svg+xml', blob: svg } },
@@ -194,7 +196,7 @@ const pages: ReadonlyArray<readonly [path: string, isShown?: false]> = [
   ['servers/hostile?view=resources'], ['servers/hostile?view=configuration'], ['servers/prints?view=output'],
   [`servers/${encodeURIComponent(`<b data-planted>${address}`)}`], ['servers/hostile/tools/results'], [`servers/hostile/tools/${odd}`],
   ['groups'], [`groups/${id}`], ['groups/new'], ['keys'], ['keys/new'], [`keys/${key.id}/remove`], ['playground?route=&eyes=self'],
-  [`playground?route=&eyes=self&q=${encodeURIComponent(markup)}`], ['playground?route=hostile&eyes=self&tool=results'],
+  [`playground?route=&eyes=self&q=${encodeURIComponent(markup)}`], ['playground?route=hostile&eyes=self&item=results'],
   [`search-lab?query=${encodeURIComponent(markup)}&route=`], ['search-lab?query=results+planted&route='], ['calls'],
   [`calls/${recorded.id}`], [`calls/compare?id=${recorded.id}&id=${recorded.id}`], [`calls?tool=${encodeURIComponent(markup)}`], ['logs', false], ['logs?server=prints'],
   [`logs?q=${encodeURIComponent(markup)}`], ['audit'], [`audit?username=${encodeURIComponent(markup)}`], ['oauth'], ['built-ins'],
@@ -224,7 +226,7 @@ void test('results of each type, errors, and what is pasted or imported are show
   const { url } = await startHostile(t)
   const { tab, happened } = await openWatched(t, url)
   await signIn(tab, url)
-  for (const path of ['servers/hostile/tools/results', 'servers/hostile/tools/fails', 'playground?route=hostile&eyes=self&tool=results', 'playground?route=hostile&eyes=self&tool=fails']) {
+  for (const path of ['servers/hostile/tools/results', 'servers/hostile/tools/fails', 'playground?route=hostile&eyes=self&item=results', 'playground?route=hostile&eyes=self&item=fails']) {
     await tab.goto(`${url}/console/${path}`)
     await tab.click('button[value=json]')
     await tab.waitForSelector('#json')
@@ -280,7 +282,7 @@ void test('what a server asks in the playground is text, and its address is no l
   await until(() => app.upstreams.counts().connected === 1)
   const { tab, happened } = await openWatched(t, url)
   await signIn(tab, url)
-  await tab.goto(`${url}/console/playground?route=s&eyes=self&tool=asks`)
+  await tab.goto(`${url}/console/playground?route=s&eyes=self&item=asks`)
   await tab.click('button[value=call]')
   await tab.waitForSelector('.question')
   await assertInert(tab, 'questions')

@@ -1,12 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isObject, membersOf } from '../../../protocol/json.ts'
 import { encodeHeader, headerNames, latestModern, metaKeys, nameMemberOf } from '../../../protocol/modern/envelope.ts'
+import { argumentText, paramHeadersOf } from '../../../protocol/modern/param-headers.ts'
+import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { estimateTokens } from './costs.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** The identity for a request to the MCP endpoint; `undefined`: no credential. */
-export type Eyes = Parameters<FastifyInstance['auth']['lend']>[0] | undefined
+/**
+ * The identity for a request to the MCP endpoint; `undefined`: no credential. `credential`: a key or an access token,
+ * which is sent as it is.
+ */
+export type Eyes = Parameters<FastifyInstance['auth']['lend']>[0] | { readonly credential: string } | undefined
 
 /** The text of a JSON-RPC message, for display. */
 export interface McpMessage { readonly isSent: boolean, readonly method: string, readonly text: string }
@@ -38,16 +43,20 @@ export class McpClient {
    * Sends a request.
    * @param path the path of the MCP route, below the base path
    * @param params an object as JSON text
+   * @param tool the tool that is called, whose schema may ask for headers that repeat arguments
    */
-  async ask (request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string): Promise<McpAnswer> {
-    const { body, received, status } = await this.#send(request, path, eyes, method, params)
+  async ask (
+    request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string, tool?: unknown
+  ): Promise<McpAnswer> {
+    const { body, received, status } = await this.#send(request, path, eyes, method, params, tool)
     return { ...answerOf(received, status), messages: [sent(method, body), ...received.map(toMessage)] }
   }
 
   async #send (
-    request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string
+    request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string, tool?: unknown
   ): Promise<{ body: string, received: string[], status: number }> {
-    const lent = eyes && this.#outer.auth.lend(eyes)
+    const lent = eyes && !('credential' in eyes) ? this.#outer.auth.lend(eyes) : undefined
+    const credential = eyes && 'credential' in eyes ? eyes.credential : lent?.token
     try {
       const meta = JSON.stringify({
         [metaKeys.protocolVersion]: latestModern,
@@ -55,7 +64,9 @@ export class McpClient {
         [metaKeys.clientInfo]: { name: 'tool-hub-console', version: this.#outer.config.version }
       })
       const body = `{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${withMeta(params, meta)}}`
-      const { name } = JSON.parse(params) as { name?: unknown }
+      const sent = JSON.parse(params) as Json
+      const member = nameMemberOf(method)
+      const named = member && sent[member]
       const { statusCode, payload, headers } = await this.#outer.inject({
         method: 'POST',
         url: `${this.#outer.config.basePath}${path}`,
@@ -65,8 +76,9 @@ export class McpClient {
           accept: 'application/json, text/event-stream',
           [headerNames.version]: latestModern,
           [headerNames.method]: method,
-          ...nameMemberOf(method) === 'name' && typeof name === 'string' && { [headerNames.name]: encodeHeader(name) },
-          ...lent && { authorization: `Bearer ${lent.token}` }
+          ...typeof named === 'string' && { [headerNames.name]: encodeHeader(named) },
+          ...paramHeaders(tool, sent.arguments),
+          ...credential !== undefined && { [this.#headerOf(credential)]: `Bearer ${credential}` }
         },
         remoteAddress: request.ip,
         payload: body
@@ -78,25 +90,47 @@ export class McpClient {
     }
   }
 
-  /** All tools of a route, with an estimate of the tokens of their list. */
-  async tools (
-    request: FastifyRequest, path: string, eyes: Eyes
-  ): Promise<{ tools: Json[], tokens: number } | { problem: string }> {
-    const tools: Json[] = []
+  /** The header of a credential: `routing.bearerAuthHeaderName` names that of keys. */
+  #headerOf (credential: string): string {
+    const { routing } = this.#outer.settings.current.system
+    const name = [credentialPrefixes.token, credentialPrefixes.lent].some((prefix) => credential.startsWith(prefix))
+      ? undefined
+      : routing?.bearerAuthHeaderName
+    return (name ?? 'authorization').toLowerCase()
+  }
+
+  /**
+   * All items of one kind on a route, with an estimate of the tokens of their list.
+   * @param kind the member of the results that holds the items, such as `tools`
+   */
+  async list (
+    request: FastifyRequest, path: string, eyes: Eyes, kind: string
+  ): Promise<{ items: Json[], tokens: number } | { problem: string }> {
+    const items: Json[] = []
     let size = 0
     let cursor: unknown
     for (let page = 0; page < maxPages; page++) {
       const params = JSON.stringify(cursor === undefined ? {} : { cursor })
-      const { received, status } = await this.#send(request, path, eyes, 'tools/list', params)
+      const { received, status } = await this.#send(request, path, eyes, `${kind}/list`, params)
       const { result, problem } = answerOf(received, status)
       if (result === undefined) return { problem: problem ?? 'There is no list.' }
-      if (Array.isArray(result.tools)) tools.push(...result.tools.filter(isObject))
+      const part = result[kind]
+      if (Array.isArray(part)) items.push(...part.filter(isObject))
       size += received.reduce((sum, { length }) => sum + length, 0)
       cursor = result.nextCursor
       if (cursor === undefined || cursor === null) break
     }
-    return { tools, tokens: estimateTokens(size) }
+    return { items, tokens: estimateTokens(size) }
   }
+}
+
+/** The headers that repeat arguments of a call (MCP 2026-07-28, "Custom Headers from Tool Parameters"). */
+function paramHeaders (tool: unknown, args: unknown): Record<string, string> {
+  const headers = isObject(tool) ? paramHeadersOf(JSON.stringify(tool)) ?? [] : []
+  return Object.fromEntries(headers.flatMap(({ header, path }): Array<[string, string]> => {
+    const text = argumentText(args, path)
+    return text === undefined ? [] : [[header, encodeHeader(text)]]
+  }))
 }
 
 /** Adds `_meta` to the params of a request. */

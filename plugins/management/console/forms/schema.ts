@@ -46,7 +46,7 @@ export function shapeOf (schema: unknown, root: Schema, name: string, depth: num
   if (alternatives) {
     return ofAlternatives(alternatives.map((each) => resolve(each, root)), own, root, name, depth, common)
   }
-  const types = [own.type].flat().filter((type) => type !== 'null')
+  const types = [own.type].flat().filter((type) => type !== undefined && type !== 'null')
   switch (types.length === 1 ? types[0] : isObject(own.properties) && types.length === 0 ? 'object' : undefined) {
     case 'string': return { kind: isLong(own, name) ? 'long' : 'text', ...common }
     case 'number': return { kind: 'number', ...common }
