@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import { isObject } from '../../protocol/json.ts'
 import { type Form, textOf } from './page.ts'
 import { typed } from './tool.ts'
 
@@ -31,8 +30,10 @@ export interface Asked {
 export function readAsked (text: string): (Asked & { readonly name: string }) | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
-    if (!isObject(value) || typeof value.args !== 'string' || !Array.isArray(value.open)) return undefined
-    return isObject(JSON.parse(value.args)) ? value as unknown as Asked & { name: string } : undefined
+    const { args, open, name } = value as Partial<Record<string, unknown>>
+    if (typeof args !== 'string' || typeof name !== 'string' || !Array.isArray(open)) return undefined
+    JSON.parse(args)
+    return value as Asked & { name: string }
   } catch {
     return undefined
   }

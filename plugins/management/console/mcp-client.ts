@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { isObject, membersOf } from '../../../protocol/json.ts'
+import { isObject, withMembers } from '../../../protocol/json.ts'
 import { encodeHeader, headerNames, latestModern, metaKeys, nameMemberOf } from '../../../protocol/modern/envelope.ts'
 import { argumentText, paramHeadersOf } from '../../../protocol/modern/param-headers.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
@@ -58,13 +58,15 @@ export class McpClient {
     const lent = eyes && !('credential' in eyes) ? this.#outer.auth.lend(eyes) : undefined
     const credential = eyes && 'credential' in eyes ? eyes.credential : lent?.token
     try {
+      const sent = JSON.parse(params) as Json
       const meta = JSON.stringify({
+        ...isObject(sent._meta) && sent._meta,
         [metaKeys.protocolVersion]: latestModern,
         [metaKeys.clientCapabilities]: capabilities,
         [metaKeys.clientInfo]: { name: 'tool-hub-console', version: this.#outer.config.version }
       })
-      const body = `{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${withMeta(params, meta)}}`
-      const sent = JSON.parse(params) as Json
+      const whole = withMembers(params, { _meta: meta })
+      const body = `{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${whole}}`
       const member = nameMemberOf(method)
       const named = member && sent[member]
       const { statusCode, payload, headers } = await this.#outer.inject({
@@ -131,12 +133,6 @@ function paramHeaders (tool: unknown, args: unknown): Record<string, string> {
     const text = argumentText(args, path)
     return text === undefined ? [] : [[header, encodeHeader(text)]]
   }))
-}
-
-/** Adds `_meta` to the params of a request. */
-function withMeta (params: string, meta: string): string {
-  const isEmpty = membersOf(params).length === 0
-  return `${params.trim().slice(0, -1)}${isEmpty ? '' : ','}"_meta":${meta}}`
 }
 
 /** The `data` of each event in a complete SSE stream. */

@@ -114,7 +114,10 @@ void test('the search lab shows what $smart finds, and why', async (t) => {
   const { status, text } = await browser.get('/search-lab?query=weather+tomorrow&route=')
   assert.equal(status, 200)
   assert.match(text, /s-weather/)
-  assert.match(text, /name: weather/)
+  assert.match(text, /weather: \d+ %/)
+  assert.match(text, /weather: 100 %[\s\S]*\d+ % of its name/)
+  const meant = await browser.get('/search-lab?query=wether+of+towns&route=')
+  assert.match(meant.text, /weather: \d+ %/, 'as the ranking read it')
 })
 
 void test('a call runs with a credential that is pasted, which is asked for again, and neither stored nor shown', async (t) => {
