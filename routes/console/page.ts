@@ -56,8 +56,13 @@ export function pagesOf (app: FastifyInstance): Pages {
     page: (page, { title, path = `/${page}`, isInNav, watch }, show) => {
       if (isInNav) kit.nav.push({ page, title, isForAdmins: app.scope === 'console-admin' })
       if (watch) kit.watches.set(page, watch)
-      app.get(path, { config: { effect: 'read' } }, async (request, reply) =>
-        kit.renderer.send(reply, page, { title, ...await show(visitOf(request, reply)) }))
+      app.get(path, { config: { effect: 'read' } }, async (request, reply) => {
+        const visit = visitOf(request, reply)
+        // Before the page reads its data: what changes from here on is told by its stream.
+        const seen = watch && kit.live.digestOf(watch, visit.principal, visit.params)
+        const { live, ...data } = await show(visit)
+        return kit.renderer.send(reply, page, { title, ...data, ...live && { live: { ...live, ...seen && { seen } } } })
+      })
     },
     form: (path, { effect, again }, act) => {
       app.post(path, { config: { effect } }, async (request, reply) => {
