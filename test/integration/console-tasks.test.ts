@@ -55,6 +55,8 @@ for (const [name, options] of windows) {
     await tab.fill('#text', JSON.stringify({ mcpServers: { all: npmServer('everything') } }, undefined, 2))
     await tab.click('button[value=read]')
     await tab.waitForSelector('#name-0')
+    await tab.click('button[value=test]')
+    await tab.waitForSelector('.entry .banner.done')
     await tab.click('button[value=store]')
     await tab.waitForURL(/\/servers\/all/)
     await until(async () => {
