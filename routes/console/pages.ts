@@ -15,6 +15,7 @@ import logs from './logs.ts'
 import overview from './overview.ts'
 import playground from './playground.ts'
 import searchLab from './search-lab.ts'
+import serverConfiguration from './server-configuration.ts'
 import servers from './servers.ts'
 import settings from './settings.ts'
 import signingIn from './signing-in.ts'
@@ -51,6 +52,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   app.get('/', { config: { effect: 'read' } }, async (_request, reply) => await reply.redirect(`${base}/overview`, 303))
   await app.register(overview)
   await app.register(servers)
+  await app.register(serverConfiguration)
   await app.register(tool)
   await app.register(addAServer)
   await app.register(groups)

@@ -1,9 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { canManage, type ItemKind, type Principal } from '../../plugins/settings/index.ts'
+import type { Principal } from '../../plugins/settings/index.ts'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
-import {
-  addressOf, mendingOf, pageOf, partOf, type ServerRecord, stateOf, states, targetOf, transportOf
-} from './states.ts'
+import { headOf, kinds, manages, summaryOf } from './server-head.ts'
+import { addressOf, mendingOf, pageOf, partOf, type ServerRecord, stateOf, states, targetOf } from './states.ts'
 
 /** Pages: the servers with their states, and each server's items. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -53,34 +52,16 @@ const routes: FastifyPluginAsync = async (app) => {
   }, async (visit) => {
     const { principal, params: { name = '' }, query: { view = 'tools' } } = visit
     const server = await servers.getToLogIn(principal, name)
-    const canChange = manages(app, principal, name)
-    const href = pageOf(base, name)
-    const views = [
-      ...kinds.map((kind) => ({ view: kind, title: titles[kind], count: server[kind].length })),
-      ...principal.isAdmin ? [{ view: 'output', title: 'Output' }] : [],
-      { view: 'configuration', title: 'Configuration' }
-    ].map((each) => ({ ...each, href: addressOf(href, { view: each.view }), isCurrent: each.view === view }))
     return {
       title: name,
       live: { name },
-      server: {
-        ...summaryOf(base, server),
-        warnings: server.warnings ?? [],
-        description: server.config.description,
-        isEnabled: server.enabled,
-        canManage: canChange,
-        connectedAt: server.connectedAt,
-        protocolVersion: server.protocolVersion,
-        loginUrl: server.oauth?.authorizationUrl
-      },
+      ...headOf(app, principal, server, view),
       view,
-      views,
       ...itemsOf(kit.costs, server, visit),
       lines: view === 'output' && principal.isAdmin
         ? app.logs.list().filter(({ processId }) => processId === name).slice(-200)
           .map(({ timestamp, message }) => ({ at: new Date(timestamp).toISOString(), text: message }))
-        : [],
-      config: JSON.stringify(server.config, undefined, 2)
+        : []
     }
   })
 
@@ -119,33 +100,9 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-const kinds = ['tools', 'prompts', 'resources'] as const satisfies readonly ItemKind[]
-const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources' }
-
-function manages ({ settings }: FastifyInstance, principal: Principal, name: string): boolean {
-  const server = settings.current.servers.get(name)
-  return server !== undefined && canManage(principal, server)
-}
-
 const isLike = (server: ServerRecord, words: string): boolean =>
   [server.name, targetOf(server), String(server.config.description ?? '')]
     .some((text) => text.toLowerCase().includes(words.trim().toLowerCase()))
-
-/** @param base the path of the console */
-function summaryOf (base: string, server: ServerRecord): object {
-  const { name, error, tools, config: { owner, visibility } } = server
-  return {
-    name,
-    href: pageOf(base, name),
-    state: stateOf(server),
-    ...error !== null && { error },
-    transport: transportOf(server),
-    target: targetOf(server),
-    tools: tools.length,
-    owner,
-    visibility
-  }
-}
 
 /** One tool, prompt or resource as it was listed, with its override. */
 interface ListedItem {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError, type PageData } from '../../plugins/management/index.ts'
 import { canManage } from '../../plugins/settings/index.ts'
-import { type Form, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { argumentsIn, type Form, noticeOf, objectIn, pagesOf, textOf, type Visit } from './page.ts'
 import { pageOf } from './states.ts'
 
 /** A tool as the management API shows it. */
@@ -119,10 +119,10 @@ export function argumentsOf (app: FastifyInstance, sent: Form, schema: unknown):
   const form = app.kit.formOf(schema)
   const mode = textOf(sent.mode) === 'json' ? 'json' : 'form'
   const what = textOf(sent.do)
-  const values = typed(sent)
+  const values = argumentsIn(sent)
   const text = textOf(sent.json)
   if (mode === 'json') {
-    const args = parsed(text)
+    const args = objectIn(text, 'Arguments are')
     if (typeof args === 'string') return { mode, json: text, values, errors: { json: args } }
     return what === 'form'
       ? { mode: 'form', json: text, values: form.draft(args), errors: {} }
@@ -134,20 +134,6 @@ export function argumentsOf (app: FastifyInstance, sent: Form, schema: unknown):
   return what === 'json'
     ? { mode: 'json', json: JSON.stringify(JSON.parse(read.json), undefined, 2), values, errors: {} }
     : { mode, json: '', values, errors: {}, args: read.json }
-}
-
-/** The form fields of the arguments. */
-const typed = (sent: Form): Record<string, string> => Object.fromEntries(Object.entries(sent)
-  .filter(([name]) => name.startsWith('arg/') || name.startsWith('arg~')).map(([name, value]) => [name, textOf(value)]))
-
-/** Parses a JSON object. @returns the object or an error message */
-function parsed (text: string): object | string {
-  try {
-    const value: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : 'Arguments are a JSON object.'
-  } catch (error) {
-    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`
-  }
 }
 
 /** Calls a tool as the signed-in user. The API's error message is shown above the form. */
