@@ -15,6 +15,7 @@ import logs from './logs.ts'
 import overview from './overview.ts'
 import playground from './playground.ts'
 import searchLab from './search-lab.ts'
+import serverChanges from './server-changes.ts'
 import serverConfiguration from './server-configuration.ts'
 import servers from './servers.ts'
 import settings from './settings.ts'
@@ -53,6 +54,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(overview)
   await app.register(servers)
   await app.register(serverConfiguration)
+  await app.register(serverChanges)
   await app.register(tool)
   await app.register(addAServer)
   await app.register(groups)

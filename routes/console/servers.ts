@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import type { Principal } from '../../plugins/settings/index.ts'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { headOf, kinds, manages, summaryOf } from './server-head.ts'
 import { addressOf, mendingOf, pageOf, partOf, type ServerRecord, stateOf, states, targetOf } from './states.ts'
@@ -81,22 +80,6 @@ const routes: FastifyPluginAsync = async (app) => {
 
   form('/servers/:name/reload', { effect: 'change' }, async ({ request, params: { name } }) =>
     ({ to: path(name), notice: noticeOf(await api.ask(request, 'POST', `${path(name)}/reload`)) }))
-
-  page('confirm', { title: 'Remove', path: '/servers/:name/remove' }, ({ principal, params: { name = '' } }) => {
-    servers.mustManage(principal, name)
-    return {
-      title: `Remove ${name}?`,
-      subject: name,
-      crumbs: [{ label: 'Servers', href: `${base}/servers` }, { label: name, href: pageOf(base, name) }],
-      consequences: consequencesOf(app, principal, name),
-      keeps: 'The record of its calls stays.',
-      confirm: { label: `Remove ${name}`, href: `${pageOf(base, name)}/remove`, method: 'post' },
-      cancel: pageOf(base, name)
-    }
-  })
-
-  form('/servers/:name/remove', { effect: 'change' }, async ({ request, params: { name } }) =>
-    ({ to: '/servers', notice: noticeOf(await api.ask(request, 'DELETE', path(name))) }))
 }
 export default routes
 
@@ -143,17 +126,4 @@ function itemsOf (
       }
     })
   }
-}
-
-/** The consequences of removing a server. */
-function consequencesOf ({ groups, keys }: FastifyInstance, principal: Principal, name: string): string[] {
-  const inGroups = groups.list(principal).filter(({ servers }) =>
-    servers.some((member) => (typeof member === 'string' ? member : member.name) === name))
-  const ofKeys = keys.list(principal).filter(({ allowedServers }) => allowedServers?.includes(name))
-  return [
-    'Its configuration, with the switches and descriptions that were set here.',
-    'Its connection: calls that are in progress end with an error.',
-    ...inGroups.map((group) => `Its place in the group ${JSON.stringify(group.name)}.`),
-    ...ofKeys.map((key) => `Its place in the scope of the key ${JSON.stringify(key.name)}.`)
-  ]
 }

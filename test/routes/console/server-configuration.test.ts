@@ -145,3 +145,29 @@ void test('a test connects with what was typed and the stored secrets, and store
   assert.equal(fieldsOf(page)['arg/args/1'], 'process.exit(3)')
   assert.deepEqual(stored(app).args, mine.args)
 })
+
+void test('renaming says what changes with it, follows in groups and keys, and keeps what was refused', async (t) => {
+  const { app, browser } = await start(t, { url: 'http://127.0.0.1:9/mcp', enabled: false, env: { A: 'secret-of-mine-1234' } })
+  const page = await browser.get('/servers/mine/rename')
+  for (const part of ['mine-…', '/mcp/mine', 'The group &quot;office&quot;', 'The key &quot;my agent&quot;']) assert.ok(page.text.includes(part), part)
+  const refused = await browser.post('/servers/mine/rename', { newName: 'other' })
+  assert.equal(refused.status, 400)
+  assert.match(refused.text, /value="other"/)
+  assert.match(refused.text, /There is a server named &quot;other&quot; already/)
+  assert.match((await browser.post('/servers/mine/rename', { newName: 'a/b' })).text, /id="newName-problem"/)
+  const done = await browser.post('/servers/mine/rename', { newName: 'tickets' })
+  assert.deepEqual([done.status, done.location], [303, '/console/servers/tickets'])
+  const { servers, groups, keys } = app.settings.current
+  assert.deepEqual(servers.get('tickets')?.config.env, { A: 'secret-of-mine-1234' })
+  assert.deepEqual([...groups.values()].map(({ members }) => members.map(({ name }) => name)), [['tickets']])
+  assert.deepEqual([...keys.values()].map(({ allowedServers }) => allowedServers), [['tickets']])
+})
+
+void test('removing names the groups, keys and logins that it ends', async (t) => {
+  const { app, browser } = await start(t, { url: 'http://127.0.0.1:9/mcp' })
+  const page = await browser.get('/servers/mine/remove')
+  for (const part of ['the group &quot;office&quot;', 'the key &quot;my agent&quot;', 'The logins at it']) assert.ok(page.text.includes(part), part)
+  assert.doesNotMatch((await browser.get('/servers/other/remove')).text, /office|my agent|logins/)
+  await browser.post('/servers/mine/remove', {})
+  assert.equal(app.settings.current.servers.has('mine'), false)
+})
