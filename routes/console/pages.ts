@@ -6,7 +6,9 @@ import addAServer from './add-a-server.ts'
 import audit from './audit.ts'
 import backup from './backup.ts'
 import { builtIns, changeBuiltIns } from './built-ins.ts'
+import bundle from './bundle.ts'
 import calls from './calls.ts'
+import catalogues from './catalogues.ts'
 import groups from './groups.ts'
 import keys from './keys.ts'
 import live from './live.ts'
@@ -57,6 +59,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(serverChanges)
   await app.register(tool)
   await app.register(addAServer)
+  await app.register(catalogues)
   await app.register(groups)
   await app.register(keys)
   await app.register(oauth)
@@ -76,6 +79,7 @@ const forAdmins: FastifyPluginAsync = async (app) => {
   enterScope(app, 'console-admin')
   app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin !== true) throw new errors.NotFound() })
   await app.register(users)
+  await app.register(bundle)
   await app.register(logs)
   await app.register(audit)
   await app.register(changeOAuth)

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../../../protocol/json.ts'
 import { OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
-import { ServerConfig, typeOf } from '../../../../schemas/server.ts'
+import { ServerConfig } from '../../../../schemas/server.ts'
 import { transports, transportTypes, type TransportType } from '../../../../schemas/transports.ts'
 import { type Draft, type Errors, type Field, isTyped, join } from './draft.ts'
 import { argumentsField, SchemaForm } from './schema-form.ts'
@@ -126,9 +126,9 @@ export class ServerForm {
 }
 
 /** The type whose form shows a config. */
-const formTypeOf = (config: Config): TransportType =>
-  transportTypes.find((type) => type === config.type) ??
-    (config.openapi === undefined ? typeOf(config) : 'openapi') ?? 'streamable-http'
+const formTypeOf = ({ type, command, openapi }: Config): TransportType =>
+  transportTypes.find((each) => each === type) ??
+    (openapi !== undefined ? 'openapi' : command !== undefined ? 'stdio' : 'streamable-http')
 
 /** Omits the members of other types from a config. */
 function ofType (config: Config, type: TransportType): Config {
