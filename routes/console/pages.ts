@@ -16,6 +16,8 @@ import { changeOAuth, oauth } from './oauth.ts'
 import logs from './logs.ts'
 import overview from './overview.ts'
 import playground from './playground.ts'
+import prompt from './prompt.ts'
+import resource from './resource.ts'
 import searchLab from './search-lab.ts'
 import serverChanges from './server-changes.ts'
 import serverConfiguration from './server-configuration.ts'
@@ -58,6 +60,8 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(serverConfiguration)
   await app.register(serverChanges)
   await app.register(tool)
+  await app.register(prompt)
+  await app.register(resource)
   await app.register(addAServer)
   await app.register(catalogues)
   await app.register(groups)

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { templatesOf } from './resource.ts'
 import { headOf, kinds, manages, summaryOf } from './server-head.ts'
 import { addressOf, mendingOf, pageOf, partOf, type ServerRecord, stateOf, states, targetOf } from './states.ts'
 
@@ -49,7 +50,7 @@ const routes: FastifyPluginAsync = async (app) => {
       return [status, error, tools.length, prompts.length, resources.length, config]
     }
   }, async (visit) => {
-    const { principal, params: { name = '' }, query: { view = 'tools' } } = visit
+    const { principal, params: { name = '' }, query: { view = 'tools', page: number = '1' } } = visit
     const server = await servers.getToLogIn(principal, name)
     return {
       title: name,
@@ -57,6 +58,15 @@ const routes: FastifyPluginAsync = async (app) => {
       ...headOf(app, principal, server, view),
       view,
       ...itemsOf(kit.costs, server, visit),
+      // Another page of the list does not repeat them.
+      templates: view === 'resources' && number === '1' && server.status === 'connected'
+        ? (await templatesOf(app, visit, name)).map(({ uriTemplate, title, description }) => ({
+            name: uriTemplate,
+            title,
+            description,
+            href: `${pageOf(base, name)}/templates/${encodeURIComponent(uriTemplate)}`
+          }))
+        : [],
       lines: view === 'output' && principal.isAdmin
         ? app.logs.list().filter(({ processId }) => processId === name).slice(-200)
           .map(({ timestamp, message }) => ({ at: new Date(timestamp).toISOString(), text: message }))
@@ -121,7 +131,7 @@ function itemsOf (
         isEnabled: enabled,
         isOverridden: overridden,
         ...kind === 'tools' && { tokens: costs.ofValue(item) },
-        ...kind === 'tools' && { href: `${request.url.split('?', 1)[0] ?? ''}/tools/${encodeURIComponent(name)}` },
+        href: `${request.url.split('?', 1)[0] ?? ''}/${kind}/${encodeURIComponent(kind === 'resources' ? uri ?? '' : name)}`,
         ...inputSchema !== undefined && { schema: JSON.stringify(inputSchema, undefined, 2) }
       }
     })

@@ -20,6 +20,16 @@ export interface McpAnswer {
 
 /** The client capabilities that the console declares. */
 const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
+/** How a request is followed while it runs. */
+export interface Follow {
+  /** Cancels the request. */
+  readonly signal: AbortSignal
+  readonly onProgress: (progress: Progress) => void
+}
+
+/** The params of `notifications/progress`. */
+export interface Progress { readonly progress?: number, readonly total?: number, readonly message?: string }
+
 /** Max number of pages of one list that are read. */
 const maxPages = 50
 
@@ -44,19 +54,33 @@ export class McpClient {
     return { ...answerOf(received, status), messages: [sent(method, body), ...received.map(toMessage)] }
   }
 
+  /**
+   * Sends a request with the identity of the signed-in user, and tells of its progress. The server cannot ask anything.
+   * @throws AbortError when it is cancelled
+   */
+  async follow (
+    request: FastifyRequest, path: string, method: string, params: string, follow: Follow
+  ): Promise<Omit<McpAnswer, 'messages'>> {
+    const eyes = { username: request.principal?.username ?? '' }
+    const { received, status } = await this.#send(request, path, eyes, method, params, follow)
+    return answerOf(received, status)
+  }
+
   async #send (
-    request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string
+    request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string, follow?: Follow
   ): Promise<{ body: string, received: string[], status: number }> {
     const lent = eyes && this.#outer.auth.lend(eyes)
     try {
       const meta = JSON.stringify({
         [metaKeys.protocolVersion]: latestModern,
-        [metaKeys.clientCapabilities]: capabilities,
-        [metaKeys.clientInfo]: { name: 'tool-hub-console', version: this.#outer.config.version }
+        [metaKeys.clientCapabilities]: follow ? {} : capabilities,
+        [metaKeys.clientInfo]: { name: 'tool-hub-console', version: this.#outer.config.version },
+        ...follow && { progressToken: 1 }
       })
       const body = `{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${withMeta(params, meta)}}`
-      const { name } = JSON.parse(params) as { name?: unknown }
-      const { statusCode, payload, headers } = await this.#outer.inject({
+      const member = nameMemberOf(method)
+      const named = member && (JSON.parse(params) as Json)[member]
+      const answer = await this.#outer.inject({
         method: 'POST',
         url: `${this.#outer.config.basePath}${path}`,
         headers: {
@@ -65,14 +89,17 @@ export class McpClient {
           accept: 'application/json, text/event-stream',
           [headerNames.version]: latestModern,
           [headerNames.method]: method,
-          ...nameMemberOf(method) === 'name' && typeof name === 'string' && { [headerNames.name]: encodeHeader(name) },
+          ...typeof named === 'string' && { [headerNames.name]: encodeHeader(named) },
           ...lent && { authorization: `Bearer ${lent.token}` }
         },
         remoteAddress: request.ip,
-        payload: body
+        payload: body,
+        ...follow && { payloadAsStream: true, signal: follow.signal }
       })
+      const { statusCode: status, headers } = answer
       const isStream = String(headers['content-type']).startsWith('text/event-stream')
-      return { body, received: isStream ? eventsOf(payload) : [payload], status: statusCode }
+      const text = follow ? await followedText(answer.stream(), isStream, follow) : answer.payload
+      return { body, received: isStream ? eventsOf(text) : [text], status }
     } finally {
       lent?.end()
     }
@@ -97,6 +124,24 @@ export class McpClient {
     }
     return { tools, tokens: estimateTokens(size) }
   }
+}
+
+/** The text of an answer, whose notifications of progress are told as they arrive. */
+async function followedText (stream: AsyncIterable<Buffer>, isStream: boolean, { onProgress }: Follow): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let told = 0
+  for await (const chunk of stream) {
+    text += decoder.decode(chunk, { stream: true })
+    const end = isStream ? text.lastIndexOf('\n\n') + 2 : 0
+    if (end <= told) continue
+    for (const event of eventsOf(text.slice(told, end))) {
+      const message = parsed(event)
+      if (message?.method === 'notifications/progress' && isObject(message.params)) onProgress(message.params)
+    }
+    told = end
+  }
+  return text
 }
 
 /** Adds `_meta` to the params of a request. */

@@ -42,8 +42,14 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   // Without a name.
   'POST /console/servers/:name/rename': { alice: 400, admin: 400 },
   // The server is off, and lists none.
-  'GET /console/servers/:name/tools/:tool': { alice: 404, admin: 404, 'admin, read-only': 404 },
-  'POST /console/servers/:name/tools/:tool': { alice: 404, admin: 404, 'admin, read-only': 404 }
+  'GET /console/servers/:name/tools/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'POST /console/servers/:name/tools/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'GET /console/servers/:name/prompts/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'POST /console/servers/:name/prompts/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'GET /console/servers/:name/resources/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'POST /console/servers/:name/resources/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'GET /console/servers/:name/templates/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'POST /console/servers/:name/templates/:item': { alice: 404, admin: 404, 'admin, read-only': 404 }
 }
 
 /** The server, the key and the group are alice's own; a prompt and a resource have the same id. */
