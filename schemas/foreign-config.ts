@@ -22,9 +22,9 @@ const longestSeconds = 3_600
 
 /**
  * Translates a server's config from the format of another program to the gateway's own members (Claude Desktop, Claude
- * Code, Codex, Cursor, VS Code, Cline, Windsurf, Gemini CLI, GitHub Copilot, opencode, Zed, mcp-hub, MCPHub). Members without
- * a counterpart are kept and mentioned in a warning. A config in the gateway's own format is returned as the same
- * object.
+ * Code, Codex, Cursor, VS Code, Cline, Windsurf, Gemini CLI, GitHub Copilot, opencode, Zed, mcp-hub, MCPHub). Members
+ * without a counterpart are kept and mentioned in a warning. A config in the gateway's own format is returned as the
+ * same object.
  * @param variables values of variables that editors fill in; variables without a value are mentioned in a warning
  */
 export function adopt (raw: Json, variables: EditorVariables = {}): Adopted {

@@ -57,7 +57,7 @@ export const ServerConfig = Type.Object({
     description: 'Which clients share a connection: all, those of one MCP session, or those of one user. Default: auto'
   })),
   startOnDemand: Flag('Whether the command starts at its first call'),
-  idleTimeoutMs: Milliseconds('With `startOnDemand`: time without a call after which it ends, in ms. Default: 5 minutes'),
+  idleTimeoutMs: Milliseconds('With startOnDemand: time without a call after which it ends, in ms. Default: 5 minutes'),
   passthroughHeaders: List('Names of client headers that are forwarded to the server'),
   sharedWithUsers: Type.Optional(Type.Array(Type.String())),
   oauth: Type.Optional(UpstreamOAuth),

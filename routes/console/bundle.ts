@@ -5,7 +5,7 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import { ApiError, managementLimits } from '../../plugins/management/index.ts'
 import { signalOf } from '../caller.ts'
 import type { RequiredOption } from '../../schemas/bundle.ts'
-import { showEntries, tabsOf, title } from './entries.ts'
+import { showEntries, tabsOf } from './entries.ts'
 import { pagesOf } from './page.ts'
 
 interface Uploaded {
@@ -58,7 +58,9 @@ const routes: FastifyPluginAsync = async (app) => {
         if (file?.type !== 'file') throw new ApiError(400, { message: '"mcpbFile": choose a file' })
         const { data } = await kit.api.upload(request, file.file, signalOf(reply))
         const { name, config, manifest, required, usedBy, warnings } = data as Uploaded
-        const uses = usedBy.length === 0 ? [] : [`It replaced the former version, which ${usedBy.join(', ')} runs until it is reloaded`]
+        const uses = usedBy.length === 0
+          ? []
+          : [`It replaced the former version, which ${usedBy.join(', ')} runs until it is reloaded`]
         return showEntries(app, reply, {
           entries: [{
             index: 0,
@@ -76,14 +78,18 @@ const routes: FastifyPluginAsync = async (app) => {
           }],
           source: {
             title: [manifest.display_name ?? name, manifest.version].filter((each) => each !== undefined).join(' '),
-            text: manifest.description ?? 'Look at the command before you add it: it is a program, and nobody has checked it.',
+            text: manifest.description ?? 'Look at the command before you add it: nobody has checked this program.',
             back: `${kit.base}${path}`
           }
         })
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
-        const data = { title: 'Bundle', lead, tabs: tabsOf(app, request.principal, 'bundle'), errors: { mcpbFile: error.message } }
-        return kit.renderer.send(reply, 'bundle', data, error.statusCode)
+        return kit.renderer.send(reply, 'bundle', {
+          title: 'Bundle',
+          lead,
+          tabs: tabsOf(app, request.principal, 'bundle'),
+          errors: { mcpbFile: error.message.replace(/^"mcpbFile": /, '') }
+        }, error.statusCode)
       }
     })
   })

@@ -17,13 +17,20 @@ interface Row {
   readonly reason?: string
 }
 
-interface Listed { readonly rows: readonly Row[], readonly message?: string | undefined, readonly cursor?: string | undefined }
+interface Listed {
+  readonly rows: readonly Row[]
+  readonly message?: string | undefined
+  /** Of the next page. */
+  readonly cursor?: string | undefined
+}
 
 interface Catalogue {
   readonly title: string
   readonly lead: string
   readonly list: (request: FastifyRequest, query: Visit['query']) => Promise<Listed>
-  readonly entry: (request: FastifyRequest, name: string) => Promise<{ title: string, text: string, ready: readonly Ready[] }>
+  readonly entry: (
+    request: FastifyRequest, name: string
+  ) => Promise<{ title: string, text: string, ready: readonly Ready[] }>
 }
 
 /** Pages: the catalogues, and their entries as servers that can be added. */
@@ -75,8 +82,8 @@ function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<strin
       list: async (request, { q }) => {
         const { data } = await ask(request, addressOf('/market/servers/search', { query: q }))
         return {
-          rows: (data as readonly MarketServer[]).map(({ name, display_name: title, description, categories, is_official: official }) =>
-            ({ name, title, text: description, tags: [...official ? ['official'] : [], ...categories] }))
+          rows: (data as readonly MarketServer[]).map(({ name, display_name: title, description: text, ...more }) =>
+            ({ name, title, text, tags: [...more.is_official ? ['official'] : [], ...more.categories] }))
         }
       },
       entry: async (request, entry) => {
@@ -89,7 +96,8 @@ function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<strin
       title: 'Registry',
       lead: 'The registry of the MCP project: everybody may publish in it, and nobody has looked at what they publish.',
       list: async (request, { q, cursor }) => {
-        const { data, message } = await ask(request, addressOf('/registry/servers', { search: q, cursor, version: 'latest' }))
+        const query = { search: q, cursor, version: 'latest' }
+        const { data, message } = await ask(request, addressOf('/registry/servers', query))
         const { servers, metadata } = data as RegistryPage
         return { rows: servers.map(rowOf), message, cursor: metadata.nextCursor }
       },
@@ -104,8 +112,8 @@ function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<strin
       lead: 'Servers of the service that mcpRouter names in the settings: they run there.',
       list: async (request, { q }) => {
         const { data, message } = await ask(request, '/cloud/servers')
-        const all = (data as readonly CloudServer[]).map(({ name, title, description, author_name: author, reason }): Row =>
-          ({ name, title, text: description, tags: [author], ...reason !== undefined && { reason } }))
+        const all = (data as readonly CloudServer[]).map(({ name, title, description: text, ...more }): Row =>
+          ({ name, title, text, tags: [more.author_name], ...more.reason !== undefined && { reason: more.reason } }))
         return { rows: found(all, q ?? '', ({ name, title, text }) => [name, title, text]), message }
       },
       entry: async (request, entry) => {

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isObject } from '../../protocol/json.ts'
 import { ApiError, type Notice } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { type Form, textOf } from './page.ts'
 import { pageOf, targetOf, transportOf } from './states.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
 
 /** A value that a person fills in. The config has it as a variable: its `key` in `${}`. */
 export interface Variable {
@@ -132,8 +132,8 @@ const fieldOf = (index: number | string, at: number): string => `value-${index}-
 
 function variablesIn (text: string): Variable[] {
   const { variables } = objectOf(text)
-  return (Array.isArray(variables) ? variables as unknown[] : []).filter((each): each is Variable & Record<string, unknown> =>
-    isObject(each) && typeof each.key === 'string')
+  return (Array.isArray(variables) ? variables as unknown[] : [])
+    .filter((each): each is Variable & Record<string, unknown> => isObject(each) && typeof each.key === 'string')
 }
 
 function objectOf (text: string): Record<string, unknown> {
@@ -212,7 +212,8 @@ function shown (entry: Entry): object {
         value,
         ...multiple === true && { type: 'textarea', rows: 3 },
         ...choices && {
-          options: ['', ...choices].map((each) => ({ value: each, text: each === '' ? 'not set' : each, isChosen: each === value }))
+          options: ['', ...choices].map((each) =>
+            ({ value: each, text: each === '' ? 'not set' : each, isChosen: each === value }))
         }
       }
     })

@@ -40,7 +40,8 @@ export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
 
   page('item', { title: 'Item', path }, async (visit) => {
     const item = await itemOf(app, visit, kind)
-    return { ...shown(app, visit, item, pages), mode: 'form', json: '{}', fields: kit.formOf(schemaOf(item)).fields({}) }
+    const fields = kit.formOf(schemaOf(item)).fields({})
+    return { ...shown(app, visit, item, pages), mode: 'form', json: '{}', fields }
   })
 
   form(path, { effect: 'run' }, async (visit) => {
@@ -99,7 +100,9 @@ async function itemOf (
 }
 
 /** The data of an item for the page. */
-function shown (app: FastifyInstance, { params, principal }: Visit, item: Item, { kind, schemaOf, factsOf }: ItemPages): PageData {
+function shown (
+  app: FastifyInstance, { params, principal }: Visit, item: Item, { kind, schemaOf, factsOf }: ItemPages
+): PageData {
   const { kit, gateway } = app
   const { name: server = '', item: key = '' } = params
   const { title, name, description, overridden = false, enabled = true } = item

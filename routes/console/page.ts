@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiAnswer, ApiError, type Notice, type PageData, type Watch } from '../../plugins/management/index.ts'
 import type { Effect } from '../../plugins/base/scopes/index.ts'
-import { isObject } from '../../protocol/json.ts'
 import { configuredBase, type Principal } from '../../plugins/settings/index.ts'
 import { principalOf } from '../api/principal.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
 
 /** The fields of a form. A field that occurs several times is a list. */
 export type Form = Readonly<Record<string, string | string[] | undefined>>

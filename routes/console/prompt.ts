@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { isObject } from '../../protocol/json.ts'
 import { addItemPages } from './item.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
 
 /** Page: one prompt, its override, and a trial with its arguments. */
 const routes: FastifyPluginAsync = async (app) => {

@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { UriTemplate } from '@modelcontextprotocol/sdk/shared/uriTemplate.js'
-import { isObject } from '../../protocol/json.ts'
 import { ApiError, type PageData } from '../../plugins/management/index.ts'
 import { addItemPages, showTrial } from './item.ts'
 import { pagesOf, type Visit } from './page.ts'
 import { argumentsOf } from './arguments.ts'
 import { pageOf } from './states.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
 
 /** A resource template as its server lists it. */
 interface Template {
@@ -34,7 +34,8 @@ const routes: FastifyPluginAsync = async (app) => {
   const path = '/servers/:name/templates/:item'
   page('item', { title: 'Template', path }, async (visit) => {
     const template = await templateOf(app, visit)
-    return { ...shown(app, visit, template), mode: 'form', json: '{}', fields: kit.formOf(schemaOf(template)).fields({}) }
+    const fields = kit.formOf(schemaOf(template)).fields({})
+    return { ...shown(app, visit, template), mode: 'form', json: '{}', fields }
   })
   form(path, { effect: 'run' }, async (visit) => {
     const template = await templateOf(app, visit)

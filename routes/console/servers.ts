@@ -117,21 +117,23 @@ function itemsOf (
   const all = kind === undefined ? [] : JSON.parse([...server[kind].pieces()].join('')) as ListedItem[]
   const found = all.filter(({ name = '', uri = '', title = '', description = '' }) =>
     [name, uri, title, description].some((text) => String(text).toLowerCase().includes(q.trim().toLowerCase())))
-  const { items, pages } = partOf(found, request.url.split('?', 1)[0] ?? '', { view, q, page })
+  const path = request.url.split('?', 1)[0] ?? ''
+  const { items, pages } = partOf(found, path, { view, q, page })
   return {
     q,
     pages,
     items: items.map((item) => {
-      const { name = '', uri, title, description, enabled = true, overridden = false, inputSchema } = item
+      const { name = '', uri = '', title, description, enabled = true, overridden = false, inputSchema } = item
+      const key = kind === 'resources' ? uri : name
       return {
-        key: kind === 'resources' ? uri ?? '' : name,
-        name: kind === 'resources' ? uri ?? name : name,
+        key,
+        name: key === '' ? name : key,
         title,
         description,
         isEnabled: enabled,
         isOverridden: overridden,
         ...kind === 'tools' && { tokens: costs.ofValue(item) },
-        href: `${request.url.split('?', 1)[0] ?? ''}/${kind}/${encodeURIComponent(kind === 'resources' ? uri ?? '' : name)}`,
+        href: `${path}/${kind ?? ''}/${encodeURIComponent(key)}`,
         ...inputSchema !== undefined && { schema: JSON.stringify(inputSchema, undefined, 2) }
       }
     })

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { isObject } from '../../protocol/json.ts'
 import { addItemPages } from './item.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
 
 export { argumentsOf } from './arguments.ts'
 

@@ -497,7 +497,7 @@ test('files of other clients: what is expanded, switched off, and left out', asy
     const { configs, warnings } = await imported(join(folder, 'config.toml'))
     assert.deepEqual(configs, {
       files: { command: 'npx', args: ['-y', 'files'], startup_timeout_sec: 20, env: { A: '1' }, options: { timeout: 90_000 } },
-      // eslint-disable-next-line no-template-curly-in-string
+
       web: { url: 'https://x.example/mcp', headers: { Authorization: 'Bearer ${TOKEN}', 'X-Key': '${KEY}', 'X-Team': 'a' } }
     })
     assertWarnings(warnings, [/"startup_timeout_sec" has no effect/])

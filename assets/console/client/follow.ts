@@ -47,8 +47,8 @@ async function follow (form: HTMLFormElement, button: HTMLButtonElement): Promis
     })
   } catch {
     panel.hidden = true
-    const text = controller.signal.aborted ? 'Cancelled.' : 'The connection was cut off. Whether it was done is not known.'
-    panel.after(noteOf(text))
+    const cut = 'The connection was cut off. Whether it was done is not known.'
+    panel.after(noteOf(controller.signal.aborted ? 'Cancelled.' : cut))
   } finally {
     cancel?.removeEventListener('click', stop)
     button.removeAttribute('aria-busy')
@@ -72,9 +72,9 @@ async function read (response: Response, take: (event: string, data: Record<stri
   const decoder = new TextDecoder()
   let text = ''
   let isComplete = false
-  for (const reader = response.body?.getReader(); reader !== undefined;) {
-    const { done, value } = await reader.read()
-    if (done) break
+  const reader = response.body?.getReader()
+  for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
+    const { value } = part
     text += decoder.decode(value, { stream: true })
     for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
       const [, event = '', data = '{}'] = /^event: (.*)\ndata: (.*)$/.exec(text.slice(0, end)) ?? []

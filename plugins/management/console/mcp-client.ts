@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { latePackage } from '../../../package.ts'
 import { isObject, membersOf } from '../../../protocol/json.ts'
 import { encodeHeader, headerNames, latestModern, metaKeys, nameMemberOf } from '../../../protocol/modern/envelope.ts'
 import { estimateTokens } from './costs.ts'
@@ -56,7 +57,7 @@ export class McpClient {
 
   /**
    * Sends a request with the identity of the signed-in user, and tells of its progress. The server cannot ask anything.
-   * @throws AbortError when it is cancelled
+   * @throws when it is cancelled
    */
   async follow (
     request: FastifyRequest, path: string, method: string, params: string, follow: Follow
@@ -80,7 +81,11 @@ export class McpClient {
       const body = `{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${withMeta(params, meta)}}`
       const member = nameMemberOf(method)
       const named = member && (JSON.parse(params) as Json)[member]
-      const answer = await this.#outer.inject({
+      const answer = await latePackage('light-my-request').inject((incoming, response) => {
+        // To the endpoint, the client disconnects.
+        follow?.signal.addEventListener('abort', () => { response.destroy() }, { once: true })
+        this.#outer.routing(incoming, response)
+      }, {
         method: 'POST',
         url: `${this.#outer.config.basePath}${path}`,
         headers: {
@@ -94,7 +99,7 @@ export class McpClient {
         },
         remoteAddress: request.ip,
         payload: body,
-        ...follow && { payloadAsStream: true, signal: follow.signal }
+        ...follow && { payloadAsStream: true }
       })
       const { statusCode: status, headers } = answer
       const isStream = String(headers['content-type']).startsWith('text/event-stream')
@@ -127,7 +132,9 @@ export class McpClient {
 }
 
 /** The text of an answer, whose notifications of progress are told as they arrive. */
-async function followedText (stream: AsyncIterable<Buffer>, isStream: boolean, { onProgress }: Follow): Promise<string> {
+async function followedText (
+  stream: AsyncIterable<Buffer>, isStream: boolean, { onProgress }: Follow
+): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
   let told = 0

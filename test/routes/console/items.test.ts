@@ -13,7 +13,7 @@ const hostile = '<script>alert(1)</script>'
 
 async function start (t: Test, options: Options): Promise<{ app: FastifyInstance, browser: Browser, upstream: Upstream }> {
   const upstream = await startUpstream(t, options)
-  const app = await appFor(t, { users: [admin, alice], mcpServers: { fake: { url: upstream.url } } })
+  const app = await appFor(t, { users: [admin, alice], mcpServers: { fake: { url: upstream.url } } }, {}, { requestTimeout: 600_000 })
   const browser = new Browser(app)
   await browser.signIn('admin')
   await until(() => app.upstreams.get('fake')?.status === 'connected', 'the server never connected')
@@ -111,15 +111,20 @@ void test('a call tells its progress to the script, and then the page', async (t
 })
 
 void test('a call whose browser is gone is cancelled at the server', async (t) => {
-  const { browser, upstream } = await start(t, { tools: [tool('slow')], on: ({ method }) => method === 'tools/call' ? 'never' : undefined })
-  for (const headers of [{ accept: 'text/event-stream' }, {}]) {
+  const { app, browser, upstream } = await start(t, { tools: [tool('slow')], on: ({ method }) => method === 'tools/call' ? 'never' : undefined })
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const body = new URLSearchParams({ _csrf: await browser.csrf('/servers'), do: 'call', mode: 'form' })
+  const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ')
+  for (const accept of ['text/event-stream', 'text/html']) {
     const controller = new AbortController()
-    const before = upstream.cancelled.length
+    const { length } = upstream.cancelled
     const calls = upstream.count('tools/call')
-    const call = browser.post(address('tools', 'slow'), { do: 'call', mode: 'form' }, undefined, { headers, signal: controller.signal }).catch(() => undefined)
+    const call = fetch(`${url}/console${address('tools', 'slow')}`, {
+      method: 'POST', body, headers: { cookie, accept }, signal: controller.signal
+    }).then(async (answer) => await answer.text())
     await until(() => upstream.count('tools/call') > calls, 'it was never called')
     controller.abort()
-    await until(() => upstream.cancelled.length > before, 'it was never cancelled')
-    await call
+    await assert.rejects(call, /abort/)
+    await until(() => upstream.cancelled.length > length, 'it was never cancelled')
   }
 })

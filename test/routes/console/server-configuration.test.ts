@@ -122,7 +122,7 @@ void test('as JSON: the same config, the same checks, and back to the form with 
   const sent = { ...fieldsOf(await browser.get(path)), 'arg/description': 'typed in the form' }
   const json = fieldsOf(await browser.send(path, { ...sent, do: 'json' }))
   const config = JSON.parse(json.json ?? '') as Record<string, unknown>
-  assert.deepEqual([config.description, config.custom, (config.env as object)], ['typed in the form', mine.custom, { TOKEN: '••••1234', MODE: '••••' }])
+  assert.deepEqual([config.description, config.custom, config.env as object], ['typed in the form', mine.custom, { TOKEN: '••••1234', MODE: '••••' }])
   const broken = await browser.send(path, { ...json, do: 'save', json: '{"command": ' })
   assert.match(broken.text, /id="json-problem"[\s\S]*not JSON/)
   assert.equal(fieldsOf(broken).json, '{"command": ')

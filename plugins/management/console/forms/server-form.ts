@@ -167,7 +167,8 @@ function merged (base: Config, typed: Config, { properties }: { readonly propert
     const inner = isObject(schema) && isObject(schema.properties)
       ? merged(isObject(former) ? former : {}, isObject(value) ? value : {}, { properties: schema.properties })
       : value
-    if (inner === undefined || (value === undefined && isObject(inner) && Object.keys(inner).length === 0)) delete result[name]
+    const isEmpty = value === undefined && isObject(inner) && Object.keys(inner).length === 0
+    if (inner === undefined || isEmpty) delete result[name]
     else result[name] = inner
   }
   return result

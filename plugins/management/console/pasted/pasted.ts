@@ -83,7 +83,8 @@ function parse (format: string, read: () => unknown): unknown {
   try {
     return read()
   } catch (error) {
-    throw new errors.InvalidInput(`"text": this is not ${format}: ${error instanceof Error ? error.message : String(error)}`)
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new errors.InvalidInput(`"text": this is not ${format}: ${reason}`)
   }
 }
 
