@@ -21,8 +21,6 @@ interface Kind {
   readonly schemaOf: (item: Item) => unknown
   /** The members of `params`, as JSON text. @param args the arguments, as JSON text */
   readonly paramsOf: (key: string, args: string) => readonly string[]
-  /** The result in the form of a `tools/call` result. */
-  readonly contentOf: (result: Readonly<Record<string, unknown>>) => unknown
 }
 
 const named = (key: string, args: string): string[] => [`"name":${JSON.stringify(key)}`, `"arguments":${args}`]
@@ -37,8 +35,7 @@ export const kinds = {
     run: 'Call it',
     keyOf: nameOf,
     schemaOf: ({ inputSchema }) => inputSchema,
-    paramsOf: named,
-    contentOf: (result) => result
+    paramsOf: named
   },
   prompts: {
     method: 'prompts/get',
@@ -50,10 +47,7 @@ export const kinds = {
       properties: Object.fromEntries(args.map(({ name, description }) => [name, { type: 'string', description }])),
       required: args.filter(({ required }) => required === true).map(({ name }) => name)
     }),
-    paramsOf: named,
-    contentOf: ({ messages }) => ({
-      content: listOf(messages).flatMap(({ role, content }) => [{ type: 'text', text: `${String(role)}:` }, content])
-    })
+    paramsOf: named
   },
   resources: {
     method: 'resources/read',
@@ -62,14 +56,9 @@ export const kinds = {
     run: 'Read it',
     keyOf: ({ uri = '' }) => uri,
     schemaOf: () => ({}),
-    paramsOf: (key) => [`"uri":${JSON.stringify(key)}`],
-    contentOf: ({ contents }) =>
-      ({ content: listOf(contents).map((resource) => ({ type: 'resource', resource })) })
+    paramsOf: (key) => [`"uri":${JSON.stringify(key)}`]
   }
 } as const satisfies Readonly<Record<string, Kind>>
 
 export type KindName = keyof typeof kinds
 export const kindNames = Object.keys(kinds) as KindName[]
-
-const listOf = (value: unknown): Array<Readonly<Record<string, unknown>>> =>
-  Array.isArray(value) ? value.filter((each) => typeof each === 'object' && each !== null) : []

@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import type { Eyes, McpAnswer, PageData } from '../../plugins/management/index.ts'
+import type { Eyes, Follow, McpAnswer, PageData } from '../../plugins/management/index.ts'
+import { argumentsOf } from './arguments.ts'
 import { eyesOf, lookWith, pathOf, routesOf } from './eyes.ts'
 import { type Item, type KindName, kindNames, kinds } from './kinds.ts'
 import { found, pagesOf, textOf, type Visit } from './page.ts'
 import { type Asked, answered, questionsOf, readAsked } from './questions.ts'
 import { addressOf, partOf } from './states.ts'
-import { argumentsOf } from './tool.ts'
+import { followed } from './trial.ts'
 
 type Query = Visit['query']
 /** `ms`: duration of the request. */
@@ -37,8 +38,10 @@ const routes: FastifyPluginAsync = async (app) => {
     }
     if (!chosen) return send({})
     const { schema } = chosen
-    const call = async (asked: Asked): Promise<object> =>
-      toldOf(app, visit, chosen, asked, await ask(app, visit, chosen, asked))
+    const call = async (asked: Asked, more: object): Promise<undefined> => {
+      await followed(app, visit, 'playground', async (follow) =>
+        ({ ...data, ...more, ...toldOf(app, visit, asked, await ask(app, visit, chosen, asked, follow)) }))
+    }
     const fields = (values: Readonly<Record<string, string>>): object[] => kit.formOf(schema).fields(values)
     const problem = problemOf(textOf(visit.form.credential))
     const question = readAsked(textOf(visit.form.question))
@@ -47,16 +50,19 @@ const routes: FastifyPluginAsync = async (app) => {
       const asked = { mode: 'form', json, fields: fields(kit.formOf(schema).draft(JSON.parse(json) as object)) }
       const next = problem ? { errors: problem } : answered(app, question, visit.form)
       const { name } = question
-      const more = 'errors' in next
-        ? { questions: questionsOf(app, visit.request.url, question, { name, form: visit.form, errors: next.errors }) }
-        : next.open.length > 0
-          ? { questions: questionsOf(app, visit.request.url, next) }
-          : await call(next)
-      return send({ ...asked, ...more }, {}, 'errors' in next ? 400 : 200)
+      const { url } = visit.request
+      if ('errors' in next) {
+        const refused = { name, form: visit.form, errors: next.errors }
+        return send({ ...asked, questions: questionsOf(app, url, question, refused) }, {}, 400)
+      }
+      if (next.open.length > 0) return send({ ...asked, questions: questionsOf(app, url, next) })
+      return await call(next, asked)
     }
     const { values, errors, args, ...more } = argumentsOf(app, visit.form, schema)
-    const done = args === undefined || problem ? {} : await call({ args, open: [], responses: {} })
-    return send({ ...more, fields: fields(values), ...done }, { ...errors, ...problem })
+    const shownArguments = { ...more, fields: fields(values) }
+    return args === undefined || problem
+      ? send(shownArguments, { ...errors, ...problem })
+      : await call({ args, open: [], responses: {} }, shownArguments)
   })
 }
 export default routes
@@ -125,7 +131,7 @@ async function shown (app: FastifyInstance, visit: Visit): Promise<{ data: PageD
 
 /** Runs an item over MCP, or continues a call with the responses to the server's questions. */
 async function ask (
-  { kit }: FastifyInstance, visit: Visit, { kind, item }: Chosen, { args, state, responses }: Asked
+  { kit }: FastifyInstance, visit: Visit, { kind, item }: Chosen, { args, state, responses }: Asked, follow: Follow
 ): Promise<Timed> {
   const { principal, query: { route = '', eyes = 'self' }, form, request } = visit
   const { keyOf, method, paramsOf } = kinds[kind]
@@ -138,12 +144,14 @@ async function ask (
   const own: Eyes = eyes === 'nobody' ? undefined : { username: principal.username ?? '' }
   const caller = credential === '' ? own : { credential }
   const begun = performance.now()
-  const answer = await kit.mcp.ask(request, pathOf(route), caller, method, `{${params.join(',')}}`, item)
+  const answer = await kit.mcp.ask(
+    request, pathOf(route), caller, method, `{${params.join(',')}}`, { tool: item, follow }
+  )
   return { ...answer, ms: performance.now() - begun }
 }
 
 /** The data of a response for the page: the result, or the server's questions. */
-function toldOf (app: FastifyInstance, { request }: Visit, { kind }: Chosen, { args }: Asked, answer: Timed): object {
+function toldOf (app: FastifyInstance, { request }: Visit, { args }: Asked, answer: Timed): object {
   const { result, problem, messages, ms } = answer
   if (result === undefined) {
     return { messages, result: { isError: true, ms, blocks: [{ kind: 'text', text: problem ?? '' }] } }
@@ -153,6 +161,5 @@ function toldOf (app: FastifyInstance, { request }: Visit, { kind }: Chosen, { a
     const asked = { args, state: String(result.requestState ?? ''), open: requests, responses: {} }
     return { messages, questions: questionsOf(app, request.url, asked) }
   }
-  const blocks = app.kit.blocksOf(kinds[kind].contentOf(result))
-  return { messages, result: { isError: result.isError === true, ms, blocks } }
+  return { messages, result: { isError: result.isError === true, ms, blocks: app.kit.blocksOf(result) } }
 }

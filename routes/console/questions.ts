@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { type Form, textOf } from './page.ts'
-import { typed } from './tool.ts'
+import { argumentsIn, type Form, textOf } from './page.ts'
 
 /** An input request of a server: elicitation, sampling or roots. */
 interface Question {
@@ -83,7 +82,7 @@ function fieldsOf ({ kit }: FastifyInstance, { method, params = {} }: Question, 
     const hint = 'One a line, such as file:///home/me/project'
     return [{ kind: 'long', name: 'text', label: 'Addresses', hint, isRequired: true, value }]
   }
-  return params.mode === 'url' ? [] : kit.formOf(params.requestedSchema).fields(typed(form))
+  return params.mode === 'url' ? [] : kit.formOf(params.requestedSchema).fields(argumentsIn(form))
 }
 
 /** Adds the answer to one question. @returns the call with the answer, or error messages by field */
@@ -111,7 +110,7 @@ export function answered (
     default: {
       if (action !== 'accept') return withAnswer({ action: action === 'decline' ? 'decline' : 'cancel' })
       if (question.params?.mode === 'url') return withAnswer({ action: 'accept' })
-      const read = kit.formOf(question.params?.requestedSchema).read(typed(form))
+      const read = kit.formOf(question.params?.requestedSchema).read(argumentsIn(form))
       return 'errors' in read ? read : withAnswer({ action: 'accept', content: JSON.parse(read.json) as unknown })
     }
   }

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { latePackage } from '../../../package.ts'
 import { isObject, withMembers } from '../../../protocol/json.ts'
 import { encodeHeader, headerNames, latestModern, metaKeys, nameMemberOf } from '../../../protocol/modern/envelope.ts'
 import { argumentText, paramHeadersOf } from '../../../protocol/modern/param-headers.ts'
@@ -25,6 +26,19 @@ export interface McpAnswer {
 
 /** The client capabilities that the console declares. */
 const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
+/** How a request is followed while it runs. */
+export interface Follow {
+  /** Cancels the request. */
+  readonly signal: AbortSignal
+  readonly onProgress: (progress: Progress) => void
+}
+
+/** The params of `notifications/progress`. */
+export interface Progress { readonly progress?: number, readonly total?: number, readonly message?: string }
+
+/** `tool`: the tool that is called, whose schema may ask for headers that repeat arguments. */
+interface Options { readonly tool?: unknown, readonly follow?: Follow }
+
 /** Max number of pages of one list that are read. */
 const maxPages = 50
 
@@ -40,20 +54,38 @@ export class McpClient {
   }
 
   /**
-   * Sends a request.
+   * Sends a request, which the server may answer with questions.
    * @param path the path of the MCP route, below the base path
    * @param params an object as JSON text
-   * @param tool the tool that is called, whose schema may ask for headers that repeat arguments
+   * @throws when it is cancelled
    */
   async ask (
-    request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string, tool?: unknown
+    request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string, options: Options = {}
   ): Promise<McpAnswer> {
-    const { body, received, status } = await this.#send(request, path, eyes, method, params, tool)
+    const { body, received, status } = await this.#send(request, path, eyes, method, params, options)
     return { ...answerOf(received, status), messages: [sent(method, body), ...received.map(toMessage)] }
   }
 
+  /**
+   * Sends a request with the identity of the signed-in user, and tells of its progress. The server cannot ask anything.
+   * @throws when it is cancelled
+   */
+  async follow (
+    request: FastifyRequest, path: string, method: string, params: string, options: Options
+  ): Promise<Omit<McpAnswer, 'messages'>> {
+    const eyes = { username: request.principal?.username ?? '' }
+    const { received, status } = await this.#send(request, path, eyes, method, params, options, {})
+    return answerOf(received, status)
+  }
+
   async #send (
-    request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string, tool?: unknown
+    request: FastifyRequest,
+    path: string,
+    eyes: Eyes,
+    method: string,
+    params: string,
+    { tool, follow }: Options = {},
+    clientCapabilities: object = capabilities
   ): Promise<{ body: string, received: string[], status: number }> {
     const lent = eyes && !('credential' in eyes) ? this.#outer.auth.lend(eyes) : undefined
     const credential = eyes && 'credential' in eyes ? eyes.credential : lent?.token
@@ -62,14 +94,19 @@ export class McpClient {
       const meta = JSON.stringify({
         ...isObject(sent._meta) && sent._meta,
         [metaKeys.protocolVersion]: latestModern,
-        [metaKeys.clientCapabilities]: capabilities,
-        [metaKeys.clientInfo]: { name: 'tool-hub-console', version: this.#outer.config.version }
+        [metaKeys.clientCapabilities]: clientCapabilities,
+        [metaKeys.clientInfo]: { name: 'tool-hub-console', version: this.#outer.config.version },
+        ...follow && { progressToken: 1 }
       })
       const whole = withMembers(params, { _meta: meta })
       const body = `{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${whole}}`
       const member = nameMemberOf(method)
       const named = member && sent[member]
-      const { statusCode, payload, headers } = await this.#outer.inject({
+      const answer = await latePackage('light-my-request').inject((incoming, response) => {
+        // To the endpoint, the client disconnects.
+        follow?.signal.addEventListener('abort', () => { response.destroy() }, { once: true })
+        this.#outer.routing(incoming, response)
+      }, {
         method: 'POST',
         url: `${this.#outer.config.basePath}${path}`,
         headers: {
@@ -83,10 +120,13 @@ export class McpClient {
           ...credential !== undefined && { [this.#headerOf(credential)]: `Bearer ${credential}` }
         },
         remoteAddress: request.ip,
-        payload: body
+        payload: body,
+        ...follow && { payloadAsStream: true }
       })
+      const { statusCode: status, headers } = answer
       const isStream = String(headers['content-type']).startsWith('text/event-stream')
-      return { body, received: isStream ? eventsOf(payload) : [payload], status: statusCode }
+      const text = follow ? await followedText(answer.stream(), isStream, follow) : answer.payload
+      return { body, received: isStream ? eventsOf(text) : [text], status }
     } finally {
       lent?.end()
     }
@@ -133,6 +173,26 @@ function paramHeaders (tool: unknown, args: unknown): Record<string, string> {
     const text = argumentText(args, path)
     return text === undefined ? [] : [[header, encodeHeader(text)]]
   }))
+}
+
+/** The text of an answer, whose notifications of progress are told as they arrive. */
+async function followedText (
+  stream: AsyncIterable<Buffer>, isStream: boolean, { onProgress }: Follow
+): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let told = 0
+  for await (const chunk of stream) {
+    text += decoder.decode(chunk, { stream: true })
+    const end = isStream ? text.lastIndexOf('\n\n') + 2 : 0
+    if (end <= told) continue
+    for (const event of eventsOf(text.slice(told, end))) {
+      const message = parsed(event)
+      if (message?.method === 'notifications/progress' && isObject(message.params)) onProgress(message.params)
+    }
+    told = end
+  }
+  return text
 }
 
 /** The `data` of each event in a complete SSE stream. */

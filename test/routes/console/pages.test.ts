@@ -52,9 +52,9 @@ void test('a tool is called by the form made from its schema', async (t) => {
 void test('what agents read about a tool is changed, and restored', async (t) => {
   const { browser } = await startWith(t, [tool('echo')])
   const path = '/servers/fake/tools/echo'
-  await browser.post(`${path}/description`, { description: 'Of mine' })
+  await browser.post(`${path}/override`, { description: 'Of mine' })
   assert.match((await browser.get(path)).text, /It was changed here[\s\S]*Of mine/)
-  await browser.post(`${path}/description`, { do: 'reset', description: 'x' })
+  await browser.post(`${path}/override`, { do: 'reset', description: 'x' })
   assert.match((await browser.get(path)).text, /As the server wrote it/)
 })
 

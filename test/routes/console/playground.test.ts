@@ -175,7 +175,7 @@ void test('prompts and resources of a route are listed and got', async (t) => {
   const prompt = /href="\/console(\/playground\?[^"]*item=[^"]*)"/.exec(prompts.text)?.[1]?.replaceAll('&amp;', '&') ?? ''
   assert.match((await browser.get(prompt)).text, /name="arg\/code"/)
   const got = await browser.post(prompt, { mode: 'form', 'arg/code': 'mine', do: 'call' }, prompt)
-  assert.match(got.text, /user:[\s\S]*Review mine/)
+  assert.match(got.text, /user[\s\S]*Review mine/)
   const path = '/playground?route=&eyes=self&kind=resources&item=note%3A%2F%2Fhouse%2Frules'
   const read = await browser.post(path, { mode: 'form', do: 'call' }, path)
   assert.match(read.text, /Be &lt;b&gt;kind/)
@@ -189,4 +189,26 @@ void test('an answer that is refused says why at its field, and keeps what was t
   assert.equal(refused.status, 400)
   assert.match(refused.text, /id="arg\/age-problem"[\s\S]*not a number/)
   assert.match(refused.text, /value="Ada"/)
+})
+
+void test('the progress of a call is told as it comes, and then its page', async (t) => {
+  const upstream = await startUpstream(t, {
+    tools: [tool('slow')],
+    on: ({ method, params, notify }) => {
+      if (method !== 'tools/call') return undefined
+      const { progressToken } = params._meta as { progressToken?: string }
+      notify('notifications/progress', { progressToken, progress: 1, total: 2, message: 'half <b>done</b>' })
+      return { content: [{ type: 'text', text: 'all of it' }] }
+    }
+  })
+  const { app } = await start(t, { settings: { mcpServers: { s: { url: upstream.url } } } })
+  await until(() => app.upstreams.counts().connected === 1)
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const path = '/playground?route=s&eyes=self&item=slow'
+  const { text } = await browser.post(path, { mode: 'json', json: '{}', do: 'call' }, path, { headers: { accept: 'text/event-stream' } })
+  const [progress = '', page = ''] = text.split('\n\n')
+  assert.match(progress, /^event: progress\ndata: .*"progress":1,"total":2,"message":"half <b>done<\/b>"/)
+  assert.match(page, /^event: page\n.*all of it/s)
+  assert.match(page, /notifications\/progress/, 'and among the messages')
 })
