@@ -231,7 +231,7 @@ void test('results of each type, errors, and what is pasted or imported are show
     await tab.click('button[value=json]')
     await tab.waitForSelector('#json')
     await tab.fill('#json', JSON.stringify({ [markup]: markup }))
-    await tab.click('button[value=call]')
+    await tab.click('button.primary[value=call]')
     await tab.waitForSelector('#result, .banner.error, .problem')
     await assertInert(tab, path)
     // Back to the form, which takes the values over; then the buttons of its lists.
@@ -283,7 +283,7 @@ void test('what a server asks in the playground is text, and its address is no l
   const { tab, happened } = await openWatched(t, url)
   await signIn(tab, url)
   await tab.goto(`${url}/console/playground?route=s&eyes=self&item=asks`)
-  await tab.click('button[value=call]')
+  await tab.click('button.primary[value=call]')
   await tab.waitForSelector('.question')
   await assertInert(tab, 'questions')
   await tab.close()

@@ -102,7 +102,7 @@ void test('without JavaScript: sign in, search, switch a tool off, call it, and 
   await tab.waitForSelector('button.switch[aria-checked=true]')
   await tab.click('tbody th a')
   await tab.fill('[name="arg/message"]', 'x')
-  await tab.click('button[value=call]')
+  await tab.click('button.primary[value=call]')
   await tab.waitForSelector('#result')
   await tab.click('text=Menu')
   await tab.click('.theme button[value=dark]')
