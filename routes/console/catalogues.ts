@@ -154,7 +154,7 @@ function entriesOf (ready: readonly Ready[]): Entry[] {
 }
 
 const toVariable = ({ key, title, description, placeholder, choices }: Field): Variable => {
-  const sentences = [description, placeholder === undefined ? undefined : `For example ${placeholder}`]
+  const sentences = [description, placeholder === undefined || placeholder === '…' ? undefined : `For example ${placeholder}`]
     .filter((each) => each !== undefined && each !== '')
   return {
     key,
