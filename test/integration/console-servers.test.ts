@@ -1,4 +1,4 @@
-// Servers in the console, in a browser: configuration, catalogues, bundles, and trials with progress. It needs Chromium (helpers/chromium.ts).
+// Servers in the console, in a browser: configuration, catalogues, bundles, trials with progress. It needs Chromium (helpers/chromium.ts).
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import type { Page as Tab } from 'playwright-core'
