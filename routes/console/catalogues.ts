@@ -154,7 +154,8 @@ function entriesOf (ready: readonly Ready[]): Entry[] {
 }
 
 const toVariable = ({ key, title, description, placeholder, choices }: Field): Variable => {
-  const sentences = [description, placeholder === undefined ? undefined : `For example ${placeholder}`]
+  const hasExample = placeholder !== undefined && placeholder !== '…'
+  const sentences = [description, hasExample ? `For example ${placeholder}` : undefined]
     .filter((each) => each !== undefined && each !== '')
   return {
     key,
