@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type * as ajv from 'ajv'
 import type fastJsonStringify from 'fast-json-stringify'
+import type * as lightMyRequest from 'light-my-request'
 
 // Paths of the package's files. They work in the sources, in a build (which bundles the modules into a few files in
 // `dist/`) and in an installed package.
@@ -28,7 +29,11 @@ export const entryPath = (name: string): string =>
   packagePath(import.meta.url.endsWith('.ts') ? `${name}.ts` : `dist/${name}.js`)
 
 /** Packages that are loaded at their first use, to make the start faster. */
-interface LatePackages { ajv: typeof ajv, 'fast-json-stringify': typeof fastJsonStringify }
+interface LatePackages {
+  ajv: typeof ajv
+  'fast-json-stringify': typeof fastJsonStringify
+  'light-my-request': typeof lightMyRequest
+}
 
 const load = createRequire(import.meta.url)
 

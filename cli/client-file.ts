@@ -111,15 +111,13 @@ async function parse (path: string, io: Io): Promise<unknown> {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     throw new CommandError(`${path} cannot be read (${code})`, exits.usage)
   }
+  // The parsers of other formats are loaded when they are needed.
+  const { formatOf, parseText } = await import('../schemas/foreign-text.ts')
+  const format = /\.toml$/i.test(path) ? 'TOML' : /\.ya?ml$/i.test(path) ? 'YAML' : formatOf(withoutBom(text))
   try {
-    return parseJsonc(text)
+    return format === undefined ? parseJsonc(text) : parseText(withoutBom(text), format)
   } catch (error) {
-    const [, extension] = /\.(toml|ya?ml)$/i.exec(path) ?? []
-    const reason = messageOf(error)
-    throw new CommandError(extension === undefined
-      ? `${path} is not JSON: ${reason}`
-      : `${path}: files in ${/t/i.test(extension[0] ?? '') ? 'TOML' : 'YAML'} are not read. Write its servers into a ` +
-        'JSON file as {"mcpServers": {"<name>": {"command": …}}}, or add them with tool-hub add')
+    throw new CommandError(`${path} is not ${format ?? 'JSON'}: ${messageOf(error)}`)
   }
 }
 

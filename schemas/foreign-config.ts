@@ -22,9 +22,9 @@ const longestSeconds = 3_600
 
 /**
  * Translates a server's config from the format of another program to the gateway's own members (Claude Desktop, Claude
- * Code, Cursor, VS Code, Cline, Windsurf, Gemini CLI, GitHub Copilot, opencode, Zed, mcp-hub, MCPHub). Members without
- * a counterpart are kept and mentioned in a warning. A config in the gateway's own format is returned as the same
- * object.
+ * Code, Codex, Cursor, VS Code, Cline, Windsurf, Gemini CLI, GitHub Copilot, opencode, Zed, mcp-hub, MCPHub). Members
+ * without a counterpart are kept and mentioned in a warning. A config in the gateway's own format is returned as the
+ * same object.
  * @param variables values of variables that editors fill in; variables without a value are mentioned in a warning
  */
 export function adopt (raw: Json, variables: EditorVariables = {}): Adopted {
@@ -32,6 +32,7 @@ export function adopt (raw: Json, variables: EditorVariables = {}): Adopted {
   dropEmpty(adoption)
   readCommand(adoption)
   readTransport(adoption)
+  readCodex(adoption)
   readSwitches(adoption)
   readTimeout(adoption)
   readEnabledItems(adoption)
@@ -86,6 +87,25 @@ function readTransport (adoption: Adoption): void {
   if (adoption.has('httpUrl') && !adoption.has('url') && !adoption.has('type')) adoption.put('type', 'streamable-http')
   adoption.move('httpUrl', 'url')
   adoption.move('serverUrl', 'url')
+}
+
+/** Codex: credentials by the names of variables, and timeouts in seconds. */
+function readCodex (adoption: Adoption): void {
+  adoption.move('http_headers', 'headers')
+  const { headers = {}, env_http_headers: named, bearer_token_env_var: token, options = {} } = adoption.config
+  if (isObject(headers) && isObject(named)) {
+    adoption.take('env_http_headers')
+    const values = Object.entries(named).map(([name, variable]) => [name, `\${${String(variable)}}`] as const)
+    adoption.put('headers', { ...Object.fromEntries(values), ...headers })
+  }
+  if (typeof token === 'string' && isObject(adoption.config.headers ?? {})) {
+    adoption.take('bearer_token_env_var')
+    adoption.put('headers', { Authorization: `Bearer \${${token}}`, ...adoption.config.headers as Json | undefined })
+  }
+  const { tool_timeout_sec: seconds } = adoption.config
+  if (typeof seconds !== 'number' || !(seconds > 0) || !isObject(options)) return
+  adoption.take('tool_timeout_sec')
+  adoption.put('options', { timeout: Math.min(Math.ceil(seconds * 1_000), 2 ** 31 - 1), ...options })
 }
 
 function readSwitches (adoption: Adoption): void {

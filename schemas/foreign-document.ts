@@ -22,7 +22,7 @@ export interface ForeignDocument {
 /**
  * Finds the servers in a configuration file: `mcpServers` (most clients), `servers` (VS Code; a list: this gateway's
  * batch), `mcp.servers` (VS Code's settings.json, opencode), `mcp` (opencode, Crush), `context_servers` (Zed),
- * `amp.mcpServers` (Amp), or `projects.<folder>.mcpServers` (Claude Code).
+ * `amp.mcpServers` (Amp), `mcp_servers` (Codex), or `projects.<folder>.mcpServers` (Claude Code).
  * @param membersOf returns the members of an object in the order of the text from which it was parsed
  * @param project the folder whose servers in `projects` are included
  * @returns undefined: the document has no servers in any of these places
@@ -39,6 +39,7 @@ export function readForeign (document: unknown, membersOf: MembersOf, project?: 
   const sections = [
     document.mcpServers, document.servers, inner?.servers, inner?.mcpServers, direct, document.context_servers,
     document['amp.mcpServers'],
+    document.mcp_servers,
     ofProject
   ].filter((section) => Array.isArray(section) || isObject(section))
   if (sections.length === 0) return undefined
@@ -46,7 +47,7 @@ export function readForeign (document: unknown, membersOf: MembersOf, project?: 
     sections.flatMap((section) => entriesOf(section, membersOf)).map((server) => switchedOff(server, document))
   const asked = [document.inputs, inner?.inputs].flatMap((list) => Array.isArray(list) ? list as unknown[] : [])
   const known = new Set([
-    'mcpServers', 'servers', 'context_servers', 'amp.mcpServers', 'inputs', '$schema',
+    'mcpServers', 'servers', 'context_servers', 'amp.mcpServers', 'mcp_servers', 'inputs', '$schema',
     ...(inner ?? direct ? ['mcp'] : [])
   ])
   const members =

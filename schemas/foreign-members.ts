@@ -14,6 +14,7 @@ const ofClients: Readonly<Record<string, string>> = {
   trust: 'whether a call is approved is up to the client that asks',
   envFile: 'the file is not read; write its variables into "env", or import it with tool-hub import',
   dev: 'files are not watched; reload the server after a change',
+  startup_timeout_sec: 'all servers have the same time to start',
   custom_instructions: 'servers have their own instructions; they are not changed',
   headersHelper: 'no program is run for headers; write them into "headers"'
 }

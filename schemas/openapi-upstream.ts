@@ -51,7 +51,9 @@ export const OpenApiConfig = Type.Object({
     description: 'The description itself: an object, or its text'
   })),
   security: Type.Optional(OpenApiSecurity),
-  passthroughHeaders: Type.Optional(Type.Array(Type.String(), { maxItems: maxConfigEntries }))
+  passthroughHeaders: Type.Optional(Type.Array(Type.String(), {
+    maxItems: maxConfigEntries, description: 'Names of client headers that are forwarded to the API'
+  }))
 })
 export type OpenApiConfig = Static<typeof OpenApiConfig>
 

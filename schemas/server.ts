@@ -15,9 +15,14 @@ export const ItemOverride = Type.Object({
 })
 export type ItemOverride = Static<typeof ItemOverride>
 
-const Texts = () => Type.Record(Type.String(), Type.String(), { maxProperties: maxConfigEntries })
+const Texts = (description: string) =>
+  Type.Optional(Type.Record(Type.String(), Type.String(), { maxProperties: maxConfigEntries, description }))
+const List = (description: string) =>
+  Type.Optional(Type.Array(Type.String(), { maxItems: maxConfigEntries, description }))
+const Flag = (description: string) => Type.Optional(Type.Boolean({ description }))
 const Overrides = Type.Optional(Type.Record(Type.String(), ItemOverride, { maxProperties: maxConfigEntries }))
-const Milliseconds = (minimum = 1) => Type.Integer({ minimum, maximum: 2 ** 31 - 1 })
+const Milliseconds = (description: string, minimum = 1) =>
+  Type.Optional(Type.Integer({ minimum, maximum: 2 ** 31 - 1, description }))
 
 /** The config of an upstream server. Unknown members are kept unchanged. */
 export const ServerConfig = Type.Object({
@@ -28,17 +33,19 @@ export const ServerConfig = Type.Object({
     })
   ),
   command: Type.Optional(Type.String({ description: 'Executable, for stdio' })),
-  args: Type.Optional(Type.Array(Type.String(), { maxItems: maxConfigEntries })),
-  env: Type.Optional(Texts()),
-  cwd: Type.Optional(Type.String()),
+  args: List('Its arguments, one each'),
+  env: Texts('Environment variables of the process, which gets none of the gateway\'s secrets'),
+  cwd: Type.Optional(Type.String({ description: 'The folder that it runs in' })),
   url: Type.Optional(Type.String({ description: 'Address, for sse, streamable-http and openapi' })),
-  headers: Type.Optional(Texts()),
-  keepAliveInterval: Type.Optional(Milliseconds(1_000)),
-  enableKeepAlive: Type.Optional(Type.Boolean()),
+  headers: Texts('Headers of each request to the server'),
+  keepAliveInterval: Milliseconds('Time between two health checks of a remote server, in ms. Default: 60,000', 1_000),
+  enableKeepAlive: Flag('Whether a remote server is checked at intervals. Default: yes'),
   enabled: Type.Optional(Type.Boolean()),
-  owner: Type.Optional(Type.String()),
-  visibility: Type.Optional(StringEnum(['private', 'public', 'group'])),
-  description: Type.Optional(Type.String()),
+  owner: Type.Optional(Type.String({ description: 'The user to whom the server belongs' })),
+  visibility: Type.Optional(StringEnum(['private', 'public', 'group'], {
+    description: 'Who may use it beside its owner and admins: nobody (private, group), or everybody (public)'
+  })),
+  description: Type.Optional(Type.String({ description: 'What it is for, for people' })),
   createdAt: Type.Optional(Type.String({ description: 'ISO 8601, set by the gateway' })),
   storedBy: Type.Optional(
     Type.Array(Type.String(), {
@@ -46,10 +53,12 @@ export const ServerConfig = Type.Object({
     })
   ),
   storedByUser: StoredByUser,
-  isolation: Type.Optional(StringEnum(['auto', 'shared', 'session', 'user'])),
-  startOnDemand: Type.Optional(Type.Boolean()),
-  idleTimeoutMs: Type.Optional(Milliseconds()),
-  passthroughHeaders: Type.Optional(Type.Array(Type.String(), { maxItems: maxConfigEntries })),
+  isolation: Type.Optional(StringEnum(['auto', 'shared', 'session', 'user'], {
+    description: 'Which clients share a connection: all, those of one MCP session, or those of one user. Default: auto'
+  })),
+  startOnDemand: Flag('Whether the command starts at its first call'),
+  idleTimeoutMs: Milliseconds('With startOnDemand: time without a call after which it ends, in ms. Default: 5 minutes'),
+  passthroughHeaders: List('Names of client headers that are forwarded to the server'),
   sharedWithUsers: Type.Optional(Type.Array(Type.String())),
   oauth: Type.Optional(UpstreamOAuth),
   proxy: Type.Optional(
@@ -63,9 +72,9 @@ export const ServerConfig = Type.Object({
   openapi: Type.Optional(OpenApiConfig),
   options: Type.Optional(
     Type.Object({
-      timeout: Type.Optional(Milliseconds()),
-      resetTimeoutOnProgress: Type.Optional(Type.Boolean()),
-      maxTotalTimeout: Type.Optional(Milliseconds())
+      timeout: Milliseconds('Max time of a call, in ms'),
+      resetTimeoutOnProgress: Flag('Whether that time begins again with each progress notification'),
+      maxTotalTimeout: Milliseconds('Max time of a call with all its progress, in ms')
     })
   ),
   tools: Overrides,

@@ -5,6 +5,7 @@ export { type LogOutput, logOutput, lostTerminals } from './logs/logger.ts'
 export type { ExtensionOptions } from './parts.ts'
 
 export { startLog } from './logs/logger.ts'
+export { explanation, type Reasons } from './smart-routing/reasons.ts'
 
 /** The extensions of the gateway: hooks that observe calls, and presentations that change what is listed. */
 export default fp<ExtensionOptions>(async (app, options) => {

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { canManage, type Principal } from '../../plugins/settings/index.ts'
 import { endpointOf, found, type Form, listOf, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { isPicking, mostShown, pickOf } from './picks.ts'
 import { partOf, stateOf } from './states.ts'
 
 type ShownGroup = ReturnType<FastifyInstance['groups']['all']>[number]
@@ -48,12 +49,18 @@ const routes: FastifyPluginAsync = async (app) => {
   const added = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => ({
     title: 'Make a group',
     group: { name: '', href: `${base}/groups/new`, isNew: true },
-    members: await membersOf(app, visit, [])
+    ...membersOf(app, visit, [])
   })
+  /** Shows a form again with other servers. */
+  const pick = async (visit: Visit, data: Promise<{ title: string }>): Promise<undefined> => {
+    kit.renderer.send(visit.reply, 'group', { ...await data, values: visit.form })
+  }
   page('group', { title: 'Make a group', path: '/groups/new' }, added)
   form('/groups/new', {
     effect: 'change', again: async (visit) => ({ page: 'group', data: await added(visit) })
-  }, async ({ request, form: sent }) => {
+  }, async (visit) => {
+    const { request, form: sent } = visit
+    if (isPicking(sent)) return await pick(visit, added(visit))
     const done = await api.ask(request, 'POST', '/groups', askedGroup(sent))
     const { id } = done.data as { id: string }
     return { to: pathOf(id), notice: noticeOf(done) }
@@ -75,15 +82,18 @@ const routes: FastifyPluginAsync = async (app) => {
         isNew: false,
         isOwn: isOwn(principal, group)
       },
-      members: await membersOf(app, visit, group.servers),
+      ...membersOf(app, visit, group.servers),
       seen: { tools, tokens, names: names.slice(0, 100) }
     }
   }
   page('group', { title: 'Group', path: '/groups/:id' }, shown)
   form('/groups/:id', {
     effect: 'change', again: async (visit) => ({ page: 'group', data: await shown(visit) })
-  }, async ({ request, params: { id = '' }, form: sent }) =>
-    ({ to: pathOf(id), notice: noticeOf(await api.ask(request, 'PUT', pathOf(id), askedGroup(sent))) }))
+  }, async (visit) => {
+    const { request, params: { id = '' }, form: sent } = visit
+    if (isPicking(sent)) return await pick(visit, shown(visit))
+    return { to: pathOf(id), notice: noticeOf(await api.ask(request, 'PUT', pathOf(id), askedGroup(sent))) }
+  })
 
   page('confirm', { title: 'Remove', path: '/groups/:id/remove' }, ({ principal, params: { id = '' } }) => {
     const { name } = groups.get(principal, id)
@@ -108,43 +118,80 @@ export default routes
 
 const isOwn = ({ isAdmin, username }: Principal, { owner }: ShownGroup): boolean => isAdmin || owner === username
 
-/** The available servers with their items, and what is selected. */
-async function membersOf (
+type Asked = Partial<Member> & { readonly name: string }
+
+/** The servers that the form shows, with their items where they are chosen, and hidden fields for the others. */
+function membersOf (
   { servers, settings }: FastifyInstance, { principal, form }: Visit, members: ShownGroup['servers']
-): Promise<object[]> {
-  const chosen = new Map(members.map((each) => typeof each === 'string' ? [each, { name: each }] : [each.name, each]))
-  // A rejected form keeps its selection.
-  const sent = form.name === undefined ? undefined : new Map(askedMembers(form).map((each) => [each.name, each]))
-  return servers.list(principal).map((server) => {
-    const member: Partial<Member> | undefined = (sent ?? chosen).get(server.name)
-    const stored = settings.current.servers.get(server.name)
-    return {
-      name: server.name,
-      isChosen: member !== undefined,
-      state: stateOf(server),
-      isManaged: stored !== undefined && canManage(principal, stored),
-      kinds: kinds.map((kind) => {
-        const selected = member?.[kind]
-        const isAll = !Array.isArray(selected)
-        const all = (JSON.parse([...server[kind].pieces()].join('')) as Array<{ name?: string, uri?: string }>)
-          .map(({ name = '', uri }) => kind === 'resources' ? uri ?? name : name)
-        // Keeps selected items that are currently not listed.
-        const keys = [...new Set([...all, ...Array.isArray(selected) ? selected : []])]
-        return {
-          kind,
-          title: kind,
-          chosen: member === undefined ? 0 : isAll ? all.length : selected.length,
-          total: all.length,
-          isAll,
-          items: keys.map((key) => ({ key, isChosen: !isAll && selected.includes(key) }))
-        }
-      })
-    }
-  })
+): object {
+  const stored = members.map((each): Asked => typeof each === 'string' ? { name: each } : each)
+  // A form that comes back keeps its selection.
+  const chosen = new Map((form.name === undefined ? stored : askedMembers(form)).map((each) => [each.name, each]))
+  const all = new Map(servers.list(principal).map((server) => [server.name, server]))
+  const find = textOf(form.find)
+  const { names, kept, rest } = pickOf([...all.keys()], new Set(chosen.keys()), find)
+  return {
+    find,
+    rest,
+    isLong: all.size > mostShown,
+    kept: kept.flatMap((name) => fieldsOf(chosen.get(name) ?? { name })),
+    members: names.flatMap((name) => {
+      const server = all.get(name)
+      if (!server) return []
+      const member = chosen.get(name)
+      const config = settings.current.servers.get(name)
+      const isOpen = textOf(form.do) === `open:${name}` ||
+        kinds.some((kind) => form[`has:${kind}:${name}`] !== undefined || Array.isArray(member?.[kind]))
+      return [{
+        name,
+        isChosen: member !== undefined || textOf(form.do) === `open:${name}`,
+        isOpen,
+        state: stateOf(server),
+        isManaged: config !== undefined && canManage(principal, config),
+        kinds: kinds.map((kind) => choiceOf(server[kind], kind, member, isOpen))
+      }]
+    })
+  }
 }
 
+/** What of a server's items of one kind is chosen. @param withItems whether the form shows them */
+function choiceOf (
+  list: { length: number, pieces: () => Iterable<string> },
+  kind: typeof kinds[number],
+  member: Asked | undefined,
+  withItems: boolean
+): object {
+  const selected = member?.[kind]
+  const isAll = !Array.isArray(selected)
+  const listed = withItems
+    ? (JSON.parse([...list.pieces()].join('')) as Array<{ name?: string, uri?: string }>)
+        .map(({ name = '', uri }) => kind === 'resources' ? uri ?? name : name)
+    : []
+  // Keeps selected items that are currently not listed.
+  const keys = [...new Set([...listed, ...withItems && Array.isArray(selected) ? selected : []])]
+  return {
+    kind,
+    title: kind,
+    chosen: member === undefined ? 0 : isAll ? list.length : selected.length,
+    total: list.length,
+    isAll,
+    items: keys.map((key) => ({ key, isChosen: !isAll && selected.includes(key) }))
+  }
+}
+
+/** The fields of a form that stand for a member. */
+const fieldsOf = (member: Asked): Array<[name: string, value: string]> => [
+  ['servers', member.name],
+  ...kinds.flatMap((kind): Array<[string, string]> => {
+    const selected = member[kind]
+    if (!Array.isArray(selected)) return []
+    const field = `${kind}:${member.name}`
+    return [[`has:${field}`, 'true'], ...selected.map((key): [string, string] => [field, key])]
+  })
+]
+
 /** The members in a form. A member with all items selected has no selector. */
-const askedMembers = (form: Form): Array<Partial<Member> & { name: string }> => listOf(form.servers).map((name) => ({
+const askedMembers = (form: Form): Asked[] => listOf(form.servers).map((name) => ({
   name,
   ...Object.fromEntries(kinds.flatMap((kind) => {
     const items = listOf(form[`${kind}:${name}`])

@@ -6,7 +6,9 @@ import addAServer from './add-a-server.ts'
 import audit from './audit.ts'
 import backup from './backup.ts'
 import { builtIns, changeBuiltIns } from './built-ins.ts'
+import bundle from './bundle.ts'
 import calls from './calls.ts'
+import catalogues from './catalogues.ts'
 import groups from './groups.ts'
 import keys from './keys.ts'
 import live from './live.ts'
@@ -14,7 +16,11 @@ import { changeOAuth, oauth } from './oauth.ts'
 import logs from './logs.ts'
 import overview from './overview.ts'
 import playground from './playground.ts'
+import prompt from './prompt.ts'
+import resource from './resource.ts'
 import searchLab from './search-lab.ts'
+import serverChanges from './server-changes.ts'
+import serverConfiguration from './server-configuration.ts'
 import servers from './servers.ts'
 import settings from './settings.ts'
 import signingIn from './signing-in.ts'
@@ -51,8 +57,13 @@ const signedIn: FastifyPluginAsync = async (app) => {
   app.get('/', { config: { effect: 'read' } }, async (_request, reply) => await reply.redirect(`${base}/overview`, 303))
   await app.register(overview)
   await app.register(servers)
+  await app.register(serverConfiguration)
+  await app.register(serverChanges)
   await app.register(tool)
+  await app.register(prompt)
+  await app.register(resource)
   await app.register(addAServer)
+  await app.register(catalogues)
   await app.register(groups)
   await app.register(keys)
   await app.register(oauth)
@@ -72,6 +83,7 @@ const forAdmins: FastifyPluginAsync = async (app) => {
   enterScope(app, 'console-admin')
   app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin !== true) throw new errors.NotFound() })
   await app.register(users)
+  await app.register(bundle)
   await app.register(logs)
   await app.register(audit)
   await app.register(changeOAuth)

@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { linkedSnippets } from '../../plugins/base/config/index.ts'
+import type { PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { endpointOf, found, listOf, noticeOf, pagesOf, textOf } from './page.ts'
+import { endpointOf, found, listOf, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { isPicking, mostShown, pickOf } from './picks.ts'
 import { partOf } from './states.ts'
 
 type Key = ReturnType<FastifyInstance['keys']['list']>[number]
@@ -22,20 +24,32 @@ const routes: FastifyPluginAsync = async (app) => {
     return { live: {}, q, pages, items: items.map((key) => shown(base, key)) }
   })
 
-  /** The choices in the form for a new key. */
-  const choices = (principal: Principal): object => principal.isAdmin
-    ? {
-        users: users.list().map(({ username }) => username),
-        groups: groups.list(principal).map(({ name }) => name),
-        servers: servers.list(principal).map(({ name }) => name)
-      }
-    : { users: [], groups: [], servers: [] }
-  page('key-new', { title: 'Make a key', path: '/keys/new' }, ({ principal }) => choices(principal))
+  /** The form for a new key, with its choices. */
+  const added = ({ principal, form: sent }: Visit): PageData => {
+    const find = textOf(sent.find)
+    const choose = (field: string, all: ReadonlyArray<{ name: string }>): object => {
+      const names = all.map(({ name }) => name)
+      const pick = pickOf(names, new Set(listOf(sent[field])), find)
+      return { ...pick, isLong: names.length > mostShown }
+    }
+    return {
+      title: 'Make a key',
+      find,
+      users: principal.isAdmin ? users.list().map(({ username }) => username) : [],
+      groups: choose('allowedGroups', principal.isAdmin ? groups.list(principal) : []),
+      servers: choose('allowedServers', principal.isAdmin ? servers.list(principal) : [])
+    }
+  }
+  page('key-new', { title: 'Make a key', path: '/keys/new' }, added)
 
   form('/keys/new', {
-    effect: 'change',
-    again: ({ principal }) => ({ page: 'key-new', data: { title: 'Make a key', ...choices(principal) } })
-  }, async ({ principal, request, reply, form }) => {
+    effect: 'change', again: (visit) => ({ page: 'key-new', data: added(visit) })
+  }, async (visit) => {
+    const { principal, request, reply, form } = visit
+    if (isPicking(form)) {
+      renderer.send(reply, 'key-new', { ...added(visit), values: form })
+      return undefined
+    }
     const { data } = await api.ask(request, 'POST', '/auth/keys', askedKey(principal, form))
     const { name, token } = data as { name: string, token: string }
     const endpoint = endpointOf(app, request)

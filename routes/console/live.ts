@@ -8,7 +8,8 @@ const routes: FastifyPluginAsync = async (app) => {
     const params = request.query as Record<string, unknown>
     const watch = kit.watches.get(String(params.page))
     if (!watch || !request.signedIn) throw new errors.NotFound()
-    kit.live.open(reply, request.signedIn, (principal) => watch(principal, params))
+    const seen = typeof params.seen === 'string' ? params.seen : undefined
+    kit.live.open(reply, request.signedIn, (principal) => watch(principal, params), seen)
   })
 }
 export default routes

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { ApiError } from '../../plugins/management/index.ts'
 import { noticeOf, pagesOf, type Visit } from './page.ts'
-import { pageOf } from './states.ts'
+import { pageOf, partOf } from './states.ts'
 
 interface Client {
   readonly clientId: string
@@ -31,7 +31,7 @@ export const oauth: FastifyPluginAsync = async (app) => {
       parts: [
         ...principal.isAdmin ? [clientsPart(base, clients?.data as readonly Client[] | undefined)] : [],
         consentsPart(base, consents?.data as readonly Consent[] | undefined),
-        loginsPart(base, await servers.listToLogIn(principal))
+        loginsPart(base, await servers.listToLogIn(principal), visit.query.page)
       ]
     }
   })
@@ -131,15 +131,20 @@ const consentsPart = (base: string, consents: readonly Consent[] | undefined): o
   }))
 })
 
-function loginsPart (base: string, servers: Awaited<ReturnType<FastifyInstance['servers']['listToLogIn']>>): object {
+function loginsPart (
+  base: string, servers: Awaited<ReturnType<FastifyInstance['servers']['listToLogIn']>>, page = '1'
+): object {
   const withLogin = servers.filter(({ status, config }) => status === 'oauth_required' || config.oauth !== undefined)
+  const { items, pages } = partOf(withLogin, `${base}/oauth`, { page })
   return {
+    pages,
+    unit: 'servers',
     id: 'logins',
     heading: 'Logins of this gateway at servers',
     empty: 'No server wants a login.',
     caption: 'Logins at servers',
     columns: [{ title: 'Server' }, { title: 'State' }, change],
-    rows: withLogin.map(({ name, status, oauth: wanted }) => ({
+    rows: items.map(({ name, status, oauth: wanted }) => ({
       cells: [
         { text: name, href: pageOf(base, name) },
         status === 'oauth_required'

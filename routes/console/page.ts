@@ -3,6 +3,7 @@ import { type ApiAnswer, ApiError, type Notice, type PageData, type Watch } from
 import type { Effect } from '../../plugins/base/scopes/index.ts'
 import { configuredBase, type Principal } from '../../plugins/settings/index.ts'
 import { principalOf } from '../api/principal.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
 
 /** The fields of a form. A field that occurs several times is a list. */
 export type Form = Readonly<Record<string, string | string[] | undefined>>
@@ -56,8 +57,13 @@ export function pagesOf (app: FastifyInstance): Pages {
     page: (page, { title, path = `/${page}`, isInNav, watch }, show) => {
       if (isInNav) kit.nav.push({ page, title, isForAdmins: app.scope === 'console-admin' })
       if (watch) kit.watches.set(page, watch)
-      app.get(path, { config: { effect: 'read' } }, async (request, reply) =>
-        kit.renderer.send(reply, page, { title, ...await show(visitOf(request, reply)) }))
+      app.get(path, { config: { effect: 'read' } }, async (request, reply) => {
+        const visit = visitOf(request, reply)
+        // Before the page reads its data: what changes from here on is told by its stream.
+        const seen = watch && kit.live.digestOf(watch, visit.principal, visit.params)
+        const { live, ...data } = await show(visit)
+        return kit.renderer.send(reply, page, { title, ...data, ...live && { live: { ...live, ...seen && { seen } } } })
+      })
     },
     form: (path, { effect, again }, act) => {
       app.post(path, { config: { effect } }, async (request, reply) => {
@@ -119,3 +125,21 @@ export const listOf = (field: string | string[] | undefined): string[] =>
 
 /** A field of a form as a single value. */
 export const textOf = (field: string | string[] | undefined): string => [field ?? ''].flat()[0] ?? ''
+
+/** The fields of a form that was made from a schema. */
+export const argumentsIn = (sent: Form): Record<string, string> => Object.fromEntries(Object.entries(sent)
+  .filter(([name]) => name.startsWith('arg/') || name.startsWith('arg~')).map(([name, value]) => [name, textOf(value)]))
+
+/**
+ * Parses a JSON object; an empty text is an empty one.
+ * @param subject of the message for another value, such as `Arguments are`
+ * @returns the object, or an error message
+ */
+export function objectIn (text: string, subject: string): Readonly<Record<string, unknown>> | string {
+  try {
+    const value: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
+    return isObject(value) ? value : `${subject} a JSON object.`
+  } catch (error) {
+    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`
+  }
+}

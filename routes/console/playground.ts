@@ -1,61 +1,90 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import type { McpAnswer, PageData } from '../../plugins/management/index.ts'
+import type { Eyes, Follow, McpAnswer, PageData } from '../../plugins/management/index.ts'
+import { argumentsOf } from './arguments.ts'
 import { eyesOf, lookWith, pathOf, routesOf } from './eyes.ts'
+import { type Item, type KindName, kindNames, kinds } from './kinds.ts'
 import { found, pagesOf, textOf, type Visit } from './page.ts'
 import { type Asked, answered, questionsOf, readAsked } from './questions.ts'
 import { addressOf, partOf } from './states.ts'
-import { argumentsOf } from './tool.ts'
+import { followed } from './trial.ts'
 
-interface Tool { readonly name?: string, readonly description?: string, readonly inputSchema?: unknown }
 type Query = Visit['query']
 /** `ms`: duration of the request. */
 type Timed = McpAnswer & { readonly ms: number }
+/** An item that is chosen, with the schema of its arguments. */
+interface Chosen { readonly kind: KindName, readonly item: Item, readonly schema: unknown }
 
-/** Page: lists the tools of an MCP route and calls them. */
+/** Page: lists what an MCP route offers, and calls it. */
 const routes: FastifyPluginAsync = async (app) => {
   const { kit } = app
   const { page, form } = pagesOf(app)
   const title = 'Playground'
 
   page('playground', { title, isInNav: true }, async (visit) => {
-    const { data, tool } = await shown(app, visit)
-    return { ...data, ...tool && { mode: 'form', json: '{}', fields: kit.formOf(tool.inputSchema).fields({}) } }
+    const { data, chosen } = await shown(app, visit)
+    return { ...data, ...chosen && { mode: 'form', json: '{}', fields: kit.formOf(chosen.schema).fields({}) } }
   })
 
-  // Whichever identity lists the tools, calls run as the signed-in user or, if chosen, without a credential.
+  // Whichever identity lists the items, calls run as the signed-in user or, if chosen, without a credential or with the
+  // one that is pasted.
   form('/playground', { effect: 'run' }, async (visit) => {
-    const { data, tool } = await shown(app, visit)
-    const send = (more: object, errors: Readonly<Record<string, string>> = {}): undefined => {
-      const status = Object.keys(errors).length > 0 ? 400 : 200
+    const { data, chosen } = await shown(app, visit)
+    const send = (
+      more: object,
+      errors: Readonly<Record<string, string>> = {},
+      status = Object.keys(errors).length > 0 ? 400 : 200
+    ): undefined => {
       kit.renderer.send(visit.reply, 'playground', { ...data, ...more, errors }, status)
     }
-    if (!tool) return send({})
-    const call = async (asked: Asked): Promise<object> => toldOf(app, visit, asked, await ask(app, visit, tool, asked))
-    const fields = (values: Readonly<Record<string, string>>): object[] => kit.formOf(tool.inputSchema).fields(values)
+    if (!chosen) return send({})
+    const { schema } = chosen
+    const call = async (asked: Asked, more: object): Promise<undefined> => {
+      await followed(app, visit, 'playground', async (follow) =>
+        ({ ...data, ...more, ...toldOf(app, visit, asked, await ask(app, visit, chosen, asked, follow)) }))
+    }
+    const fields = (values: Readonly<Record<string, string>>): object[] => kit.formOf(schema).fields(values)
+    const problem = problemOf(textOf(visit.form.credential))
     const question = readAsked(textOf(visit.form.question))
     if (question) {
-      const draft = kit.formOf(tool.inputSchema).draft(JSON.parse(question.args) as object)
-      const next = answered(app, question, visit.form)
-      const more = 'errors' in next
-        ? { questions: questionsOf(app, visit.request.url, question, next.errors) }
-        : next.open.length > 0
-          ? { questions: questionsOf(app, visit.request.url, next) }
-          : await call(next)
-      return send({ mode: 'form', json: question.args, fields: fields(draft), ...more })
+      const json = question.args
+      const asked = { mode: 'form', json, fields: fields(kit.formOf(schema).draft(JSON.parse(json) as object)) }
+      const next = problem ? { errors: problem } : answered(app, question, visit.form)
+      const { name } = question
+      const { url } = visit.request
+      if ('errors' in next) {
+        const refused = { name, form: visit.form, errors: next.errors }
+        return send({ ...asked, questions: questionsOf(app, url, question, refused) }, {}, 400)
+      }
+      if (next.open.length > 0) return send({ ...asked, questions: questionsOf(app, url, next) })
+      return await call(next, asked)
     }
-    const { values, errors, args, ...more } = argumentsOf(app, visit.form, tool.inputSchema)
-    const done = args === undefined ? {} : await call({ args, open: [], responses: {} })
-    return send({ ...more, fields: fields(values), ...done }, errors)
+    const { values, errors, args, ...more } = argumentsOf(app, visit.form, schema)
+    const shownArguments = { ...more, fields: fields(values) }
+    return args === undefined || problem
+      ? send(shownArguments, { ...errors, ...problem })
+      : await call({ args, open: [], responses: {} }, shownArguments)
   })
 }
 export default routes
 
+/** Max length of a credential that is pasted, in characters. */
+const maxCredential = 8_192
+
+/** Why a text is no credential, at its field. */
+const problemOf = (credential: string): Record<string, string> | undefined =>
+  credential.length <= maxCredential && /^[\x21-\x7e]*$/.test(credential)
+    ? undefined
+    : { credential: 'A credential is one word, without spaces.' }
+
 /** The data of the page, without that of a call. */
-async function shown (app: FastifyInstance, visit: Visit): Promise<{ data: PageData, tool?: Tool }> {
+async function shown (app: FastifyInstance, visit: Visit): Promise<{ data: PageData, chosen?: Chosen }> {
   const { kit } = app
   const { principal, query, request } = visit
-  const { route = '', eyes = 'self', tool: chosen = '', q = '', page = '1' } = query
+  const { route = '', eyes = 'self', item: key = '', q = '', page = '1' } = query
+  const kind = kindNames.find((each) => each === query.kind) ?? 'tools'
+  const { noun, run, keyOf, schemaOf } = kinds[kind]
   const own = principal.username ?? ''
+  const path = `${kit.base}/playground`
   const common = {
     title: 'Playground',
     routes: routesOf(app, principal, route),
@@ -63,49 +92,61 @@ async function shown (app: FastifyInstance, visit: Visit): Promise<{ data: PageD
     route,
     eye: eyes,
     q,
-    caller: eyes === 'nobody' ? 'nobody' : own
+    kind,
+    noun,
+    run: `${run} as ${eyes === 'nobody' ? 'nobody' : own}`
   }
   if (query.route === undefined) return { data: common }
-  const listed = await kit.mcp.tools(request, pathOf(route), lookWith(app, principal, eyes, route))
+  const listed = await kit.mcp.list(request, pathOf(route), lookWith(app, principal, eyes, route), kind)
   if ('problem' in listed) return { data: { ...common, problem: listed.problem } }
-  const tools: Tool[] = listed.tools
-  const hrefOf = (more: Query): string => addressOf(`${kit.base}/playground`, { eyes, q, page, ...more })
-  const matching = found(tools, q, ({ name, description }) => [name, description])
-  const { items, pages } = partOf(matching, `${kit.base}/playground`, { route, eyes, q, page })
+  const all: Item[] = listed.items
+  // `addressOf` drops empty values, but an empty route (the global one) must stay.
+  const hrefOf = (more: Query): string =>
+    `${addressOf(path, { eyes, ...more })}&${new URLSearchParams({ route }).toString()}`
+  const matching = found(all, q, ({ name, uri, description }) => [name, uri, description])
+  const { items, pages } = partOf(matching, path, { route, eyes, kind, q, page })
+  const item = key === '' ? undefined : all.find((each) => keyOf(each) === key)
   return {
-    tool: tools.find(({ name }) => name === chosen),
+    ...item && { chosen: { kind, item, schema: schemaOf(item) } },
     data: {
       ...common,
-      ...chosen !== '' && { chosen },
+      ...item && { chosen: key },
+      kinds: kindNames.map((each) =>
+        ({ title: kinds[each].title, href: hrefOf({ kind: each }), isCurrent: each === kind })),
       list: {
-        total: tools.length,
+        total: all.length,
         tokens: listed.tokens,
         pages,
-        items: items.map((tool) => ({
-          name: tool.name,
-          description: tool.description,
-          tokens: kit.costs.ofValue(tool),
-          // `addressOf` drops empty values, but an empty route (the global one) must stay.
-          href: `${hrefOf({ tool: tool.name ?? '' })}&${new URLSearchParams({ route }).toString()}`,
-          isChosen: tool.name === chosen
+        items: items.map((each) => ({
+          name: keyOf(each),
+          description: each.description,
+          tokens: kit.costs.ofValue(each),
+          href: hrefOf({ kind, q, page, item: keyOf(each) }),
+          isChosen: keyOf(each) === key
         }))
       }
     }
   }
 }
 
-/** Calls a tool over MCP, or continues a call with the responses to the server's questions. */
-async function ask ({ kit }: FastifyInstance, visit: Visit, tool: Tool, asked: Asked): Promise<Timed> {
-  const { principal, query: { route = '', eyes = 'self' }, request } = visit
-  const { args, state, responses } = asked
+/** Runs an item over MCP, or continues a call with the responses to the server's questions. */
+async function ask (
+  { kit }: FastifyInstance, visit: Visit, { kind, item }: Chosen, { args, state, responses }: Asked, follow: Follow
+): Promise<Timed> {
+  const { principal, query: { route = '', eyes = 'self' }, form, request } = visit
+  const { keyOf, method, paramsOf } = kinds[kind]
   const params = [
-    `"name":${JSON.stringify(tool.name)}`, `"arguments":${args}`,
+    ...paramsOf(keyOf(item), args),
     ...state === undefined ? [] : [`"requestState":${JSON.stringify(state)}`],
     ...state === undefined ? [] : [`"inputResponses":${JSON.stringify(responses)}`]
   ]
-  const caller = eyes === 'nobody' ? undefined : { username: principal.username ?? '' }
+  const credential = textOf(form.credential)
+  const own: Eyes = eyes === 'nobody' ? undefined : { username: principal.username ?? '' }
+  const caller = credential === '' ? own : { credential }
   const begun = performance.now()
-  const answer = await kit.mcp.ask(request, pathOf(route), caller, 'tools/call', `{${params.join(',')}}`)
+  const answer = await kit.mcp.ask(
+    request, pathOf(route), caller, method, `{${params.join(',')}}`, { tool: item, follow }
+  )
   return { ...answer, ms: performance.now() - begun }
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { type Form, textOf } from './page.ts'
+import { argumentsIn, type Form, textOf } from './page.ts'
 
 /** An input request of a server: elicitation, sampling or roots. */
 interface Question {
@@ -29,26 +29,32 @@ export interface Asked {
 export function readAsked (text: string): (Asked & { readonly name: string }) | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
-    return typeof value === 'object' && value !== null && 'args' in value && 'open' in value
-      ? value as Asked & { name: string }
-      : undefined
+    const { args, open, name } = value as Partial<Record<string, unknown>>
+    if (typeof args !== 'string' || typeof name !== 'string' || !Array.isArray(open)) return undefined
+    JSON.parse(args)
+    return value as Asked & { name: string }
   } catch {
     return undefined
   }
 }
 
+/** A question that was answered badly: its name, what was typed, and why it is refused. */
+interface Refused { readonly name: string, readonly form: Form, readonly errors: Readonly<Record<string, string>> }
+
 /** The data of a call's questions for the page. @param href the URL that the answers are sent to */
-export function questionsOf (
-  app: FastifyInstance, href: string, asked: Asked, errors: Readonly<Record<string, string>> = {}
-): object[] {
-  return asked.open.map(([name, question]) => ({
-    id: Buffer.from(JSON.stringify({ ...asked, name })).toString('base64url'),
-    kind: question.method.split('/')[0],
-    text: textOfQuestion(question),
-    fields: fieldsOf(app, question),
-    href,
-    errors
-  }))
+export function questionsOf (app: FastifyInstance, href: string, asked: Asked, refused?: Refused): object[] {
+  return asked.open.map(([name, question]) => {
+    const { form = {}, errors = {} } = refused?.name === name ? refused : {}
+    return {
+      id: Buffer.from(JSON.stringify({ ...asked, name })).toString('base64url'),
+      name,
+      kind: question.method.split('/')[0],
+      text: textOfQuestion(question),
+      fields: fieldsOf(app, question, form),
+      href,
+      errors
+    }
+  })
 }
 
 function textOfQuestion ({ method, params = {} }: Question): string {
@@ -67,13 +73,16 @@ const plain = (content: unknown): string => {
   return typeof text === 'string' ? text : JSON.stringify(content)
 }
 
-function fieldsOf ({ kit }: FastifyInstance, { method, params = {} }: Question): object[] {
-  if (method === 'sampling/createMessage') return [{ kind: 'long', name: 'text', label: 'Answer', isRequired: true }]
+function fieldsOf ({ kit }: FastifyInstance, { method, params = {} }: Question, form: Form): object[] {
+  const value = textOf(form.text)
+  if (method === 'sampling/createMessage') {
+    return [{ kind: 'long', name: 'text', label: 'Answer', isRequired: true, value }]
+  }
   if (method === 'roots/list') {
     const hint = 'One a line, such as file:///home/me/project'
-    return [{ kind: 'long', name: 'text', label: 'Addresses', hint, isRequired: true }]
+    return [{ kind: 'long', name: 'text', label: 'Addresses', hint, isRequired: true, value }]
   }
-  return params.mode === 'url' ? [] : kit.formOf(params.requestedSchema).fields({})
+  return params.mode === 'url' ? [] : kit.formOf(params.requestedSchema).fields(argumentsIn(form))
 }
 
 /** Adds the answer to one question. @returns the call with the answer, or error messages by field */
@@ -101,9 +110,7 @@ export function answered (
     default: {
       if (action !== 'accept') return withAnswer({ action: action === 'decline' ? 'decline' : 'cancel' })
       if (question.params?.mode === 'url') return withAnswer({ action: 'accept' })
-      const typed = Object.entries(form).filter(([field]) => field.startsWith('arg'))
-      const draft = Object.fromEntries(typed.map(([field, value]) => [field, textOf(value)]))
-      const read = kit.formOf(question.params?.requestedSchema).read(draft)
+      const read = kit.formOf(question.params?.requestedSchema).read(argumentsIn(form))
       return 'errors' in read ? read : withAnswer({ action: 'accept', content: JSON.parse(read.json) as unknown })
     }
   }

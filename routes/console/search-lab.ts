@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify'
+import { explanation, type Reasons } from '../../plugins/extensions/index.ts'
 import { pathOf, routesOf } from './eyes.ts'
 import { pagesOf } from './page.ts'
 import { addressOf } from './states.ts'
@@ -17,40 +18,46 @@ const routes: FastifyPluginAsync = async (app) => {
     if (words.trim() === '') return common
     const path = route === '' ? '/mcp/$smart' : pathOf(route).replace('/mcp/', '/mcp/$smart/')
     const begun = performance.now()
-    const params = JSON.stringify({ name: 'search_tools', arguments: { query: words, limit: 20 } })
+    const params = JSON.stringify({
+      name: 'search_tools', arguments: { query: words, limit: 20 }, _meta: { [explanation]: true }
+    })
     const eyes = { username: principal.username ?? '' }
     const { result, problem } = await kit.mcp.ask(request, path, eyes, 'tools/call', params)
     const ms = performance.now() - begun
     const { tools = [], metadata } = (result?.structuredContent ?? {}) as { tools?: Found[], metadata?: Metadata }
+    const reasons = (result?._meta as Partial<Record<string, Record<string, Reasons>>> | undefined)?.[explanation] ?? {}
     const best = Math.max(...tools.map(({ score = 0 }) => score), Number.EPSILON)
     return {
       ...common,
       ms,
-      remark: problem ?? metadata?.message,
+      remark: problem ?? metadata?.reason ?? metadata?.hint,
       tokens: kit.costs.ofValue(result ?? {}),
       found: tools.map((tool) => ({
         name: tool.name,
         href: addressOf(`${kit.base}/playground`, { route: route === '' ? '$smart' : route, q: tool.name }),
         description: tool.description ?? '',
         score: Math.max(0, (tool.score ?? 0) / best),
-        reasons: reasonsOf(words, tool)
+        reasons: reasonsOf(reasons[tool.name])
       }))
     }
   })
 }
 export default routes
 
-interface Metadata { readonly message?: string }
+interface Metadata { readonly reason?: string, readonly hint?: string }
 
-/** The parts of a tool in which the words of a query occur. */
-function reasonsOf (query: string, { name, description = '', inputSchema }: Found): string[] {
-  const words = [...new Set(query.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word.length > 2))]
-  const places: Array<[string, string]> = [
-    ['name', name], ['description', description], ['parameters', JSON.stringify(inputSchema ?? {})]
+/** Number of terms that are shown for a tool. */
+const mostTerms = 6
+
+/** What a score consists of, in words. */
+function reasonsOf ({ terms = [], name = 0, isNamed = false, meaning }: Reasons = {}): string[] {
+  const percent = (part: number): string => `${Math.round(100 * part)} %`
+  return [
+    ...isNamed ? ['it has this name'] : [],
+    ...terms.slice(0, mostTerms).map(({ word, asked, part }) =>
+      `${word}${asked === undefined ? '' : `, for ${asked}`}: ${percent(part)}`),
+    ...terms.length > mostTerms ? [`${terms.length - mostTerms} more`] : [],
+    ...name > 0 ? [`${percent(name)} of its name`] : [],
+    ...meaning !== undefined && meaning > 0 ? [`meaning: ${percent(meaning)}`] : []
   ]
-  const reasons = places.flatMap(([place, text]) => {
-    const inPlace = words.filter((word) => text.toLowerCase().includes(word.slice(0, Math.max(4, word.length - 2))))
-    return inPlace.length === 0 ? [] : [`${place}: ${inPlace.join(', ')}`]
-  })
-  return reasons.length === 0 ? ['by meaning, or by words that mean the same'] : reasons
 }

@@ -1,9 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { canManage, type ItemKind, type Principal } from '../../plugins/settings/index.ts'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
-import {
-  addressOf, mendingOf, pageOf, partOf, type ServerRecord, stateOf, states, targetOf, transportOf
-} from './states.ts'
+import { templatesOf } from './resource.ts'
+import { headOf, kinds, manages, summaryOf } from './server-head.ts'
+import { addressOf, mendingOf, pageOf, partOf, type ServerRecord, stateOf, states, targetOf } from './states.ts'
 
 /** Pages: the servers with their states, and each server's items. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -51,36 +50,27 @@ const routes: FastifyPluginAsync = async (app) => {
       return [status, error, tools.length, prompts.length, resources.length, config]
     }
   }, async (visit) => {
-    const { principal, params: { name = '' }, query: { view = 'tools' } } = visit
+    const { principal, params: { name = '' }, query: { view = 'tools', page: number = '1' } } = visit
     const server = await servers.getToLogIn(principal, name)
-    const canChange = manages(app, principal, name)
-    const href = pageOf(base, name)
-    const views = [
-      ...kinds.map((kind) => ({ view: kind, title: titles[kind], count: server[kind].length })),
-      ...principal.isAdmin ? [{ view: 'output', title: 'Output' }] : [],
-      { view: 'configuration', title: 'Configuration' }
-    ].map((each) => ({ ...each, href: addressOf(href, { view: each.view }), isCurrent: each.view === view }))
     return {
       title: name,
       live: { name },
-      server: {
-        ...summaryOf(base, server),
-        warnings: server.warnings ?? [],
-        description: server.config.description,
-        isEnabled: server.enabled,
-        canManage: canChange,
-        connectedAt: server.connectedAt,
-        protocolVersion: server.protocolVersion,
-        loginUrl: server.oauth?.authorizationUrl
-      },
+      ...headOf(app, principal, server, view),
       view,
-      views,
       ...itemsOf(kit.costs, server, visit),
+      // Another page of the list does not repeat them.
+      templates: view === 'resources' && number === '1' && server.status === 'connected'
+        ? (await templatesOf(app, visit, name)).map(({ uriTemplate, title, description }) => ({
+            name: uriTemplate,
+            title,
+            description,
+            href: `${pageOf(base, name)}/templates/${encodeURIComponent(uriTemplate)}`
+          }))
+        : [],
       lines: view === 'output' && principal.isAdmin
         ? app.logs.list().filter(({ processId }) => processId === name).slice(-200)
           .map(({ timestamp, message }) => ({ at: new Date(timestamp).toISOString(), text: message }))
-        : [],
-      config: JSON.stringify(server.config, undefined, 2)
+        : []
     }
   })
 
@@ -100,52 +90,12 @@ const routes: FastifyPluginAsync = async (app) => {
 
   form('/servers/:name/reload', { effect: 'change' }, async ({ request, params: { name } }) =>
     ({ to: path(name), notice: noticeOf(await api.ask(request, 'POST', `${path(name)}/reload`)) }))
-
-  page('confirm', { title: 'Remove', path: '/servers/:name/remove' }, ({ principal, params: { name = '' } }) => {
-    servers.mustManage(principal, name)
-    return {
-      title: `Remove ${name}?`,
-      subject: name,
-      crumbs: [{ label: 'Servers', href: `${base}/servers` }, { label: name, href: pageOf(base, name) }],
-      consequences: consequencesOf(app, principal, name),
-      keeps: 'The record of its calls stays.',
-      confirm: { label: `Remove ${name}`, href: `${pageOf(base, name)}/remove`, method: 'post' },
-      cancel: pageOf(base, name)
-    }
-  })
-
-  form('/servers/:name/remove', { effect: 'change' }, async ({ request, params: { name } }) =>
-    ({ to: '/servers', notice: noticeOf(await api.ask(request, 'DELETE', path(name))) }))
 }
 export default routes
-
-const kinds = ['tools', 'prompts', 'resources'] as const satisfies readonly ItemKind[]
-const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources' }
-
-function manages ({ settings }: FastifyInstance, principal: Principal, name: string): boolean {
-  const server = settings.current.servers.get(name)
-  return server !== undefined && canManage(principal, server)
-}
 
 const isLike = (server: ServerRecord, words: string): boolean =>
   [server.name, targetOf(server), String(server.config.description ?? '')]
     .some((text) => text.toLowerCase().includes(words.trim().toLowerCase()))
-
-/** @param base the path of the console */
-function summaryOf (base: string, server: ServerRecord): object {
-  const { name, error, tools, config: { owner, visibility } } = server
-  return {
-    name,
-    href: pageOf(base, name),
-    state: stateOf(server),
-    ...error !== null && { error },
-    transport: transportOf(server),
-    target: targetOf(server),
-    tools: tools.length,
-    owner,
-    visibility
-  }
-}
 
 /** One tool, prompt or resource as it was listed, with its override. */
 interface ListedItem {
@@ -167,36 +117,25 @@ function itemsOf (
   const all = kind === undefined ? [] : JSON.parse([...server[kind].pieces()].join('')) as ListedItem[]
   const found = all.filter(({ name = '', uri = '', title = '', description = '' }) =>
     [name, uri, title, description].some((text) => String(text).toLowerCase().includes(q.trim().toLowerCase())))
-  const { items, pages } = partOf(found, request.url.split('?', 1)[0] ?? '', { view, q, page })
+  const path = request.url.split('?', 1)[0] ?? ''
+  const { items, pages } = partOf(found, path, { view, q, page })
   return {
     q,
     pages,
     items: items.map((item) => {
-      const { name = '', uri, title, description, enabled = true, overridden = false, inputSchema } = item
+      const { name = '', uri = '', title, description, enabled = true, overridden = false, inputSchema } = item
+      const key = kind === 'resources' ? uri : name
       return {
-        key: kind === 'resources' ? uri ?? '' : name,
-        name: kind === 'resources' ? uri ?? name : name,
+        key,
+        name: key === '' ? name : key,
         title,
         description,
         isEnabled: enabled,
         isOverridden: overridden,
         ...kind === 'tools' && { tokens: costs.ofValue(item) },
-        ...kind === 'tools' && { href: `${request.url.split('?', 1)[0] ?? ''}/tools/${encodeURIComponent(name)}` },
+        href: `${path}/${kind ?? ''}/${encodeURIComponent(key)}`,
         ...inputSchema !== undefined && { schema: JSON.stringify(inputSchema, undefined, 2) }
       }
     })
   }
-}
-
-/** The consequences of removing a server. */
-function consequencesOf ({ groups, keys }: FastifyInstance, principal: Principal, name: string): string[] {
-  const inGroups = groups.list(principal).filter(({ servers }) =>
-    servers.some((member) => (typeof member === 'string' ? member : member.name) === name))
-  const ofKeys = keys.list(principal).filter(({ allowedServers }) => allowedServers?.includes(name))
-  return [
-    'Its configuration, with the switches and descriptions that were set here.',
-    'Its connection: calls that are in progress end with an error.',
-    ...inGroups.map((group) => `Its place in the group ${JSON.stringify(group.name)}.`),
-    ...ofKeys.map((key) => `Its place in the scope of the key ${JSON.stringify(key.name)}.`)
-  ]
 }

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import type { PageData } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { listOf, noticeOf, pagesOf, textOf } from './page.ts'
+import { type Form, listOf, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { isPicking, mostShown, pickOf } from './picks.ts'
 import { targetOf } from './states.ts'
 
 /** The readable parts of a pasted template. */
@@ -14,17 +16,23 @@ interface Sent {
 const routes: FastifyPluginAsync = async (app) => {
   const { kit, groups, servers } = app
   const { page, form } = pagesOf(app)
-  const choices = (principal: Principal): { title: string, [member: string]: unknown } => ({
+  const choices = ({ principal, form }: Visit): PageData => ({
     title: 'Templates',
-    groups: groups.list(principal).map(({ id, name }) => ({ value: id, text: name })),
-    servers: servers.list(principal).map(({ name }) => ({ value: name, text: name })),
+    groups: groups.list(principal).map(({ id, name }) =>
+      ({ value: id, text: name, isChosen: listOf(form.groupIds).includes(id) })),
+    ...serversOf(servers.list(principal).map(({ name }) => name), form),
     variables: []
   })
-  page('templates', { title: 'Templates', isInNav: true }, ({ principal }) => choices(principal))
+  page('templates', { title: 'Templates', isInNav: true }, choices)
 
   form('/templates/export', {
-    effect: 'change', again: ({ principal }) => ({ page: 'templates', data: choices(principal) })
-  }, async ({ request, reply, form: sent }) => {
+    effect: 'change', again: (visit) => ({ page: 'templates', data: choices(visit) })
+  }, async (visit) => {
+    const { request, reply, form: sent } = visit
+    if (isPicking(sent)) {
+      kit.renderer.send(reply, 'templates', { ...choices(visit), values: sent })
+      return undefined
+    }
     const [groupIds, serverNames] = [listOf(sent.groupIds), listOf(sent.serverNames)]
     const name = textOf(sent.name).trim()
     const { data } = await kit.api.ask(request, 'POST', '/templates/export', {
@@ -37,11 +45,12 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 
   form('/templates/import', {
-    effect: 'change', again: ({ principal }) => ({ page: 'templates', data: choices(principal) })
-  }, async ({ principal, request, reply, form: sent }) => {
+    effect: 'change', again: (visit) => ({ page: 'templates', data: choices(visit) })
+  }, async (visit) => {
+    const { principal, request, reply, form: sent } = visit
     const text = textOf(sent.template)
     const show = (more: object, status = 200): undefined => {
-      kit.renderer.send(reply, 'templates', { ...choices(principal), values: { template: text }, ...more }, status)
+      kit.renderer.send(reply, 'templates', { ...choices(visit), values: { template: text }, ...more }, status)
       return undefined
     }
     const template = readTemplate(text)
@@ -64,6 +73,20 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 }
 export default routes
+
+/** The servers that can be chosen for an export. */
+function serversOf (all: readonly string[], form: Form): object {
+  const chosen = new Set(listOf(form.serverNames))
+  const find = textOf(form.find)
+  const { names, kept, rest } = pickOf(all, chosen, find)
+  return {
+    find,
+    rest,
+    kept,
+    isLong: all.length > mostShown,
+    servers: names.map((name) => ({ value: name, text: name, isChosen: chosen.has(name) }))
+  }
+}
 
 const outcomes: Readonly<Record<string, string>> = {
   created: 'was added', skipped: 'was there already', failed: 'was not added'

@@ -483,8 +483,25 @@ test('files of other clients: what is expanded, switched off, and left out', asy
     const { warnings } = await of({ mcpServers: { a: { url: 'https://a.example', type: 'http', transportType: 'sse' } } })
     assertWarnings(warnings, [/a: "transportType" has no effect: "type" is there too/])
     for (const [name, what] of [['config.toml', 'TOML'], ['config.yaml', 'YAML']] as const) {
-      await writeFile(join(folder, name), 'mcp_servers: a')
-      await assert.rejects(imported(join(folder, name)), new RegExp(`files in ${what} are not read`))
+      await writeFile(join(folder, name), '[mcp_servers.a]\ncommand: [')
+      await assert.rejects(imported(join(folder, name)), new RegExp(`is not ${what}: .*\\(line [12], column`))
     }
+  })
+  await t.test('TOML of Codex, and YAML of Continue', async () => {
+    const codex = [
+      'model = "gpt"', '[mcp_servers.files]', 'command = "npx"', 'args = ["-y", "files"]', 'startup_timeout_sec = 20', 'tool_timeout_sec = 90',
+      '[mcp_servers.files.env]', 'A = "1"', '[mcp_servers.web]', 'url = "https://x.example/mcp"', 'bearer_token_env_var = "TOKEN"',
+      'env_http_headers = { "X-Key" = "KEY" }', '[mcp_servers.web.http_headers]', 'X-Team = "a"'
+    ].join('\n')
+    await writeFile(join(folder, 'config.toml'), codex)
+    const { configs, warnings } = await imported(join(folder, 'config.toml'))
+    assert.deepEqual(configs, {
+      files: { command: 'npx', args: ['-y', 'files'], startup_timeout_sec: 20, env: { A: '1' }, options: { timeout: 90_000 } },
+
+      web: { url: 'https://x.example/mcp', headers: { Authorization: 'Bearer ${TOKEN}', 'X-Key': '${KEY}', 'X-Team': 'a' } }
+    })
+    assertWarnings(warnings, [/"startup_timeout_sec" has no effect/])
+    await writeFile(join(folder, 'config.yaml'), 'name: mine\nmcpServers:\n  - name: notes\n    command: npx\n    args:\n      - notes\n')
+    assert.deepEqual((await imported(join(folder, 'config.yaml'))).configs, { notes: { command: 'npx', args: ['notes'] } })
   })
 })

@@ -1,10 +1,11 @@
-// The console in a browser: the daily tasks, what works without JavaScript, and what axe finds. It needs Chromium (helpers/chromium.ts).
+// The console in a browser: what axe finds, what changes while one looks, and what works without JavaScript (console-tasks.test.ts: the
+// daily tasks). It needs Chromium (helpers/chromium.ts).
 import assert from 'node:assert/strict'
 import type { Page as Tab } from 'playwright-core'
 import { t as file, test, type Test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { assertAccessible, openTab, startBrowser } from '../helpers/chromium.ts'
-import { connected, Session, text } from '../helpers/client.ts'
+import { connected } from '../helpers/client.ts'
 import { admin, alice } from '../helpers/doors.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
 
@@ -36,7 +37,8 @@ async function signIn (tab: Tab, hub: Hub, username = 'admin'): Promise<void> {
 
 const pages = [
   'overview', 'servers', 'servers/fake', 'servers/broken?view=output', 'servers/fake?view=configuration', 'servers/fake/tools/echo',
-  'servers/fake/remove', 'add-a-server', 'groups', 'groups/new', 'keys', 'keys/new', 'playground', 'search-lab', 'calls', 'logs', 'audit',
+  'servers/fake/remove', 'add-a-server', 'groups', 'groups/new', 'keys', 'keys/new', 'playground', 'playground?route=&eyes=self&item=fake-echo',
+  'playground?route=&eyes=self&kind=prompts', 'search-lab', 'search-lab?query=echo&route=', 'calls', 'logs', 'audit',
   'users', 'add-a-user', 'oauth', 'built-ins', 'built-ins/prompts/new', 'templates', 'settings', 'backup', 'account', 'nothing'
 ]
 
@@ -55,32 +57,6 @@ void test('axe finds nothing on any page, wide and narrow, light and dark; nothi
     }
     assert.deepEqual(complaints.filter((each) => !/status of 404|^\[DOM\]/.test(each)), [])
   }
-})
-
-void test('from a pasted configuration to a call with an own key', async (t) => {
-  const { hub, upstream } = await startConsole(t)
-  const { tab } = await openTab(t, browser, { viewport: { width: 1280, height: 844 } })
-  await signIn(tab, hub)
-  await tab.goto(`${hub.url}/console/add-a-server`)
-  await tab.fill('#text', JSON.stringify({ mcpServers: { mine: { url: upstream.url } } }))
-  await tab.click('button[value=read]')
-  await tab.waitForSelector('#name-0')
-  await tab.click('button[value=test]')
-  await tab.waitForSelector('.entry .banner.done')
-  await tab.click('button[value=store]')
-  await tab.waitForURL(/\/servers\/mine/)
-  await connected(hub, 2)
-  await tab.goto(`${hub.url}/console/servers/mine/tools/echo`)
-  await tab.fill('[name="arg/message"]', 'from the page')
-  await tab.click('button[value=call]')
-  assert.match(await tab.textContent('#result') ?? '', /What it answered/)
-  await tab.goto(`${hub.url}/console/keys/new`)
-  await tab.fill('#name', 'my agent')
-  await tab.click('button.primary')
-  const key = await tab.textContent('.code pre')
-  assert.ok(key)
-  const session = await Session.open(`${hub.url}/mcp`, { headers: { authorization: `Bearer ${key}` } })
-  assert.ok(text(await session.call('mine-echo', { message: 'hi' })) !== undefined)
 })
 
 void test('states change while one looks, switches change in place, and a search needs no button', async (t) => {
@@ -126,7 +102,7 @@ void test('without JavaScript: sign in, search, switch a tool off, call it, and 
   await tab.waitForSelector('button.switch[aria-checked=true]')
   await tab.click('tbody th a')
   await tab.fill('[name="arg/message"]', 'x')
-  await tab.click('button[value=call]')
+  await tab.click('button.primary[value=call]')
   await tab.waitForSelector('#result')
   await tab.click('text=Menu')
   await tab.click('.theme button[value=dark]')

@@ -2,6 +2,7 @@
 import 'htmx.org'
 import { showWork } from './busy.ts'
 import { copyOnClick } from './copy.ts'
+import { followTrials } from './follow.ts'
 import { followStream } from './live.ts'
 import { answerWhole } from './swaps.ts'
 import { chooseTheme } from './theme.ts'
@@ -11,6 +12,7 @@ document.documentElement.classList.remove('no-script')
 const stream = document.body.dataset.liveStream
 if (stream !== undefined) followStream(stream)
 copyOnClick()
+followTrials()
 showWork()
 chooseTheme()
 answerWhole()

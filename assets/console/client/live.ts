@@ -27,6 +27,8 @@ export function followStream (url: string): void {
     // A stream that was refused is not tried again by the browser.
     if (source.readyState === EventSource.CLOSED) setTimeout(() => { location.reload() }, 5000)
   })
+  // Signing out leads to the login page, not back to this one.
+  document.querySelector('form.who')?.addEventListener('submit', () => { source.close() })
   // A page in the back-forward cache would hold a connection.
   addEventListener('pagehide', () => { source.close() })
   addEventListener('pageshow', ({ persisted }) => { if (persisted) location.reload() })

@@ -1,9 +1,10 @@
+import { explanation, type Reasons } from './reasons.ts'
 import type { ShownTool } from './search-tools.ts'
 import { shortened, shortSchema, steps, type ShorteningStep } from './shorten.ts'
 import { extensionsLimits } from '../limits.ts'
 
 /** A search result: a tool and its score. */
-export interface Found { readonly tool: ShownTool, readonly score: number }
+export interface Found { readonly tool: ShownTool, readonly score: number, readonly why?: Reasons }
 
 /** The `metadata` of a search result. */
 export interface Metadata {
@@ -18,9 +19,12 @@ export interface Metadata {
 /**
  * A tool result as JSON text: one text block that holds `json`, and `json` as `structuredContent`.
  * @param json the JSON text of an object
+ * @param reasons by the names of the tools that were found
  */
-export const resultOf = (json: string): string =>
-  `{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json}}`
+export const resultOf = (json: string, reasons?: Readonly<Record<string, Reasons>>): string => {
+  const meta = reasons === undefined ? '' : `,"_meta":${JSON.stringify({ [explanation]: reasons })}`
+  return `{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json}${meta}}`
+}
 
 /**
  * The result of a search as JSON text. Tools keep their order; they are shortened until all of them together fit the

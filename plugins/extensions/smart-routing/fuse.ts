@@ -16,13 +16,14 @@ export function fuse (
     const shown = tools.get(tool.name)
     return shown ? [[shown, score]] : []
   }))
-  if (!cosines) return [...byWords].map(([tool, score]) => ({ tool, score }))
+  const reasons = new Map(words.map(({ tool, why }) => [tool.name, why]))
+  if (!cosines) return [...byWords].map(([tool, score]) => ({ tool, score, why: reasons.get(tool.name) }))
   const byMeaning = scaled([...cosines])
   const all = new Set([...byWords.keys(), ...byMeaning.keys()])
   const sums =
     [...all].map((tool): [ShownTool, number] => [tool, (byWords.get(tool) ?? 0) + (byMeaning.get(tool) ?? 0)])
   return [...scaled(sums)]
-    .map(([tool, score]) => ({ tool, score }))
+    .map(([tool, score]) => ({ tool, score, why: { ...reasons.get(tool.name), meaning: byMeaning.get(tool) } }))
     .sort((one, other) => other.score - one.score)
 }
 

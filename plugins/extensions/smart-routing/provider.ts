@@ -8,6 +8,7 @@ import { answerOf, resultOf } from './answer.ts'
 import { nameIn } from './call-tool.ts'
 import { hint, names, range } from './own-tools.ts'
 import { smartProviderName } from './presentation.ts'
+import { explanation } from './reasons.ts'
 import type { Search } from './search.ts'
 import { extensionsLimits } from '../limits.ts'
 
@@ -39,14 +40,18 @@ export class SmartProvider implements Provider {
     if (exchange.method !== 'tools/call') {
       throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
     }
-    const json = name === names.describe ? await this.#describe(exchange) : await this.#find(exchange)
-    return { kind: 'response', id: null, resultText: resultOf(json) }
+    const resultText = name === names.describe ? resultOf(await this.#describe(exchange)) : await this.#find(exchange)
+    return { kind: 'response', id: null, resultText }
   }
 
   async #find (exchange: Exchange<View>): Promise<string> {
     const { query, limit } = asked(exchange.params.arguments)
-    const { found, metadata } = await this.#search.find(exchange, query, limit)
-    return answerOf(found, metadata, { only: limit === 1, schemas: !this.#progressive() })
+    const { _meta: meta } = exchange.params
+    const explains = isObject(meta) && meta[explanation] === true
+    const { found, metadata } = await this.#search.find(exchange, query, limit, explains)
+    const json = answerOf(found, metadata, { only: limit === 1, schemas: !this.#progressive() })
+    if (!explains) return resultOf(json)
+    return resultOf(json, Object.fromEntries(found.map(({ tool, why = {} }) => [tool.name, why])))
   }
 
   /** The tool as it is listed on the merged route. */

@@ -50,8 +50,10 @@ export class Search {
     return surface
   }
 
-  /** The tools that match a query, best first. */
-  async find (exchange: Exchange<View>, query: string, limit: number): Promise<{ found: Found[], metadata: Metadata }> {
+  /** The tools that match a query, best first. @param explains whether they say what their scores consist of */
+  async find (
+    exchange: Exchange<View>, query: string, limit: number, explains = false
+  ): Promise<{ found: Found[], metadata: Metadata }> {
     const origin = this.#origins.get(await this.#gateway.settled(exchange))
     if (!origin) return { found: [], metadata: { mode: 'words' } }
     if (query.trim() === '') {
@@ -61,7 +63,7 @@ export class Search {
     await updated
     const { tools } = index
     const { isOn } = this.#embeddings
-    const words = index.search(query, isOn ? Math.max(limit, considered) : limit)
+    const words = index.search(query, isOn ? Math.max(limit, considered) : limit, explains)
     const similarity = isOn ? await this.#embeddings.similarity(index.interpret(query), tools) : undefined
     const scores = similarity !== undefined && 'scores' in similarity ? similarity.scores : undefined
     // Access may have changed during the search.

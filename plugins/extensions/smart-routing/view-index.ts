@@ -45,9 +45,9 @@ export class ViewIndex {
     return this.#updating
   }
 
-  search (query: string, limit: number): Ranked[] {
+  search (query: string, limit: number, explains = false): Ranked[] {
     this.#searchedAt = performance.now()
-    return this.#index.search(query, limit)
+    return this.#index.search(query, limit, explains)
   }
 
   interpret (query: string): string { return this.#index.interpret(query) }

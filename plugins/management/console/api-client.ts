@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import { isObject } from '../../../protocol/json.ts'
 import { errors } from '../../base/errors/index.ts'
@@ -47,30 +49,57 @@ export class ApiClient {
    * @throws ApiError, Unauthorized when the account is gone
    */
   async ask (
-    { principal, host, ip }: FastifyRequest,
+    request: FastifyRequest,
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     path: string,
     body?: object | string
   ): Promise<ApiAnswer> {
+    return await this.#send(request, {
+      method,
+      url: path,
+      ...body === undefined ? {} : { headers: { 'content-type': 'application/json' } },
+      ...body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) }
+    })
+  }
+
+  /**
+   * Uploads a bundle.
+   * @param signal aborts the upload
+   * @throws as `ask`
+   */
+  async upload (request: FastifyRequest, file: AsyncIterable<Buffer>, signal: AbortSignal): Promise<ApiAnswer> {
+    const boundary = `console-${randomUUID()}`
+    const body = async function * (): AsyncGenerator<Buffer> {
+      yield Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; name="mcpbFile"; filename="bundle.mcpb"\r\n` +
+        'content-type: application/zip\r\n\r\n')
+      yield * file
+      yield Buffer.from(`\r\n--${boundary}--\r\n`)
+    }
+    return await this.#send(request, {
+      method: 'POST',
+      url: '/mcpb/upload',
+      headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
+      payload: Readable.from(body()),
+      signal
+    })
+  }
+
+  async #send (
+    { principal, host, ip }: FastifyRequest, { url, headers, ...options }: InjectOptions & { readonly url: string }
+  ): Promise<ApiAnswer> {
     const { auth, config, users } = this.#outer
     const user = users.get(principal?.username ?? '')
     if (!user) throw new errors.Unauthorized('Sign in first')
-    const request: InjectOptions = {
-      method,
-      url: `${config.basePath}/api${path}`,
-      headers: {
-        host,
-        'x-auth-token': auth.login(user),
-        ...body === undefined ? {} : { 'content-type': 'application/json' }
-      },
-      remoteAddress: ip,
-      ...body === undefined ? {} : { payload: typeof body === 'string' ? body : JSON.stringify(body) }
-    }
-    const { statusCode, payload, headers } = await this.#outer.inject(request)
+    const { statusCode, payload, headers: { 'retry-after': wait } } = await this.#outer.inject({
+      ...options,
+      url: `${config.basePath}/api${url}`,
+      headers: { host, 'x-auth-token': auth.login(user), ...headers },
+      remoteAddress: ip
+    })
     const answer: unknown = payload === '' ? {} : JSON.parse(payload)
-    if (!isObject(answer)) throw new Error(`${method} ${path}: expected an object as the answer`)
+    if (!isObject(answer)) throw new Error(`${String(options.method)} ${url}: expected an object as the answer`)
     if (statusCode >= 400) {
-      const retryAfter = Number(headers['retry-after'])
+      const retryAfter = Number(wait)
       throw new ApiError(statusCode, answer, Number.isNaN(retryAfter) ? undefined : retryAfter)
     }
     return answer

@@ -33,8 +33,16 @@ export class LiveStreams {
     this.#settings = settings
   }
 
-  /** Answers with a stream. If the user has the max number of streams, the oldest one ends. */
-  open (reply: FastifyReply, signedIn: SignedIn, watch: Stream['watch']): void {
+  /** Identifies the data that a page is about to show. */
+  digestOf (watch: Watch, principal: Principal, params: Readonly<Record<string, unknown>>): string {
+    return digestOf(watch(principal, params))
+  }
+
+  /**
+   * Answers with a stream. If the user has the max number of streams, the oldest one ends.
+   * @param seen the `digestOf` of the data that the page shows; undefined: that of now
+   */
+  open (reply: FastifyReply, signedIn: SignedIn, watch: Stream['watch'], seen?: string): void {
     const own = [...this.#streams].filter(({ signedIn: { principal } }) => principal.key === signedIn.principal.key)
     if (own.length >= managementLimits.console.streams) own[0]?.raw.end()
     const { raw } = reply.hijack()
@@ -44,7 +52,7 @@ export class LiveStreams {
       'x-accel-buffering': 'no',
       'x-content-type-options': 'nosniff'
     })
-    const stream = { signedIn, watch, raw, seen: digestOf(watch(signedIn.principal)) }
+    const stream = { signedIn, watch, raw, seen: seen ?? digestOf(watch(signedIn.principal)) }
     this.#streams.add(stream)
     raw.once('close', () => { this.#remove(stream) })
     raw.write('event: hello\ndata: {}\n\n')

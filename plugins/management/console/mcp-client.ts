@@ -1,12 +1,18 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { isObject, membersOf } from '../../../protocol/json.ts'
+import { latePackage } from '../../../package.ts'
+import { isObject, withMembers } from '../../../protocol/json.ts'
 import { encodeHeader, headerNames, latestModern, metaKeys, nameMemberOf } from '../../../protocol/modern/envelope.ts'
+import { argumentText, paramHeadersOf } from '../../../protocol/modern/param-headers.ts'
+import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import { estimateTokens } from './costs.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** The identity for a request to the MCP endpoint; `undefined`: no credential. */
-export type Eyes = Parameters<FastifyInstance['auth']['lend']>[0] | undefined
+/**
+ * The identity for a request to the MCP endpoint; `undefined`: no credential. `credential`: a key or an access token,
+ * which is sent as it is.
+ */
+export type Eyes = Parameters<FastifyInstance['auth']['lend']>[0] | { readonly credential: string } | undefined
 
 /** The text of a JSON-RPC message, for display. */
 export interface McpMessage { readonly isSent: boolean, readonly method: string, readonly text: string }
@@ -20,6 +26,19 @@ export interface McpAnswer {
 
 /** The client capabilities that the console declares. */
 const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
+/** How a request is followed while it runs. */
+export interface Follow {
+  /** Cancels the request. */
+  readonly signal: AbortSignal
+  readonly onProgress: (progress: Progress) => void
+}
+
+/** The params of `notifications/progress`. */
+export interface Progress { readonly progress?: number, readonly total?: number, readonly message?: string }
+
+/** `tool`: the tool that is called, whose schema may ask for headers that repeat arguments. */
+interface Options { readonly tool?: unknown, readonly follow?: Follow }
+
 /** Max number of pages of one list that are read. */
 const maxPages = 50
 
@@ -35,28 +54,59 @@ export class McpClient {
   }
 
   /**
-   * Sends a request.
+   * Sends a request, which the server may answer with questions.
    * @param path the path of the MCP route, below the base path
    * @param params an object as JSON text
+   * @throws when it is cancelled
    */
-  async ask (request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string): Promise<McpAnswer> {
-    const { body, received, status } = await this.#send(request, path, eyes, method, params)
+  async ask (
+    request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string, options: Options = {}
+  ): Promise<McpAnswer> {
+    const { body, received, status } = await this.#send(request, path, eyes, method, params, options)
     return { ...answerOf(received, status), messages: [sent(method, body), ...received.map(toMessage)] }
   }
 
+  /**
+   * Sends a request with the identity of the signed-in user, and tells of its progress. The server cannot ask anything.
+   * @throws when it is cancelled
+   */
+  async follow (
+    request: FastifyRequest, path: string, method: string, params: string, options: Options
+  ): Promise<Omit<McpAnswer, 'messages'>> {
+    const eyes = { username: request.principal?.username ?? '' }
+    const { received, status } = await this.#send(request, path, eyes, method, params, options, {})
+    return answerOf(received, status)
+  }
+
   async #send (
-    request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string
+    request: FastifyRequest,
+    path: string,
+    eyes: Eyes,
+    method: string,
+    params: string,
+    { tool, follow }: Options = {},
+    clientCapabilities: object = capabilities
   ): Promise<{ body: string, received: string[], status: number }> {
-    const lent = eyes && this.#outer.auth.lend(eyes)
+    const lent = eyes && !('credential' in eyes) ? this.#outer.auth.lend(eyes) : undefined
+    const credential = eyes && 'credential' in eyes ? eyes.credential : lent?.token
     try {
+      const sent = JSON.parse(params) as Json
       const meta = JSON.stringify({
+        ...isObject(sent._meta) && sent._meta,
         [metaKeys.protocolVersion]: latestModern,
-        [metaKeys.clientCapabilities]: capabilities,
-        [metaKeys.clientInfo]: { name: 'tool-hub-console', version: this.#outer.config.version }
+        [metaKeys.clientCapabilities]: clientCapabilities,
+        [metaKeys.clientInfo]: { name: 'tool-hub-console', version: this.#outer.config.version },
+        ...follow && { progressToken: 1 }
       })
-      const body = `{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${withMeta(params, meta)}}`
-      const { name } = JSON.parse(params) as { name?: unknown }
-      const { statusCode, payload, headers } = await this.#outer.inject({
+      const whole = withMembers(params, { _meta: meta })
+      const body = `{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${whole}}`
+      const member = nameMemberOf(method)
+      const named = member && sent[member]
+      const answer = await latePackage('light-my-request').inject((incoming, response) => {
+        // To the endpoint, the client disconnects.
+        follow?.signal.addEventListener('abort', () => { response.destroy() }, { once: true })
+        this.#outer.routing(incoming, response)
+      }, {
         method: 'POST',
         url: `${this.#outer.config.basePath}${path}`,
         headers: {
@@ -65,44 +115,84 @@ export class McpClient {
           accept: 'application/json, text/event-stream',
           [headerNames.version]: latestModern,
           [headerNames.method]: method,
-          ...nameMemberOf(method) === 'name' && typeof name === 'string' && { [headerNames.name]: encodeHeader(name) },
-          ...lent && { authorization: `Bearer ${lent.token}` }
+          ...typeof named === 'string' && { [headerNames.name]: encodeHeader(named) },
+          ...paramHeaders(tool, sent.arguments),
+          ...credential !== undefined && { [this.#headerOf(credential)]: `Bearer ${credential}` }
         },
         remoteAddress: request.ip,
-        payload: body
+        payload: body,
+        ...follow && { payloadAsStream: true }
       })
+      const { statusCode: status, headers } = answer
       const isStream = String(headers['content-type']).startsWith('text/event-stream')
-      return { body, received: isStream ? eventsOf(payload) : [payload], status: statusCode }
+      const text = follow ? await followedText(answer.stream(), isStream, follow) : answer.payload
+      return { body, received: isStream ? eventsOf(text) : [text], status }
     } finally {
       lent?.end()
     }
   }
 
-  /** All tools of a route, with an estimate of the tokens of their list. */
-  async tools (
-    request: FastifyRequest, path: string, eyes: Eyes
-  ): Promise<{ tools: Json[], tokens: number } | { problem: string }> {
-    const tools: Json[] = []
+  /** The header of a credential: `routing.bearerAuthHeaderName` names that of keys. */
+  #headerOf (credential: string): string {
+    const { routing } = this.#outer.settings.current.system
+    const name = [credentialPrefixes.token, credentialPrefixes.lent].some((prefix) => credential.startsWith(prefix))
+      ? undefined
+      : routing?.bearerAuthHeaderName
+    return (name ?? 'authorization').toLowerCase()
+  }
+
+  /**
+   * All items of one kind on a route, with an estimate of the tokens of their list.
+   * @param kind the member of the results that holds the items, such as `tools`
+   */
+  async list (
+    request: FastifyRequest, path: string, eyes: Eyes, kind: string
+  ): Promise<{ items: Json[], tokens: number } | { problem: string }> {
+    const items: Json[] = []
     let size = 0
     let cursor: unknown
     for (let page = 0; page < maxPages; page++) {
       const params = JSON.stringify(cursor === undefined ? {} : { cursor })
-      const { received, status } = await this.#send(request, path, eyes, 'tools/list', params)
+      const { received, status } = await this.#send(request, path, eyes, `${kind}/list`, params)
       const { result, problem } = answerOf(received, status)
       if (result === undefined) return { problem: problem ?? 'There is no list.' }
-      if (Array.isArray(result.tools)) tools.push(...result.tools.filter(isObject))
+      const part = result[kind]
+      if (Array.isArray(part)) items.push(...part.filter(isObject))
       size += received.reduce((sum, { length }) => sum + length, 0)
       cursor = result.nextCursor
       if (cursor === undefined || cursor === null) break
     }
-    return { tools, tokens: estimateTokens(size) }
+    return { items, tokens: estimateTokens(size) }
   }
 }
 
-/** Adds `_meta` to the params of a request. */
-function withMeta (params: string, meta: string): string {
-  const isEmpty = membersOf(params).length === 0
-  return `${params.trim().slice(0, -1)}${isEmpty ? '' : ','}"_meta":${meta}}`
+/** The headers that repeat arguments of a call (MCP 2026-07-28, "Custom Headers from Tool Parameters"). */
+function paramHeaders (tool: unknown, args: unknown): Record<string, string> {
+  const headers = isObject(tool) ? paramHeadersOf(JSON.stringify(tool)) ?? [] : []
+  return Object.fromEntries(headers.flatMap(({ header, path }): Array<[string, string]> => {
+    const text = argumentText(args, path)
+    return text === undefined ? [] : [[header, encodeHeader(text)]]
+  }))
+}
+
+/** The text of an answer, whose notifications of progress are told as they arrive. */
+async function followedText (
+  stream: AsyncIterable<Buffer>, isStream: boolean, { onProgress }: Follow
+): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let told = 0
+  for await (const chunk of stream) {
+    text += decoder.decode(chunk, { stream: true })
+    const end = isStream ? text.lastIndexOf('\n\n') + 2 : 0
+    if (end <= told) continue
+    for (const event of eventsOf(text.slice(told, end))) {
+      const message = parsed(event)
+      if (message?.method === 'notifications/progress' && isObject(message.params)) onProgress(message.params)
+    }
+    told = end
+  }
+  return text
 }
 
 /** The `data` of each event in a complete SSE stream. */

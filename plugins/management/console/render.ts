@@ -43,10 +43,11 @@ export class Renderer {
 
   /** Sends a page. @param page the name of its template */
   send (reply: FastifyReply, page: string, data: PageData, status = 200): FastifyReply {
-    return reply.code(status).type('text/html; charset=utf-8').send(this.#html(reply, page, data))
+    return reply.code(status).type('text/html; charset=utf-8').send(this.html(reply, page, data))
   }
 
-  #html (reply: FastifyReply, page: string, { live, ...data }: PageData): string {
+  /** @param page the name of its template */
+  html (reply: FastifyReply, page: string, { live, ...data }: PageData): string {
     const { request } = reply
     const { base, assets, nav, version, readonly } = this.#options
     const user = request.principal && {

@@ -19,6 +19,7 @@ import { cookies, isTheme, keepTheme, leaveNotice, type Notice } from './cookies
 import { McpClient } from './mcp-client.ts'
 import { isRefresh, LiveStreams, type Watch } from './live.ts'
 import { SchemaForm } from './forms/schema-form.ts'
+import { ServerForm } from './forms/server-form.ts'
 import { blocksOf } from './forms/result.ts'
 import { readPasted } from './pasted/pasted.ts'
 import { loadTemplates, type NavPage, Renderer } from './render.ts'
@@ -46,6 +47,8 @@ export interface ConsoleKit {
   readonly readPasted: typeof readPasted
   /** Makes a form for the arguments of a tool. @param schema the tool's input schema, unvalidated */
   readonly formOf: (schema: unknown) => SchemaForm
+  /** Makes a form for configs of the type of a server's config. @param isAdmin admins may set the owner */
+  readonly serverFormOf: (config: Readonly<Record<string, unknown>>, isAdmin: boolean) => ServerForm
   /** Splits the result of a call into the blocks that a page shows. */
   readonly blocksOf: typeof blocksOf
   /** The `Watch` of each page that updates itself, by name of the page. Routes add theirs. */
@@ -129,6 +132,7 @@ export async function serveConsole (
     costs: new ListCosts(app.gateway),
     readPasted,
     formOf: (schema) => new SchemaForm(schema),
+    serverFormOf: (config, isAdmin) => new ServerForm(config, isAdmin),
     blocksOf,
     watches: new Map(),
     api: new ApiClient(main),

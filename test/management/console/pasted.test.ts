@@ -34,6 +34,20 @@ void test('an OpenAPI document, and the address of one', async () => {
   assert.deepEqual(read(url), [['petstore', { type: 'openapi', openapi: { url } }]])
 })
 
+void test('TOML of Codex, and YAML', async () => {
+  const codex = '# Codex\nmodel = "gpt"\n\n[mcp_servers.b]\ncommand = "npx"\nargs = ["-y", "@modelcontextprotocol/server-memory"]\n' +
+    '\n[mcp_servers."a.b"]\nurl = "https://x.example/mcp"\nbearer_token_env_var = "KEY"\n'
+  // eslint-disable-next-line no-template-curly-in-string
+  assert.deepEqual(read(codex), [['b', memory], ['a.b', { url: 'https://x.example/mcp', headers: { Authorization: 'Bearer ${KEY}' } }]])
+  assert.deepEqual(read('mcpServers:\n  - name: notes\n    command: npx\n    args: [notes]\n'), [['notes', { command: 'npx', args: ['notes'] }]])
+  assert.deepEqual(read('openapi: 3.1.0\ninfo: {title: Pet Store}\npaths: {}\n'), [
+    ['pet-store', { type: 'openapi', openapi: { schema: { openapi: '3.1.0', info: { title: 'Pet Store' }, paths: {} } } }]
+  ])
+  // Aliases that multiply, and one that holds itself.
+  const bomb = ['a: &a [x, x, x, x, x, x, x, x]', ...'bcdefgh'.split('').map((name, at) => `${name}: &${name} [${Array(8).fill(`*${'abcdefg'[at]}`).join(', ')}]`)].join('\n')
+  for (const text of [bomb, 'a: &a\n  b: *a\n']) assert.throws(() => readPasted(text), /larger than its text/)
+})
+
 void test('an address', async () => {
   assert.deepEqual(read('https://mcp.notion.com/mcp'), [['notion', { url: 'https://mcp.notion.com/mcp' }]])
   assert.deepEqual(read('http://127.0.0.1:9/sse'), [['local', { type: 'sse', url: 'http://127.0.0.1:9/sse' }]])
@@ -71,7 +85,7 @@ void test('two servers of one name get two names', async () => {
 void test('a text that is none of these says what is missing', async () => {
   for (const [text, sentence] of [
     ['  ', /paste/], ['{"a": 1}', /holds no servers/], ['{"mcpServers": {"a": 1}}', /"a" is not an object/], ['{"mcpServers": ', /not JSON/],
-    ['npx "x', /has no end/], ['claude mcp add', /needs a name/], ['A=1', /no command/], ['openapi: 3.0.0\npaths: {}', /as JSON/],
+    ['npx "x', /has no end/], ['claude mcp add', /needs a name/], ['A=1', /no command/], ['a:\n  - x', /this YAML holds no servers/], ['[mcp_servers.a]\nx', /not TOML/],
     ["code --add-mcp '[]'", /JSON object/]
   ] as const) assert.throws(() => readPasted(text), sentence, text)
 })

@@ -111,3 +111,17 @@ void test('schemas that make no form become JSON, and none is followed for ever'
     assert.deepEqual(of.read({}), { json: '{}' })
   }
 })
+
+void test('texts under any names: entries are added, and a name that is missing or doubled stands at its field', async () => {
+  const map = new SchemaForm({ type: 'object', properties: { env: { type: 'object', additionalProperties: { type: 'string' } }, any: { type: 'object', additionalProperties: {} } } })
+  assert.deepEqual(map.fields({}).map(({ kind }) => kind), ['map', 'json'])
+  const draft = map.draft({ env: { A: '1', __proto: '2' } })
+  assert.deepEqual(map.read(draft), { json: '{"env":{"A":"1","__proto":"2"}}' })
+  const more = map.change(draft, 'add:arg/env')
+  assert.equal(fieldOf(map.fields(more), 'arg/env/2')?.kind, 'pair')
+  assert.deepEqual(map.read(more), map.read(draft))
+  assert.deepEqual(map.read({ ...more, 'arg/env/1/name': 'A', 'arg/env/2/value': 'x' }), {
+    errors: { 'arg/env/1/name': 'There is an entry of this name already.', 'arg/env/2/name': 'A name is missing.' }
+  })
+  assert.deepEqual(map.read(map.change(draft, 'remove:arg/env/0')), { json: '{"env":{"__proto":"2"}}' })
+})

@@ -33,9 +33,23 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'GET /console/calls/:id': { alice: 404, admin: 404, 'admin, read-only': 404 },
   // The wrong current password.
   'POST /console/account': { alice: 400, admin: 400 },
+  // There is no such entry.
+  'GET /console/add-a-server/market/:entry': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'GET /console/add-a-server/registry/:entry': { alice: 502, admin: 502, 'admin, read-only': 502 },
+  'GET /console/add-a-server/cloud/:entry': { alice: 400, admin: 400, 'admin, read-only': 400 },
+  // It is no multipart form.
+  'POST /console/add-a-server/bundle': { admin: 415 },
+  // Without a name.
+  'POST /console/servers/:name/rename': { alice: 400, admin: 400 },
   // The server is off, and lists none.
-  'GET /console/servers/:name/tools/:tool': { alice: 404, admin: 404, 'admin, read-only': 404 },
-  'POST /console/servers/:name/tools/:tool': { alice: 404, admin: 404, 'admin, read-only': 404 }
+  'GET /console/servers/:name/tools/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'POST /console/servers/:name/tools/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'GET /console/servers/:name/prompts/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'POST /console/servers/:name/prompts/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'GET /console/servers/:name/resources/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'POST /console/servers/:name/resources/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'GET /console/servers/:name/templates/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'POST /console/servers/:name/templates/:item': { alice: 404, admin: 404, 'admin, read-only': 404 }
 }
 
 /** The server, the key and the group are alice's own; a prompt and a resource have the same id. */
@@ -69,7 +83,7 @@ void test('every page and form of the console, asked by everybody', async (t) =>
   const wrong: string[] = []
   let asked = 0
   for (const who of principals) {
-    const app = await appFor(t, settings, { READONLY: who === 'admin, read-only' })
+    const app = await appFor(t, settings, { READONLY: who === 'admin, read-only', REGISTRY_URL: 'http://127.0.0.1:9' })
     const browser = new Browser(app)
     if (who === 'nobody') await browser.get('/login')
     else await browser.signIn(who === 'alice' ? 'alice' : 'admin')

@@ -52,9 +52,9 @@ void test('a tool is called by the form made from its schema', async (t) => {
 void test('what agents read about a tool is changed, and restored', async (t) => {
   const { browser } = await startWith(t, [tool('echo')])
   const path = '/servers/fake/tools/echo'
-  await browser.post(`${path}/description`, { description: 'Of mine' })
+  await browser.post(`${path}/override`, { description: 'Of mine' })
   assert.match((await browser.get(path)).text, /It was changed here[\s\S]*Of mine/)
-  await browser.post(`${path}/description`, { do: 'reset', description: 'x' })
+  await browser.post(`${path}/override`, { do: 'reset', description: 'x' })
   assert.match((await browser.get(path)).text, /As the server wrote it/)
 })
 
@@ -89,6 +89,38 @@ void test('a group has the servers and items that were chosen', async (t) => {
   assert.equal(refused.status, 400)
   assert.match(refused.text, /name="tools:fake" value="other" checked/)
   assert.match((await browser.get('/groups')).text, />some</)
+})
+
+void test('among many servers, a form shows fifty, finds others by name, and keeps what was chosen', async (t) => {
+  const names = Array.from({ length: 60 }, (_, at) => `server-${at}`)
+  const { app, browser } = await start(t, {
+    mcpServers: Object.fromEntries(names.map((name) => [name, { url: 'http://127.0.0.1:9/mcp', enabled: false }])),
+    groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'some', servers: [{ name: 'server-59', tools: ['one'] }] }]
+  })
+  const shownIn = ({ text }: Answer, field: string): string[] =>
+    [...text.matchAll(new RegExp(`type="checkbox" name="${field}" value="([^"]+)"`, 'g'))].map(([, name = '']) => name)
+  const path = '/groups/33333333-3333-4333-8333-333333333333'
+  const page = await browser.get(path)
+  assert.equal(shownIn(page, 'servers').length, 50)
+  assert.equal(shownIn(page, 'servers')[0], 'server-59', 'what is chosen comes first')
+  const fields = { name: 'typed', description: '', servers: 'server-59', 'has:tools:server-59': 'true', 'tools:server-59': 'one', found: '' }
+  // By the button, and by Enter in the search.
+  for (const more of [{ do: 'find' }, {}] as Array<Record<string, string>>) {
+    const found = await browser.post(path, { ...fields, find: 'server-1', ...more }, path)
+    assert.ok(!shownIn(found, 'servers').includes('server-59') && shownIn(found, 'servers').includes('server-15'))
+    assert.match(found.text, /type="hidden" name="tools:server-59" value="one"/)
+    assert.match(found.text, /value="typed"/)
+  }
+  const opened = await browser.post(path, { ...fields, find: '', do: 'open:server-59' }, path)
+  assert.match(opened.text, /name="tools:server-59" value="one" checked/)
+  assert.equal([...app.settings.current.groups.values()][0]?.name, 'some', 'nothing was saved by that')
+  await browser.post(path, { ...fields, find: 'server-1', found: 'server-1' }, path)
+  assert.deepEqual([...app.settings.current.groups.values()].map(({ name, members }) => [name, members]), [['typed', [{ name: 'server-59', tools: ['one'] }]]])
+  const key = await browser.post('/keys/new', { name: 'k', accessType: 'custom', allowedServers: 'server-59', find: 'server-1', found: '' }, '/keys/new')
+  assert.match(key.text, /type="hidden" name="allowedServers" value="server-59"/)
+  assert.equal(shownIn(key, 'allowedServers')[0], 'server-1')
+  const template = await browser.post('/templates/export', { name: 't', serverNames: 'server-59', find: 'server-1', found: '' }, '/templates')
+  assert.match(template.text, /type="hidden" name="serverNames" value="server-59"/)
 })
 
 void test('users are added, changed and removed; what is refused stands in the form', async (t) => {

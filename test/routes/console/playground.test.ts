@@ -1,6 +1,7 @@
 // The playground: lists with anybody's eyes that one may choose, calls as oneself, and questions of servers.
 import assert from 'node:assert/strict'
-import { test } from 'tap'
+import type { FastifyInstance } from 'fastify'
+import { test, type Test } from 'tap'
 import { Browser } from '../../helpers/console.ts'
 import { admin, alice, key, start } from '../../helpers/doors.ts'
 import { until } from '../../helpers/hub.ts'
@@ -34,7 +35,7 @@ void test('a list is seen with the eyes that were chosen, and calls run as the r
   const noted = (await app.audit.list({ limit: 10 })).data.filter(({ entity }) => entity === 'view').map(({ name }) => name)
   assert.deepEqual(noted.sort(), ['key of the other server', 'user alice'])
 
-  const path = '/playground?route=&eyes=user:alice&tool=open-echo'
+  const path = '/playground?route=&eyes=user:alice&item=open-echo'
   const called = await browser.post(path, { mode: 'json', json: '{"message":"hi"}', do: 'call' }, path)
   assert.match(called.text, /Call it as admin/)
   assert.match(called.text, /What it answered/)
@@ -69,11 +70,12 @@ void test('a credential that is lent is good within the process alone, and until
   assert.equal(await within('/mcp'), 401)
 })
 
-void test('what a server asks is asked in the page, and the answer goes on with the call', async (t) => {
+/** A gateway with a server that asks two questions, and a browser that is signed in. */
+async function startAsking (t: Test): Promise<{ app: FastifyInstance, browser: Browser }> {
   const server = await startBareModern(t, [{ name: 'greet', inputSchema: { type: 'object', properties: {} } }], async ({ method, params }) => {
     if (method !== 'tools/call') return undefined
     if (params.requestState !== 'its own') {
-      const requestedSchema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }
+      const requestedSchema = { type: 'object', properties: { name: { type: 'string' }, age: { type: 'integer' } }, required: ['name'] }
       const inputRequests = {
         who: { method: 'elicitation/create', params: { mode: 'form', message: 'Who <b>are</b> you?', requestedSchema } },
         where: { method: 'roots/list' }
@@ -86,12 +88,17 @@ void test('what a server asks is asked in the page, and the answer goes on with 
   await until(() => app.upstreams.counts().connected === 1)
   const browser = new Browser(app)
   await browser.signIn('admin')
-  const path = '/playground?route=s&eyes=self&tool=greet'
+  return { app, browser }
+}
+
+const questionIn = (text: string): string => /name="question" value="([^"]+)"/.exec(text)?.[1] ?? ''
+
+void test('what a server asks is asked in the page, and the answer goes on with the call', async (t) => {
+  const { browser } = await startAsking(t)
+  const path = '/playground?route=s&eyes=self&item=greet'
   const asked = await browser.post(path, { mode: 'json', json: '{}', do: 'call' }, path)
   assert.match(asked.text, /Who &lt;b&gt;are&lt;\/b&gt; you\?/)
-  const questionIn = (text: string): string => /name="question" value="([^"]+)"/.exec(text)?.[1] ?? ''
-  const field = /name="(arg[^"]+)"/.exec(asked.text)?.[1] ?? ''
-  const second = await browser.post(path, { question: questionIn(asked.text), answer: 'accept', [field]: 'Ada' }, path)
+  const second = await browser.post(path, { question: questionIn(asked.text), answer: 'accept', 'arg/name': 'Ada' }, path)
   assert.match(second.text, /asks for the folders/)
   const done = await browser.post(path, { question: questionIn(second.text), answer: 'accept', text: 'file:///tmp' }, path)
   assert.match(done.text, /Ada/)
@@ -107,5 +114,101 @@ void test('the search lab shows what $smart finds, and why', async (t) => {
   const { status, text } = await browser.get('/search-lab?query=weather+tomorrow&route=')
   assert.equal(status, 200)
   assert.match(text, /s-weather/)
-  assert.match(text, /name: weather/)
+  assert.match(text, /weather: \d+ %/)
+  assert.match(text, /weather: 100 %[\s\S]*\d+ % of its name/)
+  const meant = await browser.get('/search-lab?query=wether+of+towns&route=')
+  assert.match(meant.text, /weather: \d+ %/, 'as the ranking read it')
+})
+
+void test('a call runs with a credential that is pasted, which is asked for again, and neither stored nor shown', async (t) => {
+  const { app, browser } = await startAsking(t)
+  const path = '/playground?route=s&eyes=self&item=greet'
+  const pasted = { mode: 'json', json: '{}', do: 'call', credential: key.token }
+  const asked = await browser.post(path, pasted, path)
+  assert.match(asked.text, /Who &lt;b&gt;are/)
+  const answer = { question: questionIn(asked.text), answer: 'decline' }
+  const without = await browser.post(path, answer, path)
+  assert.match(without.text, /asks for the folders/)
+  const second = { question: questionIn(without.text), answer: 'accept', text: 'file:///tmp' }
+  // Who is not the caller of before cannot go on with the call.
+  assert.doesNotMatch((await browser.post(path, second, path)).text, /answers:/)
+  const done = await browser.post(path, { ...second, credential: key.token }, path)
+  assert.match(done.text, /answers:/)
+  for (const { text } of [asked, without, done]) assert.ok(!text.includes(key.token))
+  for (const credential of [`${'thk_'}${'0'.repeat(64)}`, app.auth.login(admin)]) {
+    const refused = await browser.post(path, { ...pasted, credential }, path)
+    assert.match(refused.text, /answered with an error/)
+    assert.ok(!refused.text.includes(credential))
+  }
+  for (const credential of ['two words', 'a\r\nX-Other: b', 'é']) {
+    const refused = await browser.post(path, { ...pasted, credential }, path)
+    assert.equal(refused.status, 400)
+    assert.match(refused.text, /id="credential-call-problem"/)
+    assert.ok(!refused.text.includes('X-Other'))
+  }
+})
+
+void test('arguments that a server wants in headers are sent there', async (t) => {
+  const inputSchema = { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' }, n: { type: 'integer' } } }
+  const server = await startBareModern(t, [{ name: 'where', inputSchema }])
+  const { app } = await start(t, { settings: { mcpServers: { s: { url: server.url } } } })
+  await until(() => app.upstreams.counts().connected === 1)
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const path = '/playground?route=s&eyes=self&item=where'
+  const called = await browser.post(path, { mode: 'form', 'arg/region': 'Köln', 'arg/n': '3', do: 'call' }, path)
+  assert.match(called.text, /What it answered/)
+  const call = server.seen.find(({ method }) => method === 'tools/call')
+  assert.equal(call?.headers['mcp-param-region'], `=?base64?${Buffer.from('Köln').toString('base64')}?=`)
+})
+
+void test('prompts and resources of a route are listed and got', async (t) => {
+  const { app } = await start(t, {
+    settings: {
+      prompts: [{ id: key.id, name: 'review', description: 'Reviews', template: 'Review {{code}}', arguments: [{ name: 'code', required: true }] }],
+      resources: [{ id: key.id, uri: 'note://house/rules', name: 'rules', content: 'Be <b>kind</b>' }]
+    }
+  })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const prompts = await browser.get('/playground?route=&eyes=self&kind=prompts')
+  const prompt = /href="\/console(\/playground\?[^"]*item=[^"]*)"/.exec(prompts.text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+  assert.match((await browser.get(prompt)).text, /name="arg\/code"/)
+  const got = await browser.post(prompt, { mode: 'form', 'arg/code': 'mine', do: 'call' }, prompt)
+  assert.match(got.text, /user[\s\S]*Review mine/)
+  const path = '/playground?route=&eyes=self&kind=resources&item=note%3A%2F%2Fhouse%2Frules'
+  const read = await browser.post(path, { mode: 'form', do: 'call' }, path)
+  assert.match(read.text, /Be &lt;b&gt;kind/)
+})
+
+void test('an answer that is refused says why at its field, and keeps what was typed', async (t) => {
+  const { browser } = await startAsking(t)
+  const path = '/playground?route=s&eyes=self&item=greet'
+  const asked = await browser.post(path, { mode: 'json', json: '{}', do: 'call' }, path)
+  const refused = await browser.post(path, { question: questionIn(asked.text), answer: 'accept', 'arg/name': 'Ada', 'arg/age': 'old' }, path)
+  assert.equal(refused.status, 400)
+  assert.match(refused.text, /id="arg\/age-problem"[\s\S]*not a number/)
+  assert.match(refused.text, /value="Ada"/)
+})
+
+void test('the progress of a call is told as it comes, and then its page', async (t) => {
+  const upstream = await startUpstream(t, {
+    tools: [tool('slow')],
+    on: ({ method, params, notify }) => {
+      if (method !== 'tools/call') return undefined
+      const { progressToken } = params._meta as { progressToken?: string }
+      notify('notifications/progress', { progressToken, progress: 1, total: 2, message: 'half <b>done</b>' })
+      return { content: [{ type: 'text', text: 'all of it' }] }
+    }
+  })
+  const { app } = await start(t, { settings: { mcpServers: { s: { url: upstream.url } } } })
+  await until(() => app.upstreams.counts().connected === 1)
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const path = '/playground?route=s&eyes=self&item=slow'
+  const { text } = await browser.post(path, { mode: 'json', json: '{}', do: 'call' }, path, { headers: { accept: 'text/event-stream' } })
+  const [progress = '', page = ''] = text.split('\n\n')
+  assert.match(progress, /^event: progress\ndata: .*"progress":1,"total":2,"message":"half <b>done<\/b>"/)
+  assert.match(page, /^event: page\n.*all of it/s)
+  assert.match(page, /notifications\/progress/, 'and among the messages')
 })

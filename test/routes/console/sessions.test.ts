@@ -97,6 +97,20 @@ void test('an open page is told of changes, and of the end of its session', asyn
   assert.equal((await fetch(`${url}/console/live?page=servers`, { headers: { cookie }, redirect: 'manual' })).status, 303)
 })
 
+void test('what changes before a page opens its stream is told, too', async (t) => {
+  const { app, url } = await start(t, { settings: { mcpServers: { one: { url: 'http://127.0.0.1:9/mcp', enabled: false } } } })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const page = await browser.get('/servers/one')
+  const address = /data-live-stream="([^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+  await browser.post('/servers/one/toggle', { enabled: 'true' }, '/servers/one')
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const reader = (await fetch(`${url}${address}`, { headers: { cookie } })).body?.getReader()
+  let seen = ''
+  while (!seen.includes('event: changed\n')) seen += Buffer.from((await reader?.read())?.value ?? []).toString()
+  await reader?.cancel()
+})
+
 void test('what servers, and people, write is shown as text', async (t) => {
   const nasty = '<script>alert(1)</script>"\'><img src=x onerror=alert(1)>'
   const { app } = await start(t, {

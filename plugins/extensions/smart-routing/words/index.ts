@@ -10,10 +10,12 @@ import type { SearchTool } from './search-tool.ts'
 import { ServerHints } from './server-hints.ts'
 import { tuning } from './tuning.ts'
 import { slotOf, Vocabulary, placeWeight } from './vocabulary.ts'
+import { mergedTerms, type Why } from './why.ts'
 
 export type { SearchTool } from './search-tool.ts'
+export type { Why } from './why.ts'
 
-export interface Ranked { readonly tool: SearchTool, readonly score: number }
+export interface Ranked { readonly tool: SearchTool, readonly score: number, readonly why?: Why }
 
 /** A synonym is ignored if it occurs in more than `tools` tools and in more than this part of all. */
 const common = { tools: 500, part: 0.1 }
@@ -134,8 +136,9 @@ export class ToolIndex {
    * The tools that match a query, best first; ties keep the order of the tools. Deterministic.
    * @param query natural language; its first 2,000 characters and 40 words are read
    * @param limit max number of results
+   * @param explains whether the results say what their scores consist of
    */
-  search (query: string, limit: number): Ranked[] {
+  search (query: string, limit: number, explains = false): Ranked[] {
     if (!this.#interpreter || limit < 1) return []
     const { concepts, isAsking } = this.#interpreter.read(query)
     const scores = this.#score(concepts)
@@ -152,27 +155,51 @@ export class ToolIndex {
       const isNamed = tool.name === exact || tool.ownName === exact
       found.push({ tool, score: scores.of(slot) + (isNamed ? named : 0) })
     }
-    return this.#spread(found).slice(0, limit)
+    const best = this.#spread(found).slice(0, limit)
+    return explains ? best.map((each) => ({ ...each, why: this.#why(each.tool, concepts, asked, exact) })) : best
+  }
+
+  #why (tool: SearchTool, concepts: readonly Concept[], asked: ReadonlyMap<string, number>, exact: string): Why {
+    const slot = this.#slotOf.get(tool) ?? -1
+    const wordOf = (term = ''): string => this.#vocabulary.get(term)?.word ?? term
+    const terms = concepts.flatMap((concept) => {
+      const offers = this.#termsOf(concept).flatMap(({ term, factor }) => {
+        const place = this.#vocabulary.get(term)?.places.find((each) => slotOf(each) === slot)
+        return place === undefined ? [] : [{ term, score: factor * saturated(place) }]
+      })
+      const [best] = offers.sort((one, other) => other.score - one.score)
+      const first = concept.variants[0]?.term
+      if (!best) return []
+      return [{ word: wordOf(best.term), ...first !== best.term && { asked: wordOf(first) }, score: best.score }]
+    })
+    return {
+      terms: mergedTerms(terms),
+      name: this.#namePart(slot, tool.server, asked),
+      isNamed: tool.name === exact || tool.ownName === exact
+    }
   }
 
   #score (concepts: readonly Concept[]): Scores {
     const scores = new Scores(this.#slots.length)
     const total = concepts.reduce((sum, { weight }) => sum + weight, 0)
-    for (const { weight, variants } of concepts) {
-      const [first] = variants
-      const highest = first && first.weight > 0.75 ? this.#rarityOf(first.term, variants) : Infinity
-      for (const variant of variants) {
-        if (variant !== first && this.#isCommon(variant.term)) continue
-        const factor = weight * variant.weight * Math.min(highest, this.#rarity(variant.term))
-        for (const place of this.#vocabulary.get(variant.term)?.places ?? []) {
-          const amount = placeWeight(place) / unit
-          scores.offer(slotOf(place), factor * amount * (tuning.saturation + 1) / (amount + tuning.saturation))
+    for (const concept of concepts) {
+      for (const { term, factor } of this.#termsOf(concept)) {
+        for (const place of this.#vocabulary.get(term)?.places ?? []) {
+          scores.offer(slotOf(place), factor * saturated(place))
         }
       }
-      scores.take(weight * tuning.coverage / total)
+      scores.take(concept.weight * tuning.coverage / total)
     }
     scores.finish(1 - tuning.coverage)
     return scores
+  }
+
+  /** The terms that a concept is searched by, each with the factor of its score in a tool. */
+  #termsOf ({ weight, variants }: Concept): Array<{ term: string, factor: number }> {
+    const [first] = variants
+    const highest = first && first.weight > 0.75 ? this.#rarityOf(first.term, variants) : Infinity
+    return variants.filter((variant) => variant === first || !this.#isCommon(variant.term)).map((variant) =>
+      ({ term: variant.term, factor: weight * variant.weight * Math.min(highest, this.#rarity(variant.term)) }))
   }
 
   /** The inverse document frequency of a term (IDF of BM25). */
@@ -237,6 +264,12 @@ export class ToolIndex {
     const text = this.#interpreter?.read(query).text ?? ''
     return text === '' ? query : text
   }
+}
+
+/** The score of a term at a place, which grows less with each further occurrence (BM25). */
+function saturated (place: number): number {
+  const amount = placeWeight(place) / unit
+  return amount * (tuning.saturation + 1) / (amount + tuning.saturation)
 }
 
 /** How much each term of a query counts in a tool's name, from 0 to 1. */

@@ -9,12 +9,25 @@ export interface Block {
   readonly mimeType?: string
   readonly href?: string
   readonly name?: string
+  /** Who says it, in a prompt; or the URI of a resource. */
+  readonly by?: string
 }
 
-/** The blocks of a `tools/call` result, in order. Structured content comes last unless a text block repeats it. */
+/**
+ * The blocks of a result of `tools/call`, `prompts/get` or `resources/read`, in order. Structured content comes last
+ * unless a text block repeats it.
+ */
 export function blocksOf (result: unknown): Block[] {
   if (!isObject(result)) return [json(result)]
-  const { content, structuredContent } = result
+  const { content, structuredContent, messages, contents } = result
+  if (Array.isArray(messages)) {
+    return (messages as unknown[]).map((each) =>
+      isObject(each) ? { ...blockOf(each.content), by: String(each.role) } : json(each))
+  }
+  if (Array.isArray(contents)) {
+    return (contents as unknown[]).map((resource) =>
+      ({ ...blockOf({ type: 'resource', resource }), ...isObject(resource) && { by: String(resource.uri) } }))
+  }
   if (!Array.isArray(content)) return [json(result)]
   const blocks = content.map(blockOf)
   const isRepeated = blocks.some(({ kind, text }) => kind === 'json' && text === json(structuredContent).text)
@@ -39,8 +52,13 @@ function blockOf (part: unknown): Block {
   if (type === 'resource' && isObject(resource)) {
     const { text: inner, blob, mimeType: kind } = resource
     if (typeof inner === 'string') return textBlock(inner)
-    if (typeof blob === 'string' && typeof kind === 'string' && kind.startsWith('image/')) {
-      return { kind: 'image', src: `data:${kind};base64,${blob}`, mimeType: kind }
+    const [, family] = typeof kind === 'string' ? /^(image|audio)\//.exec(kind) ?? [] : []
+    if (typeof blob === 'string' && (family === 'image' || family === 'audio')) {
+      return { kind: family, src: `data:${String(kind)};base64,${blob}`, mimeType: String(kind) }
+    }
+    if (typeof blob === 'string') {
+      const size = Math.floor(blob.length * 3 / 4).toLocaleString('en')
+      return { kind: 'text', text: `${size} bytes of ${typeof kind === 'string' ? kind : 'an unknown type'}` }
     }
   }
   return json(part)

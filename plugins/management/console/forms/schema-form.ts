@@ -1,30 +1,12 @@
 import { isObject } from '../../../../protocol/json.ts'
+import { countOf, type Draft, type Errors, fail, type Field, isTyped, join, mostItems } from './draft.ts'
+import { fillMap, mapFields, readMap } from './map-fields.ts'
 import { type Schema, type Shape, shapeOf } from './schema.ts'
 
-/** A field, as the component `schema-field` takes it. */
-export interface Field {
-  readonly kind: Exclude<Shape['kind'], 'integer'>
-  readonly name: string
-  readonly label: string
-  readonly hint?: string
-  readonly isRequired: boolean
-  readonly value?: string | boolean
-  readonly options?: ReadonlyArray<{ readonly value: string, readonly text: string, readonly isChosen: boolean }>
-  readonly fields?: readonly Field[]
-  readonly items?: readonly Field[]
-  /** The label of the button that adds an item or removes this one. */
-  readonly add?: string
-  readonly remove?: string
-}
-
-/** The values of a form, by the names of its fields. */
-export type Draft = Readonly<Record<string, string>>
+export type { Field } from './draft.ts'
 
 /** The arguments as JSON text, in which numbers keep all digits that were typed; or error messages by field name. */
-export type Arguments = { readonly json: string } | { readonly errors: Readonly<Record<string, string>> }
-
-/** Max items of a list. */
-const mostItems = 200
+export type Arguments = { readonly json: string } | { readonly errors: Errors }
 
 /** The name of the root field. The names of all other fields begin with it. */
 export const argumentsField = 'arg'
@@ -105,6 +87,7 @@ export class SchemaForm {
           })),
           add: `add:${name}`
         }
+      case 'map': return { ...common, kind, items: mapFields(name, draft), add: `add:${name}` }
       case 'either': {
         const variants = shape.variants ?? []
         const chosen = variantOf(typed, variants.length)
@@ -169,6 +152,7 @@ export class SchemaForm {
           this.#read(shape.item, join(name, at), true, draft, errors, depth + 1) ?? 'null')
         return `[${items.join(',')}]`
       }
+      case 'map': return readMap(name, isRequired, draft, errors)
       case 'either': {
         const variants = shape.variants ?? []
         const chosen = variantOf(typed, variants.length)
@@ -216,6 +200,9 @@ export class SchemaForm {
           this.#fill(shape.item, join(name, at), item, draft, depth + 1)
         })
         return
+      case 'map':
+        fillMap(name, value, draft)
+        return
       case 'either':
         draft[name] = '0'
         this.#fill(shape.variants?.[0], variantName(name, 0), value, draft, depth + 1)
@@ -233,22 +220,7 @@ export class SchemaForm {
   }
 }
 
-/** The field name of a part: the name of the whole followed by a JSON pointer (RFC 6901). */
-const join = (name: string, part: string | number): string =>
-  `${name}/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`
-
 const variantName = (name: string, at: number): string => `${name}~or${at}`
-
-/** Whether any field of an object has a value. */
-const isTyped = (draft: Draft, name: string): boolean =>
-  Object.entries(draft).some(([key, value]) => value !== '' && key.startsWith(`${name}/`))
-
-/** The number of items of a list in a draft. */
-function countOf (draft: Draft, name: string): number {
-  const numbers = Object.keys(draft).flatMap((key) =>
-    key.startsWith(`${name}/`) ? Number(/^\d{1,3}(?=$|[/~])/.exec(key.slice(name.length + 1))?.[0] ?? -1) : [])
-  return Math.min(mostItems, 1 + Math.max(-1, ...numbers))
-}
 
 function variantOf (typed: string | undefined, count: number): number {
   const at = Number(typed ?? 0)
@@ -264,8 +236,3 @@ function describe (schema: Schema, at: number): string {
 }
 
 const shownValue = (value: unknown): string => typeof value === 'string' ? value : JSON.stringify(value)
-
-function fail (errors: Record<string, string>, name: string, sentence: string): undefined {
-  errors[name] = sentence
-  return undefined
-}

@@ -9,7 +9,9 @@ const mostReferences = 16
 
 /** The form field for a schema. */
 export interface Shape {
-  readonly kind: 'text' | 'long' | 'number' | 'integer' | 'boolean' | 'choice' | 'object' | 'list' | 'either' | 'json'
+  /** A `map` has texts by names that its schema does not list. */
+  readonly kind:
+    'text' | 'long' | 'number' | 'integer' | 'boolean' | 'choice' | 'object' | 'map' | 'list' | 'either' | 'json'
   readonly title?: string
   readonly hint?: string
   readonly standard?: unknown
@@ -46,7 +48,7 @@ export function shapeOf (schema: unknown, root: Schema, name: string, depth: num
   if (alternatives) {
     return ofAlternatives(alternatives.map((each) => resolve(each, root)), own, root, name, depth, common)
   }
-  const types = [own.type].flat().filter((type) => type !== 'null')
+  const types = [own.type].flat().filter((type) => type !== 'null' && type !== undefined)
   switch (types.length === 1 ? types[0] : isObject(own.properties) && types.length === 0 ? 'object' : undefined) {
     case 'string': return { kind: isLong(own, name) ? 'long' : 'text', ...common }
     case 'number': return { kind: 'number', ...common }
@@ -56,9 +58,16 @@ export function shapeOf (schema: unknown, root: Schema, name: string, depth: num
       return isObject(own.items) ? { kind: 'list', ...common, item: own.items } : { kind: 'json', ...common }
     case 'object': return isObject(own.properties) && Object.keys(own.properties).length > 0
       ? { kind: 'object', ...common, members: membersOf(own) }
-      : { kind: 'json', ...common }
+      : { kind: hasTexts(own) ? 'map' : 'json', ...common }
     default: return { kind: 'json', ...common }
   }
+}
+
+/** Whether an object has texts under any names. */
+function hasTexts ({ additionalProperties, patternProperties }: Schema): boolean {
+  const schemas = [additionalProperties, ...isObject(patternProperties) ? Object.values(patternProperties) : []]
+    .filter(isObject)
+  return schemas.length > 0 && schemas.every(({ type, enum: values }) => type === 'string' && values === undefined)
 }
 
 function ofAlternatives (

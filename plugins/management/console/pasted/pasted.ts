@@ -4,6 +4,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
 import { adopt } from '../../../../schemas/foreign-config.ts'
 import { readForeign } from '../../../../schemas/foreign-document.ts'
+import { formatOf, parseText } from '../../../../schemas/foreign-text.ts'
 import { toJson } from '../../../../schemas/jsonc.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { linesOf, wordsOf } from './command-line.ts'
@@ -33,7 +34,10 @@ const orderedLevels = 4
 export function readPasted (text: string): PastedServer[] {
   const whole = withoutBom(text).trim()
   if (whole === '') throw new errors.InvalidInput('"text": paste a configuration, a command line or an address')
-  const found = /^[[{]/.test(whole) ? ofDocument(whole) : ofLines(whole)
+  const format = formatOf(whole)
+  const found = format !== undefined
+    ? ofValue(parse(format, () => parseText(whole, format)), format)
+    : /^[[{]/.test(whole) ? ofJson(whole) : ofLines(whole)
   const names = new Set<string>()
   return found.map(({ name, config: raw }) => {
     const { config, warnings } = adopt(raw)
@@ -43,9 +47,12 @@ export function readPasted (text: string): PastedServer[] {
 
 interface Found { readonly name: string, readonly config: Config }
 
-function ofDocument (text: string): Found[] {
+function ofJson (text: string): Found[] {
   const json = toJson(text)
-  const value = inTextOrder(json, parse(json), orderedLevels)
+  return ofValue(inTextOrder(json, parse('JSON', () => JSON.parse(json) as unknown), orderedLevels), 'JSON')
+}
+
+function ofValue (value: unknown, format: string): Found[] {
   const document = readForeign(value, orderedEntries)
   if (document && document.servers.length > 0) {
     return document.servers.map(({ name, config }) => {
@@ -68,15 +75,16 @@ function ofDocument (text: string): Found[] {
       .flatMap(([name, config]): Found[] => isObject(config) && isServer(config) ? [{ name, config }] : [])
     if (servers.length > 0) return servers
   }
-  throw new errors.InvalidInput('"text": this JSON holds no servers: neither "mcpServers" nor "servers", no ' +
-    '"command", no "url", and it is no OpenAPI document')
+  throw new errors.InvalidInput(`"text": this ${format} holds no servers: neither "mcpServers" nor "servers", ` +
+    'no "command", no "url", and it is no OpenAPI document')
 }
 
-function parse (json: string): unknown {
+function parse (format: string, read: () => unknown): unknown {
   try {
-    return JSON.parse(json) as unknown
+    return read()
   } catch (error) {
-    throw new errors.InvalidInput(`"text": this is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new errors.InvalidInput(`"text": this is not ${format}: ${reason}`)
   }
 }
 
@@ -88,11 +96,6 @@ const isServer = (value: Config): boolean =>
     Array.isArray(value[member])) || (value.type === 'openapi' && isObject(value.openapi))
 
 function ofLines (text: string): Found[] {
-  if (/^(?:openapi|swagger):/m.test(text)) {
-    throw new errors.InvalidInput(
-      '"text": an OpenAPI document is read as JSON here. Paste its address in place of YAML'
-    )
-  }
   return linesOf(text).map((line) => {
     if (/^https?:\/\/\S+$/i.test(line)) return ofAddress(line)
     try {

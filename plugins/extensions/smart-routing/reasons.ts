@@ -1,0 +1,13 @@
+import type { Why } from './words/index.ts'
+
+/** What the score of a tool consists of. */
+export interface Reasons extends Partial<Why> {
+  /** The similarity of its meaning to the query, divided by the highest one. */
+  readonly meaning?: number
+}
+
+/**
+ * A member of `_meta`: of a request for `search_tools`, `true` asks for reasons; of its result, it holds them by the
+ * name of the tool.
+ */
+export const explanation = 'tool-hub/explanation'

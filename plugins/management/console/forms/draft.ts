@@ -1,0 +1,48 @@
+import type { Shape } from './schema.ts'
+
+/** A field, as the component `schema-field` takes it. */
+export interface Field {
+  readonly kind: Exclude<Shape['kind'], 'integer'> | 'pair'
+  readonly name: string
+  readonly label: string
+  readonly hint?: string
+  readonly isRequired: boolean
+  readonly value?: string | boolean
+  readonly options?: ReadonlyArray<{ readonly value: string, readonly text: string, readonly isChosen: boolean }>
+  readonly fields?: readonly Field[]
+  readonly items?: readonly Field[]
+  /** An optional object without values, which the page shows folded. */
+  readonly isFolded?: boolean
+  /** The label of the button that adds an item or removes this one. */
+  readonly add?: string
+  readonly remove?: string
+}
+
+/** The values of a form, by the names of its fields. */
+export type Draft = Readonly<Record<string, string>>
+
+/** Error messages by field name. */
+export type Errors = Readonly<Record<string, string>>
+
+/** Max items of a list. */
+export const mostItems = 200
+
+/** The field name of a part: the name of the whole followed by a JSON pointer (RFC 6901). */
+export const join = (name: string, part: string | number): string =>
+  `${name}/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`
+
+/** Whether any field of an object has a value. */
+export const isTyped = (draft: Draft, name: string): boolean =>
+  Object.entries(draft).some(([key, value]) => value !== '' && key.startsWith(`${name}/`))
+
+/** The number of items of a list in a draft. */
+export function countOf (draft: Draft, name: string): number {
+  const numbers = Object.keys(draft).flatMap((key) =>
+    key.startsWith(`${name}/`) ? Number(/^\d{1,3}(?=$|[/~])/.exec(key.slice(name.length + 1))?.[0] ?? -1) : [])
+  return Math.min(mostItems, 1 + Math.max(-1, ...numbers))
+}
+
+export function fail (errors: Record<string, string>, name: string, sentence: string): undefined {
+  errors[name] = sentence
+  return undefined
+}

@@ -1,0 +1,169 @@
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { type ApiAnswer, ApiError } from '../../plugins/management/index.ts'
+import type {
+  CloudServer, Field, MarketServer, Option, Ready, RegistryEntry, RegistryPage
+} from '../../schemas/catalogues.ts'
+import { type Entry, showEntries, tabsOf, type Variable } from './entries.ts'
+import { found, pagesOf, type Visit } from './page.ts'
+import { addressOf, partOf } from './states.ts'
+
+/** An entry of a catalogue, as a row of the list. */
+interface Row {
+  readonly name: string
+  readonly title: string
+  readonly text: string
+  readonly tags: readonly string[]
+  /** Why it cannot be added. */
+  readonly reason?: string
+}
+
+interface Listed {
+  readonly rows: readonly Row[]
+  readonly message?: string | undefined
+  /** Of the next page. */
+  readonly cursor?: string | undefined
+}
+
+interface Catalogue {
+  readonly title: string
+  readonly lead: string
+  readonly list: (request: FastifyRequest, query: Visit['query']) => Promise<Listed>
+  readonly entry: (
+    request: FastifyRequest, name: string
+  ) => Promise<{ title: string, text: string, ready: readonly Ready[] }>
+}
+
+/** Pages: the catalogues, and their entries as servers that can be added. */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit } = app
+  const { page } = pagesOf(app)
+  for (const [name, catalogue] of Object.entries(cataloguesOf(app))) {
+    const path = `/add-a-server/${name}`
+
+    page('catalogue', { title: catalogue.title, path }, async (visit) => {
+      const { q = '', page: number = '1', cursor = '' } = visit.query
+      const common = { lead: catalogue.lead, tabs: tabsOf(app, visit.principal, name), q }
+      try {
+        const { rows, message, cursor: next } = await catalogue.list(visit.request, visit.query)
+        const { items, pages } = partOf(rows, `${kit.base}${path}`, { q, page: number })
+        return {
+          ...common,
+          ...message !== undefined && { message },
+          // A registry has its own pages.
+          pages: name === 'registry' ? undefined : pages,
+          isFirst: cursor === '',
+          first: addressOf(`${kit.base}${path}`, { q }),
+          ...next !== undefined && { next: addressOf(`${kit.base}${path}`, { q, cursor: next }) },
+          items: items.map((row) => ({ ...row, href: `${kit.base}${path}/${encodeURIComponent(row.name)}` }))
+        }
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+        return { ...common, problem: `${error.message}.`, items: [] }
+      }
+    })
+
+    app.get(`${path}/:entry`, { config: { effect: 'read' } }, async (request, reply) => {
+      const { title, text, ready } = await catalogue.entry(request, (request.params as { entry: string }).entry)
+      return showEntries(app, reply, {
+        entries: entriesOf(ready), source: { title, text, back: `${kit.base}${path}` }
+      })
+    })
+  }
+}
+export default routes
+
+/** The catalogues, by their names in addresses. */
+function cataloguesOf ({ kit: { api } }: FastifyInstance): Readonly<Record<string, Catalogue>> {
+  const ask = async (request: FastifyRequest, path: string): Promise<ApiAnswer> => await api.ask(request, 'GET', path)
+  return {
+    market: {
+      title: 'Market',
+      lead: 'Servers that this project knows, each with what it needs.',
+      list: async (request, { q }) => {
+        const { data } = await ask(request, addressOf('/market/servers/search', { query: q }))
+        return {
+          rows: (data as readonly MarketServer[]).map(({ name, display_name: title, description: text, ...more }) =>
+            ({ name, title, text, tags: [...more.is_official ? ['official'] : [], ...more.categories] }))
+        }
+      },
+      entry: async (request, entry) => {
+        const { name, display_name: title, description, config, required } =
+          (await ask(request, `/market/servers/${encodeURIComponent(entry)}`)).data as MarketServer
+        return { title, text: description, ready: [{ from: 'entry', name, config, required }] }
+      }
+    },
+    registry: {
+      title: 'Registry',
+      lead: 'The registry of the MCP project: everybody may publish in it, and nobody has looked at what they publish.',
+      list: async (request, { q, cursor }) => {
+        const query = { search: q, cursor, version: 'latest' }
+        const { data, message } = await ask(request, addressOf('/registry/servers', query))
+        const { servers, metadata } = data as RegistryPage
+        return { rows: servers.map(rowOf), message, cursor: metadata.nextCursor }
+      },
+      entry: async (request, entry) => {
+        const { server, configs } =
+          (await ask(request, `/registry/servers/${encodeURIComponent(entry)}/versions/latest`)).data as RegistryEntry
+        return { title: server.title ?? server.name ?? '', text: server.description ?? '', ready: configs }
+      }
+    },
+    cloud: {
+      title: 'Cloud',
+      lead: 'Servers of the service that mcpRouter names in the settings: they run there.',
+      list: async (request, { q }) => {
+        const { data, message } = await ask(request, '/cloud/servers')
+        const all = (data as readonly CloudServer[]).map(({ name, title, description: text, ...more }): Row =>
+          ({ name, title, text, tags: [more.author_name], ...more.reason !== undefined && { reason: more.reason } }))
+        return { rows: found(all, q ?? '', ({ name, title, text }) => [name, title, text]), message }
+      },
+      entry: async (request, entry) => {
+        const { name, title, description, config, required, reason } =
+          (await ask(request, `/cloud/servers/${encodeURIComponent(entry)}`)).data as CloudServer
+        const ready = { from: 'entry', name, required, ...config && { config }, ...reason !== undefined && { reason } }
+        return { title, text: description, ready: [ready] }
+      }
+    }
+  }
+}
+
+function rowOf ({ server: { name = '', title = name, description = '', version }, configs }: RegistryEntry): Row {
+  const reasons = configs.flatMap(({ config, reason }) => config === undefined ? reason ?? 'It cannot be added' : [])
+  return {
+    name,
+    title,
+    text: description,
+    tags: [...version === undefined ? [] : [version], ...new Set(configs.map(({ from }) => from))],
+    ...configs.length === reasons.length && { reason: reasons[0] ?? 'It names nothing that could be run' }
+  }
+}
+
+/** The first that can be added is chosen. */
+function entriesOf (ready: readonly Ready[]): Entry[] {
+  const first = ready.findIndex(({ config }) => config !== undefined)
+  return ready.map(({ from, identifier, name = '', config, required = [], optional = [], reason }, index) => ({
+    index,
+    name,
+    config: JSON.stringify(config ?? {}, undefined, 2),
+    isChosen: index === first,
+    remarks: [],
+    variables: required.map(toVariable),
+    ...ready.length > 1 && { from: [from, identifier].filter((each) => each !== undefined).join(' ') },
+    options: optional.map(toText),
+    ...config === undefined && { problem: `${reason ?? 'It cannot be added'}.` }
+  }))
+}
+
+const toVariable = ({ key, title, description, placeholder, choices }: Field): Variable => {
+  const hasExample = placeholder !== undefined && placeholder !== '…'
+  const sentences = [description, hasExample ? `For example ${placeholder}` : undefined]
+    .filter((each) => each !== undefined && each !== '')
+  return {
+    key,
+    ...title !== undefined && { title },
+    ...sentences.length > 0 && { description: sentences.join('. ') },
+    ...choices && { choices }
+  }
+}
+
+const toText = ({ title, place, description }: Option): string =>
+  [`${title} (${place})`, ...description === undefined ? [] : [description]].join(': ')

@@ -1,0 +1,268 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError, type Notice } from '../../plugins/management/index.ts'
+import type { Principal } from '../../plugins/settings/index.ts'
+import { type Form, textOf } from './page.ts'
+import { pageOf, targetOf, transportOf } from './states.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
+
+/** A value that a person fills in. The config has it as a variable: its `key` in `${}`. */
+export interface Variable {
+  readonly key: string
+  readonly title?: string
+  readonly description?: string
+  readonly choices?: readonly string[]
+  /** Each line is an argument of its own. */
+  readonly multiple?: boolean
+  /** Otherwise, an empty value leaves the variable to the environment of the gateway. */
+  readonly isNeeded?: boolean
+}
+
+/** A server before it is stored, as the fields of the form. */
+export interface Entry {
+  readonly index: number
+  readonly name: string
+  /** As JSON text. */
+  readonly config: string
+  readonly isChosen: boolean
+  readonly remarks: readonly string[]
+  /** Which of several ways to run it this is. */
+  readonly from?: string
+  /** Inputs that the config does not use. */
+  readonly options?: readonly string[]
+  readonly variables?: readonly Variable[]
+  /** By the names of the fields of the variables. */
+  readonly values?: Readonly<Record<string, string>>
+  readonly problem?: string
+  readonly tested?: { readonly isOk: boolean, readonly text: string }
+}
+
+/** Where the entries come from, unless they were pasted. */
+export interface Source { readonly title: string, readonly text: string, readonly back: string }
+
+/** Error messages by form field. */
+type Errors = Readonly<Record<string, string>>
+type Configs = ReadonlyMap<number, Record<string, unknown>>
+
+export const title = 'Add a server'
+
+/** The links to the ways to add a server. @param current the last part of the page's address; `''`: paste */
+export function tabsOf ({ kit: { base } }: FastifyInstance, principal: Principal | null, current: string): object[] {
+  const tabs = [
+    ['', 'Paste'], ['market', 'Market'], ['registry', 'Registry'], ['cloud', 'Cloud'],
+    // The API takes bundles of admins alone.
+    ...principal?.isAdmin === true ? [['bundle', 'Bundle']] : []
+  ]
+  return tabs.map(([name = '', text]) =>
+    ({ href: `${base}/add-a-server${name === '' ? '' : `/${name}`}`, title: text, isCurrent: name === current }))
+}
+
+/** Shows the page with entries. @param errors by form field; with any, the status is 400 */
+export function showEntries (
+  app: FastifyInstance,
+  reply: FastifyReply,
+  { entries, errors = {}, notice, text, source }: {
+    entries?: readonly Entry[] | undefined, errors?: Errors, notice?: Notice, text?: string, source?: Source | undefined
+  }
+): FastifyReply {
+  return app.kit.renderer.send(reply, 'add-a-server', {
+    title,
+    tabs: tabsOf(app, reply.request.principal, source?.back.split('/').at(-1) ?? ''),
+    ...notice && { notice },
+    ...source && { source, sourceText: JSON.stringify(source) },
+    values: { text },
+    errors,
+    ...entries && { entries: entries.map(shown) }
+  }, Object.keys(errors).length > 0 ? 400 : 200)
+}
+
+/** Tests or stores the entries of a submitted form. */
+export async function actOnEntries (
+  app: FastifyInstance, request: FastifyRequest, reply: FastifyReply, form: Form
+): Promise<FastifyReply> {
+  const { kit } = app
+  const entries = sentEntries(form)
+  const common = { text: textOf(form.text), source: sourceIn(textOf(form.source)) }
+  const { configs, wrong } = parsed(entries)
+  if (Object.keys(wrong).length > 0) return showEntries(app, reply, { ...common, entries, errors: wrong })
+  if (!entries.some(({ isChosen }) => isChosen)) {
+    return showEntries(app, reply, { ...common, entries, errors: { '': 'Choose a server first.' } })
+  }
+  if (textOf(form.do) === 'test') {
+    return showEntries(app, reply, { ...common, entries: await tested(app, request, entries, configs) })
+  }
+  const { stored, left, problems } = await store(app, request, entries, configs)
+  const names = stored.map((name) => JSON.stringify(name)).join(', ')
+  const notice = { kind: 'done', text: `Added: ${names}. What was added is connecting now.` } as const
+  if (left.some(({ isChosen }) => isChosen)) {
+    return showEntries(app, reply, {
+      ...common, entries: left, errors: problems, ...stored.length > 0 && { notice }
+    })
+  }
+  kit.notify(reply, notice)
+  const [first = ''] = stored
+  return await reply.redirect(stored.length === 1 ? pageOf(kit.base, first) : `${kit.base}/servers`, 303)
+}
+
+/** @param href a page of the console, or nothing */
+function sourceIn (text: string): Source | undefined {
+  const { title: name, text: about, back } = objectOf(text)
+  const isSource = typeof name === 'string' && typeof about === 'string' && typeof back === 'string'
+  return isSource && /^\/(?!\/)/.test(back) ? { title: name, text: about, back } : undefined
+}
+
+/** Reads the entries from a submitted form. */
+function sentEntries (form: Form): Entry[] {
+  const chosen = new Set([form.chosen ?? []].flat())
+  return Object.keys(form).flatMap((field) => /^name-(\d{1,4})$/.exec(field)?.[1] ?? []).map((index) => {
+    const variables = variablesIn(textOf(form[`variables-${index}`]))
+    return {
+      index: Number(index),
+      name: textOf(form[`name-${index}`]).trim(),
+      config: textOf(form[`config-${index}`]),
+      isChosen: chosen.has(index),
+      remarks: [],
+      variables,
+      values: Object.fromEntries(variables.map((_, at) => fieldOf(index, at)).map((name) => [name, textOf(form[name])]))
+    }
+  })
+}
+
+/** The name of the field of a variable. */
+const fieldOf = (index: number | string, at: number): string => `value-${index}-${at}`
+
+function variablesIn (text: string): Variable[] {
+  const { variables } = objectOf(text)
+  return (Array.isArray(variables) ? variables as unknown[] : [])
+    .filter((each): each is Variable & Record<string, unknown> => isObject(each) && typeof each.key === 'string')
+}
+
+function objectOf (text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+/**
+ * The configs of the entries by index, with the values of their variables, and errors for those that are not JSON
+ * objects or lack a value.
+ */
+function parsed (entries: readonly Entry[]): { configs: Configs, wrong: Errors } {
+  const configs = new Map<number, Record<string, unknown>>()
+  const wrong: Record<string, string> = {}
+  for (const { index, config, isChosen, variables = [], values = {} } of entries) {
+    try {
+      const value: unknown = JSON.parse(config)
+      if (isObject(value)) configs.set(index, filled(value, index, variables, values) as Record<string, unknown>)
+      else wrong[`config-${index}`] = 'A configuration is a JSON object.'
+    } catch (error) {
+      wrong[`config-${index}`] = `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`
+    }
+    for (const [at, { isNeeded }] of variables.entries()) {
+      const field = fieldOf(index, at)
+      if (isChosen && isNeeded === true && values[field] === '') wrong[field] = 'A value is missing.'
+    }
+  }
+  return { configs, wrong }
+}
+
+/** A value of a config with the values of variables in all its texts. */
+function filled (value: unknown, index: number, variables: readonly Variable[], values: Errors): unknown {
+  const fill = (each: unknown): unknown => filled(each, index, variables, values)
+  if (typeof value === 'string') {
+    return variables.reduce((text, { key }, at) => {
+      const typed = values[fieldOf(index, at)] ?? ''
+      return typed === '' ? text : text.replaceAll(`\${${key}}`, () => typed)
+    }, value)
+  }
+  if (Array.isArray(value)) {
+    return value.flatMap((each: unknown) => {
+      const at = variables.findIndex(({ key, multiple }) => multiple === true && each === `\${${key}}`)
+      const lines = (values[fieldOf(index, at)] ?? '').split(/\r?\n/).filter((line) => line.trim() !== '')
+      return lines.length > 0 ? lines : [fill(each)]
+    })
+  }
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fill(each)]))
+}
+
+/** The data of an entry for the page. */
+function shown (entry: Entry): object {
+  const { index, variables = [], values = {} } = entry
+  const { configs } = parsed([entry])
+  const server = { config: configs.get(index) ?? {} }
+  return {
+    ...entry,
+    transport: transportOf(server),
+    target: targetOf(server),
+    variables: JSON.stringify({ variables }),
+    fields: variables.map(({ key, title: label = key, description, choices, multiple, isNeeded }, at) => {
+      const value = values[fieldOf(index, at)] ?? ''
+      const hints = [
+        description === undefined || /[.!?]$/.test(description) ? description : `${description}.`,
+        ...multiple === true ? ['One a line.'] : [],
+        ...isNeeded === true ? [] : [`Left empty, it is the variable ${key} of the gateway’s environment.`]
+      ]
+      return {
+        name: fieldOf(index, at),
+        label,
+        hint: hints.filter((each) => each !== undefined).join(' '),
+        value,
+        ...multiple === true && { type: 'textarea', rows: 3 },
+        ...choices && {
+          options: ['', ...choices].map((each) =>
+            ({ value: each, text: each === '' ? 'not set' : each, isChosen: each === value }))
+        }
+      }
+    })
+  }
+}
+
+/** Tests the connection to each selected server, without storing any. */
+async function tested (
+  { kit }: FastifyInstance, request: FastifyRequest, entries: readonly Entry[], configs: Configs
+): Promise<Entry[]> {
+  return await Promise.all(entries.map(async (entry) => {
+    if (!entry.isChosen) return entry
+    try {
+      const config = configs.get(entry.index)
+      const { message, data } = await kit.api.ask(request, 'POST', '/servers/test', { config })
+      const { connected, error } = data as { connected: boolean, error: string | null }
+      return { ...entry, tested: { isOk: connected, text: [message, ...error === null ? [] : [error]].join(': ') } }
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      return { ...entry, problem: `${error.message}.` }
+    }
+  }))
+}
+
+/** Stores the selected servers one after the other. A rejected one does not prevent the others. */
+async function store (
+  { kit }: FastifyInstance, request: FastifyRequest, entries: readonly Entry[], configs: Configs
+): Promise<{ stored: string[], left: Entry[], problems: Errors }> {
+  const stored: string[] = []
+  const left: Entry[] = []
+  const problems: Record<string, string> = {}
+  for (const entry of entries) {
+    const { index, name, isChosen } = entry
+    if (!isChosen) {
+      left.push(entry)
+      continue
+    }
+    try {
+      await kit.api.ask(request, 'POST', '/servers', { name, config: configs.get(index) })
+      stored.push(name)
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      const { '': problem, name: ofName, ...others } = error.fields
+      left.push({ ...entry, ...problem !== undefined && { problem: `${problem}.` } })
+      if (ofName !== undefined) problems[`name-${index}`] = ofName
+      const ofConfig = Object.entries(others)
+        .map(([field, sentence]) => `${field.replace(/^config\.?/, '') || 'The configuration'}: ${sentence}`)
+      if (ofConfig.length > 0) problems[`config-${index}`] = ofConfig.join('\n')
+    }
+  }
+  return { stored, left, problems }
+}

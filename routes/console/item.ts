@@ -1,0 +1,130 @@
+import type { FastifyInstance } from 'fastify'
+import { ApiError, type PageData } from '../../plugins/management/index.ts'
+import type { ItemKind } from '../../plugins/settings/index.ts'
+import { type Trial, tried } from './trial.ts'
+import { type Arguments, argumentsOf } from './arguments.ts'
+import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { manages } from './server-head.ts'
+import { pageOf } from './states.ts'
+
+/** A tool, prompt or resource as the management API shows it. */
+export interface Item {
+  readonly name?: string
+  readonly uri?: string
+  readonly title?: string
+  readonly description?: string
+  readonly enabled?: boolean
+  readonly overridden?: boolean
+  readonly [member: string]: unknown
+}
+
+type Facts = ReadonlyArray<readonly [term: string, text: string]>
+
+/** What the pages of one kind of items differ in. */
+interface ItemPages {
+  readonly kind: ItemKind
+  /** The schema of what the form asks for. */
+  readonly schemaOf: (item: Item) => unknown
+  readonly factsOf: (item: Item) => Facts
+  /** The MCP method that tries an item, and its params as JSON text. */
+  readonly method: string
+  readonly paramsOf: (key: string, args: string) => string
+}
+
+/** Adds the page of an item, and the forms that try it and override it. */
+export function addItemPages (app: FastifyInstance, pages: ItemPages): void {
+  const { kit } = app
+  const { page, form } = pagesOf(app)
+  const { kind, schemaOf, method, paramsOf } = pages
+  const path = `/servers/:name/${kind}/:item`
+
+  page('item', { title: 'Item', path }, async (visit) => {
+    const item = await itemOf(app, visit, kind)
+    const fields = kit.formOf(schemaOf(item)).fields({})
+    return { ...shown(app, visit, item, pages), mode: 'form', json: '{}', fields }
+  })
+
+  form(path, { effect: 'run' }, async (visit) => {
+    const item = await itemOf(app, visit, kind)
+    const schema = schemaOf(item)
+    const { args, ...read } = argumentsOf(app, visit.form, schema)
+    const fields = kit.formOf(schema).fields(read.values)
+    await showTrial(app, visit, { ...shown(app, visit, item, pages), fields }, { args, ...read }, (json) =>
+      ({ method, params: paramsOf(visit.params.item ?? '', json), tool: item }))
+    return undefined
+  })
+
+  form(`${path}/override`, { effect: 'change' }, async ({ request, params, form: sent }) => {
+    const item = addressOf('', kind, params)
+    const what = textOf(sent.do)
+    const done = await (what === 'reset'
+      ? kit.api.ask(request, 'DELETE', `${item}/description`)
+      : what === 'on' || what === 'off'
+        ? kit.api.ask(request, 'POST', `${item}/toggle`, { enabled: what === 'on' })
+        : kit.api.ask(request, 'PUT', `${item}/description`, { description: textOf(sent.description) }))
+    return { to: item, notice: noticeOf(done) }
+  })
+}
+
+/** Shows a page with the result of a trial, or with what its form lacks. */
+export async function showTrial (
+  app: FastifyInstance,
+  visit: Visit,
+  data: PageData,
+  { args, values: _values, ...read }: Arguments,
+  requestOf: (args: string) => Omit<Trial, 'server'>
+): Promise<void> {
+  const { reply, params: { name = '' } } = visit
+  const { renderer } = app.kit
+  if (args === undefined) {
+    renderer.send(reply, 'item', { ...data, ...read }, Object.keys(read.errors).length > 0 ? 400 : 200)
+    return
+  }
+  await tried(app, visit, { server: name, ...requestOf(args) }, 'item', { ...data, ...read })
+}
+
+/** The address of an item's page. @param base the path of the console */
+const addressOf = (base: string, kind: string, { name = '', item = '' }: Visit['params']): string =>
+  `${pageOf(base, name)}/${kind}/${encodeURIComponent(item)}`
+
+async function itemOf (
+  { kit }: FastifyInstance, { request, params: { name = '', item = '' } }: Visit, kind: ItemKind
+): Promise<Item> {
+  const { data } = await kit.api.ask(request, 'GET', `/servers/${encodeURIComponent(name)}`)
+  const { [kind]: items } = data as Record<ItemKind, readonly Item[]>
+  const found = items.find((each) => (kind === 'resources' ? each.uri : each.name) === item)
+  if (found) return found
+  throw new ApiError(404, {
+    message: `The server ${JSON.stringify(name)} lists no ${kind.slice(0, -1)} ${JSON.stringify(item)}`
+  })
+}
+
+/** The data of an item for the page. */
+function shown (
+  app: FastifyInstance, { params, principal }: Visit, item: Item, { kind, schemaOf, factsOf }: ItemPages
+): PageData {
+  const { kit, gateway } = app
+  const { name: server = '', item: key = '' } = params
+  const { title, name, description, overridden = false, enabled = true } = item
+  const listed = gateway.catalogues(server).flatMap(({ lists }) => lists[kind]).find((each) => each.key === key)
+  const own = (JSON.parse(listed?.text ?? '{}') as Item).description
+  const heading = title ?? name ?? key
+  return {
+    title: heading,
+    kind: kind.slice(0, -1),
+    item: {
+      name: key,
+      heading,
+      server,
+      serverHref: `${pageOf(kit.base, server)}?view=${kind}`,
+      href: addressOf(kit.base, kind, params),
+      description,
+      ...own !== undefined && { own },
+      ...kind === 'tools' && { tokens: kit.costs.ofValue(item), schema: JSON.stringify(schemaOf(item), undefined, 2) },
+      facts: factsOf(item),
+      isOverridden: overridden,
+      isEnabled: enabled,
+      canManage: manages(app, principal, server)
+    }
+  }
+}

@@ -1,0 +1,64 @@
+/** An item of a list, as MCP sends it. */
+export interface Item {
+  readonly name?: string
+  readonly uri?: string
+  readonly description?: string
+  readonly inputSchema?: unknown
+  readonly arguments?: ReadonlyArray<{
+    readonly name: string, readonly description?: string, readonly required?: boolean
+  }>
+}
+
+/** How the playground lists and runs items of a kind. */
+interface Kind {
+  readonly method: string
+  readonly title: string
+  readonly noun: string
+  /** The label of the button that runs an item. */
+  readonly run: string
+  readonly keyOf: (item: Item) => string
+  /** The schema of the arguments. */
+  readonly schemaOf: (item: Item) => unknown
+  /** The members of `params`, as JSON text. @param args the arguments, as JSON text */
+  readonly paramsOf: (key: string, args: string) => readonly string[]
+}
+
+const named = (key: string, args: string): string[] => [`"name":${JSON.stringify(key)}`, `"arguments":${args}`]
+const nameOf = ({ name = '' }: Item): string => name
+
+/** The kinds of items on a route, by the member of a list's result that holds them. */
+export const kinds = {
+  tools: {
+    method: 'tools/call',
+    title: 'Tools',
+    noun: 'tool',
+    run: 'Call it',
+    keyOf: nameOf,
+    schemaOf: ({ inputSchema }) => inputSchema,
+    paramsOf: named
+  },
+  prompts: {
+    method: 'prompts/get',
+    title: 'Prompts',
+    noun: 'prompt',
+    run: 'Get it',
+    keyOf: nameOf,
+    schemaOf: ({ arguments: args = [] }) => ({
+      properties: Object.fromEntries(args.map(({ name, description }) => [name, { type: 'string', description }])),
+      required: args.filter(({ required }) => required === true).map(({ name }) => name)
+    }),
+    paramsOf: named
+  },
+  resources: {
+    method: 'resources/read',
+    title: 'Resources',
+    noun: 'resource',
+    run: 'Read it',
+    keyOf: ({ uri = '' }) => uri,
+    schemaOf: () => ({}),
+    paramsOf: (key) => [`"uri":${JSON.stringify(key)}`]
+  }
+} as const satisfies Readonly<Record<string, Kind>>
+
+export type KindName = keyof typeof kinds
+export const kindNames = Object.keys(kinds) as KindName[]

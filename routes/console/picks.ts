@@ -1,0 +1,30 @@
+import { type Form, found, textOf } from './page.ts'
+
+/** The part of a long list of choices that a form shows. */
+interface Pick {
+  readonly names: readonly string[]
+  /** What is chosen and not shown: hidden fields keep it. */
+  readonly kept: readonly string[]
+  /** The number of matching names that are not shown. */
+  readonly rest: number
+}
+
+/** Max number of choices that a form shows. */
+export const mostShown = 50
+
+/** The choices that a search finds, those that are chosen first. */
+export function pickOf (all: readonly string[], chosen: ReadonlySet<string>, words: string): Pick {
+  const matching = found(all, words, (name) => [name])
+  const ordered = [...matching.filter((name) => chosen.has(name)), ...matching.filter((name) => !chosen.has(name))]
+  const names = ordered.slice(0, mostShown)
+  const shown = new Set(names)
+  return {
+    names,
+    kept: all.filter((name) => chosen.has(name) && !shown.has(name)),
+    rest: ordered.length - names.length
+  }
+}
+
+/** Whether a form is sent to see other choices, and not to be saved: by its buttons, or by Enter in the search. */
+export const isPicking = (form: Form): boolean =>
+  /^(?:find$|open:)/.test(textOf(form.do)) || textOf(form.find) !== textOf(form.found)

@@ -1,0 +1,23 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { addItemPages } from './item.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
+
+/** Page: one prompt, its override, and a trial with its arguments. */
+const routes: FastifyPluginAsync = async (app) => {
+  addItemPages(app, {
+    kind: 'prompts',
+    schemaOf: ({ arguments: list }) => {
+      const all = (Array.isArray(list) ? list as unknown[] : []).filter(isObject)
+      return {
+        type: 'object',
+        properties: Object.fromEntries(all.map(({ name, title, description }) =>
+          [String(name), { type: 'string', title: title ?? String(name), description }])),
+        required: all.filter(({ required }) => required === true).map(({ name }) => String(name))
+      }
+    },
+    factsOf: () => [],
+    method: 'prompts/get',
+    paramsOf: (name, args) => `{"name":${JSON.stringify(name)},"arguments":${args}}`
+  })
+}
+export default routes

@@ -1,0 +1,113 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { UriTemplate } from '@modelcontextprotocol/sdk/shared/uriTemplate.js'
+import { ApiError, type PageData } from '../../plugins/management/index.ts'
+import { addItemPages, showTrial } from './item.ts'
+import { pagesOf, type Visit } from './page.ts'
+import { argumentsOf } from './arguments.ts'
+import { pageOf } from './states.ts'
+import { isObject } from '../../schemas/unknown-members.ts'
+
+/** A resource template as its server lists it. */
+interface Template {
+  readonly uriTemplate: string
+  readonly name?: string
+  readonly title?: string
+  readonly description?: string
+  readonly mimeType?: string
+}
+
+/** Pages: one resource with its override, and one resource template, which are read. */
+const routes: FastifyPluginAsync = async (app) => {
+  const { kit } = app
+  addItemPages(app, {
+    kind: 'resources',
+    schemaOf: () => ({ type: 'object' }),
+    factsOf: ({ mimeType, size }) => [
+      ...typeof mimeType === 'string' ? [['Type', mimeType] as const] : [],
+      ...typeof size === 'number' ? [['Size', `${size.toLocaleString('en')} bytes`] as const] : []
+    ],
+    method: 'resources/read',
+    paramsOf: (uri) => JSON.stringify({ uri })
+  })
+
+  const { page, form } = pagesOf(app)
+  const path = '/servers/:name/templates/:item'
+  page('item', { title: 'Template', path }, async (visit) => {
+    const template = await templateOf(app, visit)
+    const fields = kit.formOf(schemaOf(template)).fields({})
+    return { ...shown(app, visit, template), mode: 'form', json: '{}', fields }
+  })
+  form(path, { effect: 'run' }, async (visit) => {
+    const template = await templateOf(app, visit)
+    const schema = schemaOf(template)
+    const read = argumentsOf(app, visit.form, schema)
+    const data = { ...shown(app, visit, template), fields: kit.formOf(schema).fields(read.values) }
+    await showTrial(app, visit, data, read, (args) => {
+      const values = Object.entries(JSON.parse(args) as Record<string, unknown>)
+        .map(([name, value]) => [name, String(value)] as const)
+      const uri = new UriTemplate(template.uriTemplate).expand(Object.fromEntries(values))
+      return { method: 'resources/read', params: JSON.stringify({ uri }) }
+    })
+    return undefined
+  })
+}
+export default routes
+
+/** The resource templates of a server, as the signed-in user gets them; none if it does not answer. */
+export async function templatesOf (
+  { kit }: FastifyInstance, { request, principal }: Pick<Visit, 'request' | 'principal'>, server: string
+): Promise<Template[]> {
+  const eyes = { username: principal.username ?? '' }
+  const { result } =
+    await kit.mcp.ask(request, `/mcp/${encodeURIComponent(server)}`, eyes, 'resources/templates/list', '{}')
+  const templates = (result?.resourceTemplates ?? []) as readonly unknown[]
+  return templates.filter((each): each is Template & Record<string, unknown> =>
+    isObject(each) && typeof each.uriTemplate === 'string' && isExpandable(each.uriTemplate))
+}
+
+function isExpandable (template: string): boolean {
+  try {
+    return new UriTemplate(template).variableNames.length > 0
+  } catch {
+    return false
+  }
+}
+
+async function templateOf (app: FastifyInstance, visit: Visit): Promise<Template> {
+  const { name = '', item = '' } = visit.params
+  app.servers.get(visit.principal, name)
+  const found = (await templatesOf(app, visit, name)).find(({ uriTemplate }) => uriTemplate === item)
+  if (found) return found
+  throw new ApiError(404, { message: `The server ${JSON.stringify(name)} lists no template ${JSON.stringify(item)}` })
+}
+
+function schemaOf ({ uriTemplate }: Template): object {
+  const names = [...new Set(new UriTemplate(uriTemplate).variableNames)]
+  return {
+    type: 'object',
+    properties: Object.fromEntries(names.map((name) => [name, { type: 'string' }])),
+    // Variables of a query may be missing.
+    required: names.filter((name) => !new RegExp(`\\{[?&][^}]*\\b${name.replace(/[^\w]/g, '.')}\\b`).test(uriTemplate))
+  }
+}
+
+function shown ({ kit: { base } }: FastifyInstance, { params }: Visit, template: Template): PageData {
+  const { name: server = '', item = '' } = params
+  const { name, title = name ?? item, description, mimeType } = template
+  return {
+    title,
+    kind: 'template',
+    item: {
+      name: item,
+      heading: title,
+      server,
+      serverHref: `${pageOf(base, server)}?view=resources`,
+      href: `${pageOf(base, server)}/templates/${encodeURIComponent(item)}`,
+      description,
+      facts: mimeType === undefined ? [] : [['Type', mimeType]],
+      isOverridden: false,
+      isEnabled: true,
+      canManage: false
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import type { Principal } from '../../plugins/settings/index.ts'
+import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { pageOf } from './states.ts'
+
+/** Pages: renaming and removing a server, which name what else changes. */
+const routes: FastifyPluginAsync = async (app) => {
+  const { servers, kit: { api, base } } = app
+  const { page, form } = pagesOf(app)
+  const pathOf = (name: string): string => `/servers/${encodeURIComponent(name)}`
+  const crumbsOf = (name: string): object[] =>
+    [{ label: 'Servers', href: `${base}/servers` }, { label: name, href: pageOf(base, name) }]
+
+  const renaming = ({ principal, params: { name = '' } }: Visit) => {
+    servers.mustManage(principal, name)
+    return {
+      title: `Rename ${name}`,
+      lead: 'It keeps its configuration, its switches and its owner.',
+      crumbs: crumbsOf(name),
+      action: `${pageOf(base, name)}/rename`,
+      cancel: `${pageOf(base, name)}/configuration`,
+      submit: 'Rename it',
+      fields: [{ name: 'newName', label: 'New name', value: name, required: true }],
+      consequences: renamed(app, principal, name)
+    }
+  }
+  page('form', { title: 'Rename', path: '/servers/:name/rename' }, renaming)
+  form('/servers/:name/rename', {
+    effect: 'change', again: (visit) => ({ page: 'form', data: renaming(visit) })
+  }, async ({ principal, request, params: { name = '' }, form: sent }) => {
+    const newName = textOf(sent.newName).trim()
+    const { config } = servers.get(principal, name)
+    const done = await api.ask(request, 'PUT', pathOf(name), { config, newName })
+    return { to: pathOf(newName), notice: noticeOf(done) }
+  })
+
+  page('confirm', { title: 'Remove', path: '/servers/:name/remove' }, ({ principal, params: { name = '' } }) => {
+    servers.mustManage(principal, name)
+    return {
+      title: `Remove ${name}?`,
+      subject: name,
+      crumbs: crumbsOf(name),
+      consequences: removed(app, principal, name),
+      keeps: 'The record of its calls stays.',
+      confirm: { label: `Remove ${name}`, href: `${pageOf(base, name)}/remove`, method: 'post' },
+      cancel: pageOf(base, name)
+    }
+  })
+
+  form('/servers/:name/remove', { effect: 'change' }, async ({ request, params: { name = '' } }) =>
+    ({ to: '/servers', notice: noticeOf(await api.ask(request, 'DELETE', pathOf(name))) }))
+}
+export default routes
+
+/** The groups and keys that name a server, and whether somebody may be logged in there. */
+function usesOf (
+  { groups, keys, upstreams }: FastifyInstance, principal: Principal, name: string
+): { groups: string[], keys: string[], hasLogins: boolean } {
+  return {
+    groups: groups.list(principal).filter(({ servers }) =>
+      servers.some((member) => (typeof member === 'string' ? member : member.name) === name))
+      .map((group) => JSON.stringify(group.name)),
+    keys: keys.list(principal).filter(({ allowedServers }) => allowedServers?.includes(name))
+      .map((key) => JSON.stringify(key.name)),
+    hasLogins: upstreams.get(name)?.login !== undefined
+  }
+}
+
+function removed (app: FastifyInstance, principal: Principal, name: string): string[] {
+  const uses = usesOf(app, principal, name)
+  return [
+    'Its configuration, with the switches and descriptions that were set here.',
+    'Its connection: calls that are in progress end with an error.',
+    ...uses.groups.map((group) => `Its place in the group ${group}.`),
+    ...uses.keys.map((key) => `Its place in the scope of the key ${key}.`),
+    ...uses.hasLogins ? ['The logins at it, where somebody has logged in.'] : []
+  ]
+}
+
+function renamed (app: FastifyInstance, principal: Principal, name: string): string[] {
+  const uses = usesOf(app, principal, name)
+  const separator = app.settings.current.system.nameSeparator ?? '-'
+  return [
+    `Agents get its tools and prompts under the new name: "${name}${separator}…" is gone.`,
+    `Clients that connect to /mcp/${name} need the new address.`,
+    'It connects anew: calls that are in progress end with an error.',
+    ...uses.groups.map((group) => `The group ${group} has it under the new name.`),
+    ...uses.keys.map((key) => `The key ${key} opens it under the new name.`),
+    ...uses.hasLogins ? ['Logins at it end: who uses them logs in again.'] : [],
+    'The record of its calls keeps the former name.'
+  ]
+}

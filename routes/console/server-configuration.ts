@@ -1,0 +1,118 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { ApiError, type Notice, type PageData } from '../../plugins/management/index.ts'
+import { argumentsIn, noticeOf, objectIn, pagesOf, textOf, type Visit } from './page.ts'
+import { headOf, manages } from './server-head.ts'
+import { pageOf } from './states.ts'
+
+type Config = Readonly<Record<string, unknown>>
+type Texts = Readonly<Record<string, string>>
+
+/** Page: the config of a server, as a form and as JSON. */
+const routes: FastifyPluginAsync = async (app) => {
+  const { api, renderer, serverFormOf } = app.kit
+  const { page, form } = pagesOf(app)
+  const path = '/servers/:name/configuration'
+
+  page('server-configuration', { title: 'Configuration', path }, async (visit) => {
+    const { config, data } = await shown(app, visit)
+    return { ...data, ...asForm(app, visit, config) ?? asJson(config) }
+  })
+
+  form(path, { effect: 'change' }, async (visit) => {
+    const { params: { name = '' }, principal, request, form: sent } = visit
+    app.servers.mustManage(principal, name)
+    const { config: stored, data } = await shown(app, visit)
+    const again = (edited: Edited, notice?: Notice): undefined => {
+      const status = Object.keys(edited.errors ?? {}).length > 0 ? 400 : 200
+      renderer.send(visit.reply, 'server-configuration', { ...data, ...edited, ...notice && { notice } }, status)
+    }
+    const edited = editedOf(app, visit, stored)
+    const { config } = edited
+    if (config === undefined) return again(edited)
+    const server = `/servers/${encodeURIComponent(name)}`
+    try {
+      if (textOf(sent.do) === 'test') {
+        const { data: seen, message } = await api.ask(request, 'POST', '/servers/test', { name, config })
+        const { connected, error } = seen as { connected: boolean, error: string | null }
+        const text = [message, ...error === null ? [] : [error]].join(': ')
+        return again(edited, { kind: connected ? 'done' : 'error', text: `${text}. Nothing was stored.` })
+      }
+      const done = await api.ask(request, 'PUT', server, { config })
+      return { to: `${server}/configuration`, notice: noticeOf(done) }
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      const asText = Object.entries(error.fields).map(([member, text]) =>
+        [member.replace(/^config\.?/, ''), text].filter((part) => part !== '').join(': ')).join('\n')
+      return again({
+        ...edited,
+        errors: edited.mode === 'json'
+          ? { json: asText }
+          : serverFormOf(config, principal.isAdmin).errors(error.fields, argumentsIn(sent))
+      })
+    }
+  })
+}
+export default routes
+
+/** The edited config, for the page. `config`: what to send to the API, if anything. */
+interface Edited extends Partial<PageData> {
+  readonly mode: 'form' | 'json'
+  readonly errors?: Texts
+  readonly config?: Config
+}
+
+async function shown (
+  app: FastifyInstance, { principal, params: { name = '' } }: Visit
+): Promise<{ config: Config, data: PageData }> {
+  const server = await app.servers.getToLogIn(principal, name)
+  const data = {
+    title: `Configuration of ${name}`,
+    ...headOf(app, principal, server, 'configuration'),
+    isEditable: manages(app, principal, name),
+    rename: `${pageOf(app.kit.base, name)}/rename`
+  }
+  return { config: server.config, data }
+}
+
+const asJson = (config: Config): Edited => ({ mode: 'json', json: JSON.stringify(config, undefined, 2) })
+
+/** @returns undefined if the form cannot show the config */
+function asForm ({ kit }: FastifyInstance, { principal }: Visit, config: Config): Edited | undefined {
+  const form = kit.serverFormOf(config, principal.isAdmin)
+  const draft = form.draft(config)
+  return draft && { mode: 'form', type: form.type, rest: JSON.stringify(config), ...form.fields(draft) }
+}
+
+/** Members that have forms of their own; the API keeps them where a config omits them. */
+const withoutOverrides = ({ tools: _tools, prompts: _prompts, resources: _resources, ...config }: Config): Config =>
+  config
+
+/** What a form says, after a click on one of its buttons. */
+function editedOf (app: FastifyInstance, visit: Visit, stored: Config): Edited {
+  const { kit } = app
+  const { principal: { isAdmin }, form: sent } = visit
+  const what = textOf(sent.do)
+  if (textOf(sent.mode) === 'json') {
+    const json = textOf(sent.json)
+    const config = objectIn(json, 'A configuration is')
+    if (typeof config === 'string') return { mode: 'json', json, errors: { json: config } }
+    if (what !== 'form') return { mode: 'json', json, config }
+    return asForm(app, visit, config) ??
+      { mode: 'json', json, errors: { json: 'The form cannot show this: it expects other types of values.' } }
+  }
+  const rest = objectIn(textOf(sent.rest), 'A configuration is')
+  const former = typeof rest === 'string' ? {} : rest
+  const form = kit.serverFormOf({ type: textOf(sent.type) }, isAdmin)
+  const values = argumentsIn(sent)
+  if (/^(?:add|remove):/.test(what)) {
+    return { mode: 'form', type: form.type, rest: textOf(sent.rest), ...form.fields(form.change(values, what)) }
+  }
+  const turned = form.turned(values, former)
+  const again: Edited = {
+    mode: 'form', type: turned.form.type, rest: JSON.stringify(turned.base), ...turned.form.fields(turned.draft)
+  }
+  if (what === 'choose:type') return again
+  const read = form.read(values, former, stored)
+  if ('errors' in read) return { ...again, errors: read.errors }
+  return what === 'json' ? asJson(read.config) : { ...again, config: withoutOverrides(read.config) }
+}

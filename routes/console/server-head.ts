@@ -1,0 +1,53 @@
+import type { FastifyInstance } from 'fastify'
+import { canManage, type ItemKind, type Principal } from '../../plugins/settings/index.ts'
+import { addressOf, pageOf, type ServerRecord, stateOf, targetOf, transportOf } from './states.ts'
+
+export const kinds = ['tools', 'prompts', 'resources'] as const satisfies readonly ItemKind[]
+const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources' }
+
+/** Whether a user may change a server. */
+export function manages ({ settings }: FastifyInstance, principal: Principal, name: string): boolean {
+  const server = settings.current.servers.get(name)
+  return server !== undefined && canManage(principal, server)
+}
+
+/** @param base the path of the console */
+export function summaryOf (base: string, server: ServerRecord): object {
+  const { name, error, tools, config: { owner, visibility } } = server
+  return {
+    name,
+    href: pageOf(base, name),
+    state: stateOf(server),
+    ...error !== null && { error },
+    transport: transportOf(server),
+    target: targetOf(server),
+    tools: tools.length,
+    owner,
+    visibility
+  }
+}
+
+/** What the pages of a server have in common: its state, and the links to its parts. @param view the current part */
+export function headOf (app: FastifyInstance, principal: Principal, server: ServerRecord, view: string): object {
+  const { base } = app.kit
+  const { name } = server
+  const href = pageOf(base, name)
+  return {
+    server: {
+      ...summaryOf(base, server),
+      warnings: server.warnings ?? [],
+      description: server.config.description,
+      isEnabled: server.enabled,
+      canManage: manages(app, principal, name),
+      connectedAt: server.connectedAt,
+      protocolVersion: server.protocolVersion,
+      loginUrl: server.oauth?.authorizationUrl
+    },
+    views: [
+      ...kinds.map((kind) =>
+        ({ view: kind, title: titles[kind], count: server[kind].length, href: addressOf(href, { view: kind }) })),
+      ...principal.isAdmin ? [{ view: 'output', title: 'Output', href: addressOf(href, { view: 'output' }) }] : [],
+      { view: 'configuration', title: 'Configuration', href: `${href}/configuration` }
+    ].map((each) => ({ ...each, isCurrent: each.view === view }))
+  }
+}

@@ -1,0 +1,75 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Follow, PageData, Progress } from '../../plugins/management/index.ts'
+import { signalOf } from '../caller.ts'
+import type { Visit } from './page.ts'
+
+/** A request to one server's MCP route. `params`: JSON text. `tool`: the item, where it is one. */
+export interface Trial {
+  readonly server: string, readonly method: string, readonly params: string, readonly tool?: unknown
+}
+
+/** Sends a request as the signed-in user, and shows the page with its result. */
+export async function tried (
+  app: FastifyInstance, visit: Visit, { server, method, params, tool }: Trial, page: string, data: PageData
+): Promise<void> {
+  const { kit } = app
+  await followed(app, visit, page, async (follow) => {
+    const begun = performance.now()
+    const path = `/mcp/${encodeURIComponent(server)}`
+    const { result, problem } = await kit.mcp.follow(visit.request, path, method, params, { tool, follow })
+    const ms = performance.now() - begun
+    const more = result === undefined
+      ? { errors: { '': problem ?? 'There is no result.' } }
+      : { result: { isError: result.isError === true, ms, blocks: kit.blocksOf(result) } }
+    return { ...data, ...more }
+  })
+}
+
+/**
+ * Shows a page when the work for its data is done. The work is cancelled when the browser disconnects. A browser that
+ * asks for `text/event-stream` gets the progress first, and then the page as an event.
+ */
+export async function followed (
+  { kit }: FastifyInstance, { request, reply }: Visit, page: string, work: (follow: Follow) => Promise<PageData>
+): Promise<void> {
+  const signal = signalOf(reply)
+  const stream = request.headers.accept === 'text/event-stream' ? openStream(reply) : undefined
+  try {
+    const whole = await work({ signal, onProgress: (progress) => { stream?.tell('progress', told(progress)) } })
+    if (!stream) {
+      kit.renderer.send(reply, page, whole)
+      return
+    }
+    stream.tell('page', { html: kit.renderer.html(reply, page, whole) })
+    stream.end()
+  } catch (error) {
+    if (!signal.aborted) throw error
+    // Nobody waits for the page any more.
+    if (!stream) reply.hijack()
+  }
+}
+
+/** Progress as the script shows it. */
+const told = ({ progress, total, message }: Progress): object => ({
+  ...typeof progress === 'number' && { progress },
+  ...typeof total === 'number' && { total },
+  ...typeof message === 'string' && { message: message.slice(0, 1_000) }
+})
+
+function openStream (reply: FastifyReply): { tell: (event: string, data: object) => void, end: () => void } {
+  const { raw } = reply.hijack()
+  raw.writeHead(200, {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+    'x-content-type-options': 'nosniff'
+  })
+  raw.flushHeaders()
+  return {
+    // A browser that does not read gets no further progress until its buffer is drained.
+    tell: (event, data) => {
+      if (event === 'page' || !raw.writableNeedDrain) raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+    },
+    end: () => { raw.end() }
+  }
+}

@@ -1,0 +1,55 @@
+import { CORE_SCHEMA, load, YAMLException } from 'js-yaml'
+import { parse as parseToml, TomlError } from 'smol-toml'
+
+/** The formats of configuration files beside JSON. */
+export type TextFormat = 'TOML' | 'YAML'
+
+/** Max nesting of a document. */
+const maxDepth = 64
+
+/** The format of a text that is not JSON, by its first line with content; undefined: neither TOML nor YAML. */
+export function formatOf (text: string): TextFormat | undefined {
+  const line = text.split('\n').map((each) => each.trim()).find((each) => each !== '' && !each.startsWith('#')) ?? ''
+  const header = /^\[{1,2}\s*["'\w][^\]"',{}]*["']?[^\],{}]*\]{1,2}\s*(?:#.*)?$/
+  // A file of Codex may begin with its other settings.
+  if (header.test(line) || (/^[\w.-]+\s+=\s/.test(line) && text.split('\n').some((each) => header.test(each.trim())))) {
+    return 'TOML'
+  }
+  return /^(?:---|["']?[A-Za-z_][\w.-]*["']?:)(?:\s|$)/.test(line) ? 'YAML' : undefined
+}
+
+/**
+ * Parses a document in TOML (Codex) or YAML (Continue, OpenAPI).
+ * @throws SyntaxError with the line of the mistake
+ */
+export function parseText (text: string, format: TextFormat): unknown {
+  try {
+    // Its objects have no prototype, and its dates are objects.
+    if (format === 'TOML') return JSON.parse(JSON.stringify(parseToml(text, { maxDepth })))
+    const value = load(text, { schema: CORE_SCHEMA, maxDepth })
+    // Aliases may make a value far larger than its text, or let it contain itself.
+    if (countOf(value, text.length) > text.length) {
+      throw new SyntaxError('its aliases make it larger than its text')
+    }
+    return value
+  } catch (error) {
+    if (error instanceof TomlError) {
+      throw new SyntaxError(`${error.message.split('\n', 1)[0] ?? ''} (line ${error.line}, column ${error.column})`)
+    }
+    if (!(error instanceof YAMLException)) throw error
+    const { reason, mark } = error
+    throw new SyntaxError(mark ? `${reason} (line ${mark.line + 1}, column ${mark.column + 1})` : reason)
+  }
+}
+
+/** The number of values in a tree; more than `max` are not counted. */
+function countOf (value: unknown, max: number): number {
+  const open = [value]
+  let count = 0
+  for (let each = open.pop(); each !== undefined && count <= max; each = open.pop()) {
+    count++
+    if (typeof each !== 'object' || each === null) continue
+    for (const member of Object.values(each)) if (member !== undefined) open.push(member)
+  }
+  return count
+}

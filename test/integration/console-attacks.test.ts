@@ -1,0 +1,502 @@
+// Attacks on the console, in a browser: markup and addresses that others write, forms of other sites, frames, sessions, and what is left
+// behind. It needs Chromium (helpers/chromium.ts).
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import type { Page as Tab } from 'playwright-core'
+import { t as file, test, type Test } from 'tap'
+import type { Activities } from '../../db/ports/activities.ts'
+import { Refusal, startUpstream, type Upstream } from '../fakes/fault-http.ts'
+import { startBareModern } from '../fakes/bare-modern.ts'
+import { appFor } from '../helpers/app.ts'
+import { openTab, startBrowser } from '../helpers/chromium.ts'
+import { admin, alice, key, secret, start } from '../helpers/doors.ts'
+import { until } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
+import { register } from '../helpers/oauth.ts'
+
+const browser = await startBrowser(file)
+/** The navigation is beside the page. */
+const wide = { viewport: { width: 1280, height: 844 } }
+const second = { ...admin, username: 'second' }
+
+/** What an attacker writes where a text is expected. Each would run, or ask another host. */
+const markup = '"\'><b data-planted></b><script>alert(1)</script><img src=https://evil.example/x onerror=alert(1)>' +
+  '<a href="javascript:alert(1)">here</a><iframe srcdoc="<script>parent.alert(1)</script>"></iframe><form action=https://evil.example>' +
+  '<svg onload=alert(1)></svg></textarea></title></style><base href=https://evil.example><%= alert(1) %>{{alert(1)}}'
+const address = 'javascript:alert(1)//"><b data-planted></b>'
+const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(1)</script></svg>').toString('base64')
+
+/** A tab in which nothing may happen that the console did not write. @returns it, and what happened all the same */
+async function openWatched (
+  t: Test, origin: string, options: Parameters<typeof openTab>[2] = {}
+): Promise<{ tab: Tab, happened: string[] }> {
+  const { tab, complaints } = await openTab(t, browser, { ...wide, ...options })
+  const happened: string[] = []
+  tab.on('dialog', (dialog) => {
+    happened.push(`dialog ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  tab.on('request', (request) => {
+    const url = request.url()
+    if (!url.startsWith(`${origin}/`) && !url.startsWith('data:')) happened.push(`request ${url}`)
+  })
+  tab.on('close', () => { happened.push(...complaints.filter((each) => !/status of 40\d|^\[DOM\]/.test(each))) })
+  return { tab, happened }
+}
+
+async function signIn (tab: Tab, url: string, username = 'admin'): Promise<void> {
+  await tab.goto(`${url}/console/login`)
+  await tab.fill('#username', username)
+  await tab.fill('#password', 'Same-1234')
+  await tab.click('main button.primary')
+  await tab.waitForURL('**/overview')
+}
+
+/** What the page holds that only an attacker would write: elements, handlers, and addresses that no page leads to. */
+const planted = `[
+  ...document.querySelectorAll('[data-planted], iframe, object, embed, base, foreignObject, meta[http-equiv], style, [style], [srcdoc]'),
+  ...[...document.querySelectorAll('script')].filter((each) => !each.src.startsWith(location.origin) || each.text !== ''),
+  ...[...document.querySelectorAll('*')].filter((each) =>
+    [...each.attributes].some(({ name }) => /^(?:on|hx-(?:on|vals|headers|ext))/.test(name) && !name.startsWith('hx-on--'))),
+  ...[...document.querySelectorAll('a, area, form, button, input, image, use')].filter((each) =>
+    ['href', 'action', 'formaction', 'xlink:href'].some((name) => {
+      const value = each.getAttribute(name)
+      if (value === null) return false
+      const { protocol, origin } = new URL(value, location.href)
+      return each.matches('a') ? !/^(?:https?|cursor|vscode):$/.test(protocol) : origin !== location.origin
+    })),
+  ...[...document.querySelectorAll('a[target=_blank]')].filter((each) => !each.relList.contains('noopener')),
+  ...[...document.querySelectorAll('img, audio, video, source')].filter((each) => !/^data:(?:image.(?:png|jpeg|gif|webp)|audio.)/.test(each.src))
+].map((each) => each.outerHTML.slice(0, 300))`
+
+/** Nothing of what others wrote has become a part of the page, and the text is there: the page was looked at. */
+async function assertInert (tab: Tab, name: string, isShown = true): Promise<void> {
+  assert.deepEqual(await tab.evaluate(planted), [], name)
+  if (!isShown) return
+  const text = await tab.evaluate("document.body.innerText + [...document.querySelectorAll('input, textarea')].map((each) => each.value).join()" +
+    "+ [...document.querySelectorAll('details, option, pre')].map((each) => each.textContent).join()")
+  assert.ok(String(text).includes('data-planted'), `${name} does not show what was written`)
+}
+
+const schema = {
+  type: 'object',
+  title: markup,
+  description: markup,
+  required: [markup],
+  properties: {
+    [markup]: { type: 'string', title: markup, description: markup, default: markup },
+    __proto__: { type: 'string' },
+    constructor: { type: 'string', default: markup },
+    choice: { enum: [markup, address, { [markup]: markup }], default: markup },
+    either: { oneOf: [{ title: markup, type: 'object', properties: { [markup]: { const: markup } } }, { description: markup, type: 'array', items: { type: 'string' } }] },
+    list: { type: 'array', items: { type: 'object', properties: { [address]: { type: 'integer', description: markup } } } },
+    any: { description: markup, default: { [markup]: [markup] } }
+  }
+}
+
+/** A result with each type of content, and types that are none. */
+const results = {
+  content: [
+    { type: 'text', text: markup },
+    { type: 'text', text: JSON.stringify({ [markup]: markup }) },
+    { type: 'image', data: svg, mimeType: 'image/svg+xml' },
+    { type: 'image', data: 'x" onerror="alert(1)', mimeType: 'image/png' },
+    { type: 'image', data: 'AAAA', mimeType: 'image/png" onerror="alert(1)' },
+    { type: 'image', data: 'AAAA', mimeType: 'text/html' },
+    { type: 'audio', data: 'AAAA', mimeType: `audio/wav"${markup}` },
+    { type: 'resource_link', uri: address, name: markup, description: markup },
+    { type: 'resource_link', uri: 'data:text/html,<script>alert(1)</script>', name: 'a page' },
+    { type: 'resource_link', uri: 'https://evil.example/"onclick="alert(1)', name: markup },
+    { type: 'resource_link', uri: ' javascript:alert(1)', name: 'with a space before' },
+    { type: 'resource', resource: { uri: address, mimeType: 'text/html', text: markup } },
+    { type: 'resource', resource: { uri: address, mimeType: 'image/svg+xml', blob: svg } },
+    { type: markup, [markup]: markup },
+    markup
+  ],
+  structuredContent: { [markup]: [markup] }
+}
+
+async function startHostileServer (t: Test): Promise<Upstream> {
+  const icons = [{ src: address }, { src: `data:image/svg+xml;base64,${svg}` }]
+  const words = { title: markup, description: markup, icons, annotations: { title: markup, [markup]: true } }
+  return await startUpstream(t, {
+    tools: [
+      { name: 'results', ...words, inputSchema: schema },
+      { name: 'fails', ...words, inputSchema: { type: 'object' } },
+      { name: markup.slice(0, 100), ...words, inputSchema: schema }
+    ],
+    prompts: [{ name: markup, ...words, arguments: [{ name: markup, description: markup, required: true }] }],
+    resources: [{ uri: address, name: markup, ...words, mimeType: markup }],
+    resourceTemplates: [{ uriTemplate: `${address}{x}`, name: markup, ...words }],
+    serverInfo: { name: markup, version: markup, title: markup, icons, websiteUrl: address },
+    instructions: markup,
+    on: ({ method, params }) => method !== 'tools/call' ? undefined : params.name === 'fails' ? new Refusal(-32000, markup, { [markup]: markup }) : results
+  })
+}
+
+const recorded = {
+  id: '00000000-0000-4000-8000-000000000001',
+  timestamp: Date.now(),
+  server: markup,
+  tool: markup,
+  duration: 1,
+  status: 'error' as const,
+  username: 'alice',
+  errorMessage: markup,
+  input: JSON.stringify({ [markup]: markup }),
+  output: markup
+}
+const activities = {
+  list: async () => ({ activities: [recorded], total: 1, approximate: false }),
+  find: async () => recorded,
+  values: async () => ({ servers: [markup], tools: [markup], groups: [markup], usernames: [markup], keyNames: [markup] }),
+  stats: async () => ({ total: 1, errors: 1, duration: 1 }),
+  durationOf: async () => 1,
+  append: async () => {},
+  cleanup: async () => 0,
+  expire: async () => 0
+} satisfies Activities as Activities
+
+const id = '33333333-3333-4333-8333-333333333333'
+
+/** A program that prints it. Encoded, since the words of arguments, variables and headers are masked in what a server prints. */
+const prints = `console.error(Buffer.from('${Buffer.from(markup).toString('base64')}', 'base64').toString()); process.exit(3)`
+
+/** A gateway in which everything that others can write is hostile. */
+async function startHostile (t: Test): Promise<{ app: FastifyInstance, url: string }> {
+  const { url: upstream } = await startHostileServer(t)
+  const app = await appFor(t, {
+    users: [admin, alice],
+    mcpServers: {
+      hostile: { url: upstream, description: markup, visibility: 'public' },
+      prints: { command: 'node', args: ['-e', prints], description: markup },
+      [`<b data-planted>${address}`]: { url: address, description: markup, enabled: false }
+    },
+    groups: [{ id, name: 'some', description: markup, servers: ['hostile'] }],
+    bearerKeys: [{ ...key, name: markup }],
+    prompts: [{ id, name: 'p', title: markup, description: markup, template: markup, arguments: [{ name: 'a', description: markup }] }],
+    resources: [{ id, uri: address, name: markup, description: markup, mimeType: 'text/html', content: markup }],
+    systemConfig: { oauthServer: { enabled: true, dynamicRegistration: { enabled: true } } }
+  }, { JWT_SECRET: secret }, { wrap: (opened) => ({ ...opened, activities }) })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as { port: number }
+  const url = `http://127.0.0.1:${port}`
+  await register(url, { client_name: markup, redirect_uris: ['https://evil.example/%22%3E%3Cb%20data-planted%3E'], client_uri: 'https://evil.example/' })
+  app.logs.add('warn', markup)
+  await until(() => app.upstreams.counts().connected === 1)
+  await until(() => app.logs.list().some(({ processId }) => processId === 'prints'))
+  return { app, url }
+}
+
+const odd = encodeURIComponent(markup.slice(0, 100))
+/** The pages that show what others wrote; false: the page does not show it. */
+const pages: ReadonlyArray<readonly [path: string, isShown?: false]> = [
+  ['overview', false], ['servers'], [`servers?q=${encodeURIComponent(markup)}`], ['servers/hostile'], ['servers/hostile?view=prompts'],
+  ['servers/hostile?view=resources'], ['servers/hostile?view=configuration'], ['servers/prints?view=output'],
+  [`servers/${encodeURIComponent(`<b data-planted>${address}`)}`], ['servers/hostile/tools/results'], [`servers/hostile/tools/${odd}`],
+  ['groups'], [`groups/${id}`], ['groups/new'], ['keys'], ['keys/new'], [`keys/${key.id}/remove`], ['playground?route=&eyes=self'],
+  [`playground?route=&eyes=self&q=${encodeURIComponent(markup)}`], ['playground?route=hostile&eyes=self&item=results'],
+  [`search-lab?query=${encodeURIComponent(markup)}&route=`], ['search-lab?query=results+planted&route='], ['calls'],
+  [`calls/${recorded.id}`], [`calls/compare?id=${recorded.id}&id=${recorded.id}`], [`calls?tool=${encodeURIComponent(markup)}`], ['logs', false], ['logs?server=prints'],
+  [`logs?q=${encodeURIComponent(markup)}`], ['audit'], [`audit?username=${encodeURIComponent(markup)}`], ['oauth'], ['built-ins'],
+  [`built-ins/prompts/${id}`], [`built-ins/resources/${id}`], ['templates'], [`${encodeURIComponent(markup)}`, false],
+  [`users/${encodeURIComponent(markup)}`]
+]
+
+void test('markup and addresses of others are text on every page, with and without JavaScript', async (t) => {
+  const { url } = await startHostile(t)
+  for (const javaScriptEnabled of [true, false]) {
+    const { tab, happened } = await openWatched(t, url, { javaScriptEnabled })
+    await signIn(tab, url)
+    // An audit entry with hostile values.
+    await tab.goto(`${url}/console/groups/${id}`)
+    await tab.fill('#description', `${markup} ${String(javaScriptEnabled)}`)
+    await tab.click('text=Save')
+    for (const [path, isShown] of pages) {
+      await tab.goto(`${url}/console/${path}`)
+      await assertInert(tab, path, isShown)
+    }
+    await tab.close()
+    assert.deepEqual(happened, [])
+  }
+})
+
+void test('results of each type, errors, and what is pasted or imported are shown as what they are', async (t) => {
+  const { url } = await startHostile(t)
+  const { tab, happened } = await openWatched(t, url)
+  await signIn(tab, url)
+  for (const path of ['servers/hostile/tools/results', 'servers/hostile/tools/fails', 'playground?route=hostile&eyes=self&item=results', 'playground?route=hostile&eyes=self&item=fails']) {
+    await tab.goto(`${url}/console/${path}`)
+    await tab.click('button[value=json]')
+    await tab.waitForSelector('#json')
+    await tab.fill('#json', JSON.stringify({ [markup]: markup }))
+    await tab.click('button.primary[value=call]')
+    await tab.waitForSelector('#result, .banner.error, .problem')
+    await assertInert(tab, path)
+    // Back to the form, which takes the values over; then the buttons of its lists.
+    await tab.click('button[value=form]')
+    await assertInert(tab, path, false)
+  }
+  await tab.goto(`${url}/console/servers/hostile/tools/results`)
+  await tab.click('button[value^="add:"]')
+  await tab.waitForSelector('button[value^="remove:"]')
+  await assertInert(tab, 'the form with an item')
+  const config = { mcpServers: { [markup]: { url: address }, mine: { command: markup, args: [markup], env: { [markup]: markup } } } }
+  for (const text of [JSON.stringify(config), `claude mcp add "${markup}" -- ${markup}`, markup, address]) {
+    await tab.goto(`${url}/console/add-a-server`)
+    await tab.fill('#text', text)
+    await tab.click('button[value=read]')
+    await tab.waitForSelector('#name-0, .problem, .banner.error')
+    await assertInert(tab, `pasted ${text}`, false)
+  }
+  const template = {
+    version: '1.0', name: markup, description: markup, servers: { [markup]: { url: address } }, groups: [{ name: markup, servers: [markup] }], requiredEnvVars: [markup]
+  }
+  for (const what of ['preview', 'import']) {
+    await tab.goto(`${url}/console/templates`)
+    await tab.fill('#template', JSON.stringify(template))
+    await tab.click('button[value=preview]')
+    if (what === 'import') await tab.click('button[value=import]')
+    await assertInert(tab, `${what} of a template`)
+  }
+  await tab.goto(`${url}/console/keys/new`)
+  await tab.fill('#name', markup.slice(0, 60))
+  await tab.click('text=Make the key')
+  await tab.waitForSelector('.code pre')
+  await assertInert(tab, 'a key that was made', false)
+  await tab.close()
+  assert.deepEqual(happened, [])
+})
+
+void test('what a server asks in the playground is text, and its address is no link that runs', async (t) => {
+  const inputRequests = {
+    [markup]: { method: 'elicitation/create', params: { mode: 'form', message: markup, requestedSchema: schema } },
+    address: { method: 'elicitation/create', params: { mode: 'url', message: markup, url: address, elicitationId: markup } },
+    sampling: { method: 'sampling/createMessage', params: { systemPrompt: markup, maxTokens: 9, messages: [{ role: markup, content: { type: 'text', text: markup } }] } },
+    roots: { method: 'roots/list' }
+  }
+  const server = await startBareModern(t, [{ name: 'asks', inputSchema: { type: 'object' } }], ({ method }) =>
+    method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests, requestState: markup } } : undefined)
+  const { app, url } = await start(t, { settings: { mcpServers: { s: { url: server.url } } } })
+  await until(() => app.upstreams.counts().connected === 1)
+  const { tab, happened } = await openWatched(t, url)
+  await signIn(tab, url)
+  await tab.goto(`${url}/console/playground?route=s&eyes=self&item=asks`)
+  await tab.click('button.primary[value=call]')
+  await tab.waitForSelector('.question')
+  await assertInert(tab, 'questions')
+  await tab.close()
+  assert.deepEqual(happened, [])
+})
+
+/** A page of somebody else, at another port (which is the same site for cookies) and under another name. */
+async function startForeign (t: Test, html: (query: URLSearchParams) => string): Promise<string[]> {
+  const port = await listen(t, createServer(({ url = '/' }, reply) => {
+    reply.writeHead(200, { 'content-type': 'text/html' }).end(html(new URL(url, 'http://x').searchParams))
+  }))
+  return [`http://127.0.0.1:${port}`, `http://evil.example:${port}`]
+}
+
+/** Every form of the console, by its address with names of things that are there. */
+async function formsOf (app: FastifyInstance, url: string): Promise<string[]> {
+  await fetch(`${url}/console/login`)
+  const { routeTable } = await app.console.open(async () => { throw new Error('it is open') })
+  return routeTable.filter(({ method }) => method === 'POST').map((row) =>
+    row.url.replace(':name', 'one').replace(':tool', 'echo').replace(':id', key.id).replace(':username', 'alice').replace('*', 'none'))
+}
+
+void test('no form of the console can be sent by another site, with the session and a token of somebody else', async (t) => {
+  const { app, url } = await start(t, { settings: { mcpServers: { one: { url: 'http://127.0.0.1:9/mcp', enabled: false } } } })
+  const fields = { _csrf: '', enabled: 'true', kind: 'tools', key: 'x', theme: 'dark', name: 'x', username: 'x', password: 'Other-1234', do: 'import', text: '{}' }
+  const foreign = await startForeign(t, (query) => {
+    const inputs = Object.entries({ ...fields, _csrf: query.get('csrf') ?? '' }).map(([name, value]) => `<input name="${name}" value="${value}">`)
+    return `<form method=post action="${query.get('to') ?? ''}">${inputs.join('')}<button>Win</button></form>`
+  })
+  const attacker = await openTab(t, browser, wide)
+  await signIn(attacker.tab, url, 'alice')
+  const csrf = await attacker.tab.getAttribute('[name=_csrf]', 'value') ?? ''
+  assert.ok(csrf)
+  const { tab } = await openTab(t, browser, wide)
+  await signIn(tab, url)
+  const before = app.settings.current
+  const forms = await formsOf(app, url)
+  assert.ok(forms.length > 30)
+  for (const site of foreign) {
+    for (const form of ['/console/theme', '/console/sign-out', '/console/servers/one/toggle', '/console/users/alice/remove']) {
+      await tab.goto(`${site}/?${new URLSearchParams({ to: `${url}${form}`, csrf }).toString()}`)
+      const [answer] = await Promise.all([tab.waitForResponse((response) => response.url().startsWith(`${url}/`)), tab.click('button')])
+      assert.ok([401, 403].includes(answer.status()), `${site} ${form}: ${answer.status()}`)
+    }
+    await tab.goto(site)
+    // The answers are refused to the page; the requests arrive all the same.
+    const arrived = new Set<string>()
+    tab.on('request', (request) => { arrived.add(new URL(request.url()).pathname) })
+    await tab.evaluate(`Promise.all(${JSON.stringify(forms)}.map((form) => fetch('${url}' + form, {
+      method: 'POST', mode: 'no-cors', credentials: 'include', body: new URLSearchParams(${JSON.stringify({ ...fields, _csrf: csrf })})
+    }).catch(() => {})))`)
+    assert.deepEqual(forms.filter((form) => !arrived.has(form)), [], site)
+  }
+  assert.equal(app.settings.current, before, 'nothing was changed')
+  await tab.goto(`${url}/console/overview`)
+  assert.match(tab.url(), /overview$/, 'nor was anybody signed out')
+  // The console's own page, with the token of another session, and with none.
+  for (const token of [csrf, 'x', '']) {
+    await tab.goto(`${url}/console/servers/one`)
+    await tab.evaluate(`for (const each of document.querySelectorAll('[name=_csrf]')) each.value = '${token}'`)
+    const [answer] = await Promise.all([tab.waitForResponse(/toggle/), tab.click('text=Turn on')])
+    assert.equal(answer.status(), 403)
+  }
+  assert.equal(app.settings.current, before)
+})
+
+void test('no page of the console shows in a frame, and none is read by another site', async (t) => {
+  const { url } = await start(t)
+  const foreign = await startForeign(t, () => `<iframe src="${url}/console/servers"></iframe><iframe src="${url}/console/login"></iframe>`)
+  const { tab } = await openTab(t, browser, wide)
+  await signIn(tab, url)
+  for (const site of foreign) {
+    await tab.goto(site, { waitUntil: 'load' })
+    const frames = tab.frames().slice(1)
+    assert.equal(frames.length, 2)
+    for (const frame of frames) assert.equal(await frame.locator('main').count(), 0)
+    const read = await tab.evaluate(`fetch('${url}/console/servers', { credentials: 'include' }).then((r) => r.text(), () => 'refused')`)
+    assert.equal(read, 'refused')
+  }
+})
+
+void test('a session that was planted before is not the one of who signs in', async (t) => {
+  const { url } = await start(t)
+  const { tab } = await openTab(t, browser, wide)
+  const thief = await openTab(t, browser, wide)
+  await signIn(thief.tab, url, 'alice')
+  const plant = (await thief.tab.context().cookies()).filter(({ name }) => name.startsWith('tool-hub-console'))
+  await tab.context().addCookies(plant.map(({ name, value }) => ({ name, value, url: `${url}/console` })))
+  await tab.goto(`${url}/console/overview`)
+  await tab.click('text=Sign out')
+  await signIn(tab, url)
+  const token = (cookies: Array<{ name: string, value: string }>): string | undefined => cookies.find(({ name }) => name === 'tool-hub-console')?.value
+  const own = token(await tab.context().cookies())
+  assert.ok(own !== undefined && own !== token(plant))
+  await thief.tab.goto(`${url}/console/overview`)
+  assert.match(thief.tab.url(), /\/login/, 'the session that was planted has ended')
+  const value = 'a'.repeat(43)
+  await thief.tab.context().addCookies([{ name: 'tool-hub-console', value, url: `${url}/console` }])
+  await signIn(thief.tab, url, 'alice')
+  assert.notEqual(token(await thief.tab.context().cookies()), value)
+})
+
+void test('after signing out, the back button and the history show nothing', async (t) => {
+  const { url } = await start(t, { settings: { mcpServers: { 'secret-name': { url: 'http://127.0.0.1:9/mcp', enabled: false } } } })
+  const { tab } = await openTab(t, browser, wide)
+  await signIn(tab, url)
+  await tab.goto(`${url}/console/servers/secret-name`)
+  await tab.goto(`${url}/console/servers`)
+  assert.match(await tab.textContent('main') ?? '', /secret-name/)
+  await tab.click('text=Sign out')
+  await tab.waitForURL('**/login')
+  for (let back = 1; back <= 2; back++) {
+    await tab.goBack({ waitUntil: 'load' })
+    await tab.waitForURL('**/login?*')
+    assert.doesNotMatch(await tab.textContent('main') ?? '', /secret-name/)
+  }
+})
+
+void test('nobody is sent to another site after signing in, or by the theme', async (t) => {
+  const { url } = await start(t)
+  const origins: string[] = []
+  for (const next of [
+    'https://evil.example/', '//evil.example/console/', '/\\evil.example/console/', '\\\\evil.example', 'https:evil.example', 'javascript:alert(1)',
+    '/console//evil.example', '/console/..//evil.example', '/console/%2e%2e//evil.example', '/console/%5cevil.example', '/%09/evil.example',
+    'data:text/html,x', '/console/sign-out', '/console/login?next=https://evil.example', '%2f%2fevil.example', '/console/overview@evil.example', 'http://127.0.0.1@evil.example'
+  ]) {
+    const { tab, happened } = await openWatched(t, url)
+    await tab.goto(`${url}/console/login?${new URLSearchParams({ next }).toString()}`)
+    await tab.fill('#username', 'alice')
+    await tab.fill('#password', 'Same-1234')
+    await tab.click('main button.primary')
+    await tab.waitForSelector('text=Sign out', { state: 'attached' })
+    await tab.evaluate(`document.querySelector('form.theme [name=next]').value = ${JSON.stringify(next)}; document.querySelector('form.theme').submit()`)
+    await tab.waitForSelector('text=Sign out', { state: 'attached' })
+    origins.push(new URL(tab.url()).origin)
+    await tab.close()
+    assert.deepEqual(happened, [], next)
+  }
+  assert.deepEqual([...new Set(origins)], [url])
+})
+
+void test('the welcome link is good once, here, and for 15 minutes', async (t) => {
+  const { app, url } = await start(t)
+  const { welcome } = app.console
+  const opens = async (code: string, extraHTTPHeaders: Record<string, string> = {}): Promise<number> => {
+    const { tab } = await openTab(t, browser, { extraHTTPHeaders })
+    return (await tab.goto(`${url}/console/welcome?code=${code}`))?.status() ?? 0
+  }
+  const real = Date.now
+  t.after(() => { Date.now = real })
+  const user = app.users.get('admin')
+  assert.ok(user)
+  const code = welcome.make(user)
+  for (const name of ['x-forwarded-for', 'forwarded', 'x-forwarded-host', 'x-real-ip', 'via']) {
+    assert.equal(await opens(code, { [name]: '192.0.2.1' }), 403, name)
+  }
+  Date.now = () => real() + 15 * 60_000
+  assert.equal(await opens(code), 403)
+  Date.now = real
+  const [first, other] = [await openTab(t, browser), await openTab(t, browser)]
+  for (const { tab } of [first, other]) {
+    await tab.goto(`${url}/console/welcome?code=${code}`)
+    await tab.fill('#password', 'My-own-12')
+    await tab.fill('#repeated', 'My-own-12')
+  }
+  await first.tab.click('main button.primary')
+  await first.tab.waitForURL('**/overview')
+  await other.tab.click('main button.primary')
+  await other.tab.waitForSelector('text=This link is not good any more')
+  assert.equal(await opens(code), 403)
+  assert.deepEqual((await other.tab.context().cookies()).filter(({ name }) => name === 'tool-hub-console'), [])
+})
+
+void test('a user finds no page of admins, and a session opens nothing but the console', async (t) => {
+  const { app, url } = await start(t)
+  const { tab } = await openTab(t, browser, wide)
+  await signIn(tab, url, 'alice')
+  const { routeTable } = await app.console.open(async () => { throw new Error('it is open') })
+  const forAdmins = routeTable.filter(({ method, scope }) => method === 'GET' && scope === 'console-admin')
+  assert.ok(forAdmins.length > 8)
+  const linked = await tab.evaluate("[...document.querySelectorAll('nav a')].map((each) => new URL(each.href).pathname)") as string[]
+  for (const { url: path } of forAdmins) {
+    assert.ok(!linked.includes(path), `${path} is in the navigation`)
+    const answer = await tab.goto(`${url}${path.replace(/:\w+/g, 'admin')}`)
+    assert.equal(answer?.status(), 404, path)
+    assert.match(await tab.textContent('main') ?? '', /There is no such page/)
+  }
+  const statusOf = async (path: string, body?: object): Promise<unknown> => await tab.evaluate(`fetch('${path}', {
+    credentials: 'include',
+    headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }${body === undefined ? '' : `, method: 'POST', body: '${JSON.stringify(body)}'`}
+  }).then((response) => response.status)`)
+  await tab.goto(`${url}/console/overview`)
+  assert.equal(await statusOf('/api/servers'), 401)
+  assert.equal(await statusOf('/api/auth/keys', { name: 'k' }), 401)
+  assert.equal(await statusOf('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list' }), 401)
+  const cookie = (await tab.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
+  assert.equal((await fetch(`${url}/api/servers`, { headers: { cookie } })).status, 401)
+})
+
+void test('an open page ends at once with demotion, deletion and another password', async (t) => {
+  const { app, url } = await start(t, { settings: { users: [admin, alice, second] } })
+  const by = { key: 'test', kind: 'user', user: 'admin', username: 'admin', isAdmin: true } as const
+  for (const [username, path, end] of [
+    ['second', 'users', async () => await app.users.update(by, 'second', { isAdmin: false })],
+    ['alice', 'servers', async () => await app.users.update(by, 'alice', { newPassword: 'Other-1234' })],
+    ['second', 'servers', async () => { await app.users.remove(by, 'second') }]
+  ] as const) {
+    const { tab } = await openTab(t, browser, wide)
+    await signIn(tab, url, username)
+    await tab.goto(`${url}/console/${path}`)
+    await end()
+    await tab.waitForURL('**/login?*')
+    await tab.goto(`${url}/console/overview`)
+    assert.match(tab.url(), /\/login\?/)
+  }
+})

@@ -1,0 +1,189 @@
+// Servers in the console, in a browser: configuration, catalogues, bundles, trials with progress. It needs Chromium (helpers/chromium.ts).
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import type { Page as Tab } from 'playwright-core'
+import { t as file, test, type Test } from 'tap'
+import { startUpstream, tool, type Call, type Upstream } from '../fakes/fault-http.ts'
+import { zip } from '../fakes/zip.ts'
+import { assertAccessible, openTab, startBrowser } from '../helpers/chromium.ts'
+import { connected, type Json } from '../helpers/client.ts'
+import { admin } from '../helpers/doors.ts'
+import { startHub, until, type Hub } from '../helpers/hub.ts'
+
+const browser = await startBrowser(file)
+const hostile = '"><script>document.title="run"</script><img src=x onerror="document.title=1">'
+const uriTemplate = 'file:///{name}'
+
+interface World { hub: Hub, upstream: Upstream, calls: Call[] }
+
+/** A gateway with a server whose tool answers when the test says so, and one that is off. */
+async function start (t: Test): Promise<World> {
+  const calls: Call[] = []
+  const upstream = await startUpstream(t, {
+    tools: [tool('slow')],
+    prompts: [{ name: 'review', description: hostile, arguments: [{ name: 'code', description: hostile, required: true }] }],
+    resources: [{ uri: 'note://a', name: 'a', title: hostile }],
+    resourceTemplates: [{ uriTemplate, name: 'file', description: hostile }],
+    on: (call) => {
+      if (call.method === 'resources/read') return { contents: [{ uri: call.params.uri, text: hostile }] }
+      if (call.method === 'prompts/get') return { messages: [{ role: hostile, content: { type: 'text', text: hostile } }] }
+      if (call.method !== 'tools/call') return undefined
+      calls.push(call)
+      return 'never'
+    }
+  })
+  const hub = await startHub(t, {
+    env: { REGISTRY_URL: 'http://127.0.0.1:9' },
+    settings: {
+      users: [admin],
+      mcpServers: {
+        fake: { url: upstream.url, headers: { 'X-Key': 'secret-of-mine-1234' } },
+        mine: { command: 'node', args: ['-e', '0'], env: { TOKEN: 'secret-of-mine-1234' }, enabled: false }
+      }
+    }
+  })
+  await connected(hub, 1)
+  return { hub, upstream, calls }
+}
+
+async function signIn (tab: Tab, hub: Hub): Promise<void> {
+  await tab.goto(`${hub.url}/console`)
+  await tab.fill('#username', 'admin')
+  await tab.fill('#password', 'Same-1234')
+  await tab.click('main button')
+  await tab.waitForURL('**/overview')
+}
+
+const storedIn = async (hub: Hub, name: string): Promise<Json> =>
+  (JSON.parse(await readFile(hub.settingsPath, 'utf8')) as { mcpServers: Record<string, Json> }).mcpServers[name] ?? {}
+
+const pages = [
+  'servers/mine/configuration', 'servers/fake/configuration', 'servers/mine/rename', 'servers/mine/remove', 'servers/fake?view=resources',
+  'servers/fake/tools/slow', 'servers/fake/prompts/review', `servers/fake/resources/${encodeURIComponent('note://a')}`,
+  `servers/fake/templates/${encodeURIComponent(uriTemplate)}`, 'add-a-server/market', 'add-a-server/market/atlassian', 'add-a-server/registry',
+  'add-a-server/cloud', 'add-a-server/bundle'
+]
+
+void test('axe finds nothing, nothing is wider than the window, and no markup of others runs', async (t) => {
+  const { hub } = await start(t)
+  for (const [width, colorScheme] of [[1280, 'dark'], [390, 'light']] as const) {
+    const { tab, complaints } = await openTab(t, browser, { viewport: { width, height: 844 }, colorScheme })
+    await signIn(tab, hub)
+    for (const page of pages) {
+      await tab.goto(`${hub.url}/console/${page}`)
+      for (const part of await tab.locator('details:not(.client)').all()) await part.evaluate('(each) => { each.open = true }').catch(() => {})
+      await assertAccessible(tab, `${page} at ${width}`)
+      assert.equal(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth'), true, `${page} at ${width} is too wide`)
+      assert.notEqual(await tab.title(), 'run', page)
+    }
+    for (const page of ['prompts/review', `templates/${encodeURIComponent(uriTemplate)}`]) {
+      await tab.goto(`${hub.url}/console/servers/fake/${page}`)
+      await tab.fill('[name^="arg/"]', 'x')
+      await tab.click('.actions button[value=call]')
+      await tab.waitForSelector('#result')
+      await assertAccessible(tab, `the result of ${page} at ${width}`)
+      assert.notEqual(await tab.title(), 'run', page)
+    }
+    assert.deepEqual(complaints.filter((each) => !/^\[DOM\]/.test(each)), [])
+  }
+})
+
+for (const javaScriptEnabled of [true, false]) {
+  void test(`a configuration is edited as a form and as JSON, ${javaScriptEnabled ? 'with' : 'without'} JavaScript`, async (t) => {
+    const { hub } = await start(t)
+    const { tab } = await openTab(t, browser, { javaScriptEnabled, viewport: { width: 1280, height: 844 } })
+    await signIn(tab, hub)
+    await tab.goto(`${hub.url}/console/servers/mine`)
+    await tab.click('text=Configuration')
+    await tab.click('button[value="add:arg/args"]')
+    await tab.fill('[name="arg/args/2"]', '--verbose')
+    await tab.click('button[value="remove:arg/args/1"]')
+    await tab.click('summary:has-text("More")')
+    await tab.fill('[name="arg/owner"]', 'nobody-here')
+    await tab.click('.narrow button.primary')
+    await tab.waitForSelector('[id="arg/owner-problem"]')
+    assert.equal(await tab.inputValue('[name="arg/args/1"]'), '--verbose')
+    await tab.fill('[name="arg/owner"]', 'admin')
+    await tab.click('.narrow button[value=json]')
+    const config = JSON.parse(await tab.inputValue('#json')) as Json
+    assert.deepEqual([config.args, config.env], [['-e', '--verbose'], { TOKEN: '••••1234' }])
+    await tab.fill('#json', JSON.stringify({ ...config, args: 7 }))
+    await tab.click('.narrow button.primary')
+    await tab.waitForSelector('#json-problem')
+    await tab.fill('#json', JSON.stringify({ ...config, cwd: '/srv' }))
+    await tab.click('.narrow button.primary')
+    await tab.waitForSelector('.banner.done')
+    const { args, cwd, env } = await storedIn(hub, 'mine')
+    assert.deepEqual({ args, cwd, env }, { args: ['-e', '--verbose'], cwd: '/srv', env: { TOKEN: 'secret-of-mine-1234' } })
+  })
+}
+
+void test('Enter in a field saves; another type has other fields', async (t) => {
+  const { hub } = await start(t)
+  const { tab } = await openTab(t, browser, { viewport: { width: 390, height: 844 } })
+  await signIn(tab, hub)
+  await tab.goto(`${hub.url}/console/servers/mine/configuration`)
+  await tab.fill('[name="arg/cwd"]', '/tmp')
+  await tab.press('[name="arg/cwd"]', 'Enter')
+  await tab.waitForSelector('.banner.done')
+  await tab.selectOption('[name="arg/type"]', { label: 'streamable-http' })
+  await tab.click('button[value="choose:type"]')
+  await tab.fill('[name="arg/url"]', 'http://127.0.0.1:9/mcp')
+  await tab.click('.narrow button.primary')
+  await tab.waitForSelector('.banner.done')
+  const { type, url, command } = await storedIn(hub, 'mine')
+  assert.deepEqual({ type, url, command }, { type: 'streamable-http', url: 'http://127.0.0.1:9/mcp', command: undefined })
+})
+
+void test('a server from the market, and one from a bundle, without JavaScript', async (t) => {
+  const { hub } = await start(t)
+  const { tab } = await openTab(t, browser, { javaScriptEnabled: false, viewport: { width: 1280, height: 844 } })
+  await signIn(tab, hub)
+  await tab.goto(`${hub.url}/console/add-a-server`)
+  await tab.click('.tabs >> text=Market')
+  await tab.fill('#q', 'jira')
+  await tab.click('.search button')
+  await tab.click('.found a >> text=Atlassian')
+  await tab.fill('#value-0-0', 'https://x.example')
+  await tab.click('button[value=store]')
+  await tab.waitForURL(/\/servers\/atlassian/)
+  assert.equal(((await storedIn(hub, 'atlassian')).env as Json).JIRA_URL, 'https://x.example')
+  await tab.goto(`${hub.url}/console/add-a-server/bundle`)
+  const manifest = {
+    manifest_version: '0.3',
+    name: 'weather',
+    version: '1.0.0',
+    server: { type: 'node', entry_point: 'index.js', mcp_config: { command: 'node', args: ['${__dirname}/index.js'], env: { KEY: '${user_config.key}' } } }, // eslint-disable-line no-template-curly-in-string
+    user_config: { key: { type: 'string', title: 'API key', description: hostile, required: true, sensitive: true } }
+  }
+  const buffer = zip([{ name: 'manifest.json', data: JSON.stringify(manifest) }, { name: 'index.js', data: '0' }])
+  await tab.setInputFiles('#mcpbFile', { name: 'weather.mcpb', mimeType: 'application/zip', buffer })
+  await tab.click('main button.primary')
+  await tab.fill('#value-0-0', 'key-of-mine')
+  await tab.click('button[value=store]')
+  await tab.waitForURL(/\/servers\/weather/)
+  assert.deepEqual((await storedIn(hub, 'weather')).env, { KEY: 'key-of-mine' })
+})
+
+void test('a call shows its progress, and its result in the same page; one that is cancelled ends at the server', async (t) => {
+  const { hub, upstream, calls } = await start(t)
+  const { tab } = await openTab(t, browser, { viewport: { width: 1280, height: 844 } })
+  await signIn(tab, hub)
+  await tab.goto(`${hub.url}/console/servers/fake/tools/slow`)
+  await tab.click('.actions button[value=call]')
+  await until(() => calls.length === 1, 'it was never called')
+  const [call] = calls
+  assert.ok(call)
+  call.notify('notifications/progress', { progressToken: (call.params._meta as Json).progressToken, progress: 3, total: 4, message: hostile })
+  await tab.waitForSelector('#calling p:has-text("3 of 4")')
+  assert.equal(await tab.evaluate("document.querySelector('progress').value"), 3)
+  await assertAccessible(tab, 'a call in progress')
+  call.res.end(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id: call.id, result: { content: [{ type: 'text', text: 'of the call' }] } })}\n\n`)
+  await tab.waitForSelector('#result:has-text("of the call")')
+  await tab.click('.actions button[value=call]')
+  await until(() => calls.length === 2, 'it was never called again')
+  await tab.click('[data-cancel]')
+  await tab.waitForSelector('#result:has-text("Cancelled.")')
+  await until(() => upstream.cancelled.length === 1, 'it was never cancelled')
+  assert.notEqual(await tab.title(), 'run')
+})

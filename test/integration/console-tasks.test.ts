@@ -1,0 +1,273 @@
+// The daily tasks in the console, in a browser: wide, narrow, by keyboard alone and without JavaScript. It needs Chromium
+// (helpers/chromium.ts).
+import assert from 'node:assert/strict'
+import type { BrowserContextOptions, Page as Tab } from 'playwright-core'
+import { t as file, test, type Test } from 'tap'
+import { startBareModern } from '../fakes/bare-modern.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { openTab, startBrowser } from '../helpers/chromium.ts'
+import { connected, Session, text } from '../helpers/client.ts'
+import { admin, alice } from '../helpers/doors.ts'
+import { npmServer, spawnHub, startHub, until, type Hub } from '../helpers/hub.ts'
+
+const browser = await startBrowser(file)
+
+/** The windows in which each task is done. */
+const windows: ReadonlyArray<readonly [name: string, options: BrowserContextOptions]> = [
+  ['wide', { viewport: { width: 1280, height: 844 } }],
+  ['narrow', { viewport: { width: 390, height: 844 } }],
+  ['narrow, without JavaScript', { viewport: { width: 390, height: 844 }, javaScriptEnabled: false }]
+]
+
+/** A tab of somebody who has signed in. */
+async function signedIn (t: Test, hub: Hub, options: BrowserContextOptions, username = 'admin'): Promise<Tab> {
+  const { tab } = await openTab(t, browser, options)
+  await tab.goto(`${hub.url}/console`)
+  await tab.fill('#username', username)
+  await tab.fill('#password', 'Same-1234')
+  await tab.click('main button.primary')
+  await tab.waitForURL('**/overview')
+  return tab
+}
+
+/** Presses Tab until the focus is on an element. */
+async function tabTo (tab: Tab, selector: string): Promise<void> {
+  for (let press = 0; press < 150; press++) {
+    if (await tab.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)) return
+    await tab.keyboard.press('Tab')
+  }
+  assert.fail(`the Tab key does not reach ${selector} at ${tab.url()}`)
+}
+
+for (const [name, options] of windows) {
+  void test(`from the first start to a call with an own key: ${name}`, async (t) => {
+    const hub = await spawnHub(t)
+    await until(() => / add everything .*\n/.test(hub.firstWords()), hub.output)
+    const link = /^http:\/\/127\.0\.0\.1:\d+\/console\/welcome\?code=\S+$/m.exec(hub.firstWords())?.[0] ?? ''
+    const { tab } = await openTab(t, browser, options)
+    if (options.javaScriptEnabled !== false) await tab.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await tab.goto(link)
+    await tab.fill('#password', 'My-own-12')
+    await tab.fill('#repeated', 'My-own-12')
+    await tab.click('main button.primary')
+    await tab.waitForURL('**/overview')
+    await tab.click('#first-steps a.button[href$="add-a-server"]')
+    await tab.fill('#text', JSON.stringify({ mcpServers: { all: npmServer('everything') } }, undefined, 2))
+    await tab.click('button[value=read]')
+    await tab.waitForSelector('#name-0')
+    await tab.click('button[value=test]')
+    await tab.waitForSelector('.entry .banner.done')
+    await tab.click('button[value=store]')
+    await tab.waitForURL(/\/servers\/all/)
+    await until(async () => {
+      if (options.javaScriptEnabled === false) await tab.reload()
+      return await tab.locator('tbody th a', { hasText: /^echo$/ }).count() === 1
+    })
+    await tab.locator('tbody th a', { hasText: /^echo$/ }).click()
+    await tab.fill('[name="arg/message"]', 'from the page')
+    await tab.click('button.primary[value=call]')
+    await tab.waitForSelector('#result')
+    assert.match(await tab.textContent('#result') ?? '', /Echo: from the page/)
+    await tab.goto(`${hub.url}/console/keys/new`)
+    await tab.fill('#name', 'my agent')
+    await tab.click('main button.primary')
+    const snippet = tab.locator('.client', { hasText: 'Cursor' }).first()
+    await snippet.locator('summary').click().catch(() => {})
+    let config = await snippet.locator('pre').first().textContent() ?? ''
+    if (options.javaScriptEnabled !== false) {
+      await snippet.locator('[data-copy]').first().click()
+      await until(async () => await tab.evaluate('navigator.clipboard.readText()') === config)
+      config = String(await tab.evaluate('navigator.clipboard.readText()'))
+    }
+    const { mcpServers: { 'tool-hub': client } } = JSON.parse(config) as { mcpServers: { 'tool-hub': { url: string, headers: Record<string, string> } } }
+    const session = await Session.open(client.url, { headers: { authorization: client.headers.Authorization ?? '' } })
+    assert.equal(text(await session.call('all-echo', { message: 'hi' })), 'Echo: hi')
+  })
+
+  void test(`a failing server is mended from the overview: ${name}`, async (t) => {
+    const upstream = await startUpstream(t, { tools: [tool('echo')] })
+    await upstream.close()
+    const hub = await startHub(t, { settings: { users: [admin], mcpServers: { away: { url: upstream.url } } } })
+    const tab = await signedIn(t, hub, options)
+    await until(async () => {
+      await tab.goto(`${hub.url}/console/overview`)
+      return await tab.locator('#problems').getByText('away').count() > 0
+    })
+    assert.match(await tab.textContent('#problems .why') ?? '', /\w{5}/, 'the reason is there')
+    await upstream.listen()
+    t.after(async () => { await upstream.close() })
+    await tab.locator('#problems').getByText('Reload').click()
+    await tab.waitForURL('**/servers/away')
+    await until(async () => {
+      await tab.goto(`${hub.url}/console/overview`)
+      return await tab.locator('#problems').getByText('Nothing is wrong').count() === 1
+    })
+  })
+
+  void test(`a group is made, and seen through a key of its own: ${name}`, async (t) => {
+    const upstream = await startUpstream(t, { tools: [tool('echo'), tool('other')] })
+    const hub = await startHub(t, { settings: { users: [admin], mcpServers: { fake: { url: upstream.url } } } })
+    await connected(hub, 1)
+    const tab = await signedIn(t, hub, options)
+    await tab.goto(`${hub.url}/console/groups/new`)
+    await tab.fill('#name', 'few')
+    await tab.click('button[value^="open:"]')
+    await tab.waitForSelector('[name="tools:fake"]')
+    assert.equal(await tab.inputValue('#name'), 'few')
+    await tab.uncheck('[name="all:tools:fake"]')
+    await tab.check('[name="tools:fake"][value=other]')
+    await tab.click('text=Make the group')
+    await tab.waitForSelector('#seen-title')
+    assert.match(await tab.textContent('main') ?? '', /1 of 2 tools/)
+    await tab.goto(`${hub.url}/console/keys/new`)
+    await tab.fill('#name', 'of the few')
+    await tab.check('[name=accessType][value=custom]')
+    await tab.check('[name=allowedGroups][value=few]')
+    await tab.click('text=Make the key')
+    await tab.waitForSelector('.code pre')
+    await tab.goto(`${hub.url}/console/playground`)
+    await tab.selectOption('#route', 'few')
+    await tab.selectOption('#eyes', { label: 'the key of the few' })
+    await tab.click('text=Look')
+    await tab.waitForSelector('#list')
+    assert.match(await tab.textContent('#list') ?? '', /1 tool .*other/s)
+    assert.doesNotMatch(await tab.textContent('#list') ?? '', /echo/)
+  })
+
+  void test(`a question of a server is answered in the playground: ${name}`, async (t) => {
+    const requestedSchema = { type: 'object', properties: { city: { type: 'string' }, days: { type: 'integer' } }, required: ['city'] }
+    const server = await startBareModern(t, [{ name: 'plan', inputSchema: { type: 'object' } }], ({ method, params }) => {
+      if (method !== 'tools/call') return undefined
+      const answers = JSON.stringify(params.inputResponses ?? '')
+      const inputRequests = { where: { method: 'elicitation/create', params: { mode: 'form', message: 'Where to?', requestedSchema } } }
+      return params.requestState === 'asked'
+        ? { result: { resultType: 'complete', content: [{ type: 'text', text: `planned ${answers}` }] } }
+        : { result: { resultType: 'input_required', inputRequests, requestState: 'asked' } }
+    })
+    const hub = await startHub(t, { settings: { users: [admin], mcpServers: { s: { url: server.url } } } })
+    await connected(hub, 1)
+    const tab = await signedIn(t, hub, options)
+    await tab.goto(`${hub.url}/console/playground?route=s&eyes=self&item=plan`)
+    await tab.click('button.primary[value=call]')
+    await tab.waitForSelector('.question')
+    assert.match(await tab.textContent('.question') ?? '', /Where to\?/)
+    await tab.fill('[name="arg/city"]', 'Oslo')
+    await tab.fill('[name="arg/days"]', '2.5')
+    await tab.click('.question button[value=accept]')
+    await tab.waitForSelector('[id="arg/days-problem"]')
+    assert.equal(await tab.inputValue('[name="arg/city"]'), 'Oslo')
+    await tab.fill('[name="arg/days"]', '2')
+    await tab.click('.question button[value=accept]')
+    await tab.waitForSelector('#result')
+    assert.match(await tab.textContent('#result') ?? '', /planned .*"city":"Oslo","days":2/)
+    assert.match(await tab.textContent('main') ?? '', /sent\s+tools\/call/)
+  })
+
+  void test(`a template is imported, and a setting refused at its field: ${name}`, async (t) => {
+    const hub = await startHub(t, { settings: { users: [admin] } })
+    const tab = await signedIn(t, hub, options)
+    await tab.goto(`${hub.url}/console/templates`)
+    const servers = { imported: { url: 'https://mcp.example/mcp' } }
+    await tab.fill('#template', JSON.stringify({ version: '1.0', servers, groups: [{ name: 'team', servers: ['imported'] }], requiredEnvVars: [] }))
+    await tab.click('button[value=preview]')
+    await tab.waitForSelector('button[value=import]')
+    assert.match(await tab.textContent('main') ?? '', /imported[\s\S]*will be added/)
+    await tab.click('button[value=import]')
+    await tab.waitForURL('**/servers')
+    assert.match(await tab.textContent('main') ?? '', /imported/)
+    await tab.goto(`${hub.url}/console/settings`)
+    await tab.fill('[name="routing.jsonBodyLimit"]', '5 apples')
+    await tab.locator('main button', { hasText: /^\s*Save/ }).first().click()
+    await tab.waitForSelector('[id="routing.jsonBodyLimit-problem"]')
+    assert.equal(await tab.inputValue('[name="routing.jsonBodyLimit"]'), '5 apples')
+  })
+
+  void test(`a user tries a shared tool, and makes a key: ${name}`, async (t) => {
+    const upstream = await startUpstream(t, { tools: [tool('echo')] })
+    const hub = await startHub(t, {
+      settings: { users: [admin, alice], mcpServers: { shared: { url: upstream.url, visibility: 'public' }, hidden: { url: upstream.url } } }
+    })
+    await connected(hub, 2)
+    const tab = await signedIn(t, hub, options, 'alice')
+    assert.doesNotMatch(await tab.textContent('body') ?? '', /hidden/)
+    for (const page of ['Users', 'Settings', 'Audit', 'Backup']) assert.equal(await tab.locator('nav a', { hasText: page }).count(), 0)
+    await tab.goto(`${hub.url}/console/servers`)
+    await tab.locator('tbody th a', { hasText: 'shared' }).click()
+    assert.equal(await tab.locator('button.switch:enabled').count(), 0, 'a server of somebody else')
+    await tab.locator('tbody th a', { hasText: 'echo' }).click()
+    await tab.click('button.primary[value=call]')
+    await tab.waitForSelector('#result')
+    await tab.goto(`${hub.url}/console/keys/new`)
+    assert.equal(await tab.locator('#owner').count(), 0)
+    await tab.fill('#name', 'hers')
+    await tab.click('text=Make the key')
+    const key = await tab.textContent('.code pre') ?? ''
+    const session = await Session.open(`${hub.url}/mcp`, { headers: { authorization: `Bearer ${key}` } })
+    assert.deepEqual(await session.tools(), ['shared-echo'])
+  })
+}
+
+void test('a call of the playground is cancelled, also at its server', async (t) => {
+  let isCancelled = false
+  const upstream = await startUpstream(t, {
+    tools: [tool('slow')],
+    on: ({ method }) => {
+      if (method === 'notifications/cancelled') isCancelled = true
+      return method === 'tools/call' ? 'never' : undefined
+    }
+  })
+  const hub = await startHub(t, { settings: { users: [admin], mcpServers: { s: { url: upstream.url } } } })
+  await connected(hub, 1)
+  const tab = await signedIn(t, hub, { viewport: { width: 1280, height: 844 } })
+  await tab.goto(`${hub.url}/console/playground?route=s&eyes=self&item=slow`)
+  await tab.click('main button.primary[value=call]')
+  await until(() => upstream.received.some(({ message }) => message.method === 'tools/call'))
+  await tab.click('[data-cancel]')
+  await tab.waitForSelector('#result >> text=Cancelled')
+  await until(() => isCancelled || upstream.received.some(({ message }) => message.method === 'notifications/cancelled'))
+})
+
+void test('by keyboard alone: sign in, add a server, call its tool, answer nothing by accident, and sign out', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo')] })
+  const hub = await startHub(t, { settings: { users: [admin] } })
+  const { tab } = await openTab(t, browser, { viewport: { width: 1280, height: 844 } })
+  await tab.goto(`${hub.url}/console`)
+  await tabTo(tab, '#username')
+  await tab.keyboard.type('admin')
+  await tabTo(tab, '#password')
+  await tab.keyboard.type('Same-1234')
+  await tab.keyboard.press('Enter')
+  await tab.waitForURL('**/overview')
+  await tabTo(tab, 'a[href$="/add-a-server"]')
+  await tab.keyboard.press('Enter')
+  await tab.waitForURL('**/add-a-server')
+  await tabTo(tab, '#text')
+  await tab.keyboard.type(upstream.url)
+  await tabTo(tab, 'button[value=read]')
+  await tab.keyboard.press('Enter')
+  await tab.waitForSelector('#name-0')
+  await tabTo(tab, '#name-0')
+  await tab.keyboard.press('Control+A')
+  await tab.keyboard.type('mine')
+  await tabTo(tab, 'button[value=store]')
+  await tab.keyboard.press('Enter')
+  await tab.waitForURL(/\/servers\/mine/)
+  await tab.waitForSelector('tbody th a')
+  await tabTo(tab, 'tbody th a')
+  await tab.keyboard.press('Enter')
+  await tab.waitForURL('**/tools/echo')
+  await tabTo(tab, 'button.primary[value=call]')
+  await tab.keyboard.press('Enter')
+  await tab.waitForSelector('#result')
+  await tab.goto(`${hub.url}/console/groups/new`)
+  await tabTo(tab, '[name=servers]')
+  await tab.keyboard.press('Space')
+  await tabTo(tab, '#name')
+  await tab.keyboard.type('by keyboard')
+  // Enter in a field saves, whatever buttons come before it.
+  await tab.keyboard.press('Enter')
+  await tab.waitForSelector('#seen-title')
+  await tabTo(tab, 'form.who button')
+  await tab.keyboard.press('Enter')
+  await tab.waitForURL('**/login')
+})
