@@ -4,9 +4,10 @@
  */
 export function followTrials (): void {
   document.addEventListener('submit', (event) => {
+    // The first button of the form, which Enter presses, has no value.
     const { target: form, submitter } = event
     if (!(form instanceof HTMLFormElement) || form.dataset.follow === undefined) return
-    if (!(submitter instanceof HTMLButtonElement) || submitter.value !== 'call') return
+    if (!(submitter instanceof HTMLButtonElement) || !['call', ''].includes(submitter.value)) return
     event.preventDefault()
     void follow(form, submitter)
   })
