@@ -50,14 +50,15 @@ const routes: FastifyPluginAsync = async (app) => {
       return [status, error, tools.length, prompts.length, resources.length, config]
     }
   }, async (visit) => {
-    const { principal, params: { name = '' }, query: { view = 'tools', page: number = '1' } } = visit
+    const { principal, params: { name = '' }, query: { view: asked, page: number = '1' } } = visit
+    const view = [...kinds, 'output'].find((each) => each === asked) ?? 'tools'
     const server = await servers.getToLogIn(principal, name)
     return {
       title: name,
       live: { name },
       ...headOf(app, principal, server, view),
       view,
-      ...itemsOf(kit.costs, server, visit),
+      ...itemsOf(kit.costs, server, { ...visit, query: { ...visit.query, view } }),
       // Another page of the list does not repeat them.
       templates: view === 'resources' && number === '1' && server.status === 'connected'
         ? (await templatesOf(app, visit, name)).map(({ uriTemplate, title, description }) => ({

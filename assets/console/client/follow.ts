@@ -4,9 +4,11 @@
  */
 export function followTrials (): void {
   document.addEventListener('submit', (event) => {
+    // The first button of the form, which Enter presses, has no value.
     const { target: form, submitter } = event
     if (!(form instanceof HTMLFormElement) || form.dataset.follow === undefined) return
-    if (!(submitter instanceof HTMLButtonElement) || (submitter.value !== 'call' && submitter.name !== 'answer')) return
+    if (!(submitter instanceof HTMLButtonElement)) return
+    if (!['call', ''].includes(submitter.value) && submitter.name !== 'answer') return
     event.preventDefault()
     void follow(form, submitter)
   })
