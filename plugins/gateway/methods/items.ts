@@ -6,10 +6,11 @@ import type { View } from '../../settings/index.ts'
 import { NotConnected } from '../resolve.ts'
 import { readerOf, type Surface } from '../surface.ts'
 import type { GatewayParts, Method } from './method.ts'
+import { withTaskHandle } from './tasks.ts'
 
 /** `tools/call`. */
 export async function callTool (parts: GatewayParts, exchange: Exchange<View>): Promise<string> {
-  const { resolver, surfaces, forwarder, tasks, links } = parts
+  const { resolver, surfaces, forwarder, links } = parts
   const { view, params } = exchange
   const { name } = params
   if (typeof name !== 'string') {
@@ -22,9 +23,10 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   if (!target) throw unknownTool(name, surface)
   if (target.redirect) return await target.redirect(exchange, (other) => callTool(parts, other))
   const result = await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })
-  if (params.task !== undefined) tasks.note(result, { principal: view.principal.key, provider: target.provider })
   if (view.presentation !== 'raw') links.note(result, view.principal.key, target.provider)
-  return result
+  return exchange.taskForm === undefined
+    ? result
+    : withTaskHandle(parts, exchange, target.provider, target.key, result)
 }
 
 /**
