@@ -4,8 +4,9 @@ import type { Listener } from './listener.ts'
 import type { Response } from './message.ts'
 
 /**
- * How a client takes a task in place of a result: `parameter`, as it asks by the member `task` (MCP 2025-11-25, "Tasks");
- * `extension`, whenever the server answers with one (`io.modelcontextprotocol/tasks`). Undefined: it waits for results.
+ * How a client takes a task in place of a result: `parameter`, as it asks by the member `task` (MCP 2025-11-25,
+ * "Tasks"); `extension`, whenever the server answers with one (`io.modelcontextprotocol/tasks`). Undefined: it waits
+ * for results.
  */
 export type TaskForm = 'parameter' | 'extension' | undefined
 
@@ -156,6 +157,8 @@ interface Derivation<View> {
   readonly params: Record<string, unknown>
   /** `params` as JSON text, for relaying. */
   readonly paramsText: string
+  /** Default: that of the original. */
+  readonly method?: string
 }
 
 /**
@@ -166,16 +169,17 @@ export class DerivedExchange<View> implements Exchange<View> {
   readonly view: View
   readonly params: Record<string, unknown>
   readonly paramsText: string
+  readonly method: string
   readonly #from: Exchange
 
-  constructor (from: Exchange, { view, params, paramsText }: Derivation<View>) {
+  constructor (from: Exchange, { view, params, paramsText, method = from.method }: Derivation<View>) {
+    this.method = method
     this.view = view
     this.params = params
     this.paramsText = paramsText
     this.#from = from
   }
 
-  get method (): string { return this.#from.method }
   get headers (): RequestHeaders { return this.#from.headers }
   get paramHeaders (): Exchange['paramHeaders'] { return this.#from.paramHeaders }
   get client (): Client { return this.#from.client }

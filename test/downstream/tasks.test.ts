@@ -1,10 +1,14 @@
 // Tasks of 2025-11-25 and of the extension io.modelcontextprotocol/tasks, between clients and servers of both eras.
 import assert from 'node:assert/strict'
-import { ElicitRequestSchema, type CallToolResult, type ServerCapabilities } from '@modelcontextprotocol/sdk/types.js'
+import type { ServerCapabilities } from '@modelcontextprotocol/sdk/types.js'
 import { test } from 'tap'
-import { startLegacyTasks } from '../fakes/task-servers.ts'
-import { agent, connected, OTHER, otherKey, Session, settings, text, type AgentOptions, type Json } from '../helpers/client.ts'
+import { extension, startLegacyTasks, startModernTasks } from '../fakes/task-servers.ts'
+import { agent, connected, OTHER, otherKey, Session, settings, text, type Json } from '../helpers/client.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { modernAgent } from '../helpers/modern-client.ts'
+import {
+  legacyWithoutTasks, legacyWithTasks, modernWithoutTasks, modernWithTasks, type TaskCaller, type TaskOutcome
+} from '../helpers/task-clients.ts'
 
 /** A gateway with these servers, and two keys. */
 async function hubOf (t: Cleanup, servers: Record<string, string>, more: Json = {}): Promise<Hub> {
@@ -12,24 +16,6 @@ async function hubOf (t: Cleanup, servers: Record<string, string>, more: Json = 
   const hub = await startHub(t, { settings: settings(configs, { bearerKeys: [bearerKey(), otherKey()], ...more }) })
   await connected(hub, Object.keys(servers).length)
   return hub
-}
-
-const askable: AgentOptions = {
-  capabilities: { elicitation: {} },
-  prepare: (client) => { client.setRequestHandler(ElicitRequestSchema, async () => ({ action: 'accept', content: { name: 'Ann' } })) }
-}
-
-/** What the SDK's client of 2025-11-25 is told of a call that runs as a task: the statuses, and the outcome. */
-async function stream (t: Cleanup, url: string, name: string, options: AgentOptions = askable): Promise<unknown> {
-  const client = await agent(t, url, options)
-  await client.listTools()
-  const told: unknown[] = []
-  for await (const message of client.experimental.tasks.callToolStream({ name, arguments: { text: 'x' } }, undefined, { task: {} })) {
-    if (message.type === 'result') told.push((message.result as CallToolResult).content)
-    else if (message.type === 'error') told.push(message.error.message.replace(/[\w.-]{32,}/, 'ID'))
-    else told.push(message.type)
-  }
-  return told.filter((each, at) => each !== told[at - 1])
 }
 
 /** Begins a task by hand; its handle. */
@@ -43,8 +29,8 @@ test('tasks of 2025-11-25 between a client and a server of that revision', async
 
   await t.test('arrive as they do directly', async () => {
     for (const tool of ['long', 'may', 'ask', 'fail']) {
-      const direct = await stream(t, server.url, tool)
-      for (const [path, prefix] of routes) assert.deepEqual(await stream(t, `${hub.url}${path}`, prefix + tool), direct, path + tool)
+      const direct = await legacyWithTasks(t, server.url, tool)
+      for (const [path, prefix] of routes) assert.deepEqual(await legacyWithTasks(t, `${hub.url}${path}`, prefix + tool), direct, path + tool)
     }
   })
   await t.test('are declared on every route', async () => {
@@ -84,5 +70,46 @@ test('tasks of 2025-11-25 between a client and a server of that revision', async
     assert.equal(told.params?.taskId, handle)
     assert.equal(text(await ann.ask('tasks/result', { taskId: handle })), 'long x')
     news.close()
+  })
+})
+
+test('tasks between clients and servers of both eras', async (t) => {
+  const [legacy, modern] = [await startLegacyTasks(t), await startModernTasks(t)]
+  const hub = await hubOf(t, { legacy: legacy.url, modern: modern.url })
+  const texts: Record<string, string> = { echo: 'echo x', may: 'may x', long: 'long x', ask: 'accept Ann', fail: 'it failed' }
+  const told = (tool: string, ...steps: string[]): TaskOutcome => ({ steps, text: texts[tool] ?? '', isError: tool === 'fail' })
+  const asTask = ['taskCreated', 'taskStatus']
+  const table: Array<[string, TaskCaller, (server: string, tool: string) => TaskOutcome | undefined]> = [
+    ['a legacy client with tasks', legacyWithTasks, (_server, tool) => {
+      if (tool === 'echo') return undefined
+      return tool === 'fail' ? { steps: asTask, text: 'MCP error -32603: Task ID failed', isError: true } : told(tool, ...asTask)
+    }],
+    ['a legacy client without tasks', legacyWithoutTasks, (_server, tool) => told(tool)],
+    ['a modern client with tasks', modernWithTasks, (server, tool) =>
+      told(tool, tool === 'echo' || (tool === 'may' && server === 'legacy') ? 'immediate' : 'task')],
+    ['a modern client without tasks', modernWithoutTasks, (_server, tool) =>
+      tool === 'ask' ? { ...told(tool), text: 'accept answer-1' } : told(tool)]
+  ]
+  for (const [who, call, expected] of table) {
+    for (const server of ['legacy', 'modern']) {
+      await t.test(`${who} at a ${server} server`, async () => {
+        for (const tool of Object.keys(texts)) {
+          const outcome = expected(server, tool)
+          if (outcome === undefined) continue
+          for (const [path, prefix] of [[`/mcp/${server}`, ''], ['/mcp', `${server}-`]] as const) {
+            assert.deepEqual(await call(t, `${hub.url}${path}`, prefix + tool), outcome, `${path} ${tool}`)
+          }
+        }
+      })
+    }
+  }
+  await t.test('are declared to each era in its form', async () => {
+    for (const path of ['/mcp', '/mcp/legacy', '/mcp/modern']) {
+      const { tasks, extensions } = (await agent(t, `${hub.url}${path}`)).getServerCapabilities() as ServerCapabilities
+      assert.deepEqual((tasks as Json).requests, { tools: { call: {} } }, path)
+      assert.equal((extensions as Json | undefined)?.[extension], undefined)
+      const declared = (await modernAgent(t, `${hub.url}${path}`)).client.getServerCapabilities() as Json
+      assert.deepEqual([(declared.extensions as Json)[extension], declared.tasks], [{}, undefined], path)
+    }
   })
 })

@@ -3,7 +3,7 @@ import { isObject, memberOf, withMembers, smallMemberOf } from '../../../protoco
 import { listKinds } from '../../../protocol/lists.ts'
 import { ownerOf } from '../../settings/index.ts'
 import { serverIdentity, type Gateway, type Result } from '../../gateway/index.ts'
-import { withoutTaskTools, toModernResult, toModernList, mergedCaching, resultHead } from './result.ts'
+import { toModernResult, toModernList, mergedCaching, resultHead } from './result.ts'
 import type { ModernExchange } from './exchange.ts'
 import type { RequestOutcome } from './errors.ts'
 import type { ModernRequest } from './request.ts'
@@ -76,7 +76,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
           catalogue === undefined || isObject(catalogue.capabilities[listKinds[kind].capability]))
       const caching = mergedCaching(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
       const owner = ownerOf(view.principal, exchange.address)
-      return toModernList(withoutTaskTools(answer), serverInfo, caching).bytes(owner).then(result)
+      return toModernList(answer, serverInfo, caching).bytes(owner).then(result)
     },
     toQuestion: (error, exchange) => {
       const text = elicitationOf(error, exchange, () => states.seal({ kind: 'again' }, exchange, until()))

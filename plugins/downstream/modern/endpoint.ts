@@ -32,6 +32,7 @@ import { inputResponsesOf, type ParkedCall } from './parked-call.ts'
 import { checkRequest, type ModernRequest } from './request.ts'
 import { discoverResult } from './result.ts'
 import { callNotHereError, RequestStates, type ResumedState } from './state.ts'
+import { checkTaskRequest } from './tasks.ts'
 
 /** Methods of earlier revisions. They are not forwarded to a server. */
 const removedMethods: ReadonlySet<string> = new Set([
@@ -133,10 +134,10 @@ export class ModernEndpoint implements Endpoint {
     const { method } = request
     const { isOurs, snapshot } = this.#deps
     const origin = { headers, address, isOurs, credentialHeader: credentialHeader(view.principal, snapshot()) }
-    // This revision has tasks as an extension only, which is not offered.
-    if (removedMethods.has(method) || method.startsWith('tasks/') || method.startsWith('notifications/')) {
+    if (removedMethods.has(method) || method.startsWith('notifications/')) {
       throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
     }
+    if (method.startsWith('tasks/')) checkTaskRequest(request)
     if (method === 'server/discover') { void this.#discover(inbound, request); return }
     if (method === 'subscriptions/listen') { this.#listen(inbound, accepted, request, origin); return }
     const resumed = mayRequireInput(method) && request.params.requestState !== undefined

@@ -6,7 +6,7 @@ import type { View } from '../../settings/index.ts'
 import { NotConnected } from '../resolve.ts'
 import { readerOf, type Surface } from '../surface.ts'
 import type { GatewayParts, Method } from './method.ts'
-import { withTaskHandle } from './tasks.ts'
+import { needsTask, withTaskHandle } from './tasks.ts'
 
 /** `tools/call`. */
 export async function callTool (parts: GatewayParts, exchange: Exchange<View>): Promise<string> {
@@ -22,7 +22,9 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
     await resolveItem(parts, exchange, name, async () => await resolver.findByName(exchange, 'tools', name))
   if (!target) throw unknownTool(name, surface)
   if (target.redirect) return await target.redirect(exchange, (other) => callTool(parts, other))
-  const result = await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })
+  const changes: Record<string, string> = { name: JSON.stringify(target.key) }
+  if (target.item && params.task === undefined && needsTask(target.item)) changes.task = '{}'
+  const result = await forwarder.send(exchange, target.provider, target.key, changes)
   if (view.presentation !== 'raw') links.note(result, view.principal.key, target.provider)
   return exchange.taskForm === undefined
     ? result

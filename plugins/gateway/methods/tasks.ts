@@ -1,6 +1,7 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import type { Item } from '../../../protocol/lists.ts'
 import { replaceTaskId } from '../../../protocol/task-ids.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import { serverIdentity, type TaskTarget } from '../task-handles.ts'
@@ -21,10 +22,11 @@ export const runTaskMethod: Method = async (parts, exchange) => {
   const target = parts.tasks.open(view, client, params.taskId)
   if (!target || !(await isShown(parts, exchange, target))) throw unknownTask()
   const { id, provider } = target
+  const handle = String(params.taskId)
   const own = new DerivedExchange(exchange, {
-    view, params: { ...params, taskId: id }, paramsText: withMembers(paramsText, { taskId: JSON.stringify(id) })
+    view, params: { ...params, taskId: id }, paramsText: replaceTaskId(paramsText, handle, id)
   })
-  return replaceTaskId(await parts.forwarder.send(own, provider, undefined), id, String(params.taskId))
+  return replaceTaskId(await parts.forwarder.send(own, provider, undefined), id, handle)
 }
 
 /** Whether a view still shows the tool of a task, at the same server. @throws RpcError when its lists are unknown */
@@ -39,13 +41,28 @@ async function isShown (
   return resolver.exposedName(shown, surfaces.of(shown, client), 'tools', provider, tool) !== undefined
 }
 
+/** Whether each tool runs as a task only. */
+const taskTools = new WeakMap<Item, boolean>()
+
+/** Whether a tool runs as a task only (`execution.taskSupport`, MCP 2025-11-25). */
+export function needsTask (item: Item): boolean {
+  const known = taskTools.get(item)
+  if (known !== undefined) return known
+  const needs = item.text.includes('"taskSupport"') &&
+    smallMemberOf(memberOf(item.text, 'execution') ?? '{}', 'taskSupport') === 'required'
+  taskTools.set(item, needs)
+  return needs
+}
+
 /** The result of a call, in which a task that it began has its handle. @param tool by its own name */
 export function withTaskHandle (
   { tasks, surfaces }: GatewayParts, { view, client }: Exchange<View>, provider: string, tool: string, result: string
 ): string {
   if (!result.includes('askId')) return result
   const task = smallMemberOf(result, 'task')
-  const id = isObject(task) ? task.taskId : smallMemberOf(result, 'resultType') === 'task' && smallMemberOf(result, 'taskId')
+  const id = isObject(task)
+    ? task.taskId
+    : smallMemberOf(result, 'resultType') === 'task' && smallMemberOf(result, 'taskId')
   if (typeof id !== 'string') return result
   const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
   const server = serverIdentity(provider, section?.server.config)
