@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Call, NextStep } from '../call.ts'
 import { hasTasksExtension, tasksExtension } from '../capabilities.ts'
 import { code, type RpcError } from '../errors.ts'
@@ -129,11 +130,7 @@ export class ModernTasks {
     const wanted = smallMemberOf(before, 'pollIntervalMs')
     const { usual, least, most } = interval
     const wait = typeof wanted === 'number' ? Math.min(Math.max(wanted, least), most) : usual
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, wait).unref()
-      signal.addEventListener('abort', () => { clearTimeout(timer); resolve() }, { once: true })
-    })
-    signal.throwIfAborted()
+    await sleep(wait, undefined, { signal, ref: false })
     const task = await this.#request(call, 'tasks/get', id)
     if (stateOf(task) !== stateOf(before)) call.restartTimeout()
     return task
