@@ -3,11 +3,12 @@ import assert from 'node:assert/strict'
 import type { ServerCapabilities } from '@modelcontextprotocol/sdk/types.js'
 import { test } from 'tap'
 import { extension, startLegacyTasks, startModernTasks } from '../fakes/task-servers.ts'
-import { agent, connected, OTHER, otherKey, Session, settings, text, type Json } from '../helpers/client.ts'
+import { agent, connected, open, OTHER, otherKey, Session, settings, text, type Json, type Stream } from '../helpers/client.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { modernAgent } from '../helpers/modern-client.ts'
+import { modernRequest } from '../helpers/modern-request.ts'
 import {
-  legacyWithoutTasks, legacyWithTasks, modernWithoutTasks, modernWithTasks, type TaskCaller, type TaskOutcome
+  legacyWithoutTasks, legacyWithTasks, modernWithoutTasks, modernWithTasks, withTasks, type TaskCaller, type TaskOutcome
 } from '../helpers/task-clients.ts'
 
 /** A gateway with these servers, and two keys. */
@@ -112,4 +113,29 @@ test('tasks between clients and servers of both eras', async (t) => {
       assert.deepEqual([(declared.extensions as Json)[extension], declared.tasks], [{}, undefined], path)
     }
   })
+  for (const [server, { world }] of [['legacy', legacy], ['modern', modern]] as const) {
+    await t.test(`are told of on a stream: of a ${server} server`, async () => {
+      const url = `${hub.url}/mcp`
+      const ask = async (method: string, params: Json, capabilities = withTasks): Promise<Stream> => {
+        const { headers, body } = modernRequest(method, { params, capabilities })
+        return await open(url, { headers, body, key: null })
+      }
+      const begun = await ask('tools/call', { name: `${server}-held`, arguments: {} })
+      await begun.done
+      const taskId = String(begun.messages[0]?.result?.taskId)
+      const refused = await ask('subscriptions/listen', { notifications: { taskIds: [taskId] } }, {})
+      await refused.done
+      assert.deepEqual([refused.status, refused.messages[0]?.error?.code], [400, -32021])
+      const news = await ask('subscriptions/listen', { notifications: { taskIds: [taskId, 'unknown'] } })
+      const { params } = await news.wait(({ method }) => method === 'notifications/subscriptions/acknowledged')
+      assert.deepEqual(params?.notifications, { taskIds: [taskId] })
+      const told = async (status: string): Promise<Json> =>
+        (await news.wait(({ method, params }) => method === 'notifications/tasks' && params?.status === status)).params ?? {}
+      assert.equal((await told('working')).taskId, taskId)
+      world.release()
+      const { result, resultType, ...task } = await told('completed')
+      assert.deepEqual([text(result), resultType, task.taskId], ['released', undefined, taskId])
+      news.close()
+    })
+  }
 })
