@@ -155,7 +155,7 @@ export const list: Measurement = {
       ]),
       await referenceTarget(bench, many)
     ]
-    const load = { inFlight: 4, calls: quick ? 60 : 200 }
+    const load = { inFlight: 4, calls: quick ? 400 : 2_000 }
     return await compared(bench, { targets, job: toolList(tools), load, rounds: quick ? 3 : 5 })
   }
 }

@@ -2,7 +2,6 @@ import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import browsers, { securityHeaders } from '../plugins/base/browsers/index.ts'
 import type { ManagementRoutesOptions } from './management.ts'
-import consoleRoutes from './console/index.ts'
 import mcpRoutes from './mcp/index.ts'
 import openRoutes from './open/index.ts'
 import publicRoutes from './public/index.ts'
@@ -24,7 +23,6 @@ const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassw
     securityHeaders(open)
     await open.register(openRoutes, { prefix: `${basePath}/api` })
   })
-  await app.register(consoleRoutes, { prefix: basePath })
   await app.register(mcpRoutes, { prefix: basePath })
   const below = (path: string): string => `${basePath}${path}/`
   const management = app.annexes.add(app, {
@@ -40,6 +38,13 @@ const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassw
       return async (annex) => { await annex.register(managementRoutes, { developmentPassword }) }
     }
   })
+  if (app.console.isOn) {
+    const { base } = app.console
+    app.annexes.add(app, {
+      paths: [base, `${base}/`],
+      load: async () => await app.console.load((await import('./console/index.ts')).default)
+    })
+  }
   app.annexes.add(app, {
     paths: [`${basePath}/docs`, below('/docs')],
     load: async () => {

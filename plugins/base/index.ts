@@ -26,7 +26,7 @@ export interface BaseOptions {
   credentials: OwnCredentials
 }
 
-export { createInnerServer, createServer, type ServerOptions } from './server.ts'
+export { createServer, type ServerOptions } from './server.ts'
 
 /** The foundation of all wings: options, errors, limits, scopes of routes, outbound connections, pages. */
 export default fp<BaseOptions>(async (app, { version, env, storage, credentials }) => {

@@ -60,18 +60,6 @@ export function createServer (options: ServerOptions): FastifyInstance {
   return app
 }
 
-/**
- * A second instance of Fastify, which gets requests from the first one by `routing(raw, raw)`: for routes that are made
- * when they are asked for, which an instance that listens does not take any more. It has no routes yet, and never
- * listens.
- * @param outer the instance that listens
- */
-export function createInnerServer (outer: FastifyInstance): FastifyInstance {
-  const app = Fastify({ ...commonOptions(outer.config.env), loggerInstance: outer.log })
-  prepare(app)
-  return app
-}
-
 /** The options that all instances have. */
 const commonOptions = (env: ServerOptions['env']) => ({
   logController: new LogController({ disableRequestLogging: true }),

@@ -1,23 +1,81 @@
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync } from 'fastify'
+import { errors } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
+import account from './account.ts'
+import addAServer from './add-a-server.ts'
+import audit from './audit.ts'
+import backup from './backup.ts'
+import { builtIns, changeBuiltIns } from './built-ins.ts'
+import calls from './calls.ts'
+import groups from './groups.ts'
+import keys from './keys.ts'
+import live from './live.ts'
+import { changeOAuth, oauth } from './oauth.ts'
+import logs from './logs.ts'
+import overview from './overview.ts'
+import playground from './playground.ts'
+import searchLab from './search-lab.ts'
+import servers from './servers.ts'
+import settings from './settings.ts'
+import signingIn from './signing-in.ts'
+import signingOut from './signing-out.ts'
+import tool from './tool.ts'
+import templates from './templates.ts'
+import theme from './theme.ts'
+import users from './users.ts'
+import welcome from './welcome.ts'
 
 /**
- * Scope `console`: the web console. These routes forward to another Fastify instance, which the first request creates,
- * so that an unused console takes no memory.
+ * The pages of the console, in the order of the navigation. Pages that need no session come first: scope
+ * `console-open`.
  */
 const routes: FastifyPluginAsync = async (app) => {
-  if (!app.console.isOn) return
-  enterScope(app, 'console')
-  const load = async (): Promise<FastifyPluginAsync> => (await import('./pages.ts')).default
-  const pass = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const pages = await app.console.open(load)
-    reply.hijack()
-    pages.routing(request.raw, reply.raw)
-  }
-  for (const url of ['/console', '/console/*']) {
-    app.get(url, { schema: { hide: true }, config: { effect: 'read' } }, pass)
-    // The inner route states the effect of a form; READONLY is enforced there, too.
-    app.post(url, { schema: { hide: true }, config: { effect: 'run' } }, pass)
-  }
+  await app.register(signingIn)
+  await app.register(welcome)
+  await app.register(theme)
+  await app.register(signedIn)
 }
 export default routes
+
+/** Scope `console`: requires a session. */
+const signedIn: FastifyPluginAsync = async (app) => {
+  enterScope(app, 'console')
+  const { base } = app.kit
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.principal) return
+    const isPage = request.method === 'GET' && request.headers['x-console-refresh'] === undefined
+    const query = new URLSearchParams({ next: request.url }).toString()
+    if (isPage) return await reply.redirect(`${base}/login?${query}`, 303)
+    throw new errors.Unauthorized('Your session has ended. Nothing was changed: sign in, and try again')
+  })
+  app.get('/', { config: { effect: 'read' } }, async (_request, reply) => await reply.redirect(`${base}/overview`, 303))
+  await app.register(overview)
+  await app.register(servers)
+  await app.register(tool)
+  await app.register(addAServer)
+  await app.register(groups)
+  await app.register(keys)
+  await app.register(oauth)
+  await app.register(builtIns)
+  await app.register(templates)
+  await app.register(playground)
+  await app.register(searchLab)
+  await app.register(forAdmins)
+  await app.register(calls)
+  await app.register(account)
+  await app.register(live)
+  await app.register(signingOut)
+}
+
+/** Scope `console-admin`: for admins only; others get 404, as in the API. */
+const forAdmins: FastifyPluginAsync = async (app) => {
+  enterScope(app, 'console-admin')
+  app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin !== true) throw new errors.NotFound() })
+  await app.register(users)
+  await app.register(logs)
+  await app.register(audit)
+  await app.register(changeOAuth)
+  await app.register(changeBuiltIns)
+  await app.register(settings)
+  await app.register(backup)
+}

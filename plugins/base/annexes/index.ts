@@ -96,7 +96,9 @@ export class Annexes {
 
   /** All annexes, which are made where no request has asked for them yet. */
   async open (): Promise<FastifyInstance[]> {
-    return await Promise.all(this.#annexes.map(async ({ open }) => await open()))
+    const opened: FastifyInstance[] = []
+    for (const { open } of this.#annexes) opened.push(await open())
+    return opened
   }
 
   async #handOn (open: Annex['open'], { raw, id }: FastifyRequest, reply: FastifyReply): Promise<void> {

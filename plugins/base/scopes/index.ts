@@ -50,7 +50,7 @@ export function enterScope (app: FastifyInstance, scope: ScopeName): void {
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** Adds `app.routeTable` to an instance of Fastify. */
-export function keepRouteTable (app: FastifyInstance): void {
+function keepRouteTable (app: FastifyInstance): void {
   app.decorate('scope', 'public')
   app.decorate('routeTable', [])
   listRoutes(app, app.routeTable)
@@ -74,7 +74,7 @@ function listRoutes (app: FastifyInstance, table: RouteRow[]): void {
 }
 
 /** Refuses what changes something, with READONLY: that follows from the effects of routes. */
-export function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: readonly } }: Config): void {
+function refuseChanges (app: FastifyInstance, { basePath, env: { READONLY: readonly } }: Config): void {
   if (!readonly) return
   // Running tools and logging in do not change settings.
   app.addHook('onRequest', (request: FastifyRequest, _reply: FastifyReply, done) => {

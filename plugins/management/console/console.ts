@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import type { ConsoleSessions } from '../../../db/ports/console-sessions.ts'
+import type { LiveStreams } from './live.ts'
 import { WelcomeLink } from './welcome.ts'
 
 declare module 'fastify' {
@@ -9,47 +10,37 @@ declare module 'fastify' {
 
 export interface ConsoleOptions { consoleSessions: ConsoleSessions }
 
-/** The console. Its modules are loaded by the first request for it. */
+/** The web console. Its modules are loaded by the first request for it. */
 export class Console {
   readonly isOn: boolean
+  /** Its path, with the base path. */
+  readonly base: string
   readonly welcome: WelcomeLink
-  readonly #outer: FastifyInstance
+  readonly #app: FastifyInstance
   readonly #sessions: ConsoleSessions
-  #inner: Promise<FastifyInstance> | undefined
+  #live: LiveStreams | undefined
 
-  constructor (outer: FastifyInstance, sessions: ConsoleSessions) {
-    this.isOn = outer.config.env.CONSOLE !== 'off'
-    this.welcome = new WelcomeLink(() => outer.settings.current.users)
-    this.#outer = outer
+  constructor (app: FastifyInstance, sessions: ConsoleSessions) {
+    this.isOn = app.config.env.CONSOLE !== 'off'
+    this.base = `${app.config.basePath}/console`
+    this.welcome = new WelcomeLink(() => app.settings.current.users)
+    this.#app = app
     this.#sessions = sessions
   }
 
-  /** The Fastify instance with the pages; the first call makes it. */
-  async open (load: () => Promise<FastifyPluginAsync>): Promise<FastifyInstance> {
-    const opening = this.#inner ??= this.#make(load)
-    try {
-      return await opening
-    } catch (error) {
-      if (this.#inner === opening) this.#inner = undefined
-      throw error
-    }
+  /** Loads the plugin of its annex. @param pages registers the pages below its path */
+  async load (pages: FastifyPluginAsync): Promise<FastifyPluginAsync> {
+    const { serveConsole } = await import('./serve.ts')
+    return async (annex) => { this.#live = await serveConsole(annex, this.#app, this.#sessions, pages) }
   }
 
   /** Ends its streams. */
-  async close (): Promise<void> {
-    const inner = await this.#inner?.catch(() => undefined)
-    await inner?.close()
-  }
-
-  async #make (load: () => Promise<FastifyPluginAsync>): Promise<FastifyInstance> {
-    const [{ makeInner }, pages] = await Promise.all([import('./inner.ts'), load()])
-    return await makeInner(this.#outer, this.#sessions, pages)
-  }
+  close (): void { this.#live?.close() }
 }
 
 /** `app.console`: the web console, which uses the management API like any other client. */
 export default fp<ConsoleOptions>(async (app, { consoleSessions }) => {
   const pages = new Console(app, consoleSessions)
   app.decorate('console', pages)
-  app.addHook('preClose', async () => { await pages.close() })
+  app.addHook('preClose', async () => { pages.close() })
 }, { name: 'console', dependencies: ['config', 'settings'] })

@@ -73,7 +73,7 @@ void test('every page and form of the console, asked by everybody', async (t) =>
     const browser = new Browser(app)
     if (who === 'nobody') await browser.get('/login')
     else await browser.signIn(who === 'alice' ? 'alice' : 'admin')
-    const { routeTable } = await app.console.open(async () => { throw new Error('it is open') })
+    const routeTable = app.routeTable.filter(({ scope }) => scope.startsWith('console'))
     const rows = routeTable.filter(({ method }) => method === 'GET' || method === 'POST').sort((one, other) => rank(one) - rank(other))
     for (const row of rows) {
       asked++

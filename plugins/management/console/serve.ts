@@ -7,9 +7,8 @@ import type { ConsoleSessions } from '../../../db/ports/console-sessions.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { limitFormFields, unmeasuredReservationOf, reserveBodyMemory, readBodyText } from '../../base/body/index.ts'
 import { errors, toldError } from '../../base/errors/index.ts'
-import { createInnerServer } from '../../base/index.ts'
 import { BoundedMap, ownerOfAddress } from '../../base/limits/index.ts'
-import { enterScope, keepRouteTable, refuseChanges } from '../../base/scopes/index.ts'
+import { enterScope } from '../../base/scopes/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { ownerOf, type Principal, statedAddress } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
@@ -64,12 +63,6 @@ export interface ConsoleKit {
   readonly ownPath: (path: unknown) => string
 }
 
-/** The decorators of the outer instance that pages use. */
-const shared = [
-  'access', 'activities', 'attempts', 'audit', 'auth', 'config', 'console', 'gateway', 'groups', 'keys', 'logs',
-  'phase', 'servers', 'settings', 'social', 'upstreams', 'users'
-] as const satisfies ReadonlyArray<keyof FastifyInstance>
-
 /**
  * Scripts run only from the console's own files, and no site can frame a page. `data:` is allowed for images and audio
  * in tool results.
@@ -90,19 +83,18 @@ const pageHeaders = {
 }
 
 /**
- * Makes the Fastify instance that serves the console: assets, session and CSRF guard, and the services of its pages.
- * @param outer the instance that listens
+ * Serves the console: assets, session and CSRF guard, and the services of its pages.
+ * @param app the annex of the console
+ * @param main the app that serves the management API and the MCP endpoint
  * @param pages registers the pages below the path of the console
+ * @returns the streams, which are to be closed before the main app waits for its connections
  */
-export async function makeInner (
-  outer: FastifyInstance, stored: ConsoleSessions, pages: FastifyPluginAsync
-): Promise<FastifyInstance> {
-  const app = createInnerServer(outer)
-  for (const name of shared) app.decorate(name, outer[name] as never)
-  keepRouteTable(app)
+export async function serveConsole (
+  app: FastifyInstance, main: FastifyInstance, stored: ConsoleSessions, pages: FastifyPluginAsync
+): Promise<LiveStreams> {
   enterScope(app, 'console-open')
-  const { basePath, version, env: { READONLY: readonly, JWT_SECRET: secret } } = outer.config
-  const base = `${basePath}/console`
+  const { version, env: { READONLY: readonly, JWT_SECRET: secret } } = app.config
+  const { base } = app.console
   const { folder, names } = await findAssets()
   await app.register(cookie)
   await app.register(csrf, {
@@ -127,21 +119,20 @@ export async function makeInner (
       schemaHide: true
     })
   })
-  const sessions = new Sessions(stored, outer.settings, (about, sentence) => { outer.log.warn(about, sentence) })
+  const sessions = new Sessions(stored, app.settings, (about, sentence) => { app.log.warn(about, sentence) })
   const nav: NavPage[] = []
-  const live = new LiveStreams(sessions, outer.settings)
-  app.addHook('preClose', async () => { live.close() })
+  const live = new LiveStreams(sessions, app.settings)
   const kit: ConsoleKit = {
     base,
     nav,
     live,
-    costs: new ListCosts(outer.gateway),
+    costs: new ListCosts(app.gateway),
     readPasted,
     formOf: (schema) => new SchemaForm(schema),
     blocksOf,
     watches: new Map(),
-    api: new ApiClient(outer),
-    mcp: new McpClient(outer),
+    api: new ApiClient(main),
+    mcp: new McpClient(main),
     renderer: new Renderer(await loadTemplates(), { base, version, readonly, assets: names, nav }),
     signIn: async (reply, user) => {
       await kit.signOut(reply)
@@ -159,7 +150,7 @@ export async function makeInner (
     ownPath: (path) => ownPath(base, path)
   }
   const isSecure = ({ protocol, host }: FastifyRequest): boolean => {
-    const stated = statedAddress(outer.settings.current.system, outer.config.env)?.text
+    const stated = statedAddress(app.settings.current.system, app.config.env)?.text
     const url = stated !== undefined && URL.canParse(stated) ? new URL(stated) : undefined
     return protocol === 'https' || (url?.protocol === 'https:' && url.host === host)
   }
@@ -177,16 +168,13 @@ export async function makeInner (
   await app.register(async (scope) => {
     takeForms(scope)
     guard(scope, sessions)
-    refuseChanges(scope, outer.config)
-    scope.setErrorHandler(showError)
     scope.setNotFoundHandler((request, reply) => {
-      if (request.principal) showError(new errors.NotFound(), request, reply)
+      if (request.principal) void showError(new errors.NotFound(), request, reply)
       else void reply.redirect(`${base}/login`, 303)
     })
     await scope.register(pages)
   }, { prefix: base })
-  await app.ready()
-  return app
+  return live
 }
 
 /** The owner of a CSRF token: the session, or `nobody`. */
@@ -203,17 +191,28 @@ function tokenIn (body: unknown): string {
 function guard (scope: FastifyInstance, sessions: Sessions): void {
   scope.decorateRequest('principal', null)
   scope.decorateRequest('signedIn', null)
-  scope.addHook('onRequest', async (request, reply) => {
+  const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     reply.headers(pageHeaders)
-    if (request.method === 'POST') scope.auth.origin(request)
-    const token = request.cookies[cookies.session]
+    const { [cookies.session]: token } = request.cookies
     if (token === undefined) return
     request.signedIn = await sessions.find(token, !isRefresh(request)) ?? null
     request.principal = request.signedIn?.principal ?? null
+  }
+  scope.addHook('onRequest', async (request, reply) => {
+    if (request.method === 'POST') scope.auth.origin(request)
+    await identify(request, reply)
   })
   scope.addHook('preHandler', (request, reply, done) => {
     if (request.method === 'POST' && !request.is404) scope.csrfProtection(request, reply, done)
     else done()
+  })
+  scope.setErrorHandler<FastifyError>(async (error, request, reply) => {
+    // Hooks of all apps, such as that of READONLY, come before the hooks above and may refuse a request.
+    if (!reply.hasHeader('content-security-policy')) {
+      request.cookies ??= scope.parseCookie(request.headers.cookie ?? '')
+      await identify(request, reply)
+    }
+    return showError(error, request, reply)
   })
 }
 
@@ -249,11 +248,11 @@ const sentences: Readonly<Record<string, string>> = {
 const titles: Readonly<Record<number, string>> = { 401: 'You are not signed in', 404: 'There is no such page' }
 
 /** The error format of the console: a page with the message. */
-function showError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+function showError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, text, code } = toldError(given, request, reply)
   const title = titles[status] ?? 'This did not work'
   const data = { title, status, text: sentences[given.code] ?? sentences[code] ?? text }
-  request.server.kit.renderer.send(reply, 'error', data, status)
+  return request.server.kit.renderer.send(reply, 'error', data, status)
 }
 
 /**
