@@ -15,8 +15,8 @@ export function relatedTaskOf ({ _meta }: Readonly<Record<string, unknown>>): st
 /** The text of params or of a result, marked as belonging to a task. */
 export function withRelatedTask (text: string, taskId: string): string {
   const meta = memberOf(text, '_meta')
-  const related = JSON.stringify({ taskId })
-  return withMembers(text, { _meta: withMembers(meta?.startsWith('{') === true ? meta : '{}', { [relatedTask]: related }) })
+  const own = meta?.startsWith('{') === true ? meta : '{}'
+  return withMembers(text, { _meta: withMembers(own, { [relatedTask]: JSON.stringify({ taskId }) }) })
 }
 
 /** The text of params or of a result without that mark. */

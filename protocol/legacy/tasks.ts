@@ -53,9 +53,11 @@ export class LegacyTasks {
    * @returns undefined for a request that is sent as it is
    */
   serve (exchange: Exchange, options: Options): Promise<Response> | undefined {
-    const { method, taskForm } = exchange
+    const { method, taskForm, params } = exchange
     if (method === 'tools/call') {
-      return options.changes.task === undefined || taskForm === 'parameter' ? undefined : this.#run(exchange, options)
+      if (taskForm === 'parameter') return undefined
+      if (options.changes.task !== undefined) return this.#run(exchange, options)
+      return params.task === undefined ? undefined : this.#deps.send(withoutTask(exchange), options)
     }
     if (taskForm !== 'extension') return undefined
     switch (method) {
@@ -183,6 +185,12 @@ const empty = (): Response => ({ kind: 'response', id: null, resultText: '{}' })
 
 /** The result of a task, as a result of the modern era. */
 const completeResult = (text: string): string => withMembers(withoutRelatedTask(text), { resultType: '"complete"' })
+
+/** A call without a `task` that its client cannot mean: its era has no such member. */
+function withoutTask (exchange: Exchange): Exchange {
+  const { view, params: { task: _, ...params }, paramsText } = exchange
+  return new DerivedExchange(exchange, { view, params, paramsText: withMembers(paramsText, { task: undefined }) })
+}
 
 /** Another request about the task of a request. */
 function aboutTask (exchange: Exchange, method: string, taskId: string): Exchange {

@@ -67,9 +67,13 @@ export class ModernTasks {
     return new DerivedExchange(exchange, { view, params: rest, paramsText: restText })
   }
 
-  /** Whether a call is to be repeated with the extension, which it needs and nothing else. */
+  /**
+   * Whether a call is to be repeated with the extension, which it needs and nothing else. A client of this era is told
+   * so instead, and decides itself.
+   */
   needsExtension ({ exchange, method }: Call, { code: number }: RpcError, errorText: string): boolean {
-    if (number !== modernCode.missingCapability || method !== 'tools/call' || !exchange) return false
+    if (number !== modernCode.missingCapability || method !== 'tools/call') return false
+    if (!exchange || exchange.canSuspend) return false
     const required = smallMemberOf(memberOf(errorText, 'data') ?? '{}', 'requiredCapabilities')
     const needs = isObject(required) && Object.keys(required).length === 1 && hasTasksExtension(required) &&
       Object.keys(Object(required.extensions) as object).every((name) => name === tasksExtension)

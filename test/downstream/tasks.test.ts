@@ -88,8 +88,10 @@ test('tasks between clients and servers of both eras', async (t) => {
     ['a legacy client without tasks', legacyWithoutTasks, (_server, tool) => told(tool)],
     ['a modern client with tasks', modernWithTasks, (server, tool) =>
       told(tool, tool === 'echo' || (tool === 'may' && server === 'legacy') ? 'immediate' : 'task')],
-    ['a modern client without tasks', modernWithoutTasks, (_server, tool) =>
-      tool === 'ask' ? { ...told(tool), text: 'accept answer-1' } : told(tool)]
+    ['a modern client without tasks', modernWithoutTasks, (server, tool) => {
+      if (server === 'modern' && !['echo', 'may'].includes(tool)) return { steps: [], text: '-32021', isError: true }
+      return tool === 'ask' ? { ...told(tool), text: 'accept answer-1' } : told(tool)
+    }]
   ]
   for (const [who, call, expected] of table) {
     for (const server of ['legacy', 'modern']) {
@@ -104,6 +106,14 @@ test('tasks between clients and servers of both eras', async (t) => {
       })
     }
   }
+  await t.test('a member task of a modern client means nothing', async () => {
+    for (const name of ['legacy-echo', 'legacy-may', 'modern-echo']) {
+      const { headers, body } = modernRequest('tools/call', { params: { name, arguments: { text: 'x' }, task: {} } })
+      const answer = await open(`${hub.url}/mcp`, { headers, body, key: null })
+      await answer.done
+      assert.match(text(answer.messages[0]?.result), / x$/, name)
+    }
+  })
   await t.test('are declared to each era in its form', async () => {
     for (const path of ['/mcp', '/mcp/legacy', '/mcp/modern']) {
       const { tasks, extensions } = (await agent(t, `${hub.url}${path}`)).getServerCapabilities() as ServerCapabilities

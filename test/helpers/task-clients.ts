@@ -39,7 +39,8 @@ export const legacyWithoutTasks: TaskCaller = async (t, url, tool) =>
 /** The SDK's client of 2026-07-28, which does not know the extension. */
 export const modernWithoutTasks: TaskCaller = async (t, url, tool) => {
   const { client } = await modernAgent(t, url, { capabilities: { elicitation: { form: {} } } })
-  return outcome(await client.callTool({ name: tool, arguments: { text: 'x' } }))
+  return await client.callTool({ name: tool, arguments: { text: 'x' } })
+    .then((result) => outcome(result), (error: unknown) => ({ steps: [], text: String((error as Json).code), isError: true }))
 }
 
 /** A session of the extension's own client. @param asked notes what it is asked */
