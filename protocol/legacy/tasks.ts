@@ -53,13 +53,13 @@ export class LegacyTasks {
    * @returns undefined for a request that is sent as it is
    */
   serve (exchange: Exchange, options: Options): Promise<Response> | undefined {
-    const { method, taskForm, params } = exchange
+    const { method, params: { task } } = exchange
     if (method === 'tools/call') {
-      if (taskForm === 'parameter') return undefined
-      if (options.changes.task !== undefined) return this.#run(exchange, options)
-      return params.task === undefined ? undefined : this.#deps.send(withoutTask(exchange), options)
+      const { task: wanted } = options.changes
+      if ((wanted === undefined && task === undefined) || exchange.taskForm === 'parameter') return undefined
+      return wanted === undefined ? this.#deps.send(withoutTask(exchange), options) : this.#run(exchange, options)
     }
-    if (taskForm !== 'extension') return undefined
+    if (exchange.taskForm !== 'extension') return undefined
     switch (method) {
       case 'tasks/get': return this.#get(exchange, options)
       case 'tasks/update': return this.#update(exchange, options)

@@ -23,7 +23,7 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   if (!target) throw unknownTool(name, surface)
   if (target.redirect) return await target.redirect(exchange, (other) => callTool(parts, other))
   const changes: Record<string, string> = { name: JSON.stringify(target.key) }
-  if (target.item && exchange.taskForm !== 'parameter' && needsTask(target.item)) changes.task = '{}'
+  if (target.item && needsTask(target.item) && exchange.taskForm !== 'parameter') changes.task = '{}'
   const result = await forwarder.send(exchange, target.provider, target.key, changes)
   if (view.presentation !== 'raw') links.note(result, view.principal.key, target.provider)
   return exchange.taskForm === undefined
