@@ -25,7 +25,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(base, { ...options, credentials })
   await app.register(settings, options)
   await app.register(identity, options)
-  await app.register(gateway)
+  await app.register(gateway, options)
   await app.register(upstream, options)
   await app.register(downstream, options)
   await app.register(extensions, { ...options, ring })

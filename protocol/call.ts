@@ -18,6 +18,9 @@ export interface Deadlines {
 /** Members of a call's `params` to replace, as JSON text. */
 export type ParamChanges = Readonly<Record<string, string>>
 
+/** What follows an answer that does not end its call: the request is sent again with changes, or another answer. */
+export type NextStep = { readonly changes: ParamChanges } | { readonly response: Response }
+
 /** How a revision of MCP makes calls. Default: as revisions up to 2025-11-25 do. */
 export interface CallStyle {
   /** Makes the text of a request's params. @param id its upstream id, which is also its progress token */
@@ -30,10 +33,10 @@ export interface CallStyle {
   onResend: (call: Call, former: number) => void
   /**
    * Called as soon as an answer arrives.
-   * @returns undefined when that answer ends the call; else a promise of the changes with which the request is sent
-   * again. It rejects with RpcError or UpstreamError to end the call
+   * @returns undefined when that answer ends the call; else a promise, which rejects with RpcError or UpstreamError to
+   * end the call
    */
-  onResponse: (call: Call, response: Response) => Promise<ParamChanges> | undefined
+  onResponse: (call: Call, response: Response) => Promise<NextStep> | undefined
 }
 
 /** The properties of a call that its exchange does not have. */
@@ -71,7 +74,8 @@ export class Call {
   readonly answer: Promise<Response>
   readonly #peer: Peer
   readonly #deadlines: Deadlines
-  readonly #headers: SendOptions['headers']
+  /** Headers of the client, sent with all requests of the call. */
+  readonly headers: SendOptions['headers']
   readonly #style: CallStyle | undefined
   readonly #paramsOf: NonNullable<CallOptions['paramsOf']>
   readonly #onEnd: CallOptions['over']
@@ -94,7 +98,7 @@ export class Call {
     this.#paramsOf = paramsOf
     this.#style = style
     this.#onEnd = over
-    this.#headers = headers
+    this.headers = headers
     this.#deadlines = deadlines
     this.client = exchange.client
     this.method = exchange.method
@@ -124,21 +128,25 @@ export class Call {
         this.#end(response)
         return undefined
       }
-    }, this.#headers, exchange.client.owner, style?.headers(exchange, changes))
+    }, this.headers, exchange.client.owner, style?.headers(exchange, changes))
   }
 
-  /** Sends the request again when the changes are known. @returns its answer */
-  async #sendAgain (exchange: Exchange, changes: ParamChanges, next: Promise<ParamChanges>): Promise<Response> {
-    let more: ParamChanges
+  /** Takes the next step when it is known. @returns the answer */
+  async #sendAgain (exchange: Exchange, changes: ParamChanges, next: Promise<NextStep>): Promise<Response> {
+    let step: NextStep
     try {
-      more = await Promise.race([next, new Promise<never>((_resolve, reject) => { this.#giveUp = reject })])
+      step = await Promise.race([next, new Promise<never>((_resolve, reject) => { this.#giveUp = reject })])
     } catch (error) {
       if (!this.#over) this.#end(undefined)
       throw error
     }
     this.#giveUp = undefined
+    if ('response' in step) {
+      this.#end(step.response)
+      return step.response
+    }
     this.#arm()
-    return await this.#send(exchange, { ...changes, ...more }, this.#id).catch((error: unknown) => {
+    return await this.#send(exchange, { ...changes, ...step.changes }, this.#id).catch((error: unknown) => {
       // An earlier request of the call may have had an effect, so the caller must not repeat it.
       throw error instanceof UpstreamError &&
         error.didNotRun
@@ -188,9 +196,12 @@ export class Call {
     this.#exchange?.notify(method, paramsText)
   }
 
+  /** Restarts the deadline after a sign of progress, if that is wanted. */
+  restartTimeout (): void { if (this.#deadlines.resetTimeoutOnProgress && !this.#over) this.#arm() }
+
   /** Handles progress of the upstream: restarts the deadline, and forwards it under the client's own token. */
   progress (paramsText: string): void {
-    if (this.#deadlines.resetTimeoutOnProgress && !this.#over) this.#arm()
+    this.restartTimeout()
     const token = this.clientToken
     if (token !== undefined) this.notify('notifications/progress', restoreProgressToken(paramsText, token))
   }
@@ -226,7 +237,7 @@ export class Call {
     }
     if (this.#style?.notifiesCancel !== false) {
       const params = `{"requestId":${this.#id},"reason":${JSON.stringify(error.message)}}`
-      this.#peer.notify('notifications/cancelled', params, this.#headers)
+      this.#peer.notify('notifications/cancelled', params, this.headers)
     }
     this.#peer.abandon(this.#id, error)
   }

@@ -45,8 +45,12 @@ export function requireClientCapability (client: ClientCapabilities, { method, p
   }
 }
 
-/** The extension "Tasks" of MCP 2026-07-28. The gateway does not relay it, so neither side is told of it. */
-const tasksExtension = 'io.modelcontextprotocol/tasks'
+/** The extension "Tasks" of MCP 2026-07-28. */
+export const tasksExtension = 'io.modelcontextprotocol/tasks'
+
+/** Whether a client or server declares the Tasks extension. */
+export const hasTasksExtension = ({ extensions }: Capabilities): boolean =>
+  isObject(extensions) && isObject(extensions[tasksExtension])
 
 /** The capabilities without the Tasks extension; the same object when it is not there. */
 function withoutTasksExtension (capabilities: Capabilities): Capabilities {
@@ -56,9 +60,29 @@ function withoutTasksExtension (capabilities: Capabilities): Capabilities {
   return { ...capabilities, extensions: others }
 }
 
+/** The capabilities with the Tasks extension. */
+export function withTasksExtension (capabilities: Capabilities): Capabilities {
+  const { extensions } = capabilities
+  return { ...capabilities, extensions: { ...(isObject(extensions) && extensions), [tasksExtension]: {} } }
+}
+
+/** What a route announces to a legacy client: tasks in the form of 2025-11-25 only. */
+export function legacyRouteCapabilities (route: ServerCapabilities): ServerCapabilities {
+  if (!hasTasksExtension(route)) return withoutTasksExtension(route)
+  const tasks = { cancel: {}, requests: { tools: { call: {} } }, ...(isObject(route.tasks) && route.tasks) }
+  return { ...withoutTasksExtension(route), tasks }
+}
+
+/** What a route announces to a modern client: tasks as the extension only. */
+export function modernRouteCapabilities ({ tasks, ...route }: ServerCapabilities): ServerCapabilities {
+  const requests = isObject(tasks) ? tasks.requests : undefined
+  const runsTools = isObject(requests) && isObject(requests.tools) && requests.tools.call !== undefined
+  return runsTools || hasTasksExtension(route) ? withTasksExtension(route) : withoutTasksExtension(route)
+}
+
 /**
  * The capabilities that the gateway declares on a link of one client: the client's own, except `tasks` (MCP 2025-11-25,
- * client side), since such tasks live no longer than a connection.
+ * client side), since such tasks live no longer than a connection. The Tasks extension is declared with each request.
  */
 export function ownLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const { tasks: _, ...rest } = withoutTasksExtension(client)
@@ -163,7 +187,7 @@ const listCapabilities = ['tools', 'prompts', 'resources'] as const
  * it as well.
  */
 export function routeCapabilities (server: ServerCapabilities): ServerCapabilities {
-  const result = { ...withoutTasksExtension(server) }
+  const result = { ...server }
   for (const name of listCapabilities) {
     const own = server[name]
     if (isObject(own)) result[name] = { ...own, listChanged: true }
@@ -172,13 +196,13 @@ export function routeCapabilities (server: ServerCapabilities): ServerCapabiliti
 }
 
 /**
- * The capabilities of a route with several upstreams: those that any of them has, except those that make sense with a
- * single upstream only (tasks, experimental).
+ * The capabilities of a route with several upstreams: those that any of them has, except `experimental`, which makes
+ * sense with a single upstream only.
  */
 export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabilities {
   const result: ServerCapabilities = {}
   for (const server of servers) {
-    for (const name of ['tools', 'prompts', 'resources', 'logging', 'completions', 'extensions']) {
+    for (const name of ['tools', 'prompts', 'resources', 'logging', 'completions', 'tasks', 'extensions']) {
       const own = server[name]
       if (isObject(own)) result[name] = { ...(isObject(result[name]) ? result[name] : {}), ...own }
     }

@@ -3,6 +3,13 @@ import { code, RpcError } from './errors.ts'
 import type { Listener } from './listener.ts'
 import type { Response } from './message.ts'
 
+/**
+ * How a client takes a task in place of a result: `parameter`, as it asks by the member `task` (MCP 2025-11-25,
+ * "Tasks"); `extension`, whenever the server answers with one (`io.modelcontextprotocol/tasks`). Undefined: it waits
+ * for results.
+ */
+export type TaskForm = 'parameter' | 'extension' | undefined
+
 /** HTTP headers by name in lower case. */
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
 
@@ -34,6 +41,8 @@ export interface Exchange<View = unknown> {
    * Round-Trip Requests").
    */
   readonly canSuspend: boolean
+  /** How the client takes a task in answer to this request, or speaks of one in it. Default: it takes none. */
+  readonly taskForm?: TaskForm
   /** Why the client no longer waits for the answer: it cancelled, or disconnected for good. Undefined: it waits. */
   readonly cancelled: string | undefined
   /**
@@ -148,6 +157,8 @@ interface Derivation<View> {
   readonly params: Record<string, unknown>
   /** `params` as JSON text, for relaying. */
   readonly paramsText: string
+  /** Default: that of the original. */
+  readonly method?: string
 }
 
 /**
@@ -158,21 +169,23 @@ export class DerivedExchange<View> implements Exchange<View> {
   readonly view: View
   readonly params: Record<string, unknown>
   readonly paramsText: string
+  readonly method: string
   readonly #from: Exchange
 
-  constructor (from: Exchange, { view, params, paramsText }: Derivation<View>) {
+  constructor (from: Exchange, { view, params, paramsText, method = from.method }: Derivation<View>) {
+    this.method = method
     this.view = view
     this.params = params
     this.paramsText = paramsText
     this.#from = from
   }
 
-  get method (): string { return this.#from.method }
   get headers (): RequestHeaders { return this.#from.headers }
   get paramHeaders (): Exchange['paramHeaders'] { return this.#from.paramHeaders }
   get client (): Client { return this.#from.client }
   get address (): string | undefined { return this.#from.address }
   get canSuspend (): boolean { return this.#from.canSuspend }
+  get taskForm (): TaskForm { return this.#from.taskForm }
   get cancelled (): string | undefined { return this.#from.cancelled }
   onCancel (run: (reason: string) => void): void { this.#from.onCancel(run) }
   notify (method: string, paramsText: string): void { this.#from.notify(method, paramsText) }

@@ -67,7 +67,7 @@ export class GuardedNames {
 
 /** The members of params that the gateway checks or replaces, in addition to `_meta`, by method. */
 const roundMembers = ['inputResponses', 'requestState']
-const taskMembers = new GuardedNames(['_meta', 'taskId'])
+const taskMembers = new GuardedNames(['_meta', 'taskId', 'inputResponses'])
 const byMethod: ReadonlyMap<string, GuardedNames> = new Map(Object.entries({
   'tools/call': ['name', 'arguments', 'task', ...roundMembers],
   'prompts/get': ['name', 'arguments', ...roundMembers],
@@ -114,12 +114,12 @@ const methods: ReadonlySet<string> = new Set([
   'prompts/get',
   'resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe', 'resources/unsubscribe',
   'completion/complete',
-  'logging/setLevel', 'tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel',
+  'logging/setLevel', 'tasks/get', 'tasks/result', 'tasks/list', 'tasks/update', 'tasks/cancel',
   'sampling/createMessage', 'elicitation/create', 'roots/list',
   'notifications/initialized', 'notifications/cancelled', 'notifications/progress', 'notifications/message',
   'notifications/tools/list_changed', 'notifications/prompts/list_changed', 'notifications/resources/list_changed',
   'notifications/resources/updated', 'notifications/roots/list_changed', 'notifications/elicitation/complete',
-  'notifications/tasks/status', 'notifications/subscriptions/acknowledged'
+  'notifications/tasks', 'notifications/tasks/status', 'notifications/subscriptions/acknowledged'
 ])
 const foldedMethods: ReadonlyMap<string, string> = new Map([...methods].map((method) => [foldName(method), method]))
 /** Prefixes that select the handling of a method, whatever follows them. */

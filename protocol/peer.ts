@@ -122,11 +122,18 @@ export class Peer implements Receiver {
    * Sends a request of the gateway's own.
    * @param timeout in ms
    * @param protocol headers that MCP prescribes for it
+   * @param headers of the client that it is sent for
+   * @param owner in whose share the answer counts
    * @returns the text of its result
    * @throws RpcError that the server answers; UpstreamError when there is no answer
    */
   async ask (
-    method: string, paramsText: string | undefined, timeout: number, protocol?: SendOptions['protocol']
+    method: string,
+    paramsText: string | undefined,
+    timeout: number,
+    protocol?: SendOptions['protocol'],
+    headers?: SendOptions['headers'],
+    owner?: string
   ): Promise<string> {
     const id = this.nextId
     const timer = setTimeout(() => {
@@ -134,7 +141,7 @@ export class Peer implements Receiver {
       this.abandon(id, new UpstreamError('timeout', problem, { isPublic: true }))
     }, timeout)
     try {
-      const response = await this.request(method, paramsText, undefined, undefined, undefined, protocol)
+      const response = await this.request(method, paramsText, undefined, headers, owner, protocol)
       if (response.errorText !== undefined) throw toRpcError(response.errorText)
       return response.resultText ?? '{}'
     } finally {

@@ -96,6 +96,8 @@ export interface ProviderHost {
   question: (provider: string, question: Question, client: Client) => Promise<void>
   /** Sends a notification to every listener that sees the provider and whose client `serves` accepts. */
   broadcast: (provider: string, method: string, paramsText: string, serves: (client: Client) => boolean) => void
+  /** The id under which a client knows a provider's task; undefined: it knows none. */
+  taskHandle: (provider: string, client: Client, id: string) => string | undefined
 }
 
 /** A changing set of providers, such as all upstream servers. */

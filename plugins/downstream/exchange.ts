@@ -1,6 +1,6 @@
 import { code, RpcError } from '../../protocol/errors.ts'
 import {
-  type Client, type Exchange, type RequestHeaders, type Question, withoutHeaders
+  type Client, type Exchange, type RequestHeaders, type Question, type TaskForm, withoutHeaders
 } from '../../protocol/exchange.ts'
 import { passesLogLevel } from '../../protocol/listener.ts'
 import { errorText, notificationText, type Request, type Response } from '../../protocol/message.ts'
@@ -61,6 +61,10 @@ export class ClientExchange implements Exchange<View> {
   }
 
   get address (): string { return this.#origin.address }
+
+  get taskForm (): TaskForm {
+    return this.params.task !== undefined || this.method.startsWith('tasks/') ? 'parameter' : undefined
+  }
 
   onCancel (run: (reason: string) => void): void {
     if (this.cancelled === undefined) this.#onCancel.push(run)

@@ -109,6 +109,12 @@ export const downstreamLimits = {
   /** Max open `subscriptions/listen` streams, with a share for each owner; beyond: 429 or 503. */
   listens: 10_000,
 
+  /**
+   * Tasks that a `subscriptions/listen` tells of. `tasks`: max number per stream; beyond: -32602. A task is asked for
+   * at the interval of its server, within `least` and `most`; else every `usual` ms.
+   */
+  taskWatch: { tasks: 100, least: 250, usual: 1_000, most: 30_000 },
+
   /** Max session rebuilds per principal per minute; beyond: 404. */
   rebuildsPerMinute: 600,
 

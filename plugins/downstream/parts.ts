@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import type { Storage } from '../../db/store.ts'
-import type { Sealer } from './modern/state.ts'
+import type { Sealer } from '../base/secrets/index.ts'
 import openapi from './openapi/index.ts'
 import mcp from './downstream.ts'
 import sse from './sse.ts'

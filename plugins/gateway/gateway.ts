@@ -3,6 +3,7 @@ import type { Catalogue } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
+import { createProcessSealer, type Sealer } from '../base/secrets/index.ts'
 import type { Access, PresentationName, View } from '../settings/index.ts'
 import { describeRoute, type RouteIdentity } from './describe.ts'
 import { Forwarder } from './forward.ts'
@@ -13,11 +14,12 @@ import type { GatewayParts, Result } from './methods/method.ts'
 import { Notifier } from './news.ts'
 import { type Presentation, Surfaces } from './surfaces.ts'
 import { ProviderTable } from './providers.ts'
-import { ResourceLinks, TaskOwners } from './result-notes.ts'
+import { ResourceLinks } from './result-notes.ts'
 import { ItemResolver } from './resolve.ts'
 import type { Precedence } from './precedence.ts'
 import type { Section, Target } from './section.ts'
 import type { Surface } from './surface.ts'
+import { TaskHandles } from './task-handles.ts'
 
 export type { Result }
 
@@ -26,6 +28,8 @@ interface GatewayDeps {
   /** The gateway's own, for routes that merge several servers. */
   serverInfo: { name: string, version: string }
   logError: (error: unknown, sentence: string) => void
+  /** Seals the ids of tasks for all replicas. Default: they open in this process only. */
+  sealer?: Sealer | undefined
 }
 
 /** The config of a registered provider, which decides its visibility like that of a server. */
@@ -42,7 +46,7 @@ export class Gateway {
   readonly #serverInfo: string
   readonly #host: ProviderHost
 
-  constructor ({ access, serverInfo, logError }: GatewayDeps) {
+  constructor ({ access, serverInfo, logError, sealer = createProcessSealer() }: GatewayDeps) {
     const providers = new ProviderTable()
     const surfaces = new Surfaces(access, providers)
     const links = new ResourceLinks()
@@ -50,13 +54,15 @@ export class Gateway {
     const hooks = createHookLists()
     const forwarder = new Forwarder(providers, hooks, logError)
     const news = new Notifier(providers, surfaces, resolver)
-    this.#parts = { providers, surfaces, resolver, forwarder, notifier: news, hooks, tasks: new TaskOwners(), links }
+    const tasks = new TaskHandles(sealer)
+    this.#parts = { providers, surfaces, resolver, forwarder, notifier: news, hooks, tasks, links }
     this.#access = access
     this.#serverInfo = JSON.stringify(serverInfo)
     this.#host = {
       changed: () => { providers.changed(); news.changed() },
       question: async (...question) => { for (const hook of hooks.onQuestion) await hook(...question) },
-      broadcast: (...message) => { news.broadcast(...message) }
+      broadcast: (...message) => { news.broadcast(...message) },
+      taskHandle: (provider, client, id) => tasks.findFor(client, provider, id)
     }
   }
 

@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import type { GatewayOptions } from './plugin.ts'
 
 export { gatewayLimits } from './limits.ts'
 export { Claims, type StoredClaims } from './claims.ts'
@@ -9,8 +10,9 @@ export type { Precedence } from './precedence.ts'
 export type { CallTool, PresentationInput } from './surfaces.ts'
 export { type Section, showItem, type Target } from './section.ts'
 export type { Surface } from './surface.ts'
+export { serverIdentity } from './task-handles.ts'
 
 /** Lists and runs the items of all providers, for MCP, REST and OpenAPI. */
-export default fp(async (app) => {
-  await app.register(import('./plugin.ts'))
+export default fp<GatewayOptions>(async (app, { sealer }) => {
+  await app.register(import('./plugin.ts'), { sealer })
 }, { name: 'gateway-wing', dependencies: ['settings-wing'] })

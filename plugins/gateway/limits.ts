@@ -83,7 +83,10 @@ export const gatewayLimits = {
    */
   resourceLinks: 10_000,
 
-  /** Max tasks whose owner is remembered; beyond: the oldest of the principal that has most is forgotten. */
+  /**
+   * Max tasks remembered for lists and notifications; beyond: the oldest of the principal that has most is forgotten,
+   * and can still be asked for by its id.
+   */
   tasks: 10_000,
 
   /**

@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import type { Sealer } from '../base/secrets/index.ts'
 import builtIns from './builtins/index.ts'
 import { Gateway } from './gateway.ts'
 
@@ -6,13 +7,19 @@ declare module 'fastify' {
   interface FastifyInstance { gateway: Gateway }
 }
 
+export interface GatewayOptions {
+  /** Seals the ids of tasks for all replicas; without it, they open only in the process that sealed them. */
+  sealer?: Sealer
+}
+
 /**
  * Decorates `app.gateway`, which lists and runs all tools, prompts and resources, for MCP, REST and OpenAPI. Providers
  * register with it.
  */
-const gateway = fp(async (app) => {
+const gateway = fp<GatewayOptions>(async (app, { sealer }) => {
   const gateway = new Gateway({
     access: app.access,
+    sealer,
     serverInfo: { name: 'tool-hub', version: app.config.version },
     logError: (error, sentence) => { app.log.error({ err: error }, sentence) }
   })
@@ -21,7 +28,7 @@ const gateway = fp(async (app) => {
 }, { name: 'gateway', dependencies: ['config', 'settings', 'access'] })
 
 /** The gateway, with its built-in prompts and resources. */
-export default fp(async (app) => {
-  await app.register(gateway)
+export default fp<GatewayOptions>(async (app, { sealer }) => {
+  await app.register(gateway, { sealer })
   await app.register(builtIns)
 }, { name: 'gateway-parts' })

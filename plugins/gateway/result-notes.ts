@@ -1,37 +1,7 @@
-import { isObject, smallMemberOf, elementsOf, memberOf } from '../../protocol/json.ts'
+import { isObject, elementsOf, memberOf } from '../../protocol/json.ts'
 import { memoryOf } from '../../protocol/text.ts'
 import { OwnedMap } from '../base/limits/index.ts'
 import { gatewayLimits } from './limits.ts'
-
-/** The principal that a task belongs to, and the provider that runs it. */
-interface TaskOwner { readonly principal: string, readonly provider: string }
-
-/**
- * The owners of tasks (MCP 2025-11-25). A task id does not identify its provider or principal: servers choose the ids,
- * and two servers may choose the same one.
- */
-export class TaskOwners {
-  readonly #owned = new OwnedMap<true>(gatewayLimits.tasks)
-
-  /** Records the task that a result announces. */
-  note (result: string, owner: TaskOwner): void {
-    if (!result.includes('"taskId"')) return
-    const task = smallMemberOf(result, 'task')
-    if (!isObject(task) || typeof task.taskId !== 'string' || memoryOf(task.taskId) > gatewayLimits.rememberedId) return
-    this.#owned.set(owner.principal, keyOf(owner.provider, task.taskId), true)
-  }
-
-  /** The first of these providers that runs a task of this principal with this id. */
-  providerOf (taskId: unknown, principal: string, providers: readonly string[]): string | undefined {
-    return providers.find((provider) => this.owns(taskId, principal, provider))
-  }
-
-  owns (taskId: unknown, principal: string, provider: string): boolean {
-    return typeof taskId === 'string' && this.#owned.get(principal, keyOf(provider, taskId)) === true
-  }
-}
-
-const keyOf = (provider: string, taskId: string): string => JSON.stringify([provider, taskId])
 
 /** Max memory of a remembered URI, in bytes. */
 const maxUri = 1_024

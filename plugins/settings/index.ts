@@ -18,7 +18,7 @@ export {
 export { chargedUser, ownerOf } from './access/owner.ts'
 export { isInForce, isRestricted, storersOf, withPresentRights } from './access/restricted.ts'
 export {
-  type Credential, type PresentationName, type Principal, type View, inPresentation, makeView, mayRun, mcpScope
+  type Credential, type PresentationName, type Principal, type View, inPresentation, makeView, mayRun, mcpScope, routeOf
 } from './access/view.ts'
 export { type VisibleServer, canManage, canSee, groupNamed, isAdmins, takesPlace } from './access/visibility.ts'
 export type { Parts } from './audit/entries.ts'

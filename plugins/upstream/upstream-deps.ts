@@ -13,6 +13,8 @@ interface UpstreamListener {
   onQuestion: (question: Question, client: Client) => Promise<void>
   /** A notification for every listener that sees this server and that the server serves. */
   broadcast: (method: string, paramsText: string, serves: (client: Client) => boolean) => void
+  /** The id under which a client knows a task of this server; undefined: it knows none. */
+  taskHandle: (client: Client, id: string) => string | undefined
 }
 
 export interface UpstreamDeps {

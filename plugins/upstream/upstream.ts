@@ -112,11 +112,12 @@ export class Upstream implements Provider {
   }
 
   #dispatch (): DispatchDeps {
-    const { onQuestion, broadcast, log } = this.#deps.listener
+    const { onQuestion, broadcast, log, taskHandle } = this.#deps.listener
     const { base } = this.#placement.pool
     return {
       name: this.name,
       onQuestion,
+      taskHandle,
       refresh: (slot) => {
         const from = this.#placement.canList(slot) ? slot : base
         this.#catalogues.refresh(from, from === base)

@@ -33,7 +33,9 @@ interface UpstreamsDeps {
 }
 
 /** The host before a gateway is connected: ignores everything. */
-const noHost: ProviderHost = { changed: () => {}, question: async () => {}, broadcast: () => {} }
+const noHost: ProviderHost = {
+  changed: () => {}, question: async () => {}, broadcast: () => {}, taskHandle: () => undefined
+}
 
 /** All running servers, as the gateway's source of providers. */
 export class Upstreams implements ProviderSource {
@@ -272,7 +274,8 @@ export class Upstreams implements ProviderSource {
           if (upstream.status === 'connected') this.#logRemarks(upstream)
         },
         onQuestion: async (question, client) => { await this.#host.question(name, question, client) },
-        broadcast: (...message) => { this.#host.broadcast(name, ...message) }
+        broadcast: (...message) => { this.#host.broadcast(name, ...message) },
+        taskHandle: (...task) => this.#host.taskHandle(name, ...task)
       }
     })
     this.#statusLogs.set(upstream, statusLog)

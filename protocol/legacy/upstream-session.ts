@@ -14,6 +14,7 @@ import type {
   ClientIdentity, MessageOrigin, ServerIdentity, SessionHandlers, UpstreamSession
 } from '../upstream-session.ts'
 import { legacyParams } from './outgoing.ts'
+import { LegacyTasks } from './tasks.ts'
 import { isLegacyVersion, latestLegacyVersion } from './versions.ts'
 
 /** Max wait for the answer to a ping that checks whether the server still knows the session, in ms. */
@@ -35,6 +36,12 @@ export class LegacyUpstreamSession implements UpstreamSession {
   readonly #calls = new Table<number, Call>()
   /** Unanswered questions of the upstream, by request id. */
   readonly #questions = new Map<unknown, AbortController>()
+  readonly #tasks = new LegacyTasks({
+    send: async (exchange, options) => await this.#send(exchange, options),
+    request: async (method, paramsText) => await this.request(method, paramsText),
+    nextToken: () => this.#peer.nextId
+  })
+
   #closed = false
 
   /** @param peer the peer of an open connection; undefined: the connection is to be opened */
@@ -84,7 +91,11 @@ export class LegacyUpstreamSession implements UpstreamSession {
     await this.#transport.onNegotiated(this.identity.version)
   }
 
-  call (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'over'>): Promise<Response> {
+  call (exchange: Exchange, options: Omit<CallOptions, 'over'>): Promise<Response> {
+    return this.#tasks.serve(exchange, options) ?? this.#send(exchange, options)
+  }
+
+  #send (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'over'>): Promise<Response> {
     const call =
       new Call(this.#peer, exchange, { changes, deadlines, headers, over: this.#over, paramsOf: legacyParams })
     if (!call.isOver) this.#calls.set(call.id, call)
@@ -169,12 +180,19 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   #notification (notification: Notification, origin: number | undefined): void {
     const { method, params, paramsText } = notification
-    const call = method === 'notifications/progress' ? this.#calls.get(Number(params.progressToken)) : undefined
+    const call = method === 'notifications/progress' ? this.#callOf(Number(params.progressToken)) : undefined
     if (call) call.progress(paramsText)
     else if (method === 'notifications/cancelled') {
       const reason = typeof params.reason === 'string' ? params.reason : 'the upstream withdrew the question'
       this.#questions.get(params.requestId)?.abort(reason)
     } else this.#handlers.notification(notification, this.#originOf(origin))
+  }
+
+  /** The open call that a progress token belongs to, or the wait for the task that such a call began. */
+  #callOf (token: number): Call | undefined {
+    const call = this.#calls.get(token)
+    const wait = call ? undefined : this.#tasks.waitOf(token)
+    return wait ? this.openCalls.find(({ exchange }) => exchange === wait) : call
   }
 
   #originOf (origin: number | undefined): MessageOrigin {

@@ -51,18 +51,23 @@ export const headerNames = {
 } as const
 
 /** The methods that require `Mcp-Name`, and the member of `params` that it repeats. */
-const nameMembers: Readonly<Record<string, 'name' | 'uri' | undefined>> = {
+const nameMembers: Readonly<Record<string, 'name' | 'uri' | 'taskId' | undefined>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
-  'resources/read': 'uri'
+  'resources/read': 'uri',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId'
 }
 
+const inputMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
 /** The member of `params` that `Mcp-Name` repeats; undefined for methods without that header. */
-export const nameMemberOf = (method: string): 'name' | 'uri' | undefined =>
+export const nameMemberOf = (method: string): 'name' | 'uri' | 'taskId' | undefined =>
   Object.hasOwn(nameMembers, method) ? nameMembers[method] : undefined
 
 /** Whether a method may be answered with `input_required` (MCP 2026-07-28, "Multi Round-Trip Requests"). */
-export const mayRequireInput = (method: string): boolean => nameMemberOf(method) !== undefined
+export const mayRequireInput = (method: string): boolean => inputMethods.has(method)
 
 /** The values of `resultType` that the core protocol defines. */
 export const resultTypes = { complete: 'complete', inputRequired: 'input_required' } as const

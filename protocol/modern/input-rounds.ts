@@ -5,6 +5,7 @@ import { code, RpcError } from '../errors.ts'
 import type { Question } from '../exchange.ts'
 import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../json.ts'
 import { toRpcError, type Response } from '../message.ts'
+import { withRelatedTask } from '../task-ids.ts'
 import { detachedCopy } from '../text.ts'
 import type { SessionHandlers } from '../upstream-session.ts'
 import { resultTypes } from './envelope.ts'
@@ -57,23 +58,47 @@ export class InputRounds {
     const requestState = memberOf(resultText, 'requestState')
     if (!hasInputOrState(resultText)) throw refusedError(noInputMessage)
     if (asked?.startsWith('{') === false) throw refusedError(invalidInputMessage)
-    const requests = asked === undefined
-      ? []
-      : membersOf(asked).map(({ key, start, end }) => ({ key, text: asked.slice(start, end) }))
+    const requests = asked === undefined ? [] : requestsIn(asked)
     if (requests.length > most.questions) {
       throw refusedError(`it asks ${requests.length} questions at once, and ${most.questions} is the most`)
     }
     if (requests.length === 0) {
       await new Promise((resolve) => { setTimeout(resolve, most.pause * state.rounds).unref() })
     }
-    const answers = await Promise.all(requests.map(async ({ key, text }) => {
-      const answer = await this.#answer(call, text, state.ends.signal)
-      return `${JSON.stringify(key)}:${answer}`
-    }))
+    const answers = await this.#answers(call, requests, state.ends.signal)
     return {
-      ...(requests.length > 0 && { inputResponses: `{${answers.join(',')}}` }),
+      ...(requests.length > 0 && { inputResponses: answers }),
       ...(requestState !== undefined && { requestState })
     }
+  }
+
+  /**
+   * Sends the new questions of a task to the client that waits for its result.
+   * @param asked the `inputRequests` of the task
+   * @param answered the keys that were answered before; those of these questions are added
+   * @param related the id of the task, for a client that knows it
+   * @returns the `inputResponses`; undefined: there are no new questions
+   * @throws as `collectAnswers`
+   */
+  async answerTask (
+    call: Call, asked: string, answered: Set<string>, signal: AbortSignal, related: string | undefined
+  ): Promise<string | undefined> {
+    const requests = requestsIn(asked).filter(({ key }) => !answered.has(key))
+    if (requests.length === 0) return undefined
+    const most = this.#bounds
+    if (answered.size + requests.length > most.questions * most.rounds || requests.length > most.questions) {
+      throw refusedError(`it asks ${answered.size + requests.length} questions`)
+    }
+    for (const { key } of requests) answered.add(key)
+    return await this.#answers(call, requests, signal, related)
+  }
+
+  async #answers (
+    call: Call, requests: readonly InputRequest[], signal: AbortSignal, related?: string
+  ): Promise<string> {
+    const answers = await Promise.all(requests.map(async ({ key, text }) =>
+      `${JSON.stringify(key)}:${await this.#answer(call, text, signal, related)}`))
+    return `{${answers.join()}}`
   }
 
   /** Withdraws the open questions of a call that has ended. */
@@ -83,13 +108,14 @@ export class InputRounds {
   }
 
   /** Sends one question, and returns the text of the client's answer. */
-  async #answer (call: Call, text: string, signal: AbortSignal): Promise<string> {
+  async #answer (call: Call, text: string, signal: AbortSignal, related?: string): Promise<string> {
     const method = smallMemberOf(text, 'method')
     if (typeof method !== 'string' || !inputRequestMethods.has(method)) {
       throw refusedError(`it asks for ${JSON.stringify(method)}, which is not in MCP`)
     }
     // It may be kept for minutes: a copy does not keep the whole result in memory.
-    const paramsText = detachedCopy(withElicitationId(memberOf(text, 'params') ?? '{}'))
+    const params = withElicitationId(memberOf(text, 'params') ?? '{}')
+    const paramsText = detachedCopy(related === undefined ? params : withRelatedTask(params, related))
     const value: unknown = JSON.parse(paramsText)
     const question: Question = {
       method,
@@ -109,6 +135,11 @@ export class InputRounds {
     return resultText ?? '{}'
   }
 }
+
+interface InputRequest { readonly key: string, readonly text: string }
+
+const requestsIn = (asked: string): InputRequest[] =>
+  membersOf(asked).map(({ key, start, end }) => ({ key, text: asked.slice(start, end) }))
 
 /** Adds an id to a URL elicitation: clients of 2025-11-25 require one. */
 const withElicitationId = (paramsText: string): string =>

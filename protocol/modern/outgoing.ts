@@ -1,4 +1,5 @@
 import type { ParamChanges } from '../call.ts'
+import { withTasksExtension } from '../capabilities.ts'
 import type { Exchange } from '../exchange.ts'
 import { isObject, memberOf, appendMember, withMembers } from '../json.ts'
 import type { LogLevel } from '../listener.ts'
@@ -16,8 +17,11 @@ const defaultLevel: LogLevel = 'info'
 export class OutgoingEnvelope {
   readonly version: ModernVersion
   readonly #members: Readonly<Record<string, string>>
-  /** `_meta` with the envelope only, as text, by log level. */
+  /** The same, with the Tasks extension. */
+  readonly #taskMembers: Readonly<Record<string, string>>
+  /** `_meta` with the envelope only, as text, by log level; those with the Tasks extension apart. */
   readonly #whole = new Map<LogLevel | undefined, string>()
+  readonly #wholeWithTasks = new Map<LogLevel | undefined, string>()
   readonly #tools: ToolHeaders
 
   constructor (version: ModernVersion, { clientInfo, capabilities }: ClientIdentity, tools: ToolHeaders) {
@@ -28,13 +32,19 @@ export class OutgoingEnvelope {
       [metaKeys.clientInfo]: JSON.stringify(clientInfo),
       [metaKeys.clientCapabilities]: JSON.stringify(capabilities)
     }
+    this.#taskMembers = {
+      ...this.#members, [metaKeys.clientCapabilities]: JSON.stringify(withTasksExtension(capabilities))
+    }
   }
 
-  /** Makes the params of the gateway's own request. @param meta further members of `_meta`, as JSON text */
-  ownParams (paramsText: string, meta?: ParamChanges): string {
-    return withMembers(
-      paramsText, { _meta: withMembers(memberOf(paramsText, '_meta') ?? '{}', { ...meta, ...this.#members }) }
-    )
+  /**
+   * Makes the params of the gateway's own request.
+   * @param meta further members of `_meta`, as JSON text
+   * @param hasTasks whether the Tasks extension is declared
+   */
+  ownParams (paramsText: string, meta?: ParamChanges, hasTasks = false): string {
+    const members = { ...meta, ...(hasTasks ? this.#taskMembers : this.#members) }
+    return withMembers(paramsText, { _meta: withMembers(memberOf(paramsText, '_meta') ?? '{}', members) })
   }
 
   /**
@@ -42,8 +52,9 @@ export class OutgoingEnvelope {
    * of an earlier revision, which are given in `changes` only.
    * @param id the progress token, used if the client wants progress
    * @param hasLogs whether the server sends log messages
+   * @param hasTasks whether the Tasks extension is declared
    */
-  params (exchange: Exchange, changes: ParamChanges, id: number, hasLogs: boolean): string {
+  params (exchange: Exchange, changes: ParamChanges, id: number, hasLogs: boolean, hasTasks = false): string {
     const { params: { _meta } } = exchange
     const paramsText = withoutAnswers(exchange)
     const level = hasLogs ? levelFor(exchange) : undefined
@@ -51,9 +62,9 @@ export class OutgoingEnvelope {
       (_meta !== undefined && metaPattern.test(paramsText) ? memberOf(paramsText, '_meta') : undefined)
     if (own === undefined) {
       const text = Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
-      return appendMember(text, '_meta', this.#wholeMeta(level))
+      return appendMember(text, '_meta', this.#wholeMeta(level, hasTasks))
     }
-    const members: Record<string, string | undefined> = { ...this.#members }
+    const members: Record<string, string | undefined> = { ...(hasTasks ? this.#taskMembers : this.#members) }
     const { progressToken: token, [metaKeys.logLevel]: wanted } = isObject(_meta) ? _meta : {}
     if (token !== undefined) members.progressToken = token === null ? undefined : String(id)
     if (level !== undefined) members[metaKeys.logLevel] = JSON.stringify(level)
@@ -62,13 +73,15 @@ export class OutgoingEnvelope {
   }
 
   /** The text of `_meta` for a request without one. */
-  #wholeMeta (level: LogLevel | undefined): string {
-    const known = this.#whole.get(level)
+  #wholeMeta (level: LogLevel | undefined, hasTasks: boolean): string {
+    const whole = hasTasks ? this.#wholeWithTasks : this.#whole
+    const known = whole.get(level)
     if (known !== undefined) return known
+    const members = hasTasks ? this.#taskMembers : this.#members
     const made = withMembers(
-      '{}', level === undefined ? this.#members : { ...this.#members, [metaKeys.logLevel]: JSON.stringify(level) }
+      '{}', level === undefined ? members : { ...members, [metaKeys.logLevel]: JSON.stringify(level) }
     )
-    this.#whole.set(level, made)
+    whole.set(level, made)
     return made
   }
 
@@ -95,9 +108,10 @@ export class OutgoingEnvelope {
     return headers
   }
 
-  /** The headers of the gateway's own request, or of a notification. */
-  ownHeaders (method: string): Record<string, string> {
-    return { [headerNames.version]: this.version, [headerNames.method]: method }
+  /** The headers of the gateway's own request, or of a notification. @param name that `Mcp-Name` repeats */
+  ownHeaders (method: string, name?: string): Record<string, string> {
+    const headers = { [headerNames.version]: this.version, [headerNames.method]: method }
+    return name === undefined ? headers : { ...headers, [headerNames.name]: encodeHeader(name) }
   }
 }
 

@@ -1,4 +1,4 @@
-import { Call, type CallOptions, type CallStyle, type ParamChanges } from '../call.ts'
+import { Call, type CallOptions, type CallStyle, type NextStep, type ParamChanges } from '../call.ts'
 import { code, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
@@ -13,11 +13,13 @@ import type {
 import { requestsLegacyVersion, discoverServer, NotModernError, type DiscoveredServer } from './discover.ts'
 import { isModernCode, modernCode, resultTypes } from './envelope.ts'
 import { isResourceNotFound, translateHopError, toLegacyToolResult } from './for-legacy-clients.ts'
+import { HeaderCorrection } from './header-correction.ts'
 import { InputRounds, isInputRequired, type RoundBounds } from './input-rounds.ts'
 import { Listening } from './listening.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 import type { ToolHeaders } from './param-headers.ts'
 import { mayBeOfOtherType, unknownType } from './result-type.ts'
+import { ModernTasks } from './tasks.ts'
 
 /** Max wait for the notification stream before lists are read, in ms. */
 const listenWait = 500
@@ -51,10 +53,9 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   readonly #rounds: InputRounds
   /** By the id of the call's present request. */
   readonly #calls = new Table<number, Call>()
-  /** Calls that were refused because of their headers, and were sent again with corrected ones. */
-  readonly #corrected = new WeakSet<Call>()
+  readonly #corrections: HeaderCorrection
+  readonly #tasks: ModernTasks
   readonly #hasLogs: boolean
-  #rereading: Promise<void> | undefined
   #closed = false
 
   /** @param peer of an open connection whose server has been discovered */
@@ -75,7 +76,11 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     this.identity = identity
     this.notifiesCancel = transport.hasStreams !== true
     this.#hasLogs = isObject(identity.capabilities.logging)
-    this.#rounds = new InputRounds(handlers.question, options.bounds)
+    const rounds = this.#rounds = new InputRounds(handlers.question, options.bounds)
+    this.#tasks = new ModernTasks({ peer, outgoing, rounds, timeout: client.initTimeout })
+    this.#corrections = new HeaderCorrection(
+      async (method, paramsText) => await this.request(method, paramsText), options.bounds.headerPages
+    )
     this.#listening = new Listening({
       peer,
       outgoing,
@@ -108,13 +113,20 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   }
 
   call (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'over'>): Promise<Response> {
-    const call = new Call(this.#peer, exchange, { changes, deadlines, headers, over: this.#over, style: this })
+    const own = exchange.taskForm === undefined ? exchange : this.#tasks.toOwnRequest(exchange)
+    const call = new Call(this.#peer, own, {
+      changes: changes.task === undefined ? changes : withoutTask(changes),
+      deadlines,
+      headers,
+      over: this.#over,
+      style: this
+    })
     if (!call.isOver) this.#calls.set(call.id, call)
     return call.answer
   }
 
   params (exchange: Exchange, changes: ParamChanges, id: number): string {
-    return this.#outgoing.params(exchange, changes, id, this.#hasLogs)
+    return this.#outgoing.params(exchange, changes, id, this.#hasLogs, this.#tasks.isDeclaredFor(exchange))
   }
 
   headers (exchange: Exchange, changes: ParamChanges): Record<string, string> {
@@ -126,12 +138,13 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     this.#calls.set(call.id, call)
   }
 
-  onResponse (call: Call, response: Response): Promise<ParamChanges> | undefined {
+  onResponse (call: Call, response: Response): Promise<NextStep> | undefined {
     const { resultText, errorText } = response
     if (errorText !== undefined) return this.#refused(call, response, errorText)
+    const hasTasks = call.exchange !== undefined && this.#tasks.isDeclaredFor(call.exchange)
     const type = resultText !== undefined &&
       mayBeOfOtherType.test(resultText)
-      ? unknownType(call, resultText)
+      ? unknownType(call, resultText, hasTasks)
       : undefined
     if (type !== undefined) {
       delete response.resultText
@@ -139,6 +152,8 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       response.errorText = JSON.stringify({ code: code.internal, message })
       return undefined
     }
+    const step = hasTasks && resultText !== undefined ? this.#tasks.onResult(call, response, resultText) : undefined
+    if (step !== undefined || response.resultText !== resultText) return step
     // A modern client gets the questions in the answer itself.
     if (call.exchange?.canSuspend === true || resultText === undefined) return undefined
     if (!isInputRequired(response)) {
@@ -148,24 +163,23 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       }
       return undefined
     }
-    return this.#rounds.collectAnswers(call, resultText)
+    return this.#rounds.collectAnswers(call, resultText).then((changes) => ({ changes }))
   }
 
   /**
    * Handles an error answer. An error about the gateway's own hop means nothing to the client: it is corrected, or
    * reworded.
    */
-  #refused (call: Call, response: Response, errorText: string): Promise<ParamChanges> | undefined {
+  #refused (call: Call, response: Response, errorText: string): Promise<NextStep> | undefined {
     const error = toRpcError(errorText)
     if (error.code === code.invalidParams && call.exchange?.canSuspend !== true &&
         isResourceNotFound(call.method, errorText)) {
       response.errorText = withMembers(errorText, { code: String(code.resourceNotFound) })
     }
     if (!isModernCode(error.code)) return undefined
-    if (error.code === modernCode.headerMismatch && call.method === 'tools/call' && !this.#corrected.has(call)) {
-      this.#corrected.add(call)
-      return this.#reread().then(() => ({}))
-    }
+    const correction = error.code === modernCode.headerMismatch ? this.#corrections.correct(call) : undefined
+    if (correction) return correction.then(() => ({ changes: {} }))
+    if (this.#tasks.needsExtension(call, error, errorText)) return Promise.resolve({ changes: {} })
     if (requestsLegacyVersion(errorText)) {
       return Promise.reject(new UpstreamError('expired', 'the server has gone back to an earlier MCP ' +
         'revision', { isPublic: true }))
@@ -174,26 +188,10 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     return undefined
   }
 
-  /** Reads the tools' schemas again: a tool repeats other arguments in headers than before ("Client Behavior"). */
-  async #reread (): Promise<void> {
-    this.#rereading ??= this.#readTools().catch(() => {}).finally(() => { this.#rereading = undefined })
-    await this.#rereading
-  }
-
-  async #readTools (): Promise<void> {
-    let params = '{}'
-    const read = new Set<string>()
-    for (let page = 0; page < this.#options.bounds.headerPages; page++) {
-      const cursor = memberOf(await this.request('tools/list', params), 'nextCursor')
-      if (cursor === undefined || cursor === 'null' || read.has(cursor)) return
-      read.add(cursor)
-      params = `{"cursor":${cursor}}`
-    }
-  }
-
   readonly #over = (call: Call, response: Response | undefined): void => {
     this.#calls.take(call.id)
     this.#rounds.end(call)
+    this.#tasks.end(call, response)
     this.#handlers.callEnded(call, response)
   }
 
@@ -292,6 +290,9 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     return this.#calls.get(origin) ?? (this.#client.exclusive ? undefined : 'over')
   }
 }
+
+/** Servers of this era decide on tasks themselves. */
+const withoutTask = ({ task: _, ...others }: ParamChanges): ParamChanges => others
 
 /** Notifications of clients that this era does not have, or that are for the gateway itself. */
 const removedNotifications: ReadonlySet<string> = new Set([

@@ -21,6 +21,7 @@ import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
 import { bearerKey, freePort, path, spawnHub, tsServer, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
 import { allow, Browser, register } from '../helpers/oauth.ts'
+import { startRawNames } from './raw-names.ts'
 import { cachedPackages } from '../helpers/packages.ts'
 
 // The one place that pins the suite. It needs a newer Node than the gateway does, so it brings its own.
@@ -31,8 +32,8 @@ const scenarioCount = 33
 /** The revision of the modern era, and as many server scenarios as the suite has for it, the unscored ones included. */
 const modernRevision = '2026-07-28'
 const modernCount = 50
-/** Scenarios that the revision does not score: an extension that the fixture lacks, and what the SDK's own servers do not check. */
-const unscored = /^tasks-|^http-custom-header-server-validation$/
+/** A scenario that the revision does not score: what the SDK's own servers do not check. */
+const unscored = /^http-custom-header-server-validation$/
 /** Where a server may answer with a stream, and the fixture does not: the check of the streams is there through the gateway only. */
 const streaming = 'server-sse-multiple-streams'
 /** As many scenarios for authorization servers. */
@@ -154,6 +155,11 @@ async function startHub (settings: object, env: Record<string, string> = {}): Pr
   return (started.hub = await spawnHub({ after }, { settings, env }))
 }
 
+/** As `startGateway`, but the endpoint of all servers, with the names that the suite knows. */
+async function startMerged (file?: string): Promise<string> {
+  return await startRawNames(cleanup, (await startGateway(file)).replace(/\/everything$/, ''), 'everything-')
+}
+
 /** Starts the gateway in front of a fresh fixture server; resolves with the URL of that server's endpoint. */
 async function startGateway (file?: string): Promise<string> {
   const url = await startFixture(file)
@@ -169,19 +175,20 @@ async function run (url: string, ...options: string[]): Promise<Results> {
   return await runAt(revision, scenarioCount, url, ...options)
 }
 
-/** Runs those of the modern era against the other fixture server, directly and behind the gateway. */
-async function runModern (): Promise<Record<string, Results>> {
-  const file = 'test/fakes/everything-modern.ts'
-  const [direct, gateway] = await Promise.all([
-    limit(async () => await runAt(modernRevision, modernCount, await startFixture(file))),
-    limit(async () => await runAt(modernRevision, modernCount, await startGateway(file)))
-  ])
-  const runs = { direct, gateway }
-  for (const results of Object.values(runs)) {
+/** Runs those of the modern era against the other fixture server: directly, and on both kinds of routes of the gateway. */
+async function runModern (): Promise<Record<'direct' | 'gateway' | 'merged', Results>> {
+  const runOn = async (start: (file: string) => Promise<string>): Promise<Results> => await limit(async () => {
+    const results = await runAt(modernRevision, modernCount, await start('test/fakes/everything-modern.ts'))
     for (const name of [...results.keys()]) if (unscored.test(name)) results.delete(name)
-    results.set(streaming, (results.get(streaming) ?? []).filter(({ id }) => id !== 'server-sse-streams-functional'))
-  }
-  return runs
+    return results.set(streaming, (results.get(streaming) ?? []).filter(({ id }) => id !== 'server-sse-streams-functional'))
+  })
+  const [direct, gateway, merged] = await Promise.all([runOn(startFixture), runOn(startGateway), runOn(startMerged)])
+  return { direct, gateway, merged }
+}
+
+/** Prints what each route came to beside the fixture alone; whether all is well. */
+function reportModern ({ direct, ...routes }: Awaited<ReturnType<typeof runModern>>, expected: Set<string>): boolean {
+  return Object.entries(routes).map(([name, results]) => report({ direct, [name]: results }, expected)).every(Boolean)
 }
 
 /** A run of the suite: a process, and the folder that it writes its results to. */
@@ -376,7 +383,7 @@ async function main (): Promise<boolean> {
   await cachedPackages('conformance', packages)
   if (authorization === true) return judge(await authorizations(), expected)
   if (login === true) return report({ login: await runLogins() }, expected)
-  if (modern === true) return report(await runModern(), expected)
+  if (modern === true) return reportModern(await runModern(), expected)
   if (client === true) return report({ client: await runClients() }, expected)
   if (url !== undefined) return report({ gateway: await run(url, ...baseline) }, expected)
   const straight = limit(async () => await run(await startFixture()))
@@ -390,7 +397,7 @@ async function main (): Promise<boolean> {
   ])
   const [[plain, relayed], modernRuns, authorized, clients, logins] = all
   const isEqual = report({ direct: plain, gateway: relayed }, expected)
-  const isModern = report(modernRuns, expected)
+  const isModern = reportModern(modernRuns, expected)
   const isAuthorized = judge(authorized, expected)
   const isClient = report({ client: clients }, expected)
   return report({ login: logins }, expected) && isClient && isAuthorized && isEqual && isModern

@@ -172,12 +172,12 @@ test('headers of arguments that are not known here go on to the server, beside t
   assert.deepEqual([made['mcp-param-region'], made['mcp-param-b']], [undefined, 'b'])
 })
 
-test('tools that run as tasks only are not shown to modern clients', async (t) => {
+test('tools that run as tasks only are shown to clients of both eras', async (t) => {
   const tools = [tool('plain', { execution: { taskSupport: 'optional' } }), tool('task', { execution: { taskSupport: 'required' } })]
   const server = await startUpstream(t, { tools })
   const hub = await served(t, { s: { url: server.url } })
   const listed = (await ask(`${hub.url}/mcp/s`, 'tools/list')).message.result?.tools as Json[]
-  assert.deepEqual(listed.map(({ name }) => name), ['plain'])
+  assert.deepEqual(listed.map(({ name }) => name), ['plain', 'task'])
   assert.deepEqual(await (await Session.open(`${hub.url}/mcp/s`)).tools(), ['plain', 'task'])
 })
 

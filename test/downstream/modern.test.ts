@@ -160,7 +160,7 @@ test('what a request must have', async (t) => {
     ['a name header that is not encoded well, and no name', 'tools/call', { headers: { 'mcp-name': '=?base64?%?=' } }, 400, -32020],
     ['an unknown method', 'unknown/method', {}, 404, -32601],
     ...['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'notifications/x',
-      'tasks/get', 'tasks/update', 'tasks/cancel', 'tasks/list', 'tasks/result'].map(
+      'tasks/list', 'tasks/result', 'tasks/later'].map(
       (method) => [`${method}, which is gone`, method, {}, 404, -32601] as const),
     ['an unknown tool', 'tools/call', { params: { name: 'none' } }, 200, -32602],
     ['an unknown resource', 'resources/read', { params: { uri: 'r://none' } }, 200, -32602],

@@ -11,6 +11,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { createMcpHandler, ProtocolError, Server, type ServerContext } from '@modelcontextprotocol/server'
 import { isLocal, png, schema202012, wav } from './everything-shared.ts'
+import { answerTask, extension, taskTools } from './everything-tasks.ts'
 
 type Json = Record<string, unknown>
 
@@ -61,6 +62,9 @@ const capabilitiesOf = ({ envelope }: ServerContext['mcpReq']): Json =>
 let changes = 0
 
 const tools: Record<string, Fixture> = {
+  greet: { inputSchema: { type: 'object', properties: { name: { type: 'string' } } }, run: ({ name }) => said(`Hello, ${String(name)}!`) },
+  // Answered by everything-tasks.ts.
+  ...Object.fromEntries(taskTools.map((name) => [name, { run: () => said('not a task') }])),
   test_simple_text: { run: () => said('This is a simple text response for testing.') },
   test_image_content: { run: () => said(image) },
   test_audio_content: { run: () => said({ type: 'audio', data: wav, mimeType: 'audio/wav' }) },
@@ -158,7 +162,14 @@ const answersOf = ({ inputResponses }: ServerContext['mcpReq']): Record<string, 
 /** One server, for one request. The SDK's types of results are narrower than what a fixture says. */
 function createServerOfFixtures (): Server {
   const changing = { listChanged: true }
-  const capabilities = { tools: changing, prompts: changing, resources: { subscribe: true, ...changing }, logging: {}, completions: {} }
+  const capabilities = {
+    tools: changing,
+    prompts: changing,
+    resources: { subscribe: true, ...changing },
+    logging: {},
+    completions: {},
+    extensions: { [extension]: {} }
+  }
   const server = new Server({ name: 'everything-modern', version: '1.0.0' }, { capabilities })
   server.setRequestHandler('tools/list', async () => ({
     tools: Object.entries(tools).map(([name, { inputSchema = { type: 'object', properties: {} } }]) =>
@@ -211,6 +222,13 @@ async function serve (request: IncomingMessage, response: ServerResponse): Promi
   for (const [name, value] of Object.entries(request.headers)) headers.set(name, String(value))
   const { method = 'GET' } = request
   const body = method === 'POST' ? Buffer.concat(chunks).toString() : undefined
+  const parsed = body === undefined || body === '' ? {} : JSON.parse(body) as Json
+  const task = answerTask(parsed, request)
+  if (task) {
+    response.writeHead(task.status, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: parsed.id, ...task.message }))
+    return
+  }
   const answer = await handler.fetch(new Request(`http://${request.headers.host}${request.url}`, { method, headers, body, signal: left.signal }))
   response.writeHead(answer.status, Object.fromEntries(answer.headers))
   response.flushHeaders()

@@ -98,7 +98,7 @@ test('a single-server route has raw names, the server\'s own identity, and what 
   )
   const merged = fold(one)
   assert.equal(await bodyOf(merged), '{"tools":[{"name":"s-a"}]}')
-  assert.deepEqual([merged.serverInfo, merged.instructions, merged.announced], [undefined, '# s\n\ndo', { tools: { listChanged: true } }])
+  assert.deepEqual([merged.serverInfo, merged.instructions, merged.announced], [undefined, '# s\n\ndo', { tools: { listChanged: true }, tasks: { list: {} } }])
 })
 
 test('capabilities and instructions are those of all that is behind it', async () => {

@@ -16,7 +16,7 @@ export interface ModernCall {
   key?: string
 }
 
-const namesIn = ['tools/call', 'prompts/get', 'resources/read']
+const namesIn = ['tools/call', 'prompts/get', 'resources/read', 'tasks/get', 'tasks/update', 'tasks/cancel']
 
 /** The headers and the body of one request; what a test gives as undefined is left out. */
 export function modernRequest (
@@ -29,7 +29,7 @@ export function modernRequest (
     authorization: `Bearer ${key}`,
     'mcp-protocol-version': version,
     'mcp-method': method,
-    ...(namesIn.includes(method) ? { 'mcp-name': encodeHeader(String(params.name ?? params.uri)) } : {}),
+    ...(namesIn.includes(method) ? { 'mcp-name': encodeHeader(String(params.name ?? params.uri ?? params.taskId)) } : {}),
     ...headers
   }
   const sent = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)

@@ -6,7 +6,7 @@ import type { RpcError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import {
   ownLinkCapabilities, acceptsQuestions, requireClientCapability, capabilityClassOf, emptyCapabilityClass,
-  sharedLinkCapabilities, routeCapabilities, mergeCapabilities, validCapabilities
+  sharedLinkCapabilities, routeCapabilities, mergeCapabilities, validCapabilities, legacyRouteCapabilities, modernRouteCapabilities
 } from '../../protocol/capabilities.ts'
 import {
   allowsBatch, allowsPolling, isLegacyVersion, latestLegacyVersion, legacyVersions, negotiateVersion
@@ -146,10 +146,26 @@ test('capabilities: union: what any of them has; subscribe if any has it; what n
     [[{ resources: { subscribe: true } }, { resources: { subscribe: false } }], { resources: { subscribe: true, listChanged: true } }],
     [[{ resources: {} }, { resources: { subscribe: true } }], { resources: { subscribe: true, listChanged: true } }],
     [[{ logging: {}, completions: {} }, {}], { logging: {}, completions: {} }],
-    [[{ tasks: { list: {} }, experimental: { x: {} }, tools: {} }], { tools: { listChanged: true } }],
+    [[{ tasks: { list: {} }, experimental: { x: {} }, tools: {} }, { tasks: { cancel: {} } }],
+      { tools: { listChanged: true }, tasks: { list: {}, cancel: {} } }],
     [[{ extensions: { a: {} } }, { extensions: { b: {} } }], { extensions: { a: {}, b: {} } }]
   ]
   for (const [servers, expected] of table) assert.deepEqual(mergeCapabilities(servers), expected, JSON.stringify(servers))
+})
+
+test('capabilities: tasks are announced in the form of the client\'s era, where a server has them in either form', async () => {
+  const extension = { 'io.modelcontextprotocol/tasks': {} }
+  const call = { requests: { tools: { call: {} } } }
+  const table: Array<[Record<string, unknown>, Record<string, unknown>, Record<string, unknown>]> = [
+    [{ tools: {} }, { tools: {} }, { tools: {} }],
+    [{ tasks: { list: {}, ...call } }, { tasks: { list: {}, ...call } }, { extensions: extension }],
+    [{ tasks: { list: {} } }, { tasks: { list: {} } }, {}],
+    [{ extensions: { x: {}, ...extension } }, { extensions: { x: {} }, tasks: { cancel: {}, ...call } }, { extensions: { x: {}, ...extension } }],
+    [{ extensions: extension, tasks: { list: {}, ...call } }, { extensions: {}, tasks: { list: {}, cancel: {}, ...call } }, { extensions: extension }]
+  ]
+  for (const [route, legacy, modern] of table) {
+    assert.deepEqual([legacyRouteCapabilities(route), modernRouteCapabilities(route)], [legacy, modern], JSON.stringify(route))
+  }
 })
 
 test('capabilities: those that are not what MCP says are left out, each with a sentence', async () => {

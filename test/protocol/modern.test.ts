@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { type UpstreamError, RpcError } from '../../protocol/errors.ts'
-import { ownLinkCapabilities, requireClientCapability, routeCapabilities, mergeCapabilities } from '../../protocol/capabilities.ts'
+import { ownLinkCapabilities, requireClientCapability } from '../../protocol/capabilities.ts'
 import { cachingOf, remainingFreshness, staleAt, combineCaching } from '../../protocol/caching.ts'
 import { DualEraSession, WrongEraError } from '../../protocol/dual-era-session.ts'
 import type { Era } from '../../protocol/era.ts'
@@ -334,8 +334,6 @@ test('a task is not taken, which was not offered', async (t) => {
   assert.match(String(answer.errorText), /-32603.*of the type \\"task\\"/)
   const extensions = { 'io.modelcontextprotocol/tasks': {}, 'example.com/x': {} }
   assert.deepEqual(ownLinkCapabilities({ extensions, tasks: {} }), { extensions: { 'example.com/x': {} } })
-  assert.deepEqual(routeCapabilities({ extensions, tools: {} }), { extensions: { 'example.com/x': {} }, tools: { listChanged: true } })
-  assert.deepEqual(mergeCapabilities([{ extensions }, { tools: {} }]), { extensions: { 'example.com/x': {} }, tools: { listChanged: true } })
 })
 
 test('the stream of changes', async (t) => {

@@ -51,6 +51,7 @@ function begin (...openCalls: FakeCall[]): World {
     onContested: () => { contested++ },
     onQuestion: async () => {},
     broadcast: () => {},
+    taskHandle: () => undefined,
     onDropped: () => {}
   }
   const slot = { owner: undefined, tasks: { taskClientsOn: () => [], recordElicitation: () => {} } } as unknown as Slot

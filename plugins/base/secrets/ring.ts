@@ -13,7 +13,7 @@ interface Key {
  * Derives a key from 32 secret bytes (HKDF). Key and id are derived independently, so that the id is no hash of the
  * key.
  */
-function toKey (root: Uint8Array): Key {
+export function toKey (root: Uint8Array): Key {
   const part = (label: string, length: number): Buffer =>
     Buffer.from(hkdfSync('sha256', root, '', `tool-hub ${label}`, length))
   return { id: part('key id', 4).toString('hex'), secret: createSecretKey(part('sealing', 32)) }

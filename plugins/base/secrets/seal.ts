@@ -1,5 +1,16 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import type { KeyRing } from './ring.ts'
+import { toKey, type KeyRing } from './ring.ts'
+
+/** Encrypts and authenticates texts with keys that all replicas may have. */
+export interface Sealer {
+  /** @param place the purpose; the result opens only with the same one */
+  readonly seal: (text: string, place: string) => string
+  /** @throws Error when it does not open */
+  readonly unseal: (sealed: string, place: string) => string
+}
+
+/** The keys that `seal` and `unseal` use. */
+type SealingKeys = Pick<KeyRing, 'sealingKey' | 'find'>
 
 const version = 'v1'
 const cipher = 'aes-256-gcm'
@@ -17,7 +28,7 @@ const associatedData = (id: string, place: string): Buffer => Buffer.from(`tool-
  * @returns `v1.<key id>.<base64url of nonce, ciphertext and tag>`
  * @throws StorageError when a key must be created and cannot be stored
  */
-export function seal (ring: KeyRing, text: string, place: string): string {
+export function seal (ring: SealingKeys, text: string, place: string): string {
   const { id, secret } = ring.sealingKey()
   const nonce = randomBytes(nonceLength)
   const encrypting = createCipheriv(
@@ -32,7 +43,7 @@ export function seal (ring: KeyRing, text: string, place: string): string {
  * @throws Error with a sentence when its key is not available, when it was changed, or when it was sealed for another
  * place
  */
-export function unseal (ring: KeyRing, sealed: string, place: string): string {
+export function unseal (ring: SealingKeys, sealed: string, place: string): string {
   const [, id = '', encoded = ''] = /^v1\.([0-9a-f]{8})\.([\w-]+)$/.exec(sealed) ?? []
   const bytes = Buffer.from(encoded, 'base64url')
   // Rejects changes to the unused bits of base64url's last character.
@@ -75,7 +86,13 @@ export const isKeyMissing = (ring: KeyRing, sealed: string): boolean =>
   ring.find(sealed.split('.')[1] ?? '') === undefined
 
 /** Binds `seal` and `unseal` to a ring. */
-export const createSealer = (ring: KeyRing): Record<'seal' | 'unseal', (text: string, place: string) => string> => ({
+export const createSealer = (ring: SealingKeys): Sealer => ({
   seal: (text, place) => seal(ring, text, place),
   unseal: (sealed, place) => unseal(ring, sealed, place)
 })
+
+/** A sealer with a key of its own: what it seals opens in this process only. */
+export function createProcessSealer (): Sealer {
+  const key = toKey(randomBytes(32))
+  return createSealer({ sealingKey: () => key, find: (id) => id === key.id ? key : undefined })
+}

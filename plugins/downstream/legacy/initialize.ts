@@ -1,4 +1,4 @@
-import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
+import { legacyRouteCapabilities, type ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { instanceId, instanceKey, selfReferenceMessage } from '../../../protocol/instance.ts'
 import { isObject, smallMemberOf, withMembers } from '../../../protocol/json.ts'
@@ -31,7 +31,7 @@ export async function initialize (
     if (session.hasEnded) throw new RpcError(code.unavailable, 'The session ended before it had begun', 'cancelled')
     gateway.addListener(session, session)
     const info = completeServerInfo(serverInfo, view)
-    const described = `"capabilities":${JSON.stringify(capabilities)},"serverInfo":${info}`
+    const described = `"capabilities":${JSON.stringify(legacyRouteCapabilities(capabilities))},"serverInfo":${info}`
     const instructed = instructions === undefined ? '' : `,"instructions":${JSON.stringify(instructions)}`
     return { session, result: `{"protocolVersion":${JSON.stringify(session.version)},${described}${instructed}}` }
   } catch (error) {

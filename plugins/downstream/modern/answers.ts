@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers, smallMemberOf } from '../../../protocol/json.ts'
 import { listKinds } from '../../../protocol/lists.ts'
 import { ownerOf } from '../../settings/index.ts'
-import type { Gateway, Result } from '../../gateway/index.ts'
-import { withoutTaskTools, toModernResult, toModernList, mergedCaching, resultHead } from './result.ts'
+import { serverIdentity, type Gateway, type Result } from '../../gateway/index.ts'
+import { toModernResult, toModernList, mergedCaching, resultHead } from './result.ts'
 import type { ModernExchange } from './exchange.ts'
 import type { RequestOutcome } from './errors.ts'
 import type { ModernRequest } from './request.ts'
@@ -32,9 +31,8 @@ export async function serverIdentityOf (
   gateway: Pick<Gateway, 'providerOf' | 'sections'>, exchange: ModernExchange
 ): Promise<string> {
   const provider = await gateway.providerOf(exchange)
-  const { createdAt, owner, url, command } = gateway.sections(exchange.view, exchange.client)
-    .find(({ server }) => server.name === provider)?.server.config ?? {}
-  return createHash('sha256').update(JSON.stringify([provider, createdAt, owner, url, command])).digest('base64url')
+  const section = gateway.sections(exchange.view, exchange.client).find(({ server }) => server.name === provider)
+  return serverIdentity(provider, section?.server.config)
 }
 
 const result = (text: string | Buffer): RequestOutcome => ({ kind: 'result', text, status: 200 })
@@ -78,7 +76,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
           catalogue === undefined || isObject(catalogue.capabilities[listKinds[kind].capability]))
       const caching = mergedCaching(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
       const owner = ownerOf(view.principal, exchange.address)
-      return toModernList(withoutTaskTools(answer), serverInfo, caching).bytes(owner).then(result)
+      return toModernList(answer, serverInfo, caching).bytes(owner).then(result)
     },
     toQuestion: (error, exchange) => {
       const text = elicitationOf(error, exchange, () => states.seal({ kind: 'again' }, exchange, until()))

@@ -1,5 +1,6 @@
 import type { UsedStates } from '../../../db/ports/login-states.ts'
 import type { Snapshot } from '../../../db/store.ts'
+import { modernRouteCapabilities } from '../../../protocol/capabilities.ts'
 import { DerivedExchange } from '../../../protocol/exchange.ts'
 import { supportedVersions } from '../../../protocol/era.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
@@ -10,6 +11,7 @@ import { errorText, resultText, type Request } from '../../../protocol/message.t
 import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
+import type { Sealer } from '../../base/secrets/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import type { AcceptedTypes } from '../accept.ts'
 import {
@@ -29,7 +31,8 @@ import { ParkedCalls } from './parked.ts'
 import { inputResponsesOf, type ParkedCall } from './parked-call.ts'
 import { checkRequest, type ModernRequest } from './request.ts'
 import { discoverResult } from './result.ts'
-import { callNotHereError, RequestStates, type ResumedState, type Sealer } from './state.ts'
+import { callNotHereError, RequestStates, type ResumedState } from './state.ts'
+import { checkTaskRequest } from './tasks.ts'
 
 /** Methods of earlier revisions. They are not forwarded to a server. */
 const removedMethods: ReadonlySet<string> = new Set([
@@ -131,10 +134,10 @@ export class ModernEndpoint implements Endpoint {
     const { method } = request
     const { isOurs, snapshot } = this.#deps
     const origin = { headers, address, isOurs, credentialHeader: credentialHeader(view.principal, snapshot()) }
-    // This revision has tasks as an extension only, which is not offered.
-    if (removedMethods.has(method) || method.startsWith('tasks/') || method.startsWith('notifications/')) {
+    if (removedMethods.has(method) || method.startsWith('notifications/')) {
       throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
     }
+    if (method.startsWith('tasks/')) checkTaskRequest(request)
     if (method === 'server/discover') { void this.#discover(inbound, request); return }
     if (method === 'subscriptions/listen') { this.#listen(inbound, accepted, request, origin); return }
     const resumed = mayRequireInput(method) && request.params.requestState !== undefined
@@ -270,10 +273,10 @@ export class ModernEndpoint implements Endpoint {
         meta[instanceKey] === instanceId) throw new RpcError(code.invalidRequest, selfReferenceMessage)
       const client = this.leases.first(view, address, declared, capabilitiesText, logLevel)
       // A server may be unavailable: later requests report that.
-      const { capabilities: { tasks: _, ...capabilities }, instructions } = await gateway.describe(view, client, true)
+      const { capabilities, instructions } = await gateway.describe(view, client, true)
       const result = discoverResult({
         supportedVersions: JSON.stringify(supportedVersions),
-        capabilities: JSON.stringify(capabilities),
+        capabilities: JSON.stringify(modernRouteCapabilities(capabilities)),
         instructions: instructions === undefined ? undefined : JSON.stringify(instructions)
       }, gateway.serverInfo(view, client))
       writeJson(raw, [resultText(idText, result)])

@@ -1,5 +1,8 @@
+import { hasTasksExtension } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { type Exchange, type RequestHeaders, type Question, withoutHeaders } from '../../../protocol/exchange.ts'
+import {
+  type Exchange, type RequestHeaders, type Question, type TaskForm, withoutHeaders
+} from '../../../protocol/exchange.ts'
 import { passesLogLevel, type LogLevel } from '../../../protocol/listener.ts'
 import { notificationText, type Response } from '../../../protocol/message.ts'
 import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
@@ -82,6 +85,7 @@ export class ModernExchange implements Exchange<View> {
   }
 
   get address (): string { return this.#options.origin.address }
+  get taskForm (): TaskForm { return hasTasksExtension(this.capabilities) ? 'extension' : undefined }
   get memory (): number { return memoryOfJson(this.paramsText) + this.#capabilitiesMemory }
   get serverInfo (): string | undefined { return this.#options.serverInfo() }
 

@@ -1,8 +1,8 @@
 import { cachingOf, combineCaching, type Caching } from '../../../protocol/caching.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { memberOf, membersOf, withMembers, smallMemberOf } from '../../../protocol/json.ts'
+import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
-import type { ListResult, ListEntry } from '../../gateway/index.ts'
+import type { ListResult } from '../../gateway/index.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
 // The members that every modern result has beside its own: `resultType`, `serverInfo`, and for some results caching.
@@ -118,24 +118,3 @@ export function toModernList (list: ListResult, serverInfo: string | undefined, 
   completeLists.set(list, { head, list: made })
   return made
 }
-
-/** Each list of the gateway without the tools that need a task. */
-const callableLists = new WeakMap<ListResult, ListResult>()
-
-/**
- * A list without those tools of legacy servers that run only as tasks (`execution.taskSupport`, MCP 2025-11-25), which
- * modern clients cannot call.
- */
-export function withoutTaskTools (list: ListResult): ListResult {
-  if (list.kind !== 'tools') return list
-  const known = callableLists.get(list)
-  if (known) return known
-  const entries = list.entries.filter((entry) => !needsTask(entry))
-  const made = entries.length === list.entries.length ? list : list.withEntries(entries)
-  callableLists.set(list, made)
-  return made
-}
-
-const needsTask = ({ text, isModern }: ListEntry): boolean =>
-  isModern !== true && text.includes('"taskSupport"') &&
-    smallMemberOf(memberOf(text, 'execution') ?? '{}', 'taskSupport') === 'required'

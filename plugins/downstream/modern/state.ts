@@ -6,18 +6,11 @@ import { isObject } from '../../../protocol/json.ts'
 import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../settings/index.ts'
 import { BoundedMap } from '../../base/limits/index.ts'
+import type { Sealer } from '../../base/secrets/index.ts'
 import { downstreamLimits } from '../limits.ts'
 
 // `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): what a client gets with `input_required`, and returns
 // with its answers. It is encrypted, authenticated, and bound to its principal and request.
-
-/** Encrypts and authenticates texts with keys that all replicas may have. */
-export interface Sealer {
-  /** @param place the purpose; the result opens only with the same one */
-  seal: (text: string, place: string) => string
-  /** @throws Error when it does not open */
-  unseal: (sealed: string, place: string) => string
-}
 
 /**
  * The content of a `requestState`, before it is sealed. `call`: a call that waits in this gateway for `inputResponses`,

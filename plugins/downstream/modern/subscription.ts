@@ -18,6 +18,8 @@ export interface SubscriptionFilter {
   readonly promptsListChanged: boolean
   readonly resourcesListChanged: boolean
   readonly resourceSubscriptions: readonly string[]
+  /** Of the extension `io.modelcontextprotocol/tasks`. */
+  readonly taskIds: readonly string[]
 }
 
 const filterMembers = {
@@ -28,21 +30,23 @@ const filterMembers = {
 export function parseFilter ({ notifications }: Readonly<Record<string, unknown>>): SubscriptionFilter {
   const invalid = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
   if (!isObject(notifications)) throw invalid('"notifications" must be an object')
-  const { resourceSubscriptions: uris = [] } = notifications
   const flags = Object.values(filterMembers).map((name) => {
     const value = notifications[name] ?? false
     if (typeof value !== 'boolean') throw invalid(`notifications.${name} must be true or false`)
     return [name, value] as const
   })
-  if (!Array.isArray(uris) || !uris.every((uri): uri is string => typeof uri === 'string')) {
-    throw invalid('notifications.resourceSubscriptions must be a list of URIs')
-  }
-  if (uris.length > gatewayLimits.subscriptionsPerSession) {
-    throw invalid(`notifications.resourceSubscriptions has more than ${gatewayLimits.subscriptionsPerSession} URIs`)
+  const texts = (name: string, what: string, most: number): string[] => {
+    const { [name]: given = [] } = notifications
+    if (!Array.isArray(given) || !given.every((each): each is string => typeof each === 'string')) {
+      throw invalid(`notifications.${name} must be a list of ${what}`)
+    }
+    if (given.length > most) throw invalid(`notifications.${name} has more than ${most} ${what}`)
+    return [...new Set(given)]
   }
   return {
-    ...Object.fromEntries(flags) as Omit<SubscriptionFilter, 'resourceSubscriptions'>,
-    resourceSubscriptions: [...new Set(uris)]
+    ...Object.fromEntries(flags) as Pick<SubscriptionFilter, typeof filterMembers[keyof typeof filterMembers]>,
+    resourceSubscriptions: texts('resourceSubscriptions', 'URIs', gatewayLimits.subscriptionsPerSession),
+    taskIds: texts('taskIds', 'ids', downstreamLimits.taskWatch.tasks)
   }
 }
 
@@ -95,6 +99,7 @@ export class Subscription implements Client, Listener<View> {
     const notifications: Record<string, unknown> = {}
     for (const name of Object.values(filterMembers)) if (accepted[name]) notifications[name] = true
     if (accepted.resourceSubscriptions.length > 0) notifications.resourceSubscriptions = accepted.resourceSubscriptions
+    if (accepted.taskIds.length > 0) notifications.taskIds = accepted.taskIds
     this.#send('notifications/subscriptions/acknowledged', JSON.stringify({ notifications }))
     for (const [method, paramsText] of this.#earlyMessages.splice(0)) this.deliver(method, paramsText)
   }
@@ -127,6 +132,8 @@ export class Subscription implements Client, Listener<View> {
       case 'notifications/resources/list_changed': return accepted.resourcesListChanged
       // Only updates of subscribed resources arrive here.
       case 'notifications/resources/updated': return accepted.resourceSubscriptions.length > 0
+      // Only accepted tasks are told of.
+      case 'notifications/tasks': return true
       default: return false
     }
   }
@@ -139,22 +146,24 @@ export class Subscription implements Client, Listener<View> {
   }
 }
 
-/** The request with which a subscription subscribes to one resource. */
-export class SubscribeRequest implements Exchange<View> {
+/** A request on behalf of a subscription. */
+export class SubscriptionRequest implements Exchange<View> {
   readonly view: View
-  readonly method = 'resources/subscribe'
+  readonly method: string
   readonly params: Record<string, unknown>
   readonly paramsText: string
   readonly client: Subscription
   readonly address: string
   readonly canSuspend = false
+  readonly taskForm = 'extension'
   readonly cancelled = undefined
 
-  constructor (client: Subscription, uri: string, address: string) {
+  constructor (client: Subscription, method: string, params: Record<string, unknown>, address: string) {
     this.client = client
     this.view = client.view
-    this.params = { uri }
-    this.paramsText = JSON.stringify(this.params)
+    this.method = method
+    this.params = params
+    this.paramsText = JSON.stringify(params)
     this.address = address
   }
 

@@ -8,7 +8,9 @@ import { EventStream } from '../event-stream.ts'
 import type { InboundRequest } from '../endpoint.ts'
 import { withoutHeaders } from '../../../protocol/exchange.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import { parseFilter, SubscribeRequest, Subscription, type SubscriptionFilter } from './subscription.ts'
+import { parseFilter, Subscription, SubscriptionRequest, type SubscriptionFilter } from './subscription.ts'
+import { requireTasks } from './tasks.ts'
+import { TaskWatch } from './task-watch.ts'
 import type { Leases } from './leases.ts'
 import type { ModernRequest } from './request.ts'
 import { downstreamLimits } from '../limits.ts'
@@ -35,6 +37,7 @@ export class ClientSubscriptions {
     { view, raw, address }: InboundRequest, request: ModernRequest, { headers, credentialHeader }: RequestOrigin
   ): void {
     const filter = parseFilter(request.params)
+    if (filter.taskIds.length > 0) requireTasks(request)
     const owner = ownerOf(view.principal, address)
     const release = this.#shares.take(owner)
     const passed = credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
@@ -42,14 +45,16 @@ export class ClientSubscriptions {
     const client = this.#leases.hold(view, address, request.capabilities, request.capabilitiesText, request.logLevel)
     const subscription = new Subscription(request.idText, view, client, owner, passed, stream)
     this.#open.add(subscription)
+    const over = new AbortController()
     stream.onClose(() => {
+      over.abort()
       release()
       this.#open.delete(subscription)
       this.#forget(subscription)
       this.#leases.release(client)
     })
     this.#gateway.addListener(subscription, subscription)
-    this.#accept(subscription, filter, address).then(
+    this.#accept(subscription, filter, address, over.signal).then(
       (accepted) => { subscription.acknowledge(accepted) },
       (error: unknown) => { subscription.fail(error instanceof RpcError ? error : undefined) }
     ).catch((error: unknown) => { this.#logError(error, 'a subscription failed') })
@@ -78,21 +83,41 @@ export class ClientSubscriptions {
     subscription.end(this.#gateway.serverInfo(subscription.view, subscription))
   }
 
-  /** The accepted part of a filter: lists that the route has, and resources whose subscription succeeded in time. */
-  async #accept (subscription: Subscription, filter: SubscriptionFilter, address: string): Promise<SubscriptionFilter> {
+  /**
+   * The accepted part of a filter: lists that the route has, resources whose subscription succeeded in time, and tasks
+   * of the client.
+   */
+  async #accept (
+    subscription: Subscription, filter: SubscriptionFilter, address: string, over: AbortSignal
+  ): Promise<SubscriptionFilter> {
     const { capabilities } = await this.#gateway.describe(subscription.view, subscription, true)
     const has = (name: string): boolean => isObject(capabilities[name])
     const accepted = new Set<string>()
     const subscribe = async (uri: string): Promise<void> => {
       try {
-        await this.#gateway.handle(new SubscribeRequest(subscription, uri, address))
+        await this.#gateway.handle(new SubscriptionRequest(subscription, 'resources/subscribe', { uri }, address))
         accepted.add(uri)
       } catch (error) {
         // The resource is not acknowledged.
         if (!(error instanceof RpcError)) this.#logError(error, 'a resource could not be subscribed to')
       }
     }
-    const subscribing = startEach(filter.resourceSubscriptions, subscribe)
+    const watched = new Set<string>()
+    const watch = async (taskId: string): Promise<void> => {
+      const task = new TaskWatch(this.#gateway, subscription, address, taskId)
+      try {
+        await task.begin()
+        watched.add(taskId)
+        // What is told before the acknowledgement waits for it.
+        task.run(over).catch(() => {})
+      } catch (error) {
+        // The task is not acknowledged.
+        if (!(error instanceof RpcError)) this.#logError(error, 'a task could not be watched')
+      }
+    }
+    const subscribing = Promise.all([
+      startEach(filter.resourceSubscriptions, subscribe), startEach(filter.taskIds, watch)
+    ])
     // The gateway forgot a client that disconnected meanwhile before its subscriptions began.
     void subscribing.then(() => { if (!subscription.isOpen) this.#forget(subscription) })
     let timer: NodeJS.Timeout | undefined
@@ -102,20 +127,21 @@ export class ClientSubscriptions {
       toolsListChanged: filter.toolsListChanged && has('tools'),
       promptsListChanged: filter.promptsListChanged && has('prompts'),
       resourcesListChanged: filter.resourcesListChanged && has('resources'),
-      resourceSubscriptions: filter.resourceSubscriptions.filter((uri) => accepted.has(uri))
+      resourceSubscriptions: filter.resourceSubscriptions.filter((uri) => accepted.has(uri)),
+      taskIds: filter.taskIds.filter((id) => watched.has(id))
     }
   }
 }
 
 /**
- * Starts a function for each URI, and yields to the event loop meanwhile, since finding a server may compare thousands
- * of templates.
+ * Starts a function for each URI or id, and yields to the event loop meanwhile, since finding a server may compare
+ * thousands of templates.
  */
-async function startEach (uris: readonly string[], begin: (uri: string) => Promise<void>): Promise<void> {
+async function startEach (ids: readonly string[], begin: (id: string) => Promise<void>): Promise<void> {
   const begun: Array<Promise<void>> = []
   const budget = new LoopBudget()
-  for (const uri of uris) {
-    begun.push(begin(uri))
+  for (const id of ids) {
+    begun.push(begin(id))
     if (budget.isSpent) await budget.yieldToEventLoop()
   }
   await Promise.all(begun)

@@ -24,8 +24,6 @@ export function toolInputOf (catalogue: Catalogue | undefined, tool: string): To
 
 /** The input of one tool. Neither the upstream's schema nor the caller's arguments may take long. */
 export class ToolInput {
-  /** Whether the tool runs as a task only (MCP 2025-11-25, "Tasks"). */
-  readonly needsTask: boolean
   readonly #schema: unknown
   readonly #schemaText: string | undefined
   readonly #now: () => number
@@ -37,11 +35,10 @@ export class ToolInput {
   /** @param now a clock, in ms */
   constructor ({ text }: Item, now = () => performance.now()) {
     const value: unknown = JSON.parse(text)
-    const { inputSchema, execution } = isObject(value) ? value : {}
+    const { inputSchema } = isObject(value) ? value : {}
     this.#schema = inputSchema
     this.#schemaText = memberOf(text, 'inputSchema')
     this.#now = now
-    this.needsTask = isObject(execution) && execution.taskSupport === 'required'
   }
 
   /** Whether the schema names such a parameter. */

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { memberOf, withMembers } from '../../../protocol/json.ts'
 import { type Access, makeView, ownerOf, type Principal, type View } from '../../settings/index.ts'
 import type { StandingOf } from '../../identity/index.ts'
 import type { ReserveMemory } from '../../base/body/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { DisconnectSignal, sessionlessClient, HttpCallExchange } from './exchange.ts'
+import { type DisconnectSignal, sessionlessClient, HttpCallExchange } from './exchange.ts'
 import { parseBodyArguments, parseQueryArguments } from './given.ts'
 import { envelopeRemoval, withoutEnvelope, type SelectHeaders } from './hop.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
@@ -219,7 +219,7 @@ export class Tools {
   }
 
   /**
-   * Runs a tool with arguments that match its schema; waits for its result when it runs as a task.
+   * Runs a tool with arguments that match its schema.
    * @param name the tool's name in the view
    * @throws InvalidInput that names the invalid arguments
    */
@@ -231,33 +231,10 @@ export class Tools {
     name: string,
     given: Record<string, unknown>
   ): Promise<string> {
-    if (!input) return await this.#run(caller, view, server, input, { name, arguments: given })
+    if (!input) return await this.#send(caller, view, server, 'tools/call', { name, arguments: given })
     const { args, text } = await input.convert(given, ownerOf(caller.principal, caller.address))
     const paramsText = `{"name":${JSON.stringify(name)},"arguments":${text}}`
-    return await this.#run(caller, view, server, input, { name, arguments: args }, paramsText)
-  }
-
-  /** Runs a tool, and waits for its result when it runs as a task. */
-  async #run (
-    caller: HttpCaller,
-    view: View,
-    server: string,
-    input: ToolInput | undefined,
-    params: Record<string, unknown>,
-    paramsText?: string
-  ): Promise<string> {
-    if (input?.needsTask !== true) return await this.#send(caller, view, server, 'tools/call', params, paramsText)
-    const begun = await this.#send(caller, view, server, 'tools/call', { ...params, task: {} })
-    const task = smallMemberOf(begun, 'task')
-    if (!isObject(task)) return begun
-    const { taskId } = task
-    try {
-      return await this.#send(caller, view, server, 'tasks/result', { taskId })
-    } catch (error) {
-      const stayed = { ...caller, disconnect: new DisconnectSignal() }
-      this.#send(stayed, view, server, 'tasks/cancel', { taskId }).catch(() => {})
-      throw error
-    }
+    return await this.#send(caller, view, server, 'tools/call', { name, arguments: args }, paramsText)
   }
 
   /**

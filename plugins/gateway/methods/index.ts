@@ -22,6 +22,7 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['logging/setLevel', setLevel],
   ['tasks/get', runTaskMethod],
   ['tasks/result', runTaskMethod],
+  ['tasks/update', runTaskMethod],
   ['tasks/cancel', runTaskMethod],
   ['tasks/list', listTasks]
 ])

@@ -6,10 +6,11 @@ import type { View } from '../../settings/index.ts'
 import { NotConnected } from '../resolve.ts'
 import { readerOf, type Surface } from '../surface.ts'
 import type { GatewayParts, Method } from './method.ts'
+import { needsTask, withTaskHandle } from './tasks.ts'
 
 /** `tools/call`. */
 export async function callTool (parts: GatewayParts, exchange: Exchange<View>): Promise<string> {
-  const { resolver, surfaces, forwarder, tasks, links } = parts
+  const { resolver, surfaces, forwarder, links } = parts
   const { view, params } = exchange
   const { name } = params
   if (typeof name !== 'string') {
@@ -21,10 +22,13 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
     await resolveItem(parts, exchange, name, async () => await resolver.findByName(exchange, 'tools', name))
   if (!target) throw unknownTool(name, surface)
   if (target.redirect) return await target.redirect(exchange, (other) => callTool(parts, other))
-  const result = await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })
-  if (params.task !== undefined) tasks.note(result, { principal: view.principal.key, provider: target.provider })
+  const changes: Record<string, string> = { name: JSON.stringify(target.key) }
+  if (target.item && needsTask(target.item) && exchange.taskForm !== 'parameter') changes.task = '{}'
+  const result = await forwarder.send(exchange, target.provider, target.key, changes)
   if (view.presentation !== 'raw') links.note(result, view.principal.key, target.provider)
-  return result
+  return exchange.taskForm === undefined
+    ? result
+    : withTaskHandle(parts, exchange, target.provider, target.key, result)
 }
 
 /**

@@ -5,9 +5,10 @@ import type { HookLists } from '../hooks.ts'
 import type { ListResult } from '../list.ts'
 import type { Notifier } from '../news.ts'
 import type { ProviderTable } from '../providers.ts'
-import type { ResourceLinks, TaskOwners } from '../result-notes.ts'
+import type { ResourceLinks } from '../result-notes.ts'
 import type { ItemResolver } from '../resolve.ts'
 import type { Surfaces } from '../surfaces.ts'
+import type { TaskHandles } from '../task-handles.ts'
 
 /** The text of a result, or a list that is serialized later. */
 export type Result = string | ListResult
@@ -20,7 +21,7 @@ export interface GatewayParts {
   readonly forwarder: Forwarder
   readonly notifier: Notifier
   readonly hooks: HookLists
-  readonly tasks: TaskOwners
+  readonly tasks: TaskHandles
   readonly links: ResourceLinks
 }
 

@@ -1,23 +1,125 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { elementsOf, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
-import type { Method } from './method.ts'
+import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
+import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import type { Item } from '../../../protocol/lists.ts'
+import { replaceTaskId } from '../../../protocol/task-ids.ts'
+import { inPresentation, type View } from '../../settings/index.ts'
+import { serverIdentity, type TaskTarget } from '../task-handles.ts'
+import type { GatewayParts, Method } from './method.ts'
+
+/** Max pages of a server's tasks that are read for a merged list. */
+const maxPages = 20
+
+/** The same error for every id that is not a task of the caller on this route, so that nobody can tell them apart. */
+const unknownTask = (): RpcError => new RpcError(code.invalidParams, 'Unknown task')
 
 /**
- * `tasks/get`, `tasks/result`, `tasks/cancel` and other task methods (MCP 2025-11-25), for the owner of the task only.
+ * `tasks/get`, `tasks/result`, `tasks/update` and `tasks/cancel`, for the principal and on the route that the task was
+ * begun for, as long as its tool is shown there.
  */
-export const runTaskMethod: Method = async ({ surfaces, forwarder, tasks }, exchange) => {
-  const { view, client, params: { taskId } } = exchange
-  const provider = tasks.providerOf(taskId, view.principal.key, surfaces.of(view, client).providers)
-  if (provider === undefined) throw new RpcError(code.invalidParams, 'Unknown task')
-  return await forwarder.send(exchange, provider, undefined)
+export const runTaskMethod: Method = async (parts, exchange) => {
+  const { view, client, params, paramsText } = exchange
+  const target = parts.tasks.open(view, client, params.taskId)
+  if (!target || !(await isShown(parts, exchange, target))) throw unknownTask()
+  const { id, provider } = target
+  const handle = String(params.taskId)
+  const own = new DerivedExchange(exchange, {
+    view, params: { ...params, taskId: id }, paramsText: replaceTaskId(paramsText, handle, id)
+  })
+  return replaceTaskId(await parts.forwarder.send(own, provider, undefined), id, handle)
 }
 
-/** `tasks/list`: only the principal's own tasks, since an upstream lists all tasks of a shared connection. */
-export const listTasks: Method = async ({ forwarder, tasks }, exchange) => {
-  const { scope, principal } = exchange.view
-  if (scope.kind !== 'server') throw new RpcError(code.methodNotFound, 'Method not found: tasks/list')
-  const result = await forwarder.send(exchange, scope.name, undefined)
-  const own = elementsOf(memberOf(result, 'tasks') ?? '[]').filter((text) =>
-    text.startsWith('{') && tasks.owns(smallMemberOf(text, 'taskId'), principal.key, scope.name))
-  return withMembers(result, { tasks: `[${own.join(',')}]` })
+/** Whether a view still shows the tool of a task, at the same server. @throws RpcError when its lists are unknown */
+async function isShown (
+  { resolver, surfaces }: GatewayParts, { view, client }: Exchange<View>, { provider, server, tool }: TaskTarget
+): Promise<boolean> {
+  const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
+  if (section === undefined || serverIdentity(provider, section.server.config) !== server) return false
+  await resolver.waitForLists(provider, client)
+  // `$smart` shows its own tools, which call those of the merged view.
+  const shown = view.presentation === 'search' ? inPresentation(view, 'merged') : view
+  return resolver.exposedName(shown, surfaces.of(shown, client), 'tools', provider, tool) !== undefined
+}
+
+/** Whether each tool runs as a task only. */
+const taskTools = new WeakMap<Item, boolean>()
+
+/** Whether a tool runs as a task only (`execution.taskSupport`, MCP 2025-11-25). */
+export function needsTask (item: Item): boolean {
+  const known = taskTools.get(item)
+  if (known !== undefined) return known
+  const needs = item.text.includes('"taskSupport"') &&
+    smallMemberOf(memberOf(item.text, 'execution') ?? '{}', 'taskSupport') === 'required'
+  taskTools.set(item, needs)
+  return needs
+}
+
+/** The result of a call, in which a task that it began has its handle. @param tool by its own name */
+export function withTaskHandle (
+  { tasks, surfaces }: GatewayParts, { view, client }: Exchange<View>, provider: string, tool: string, result: string
+): string {
+  if (!result.includes('askId')) return result
+  const task = smallMemberOf(result, 'task')
+  const id = isObject(task)
+    ? task.taskId
+    : smallMemberOf(result, 'resultType') === 'task' && smallMemberOf(result, 'taskId')
+  if (typeof id !== 'string') return result
+  const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
+  const server = serverIdentity(provider, section?.server.config)
+  return replaceTaskId(result, id, tasks.seal(view, client, { provider, server, tool, id }))
+}
+
+/**
+ * `tasks/list`: the tasks that the principal began or used on this route and in this process. A server lists all tasks
+ * of a shared connection.
+ */
+export const listTasks: Method = async (parts, exchange) => {
+  const { surfaces } = parts
+  const { view, client } = exchange
+  const { capabilities } = surfaces.of(view, client)
+  const listing = [...capabilities].flatMap(([name, { tasks }]) =>
+    isObject(tasks) && tasks.list !== undefined ? [name] : [])
+  const [only] = listing
+  if (only === undefined) throw new RpcError(code.methodNotFound, 'Method not found: tasks/list')
+  if (view.scope.kind === 'server') {
+    const result = await parts.forwarder.send(exchange, only, undefined)
+    return withMembers(result, { tasks: `[${(await ownTasks(parts, exchange, only, result)).join()}]` })
+  }
+  const lists = await Promise.all(listing.map(async (name) => await allTasks(parts, exchange, name)))
+  return `{"tasks":[${lists.flat().join()}]}`
+}
+
+/** The tasks of all pages of one server; what was read before an error. */
+async function allTasks (parts: GatewayParts, exchange: Exchange<View>, provider: string): Promise<string[]> {
+  const found: string[] = []
+  let cursor: unknown
+  for (let page = 0; page < maxPages; page++) {
+    const params = cursor === undefined ? {} : { cursor }
+    const paged = new DerivedExchange(exchange, { view: exchange.view, params, paramsText: JSON.stringify(params) })
+    try {
+      const result = await parts.forwarder.send(paged, provider, undefined)
+      found.push(...await ownTasks(parts, exchange, provider, result))
+      cursor = smallMemberOf(result, 'nextCursor')
+    } catch (error) {
+      if (!(error instanceof RpcError) || exchange.cancelled !== undefined) throw error
+      return found
+    }
+    if (typeof cursor !== 'string') return found
+  }
+  return found
+}
+
+/** The tasks of a server's list that the client knows and may use, with their handles. */
+async function ownTasks (
+  parts: GatewayParts, exchange: Exchange<View>, provider: string, list: string
+): Promise<string[]> {
+  const { view, client } = exchange
+  const own: string[] = []
+  for (const text of elementsOf(memberOf(list, 'tasks') ?? '[]')) {
+    const id = text.startsWith('{') ? smallMemberOf(text, 'taskId') : undefined
+    const handle = parts.tasks.find(view, client, provider, id)
+    const target = handle === undefined ? undefined : parts.tasks.open(view, client, handle)
+    if (target && await isShown(parts, exchange, target)) own.push(replaceTaskId(text, target.id, String(handle)))
+  }
+  return own
 }

@@ -125,6 +125,9 @@ function grantText (grant: Grant): string {
   return text
 }
 
+/** Identifies the route that shows a view, whoever asks. */
+export const routeOf = ({ scope, presentation }: View): string => JSON.stringify([...whereSeen(scope), presentation])
+
 function whereSeen (scope: Scope): string[] {
   switch (scope.kind) {
     case 'global': return ['global']

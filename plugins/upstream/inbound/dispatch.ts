@@ -5,6 +5,7 @@ import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import { isObject, smallMemberOf } from '../../../protocol/json.ts'
 import type { Notification, Response } from '../../../protocol/message.ts'
 import { restoreProgressToken } from '../../../protocol/progress.ts'
+import { relatedTaskOf, replaceTaskId } from '../../../protocol/task-ids.ts'
 import { detachedCopy, largeText } from '../../../protocol/text.ts'
 import type { MessageOrigin } from '../../../protocol/upstream-session.ts'
 import { ownerOfAddress } from '../../base/limits/index.ts'
@@ -22,14 +23,10 @@ export interface DispatchDeps {
   onQuestion: (question: Question, client: Client) => Promise<void>
   /** Sends to every client that the slot serves and whose principal alone has used the link. */
   broadcast: (slot: Slot, link: Link, method: string, paramsText: string) => void
+  /** The id under which a client knows a task of this server; undefined: it knows none. */
+  taskHandle: (client: Client, id: string) => string | undefined
   /** Called when a message has no certain recipient. */
   onDropped: (method: string) => void
-}
-
-/** The task that a message belongs to (MCP 2025-11-25, "Related Task Metadata"). */
-function taskOf ({ _meta }: Record<string, unknown>): string | undefined {
-  const related = isObject(_meta) ? _meta['io.modelcontextprotocol/related-task'] : undefined
-  return isObject(related) && typeof related.taskId === 'string' ? related.taskId : undefined
 }
 
 const clientIdOf = ({ client }: Call): string => client.id
@@ -66,7 +63,7 @@ function recipientOf (
   params: Record<string, unknown>,
   recipients: Recipients
 ): Attribution<Call, Client> {
-  const taskId = taskOf(params)
+  const taskId = relatedTaskOf(params)
   if (taskId === undefined) {
     const workers = tasks.taskClientsOn(link).map(({ id }) => id)
     return attributeMessage({ origin, open: link.openCalls, ...recipients, taskOwners: workers, owner })
@@ -126,7 +123,7 @@ export async function dispatchQuestion (
 
 /** Sends a question to a client, if it may be asked. @throws RpcError */
 async function askClient (
-  { onQuestion }: DispatchDeps,
+  { onQuestion, taskHandle }: DispatchDeps,
   { tasks }: Slot,
   question: Question,
   client: Client,
@@ -135,7 +132,22 @@ async function askClient (
   requireClientCapability(client.capabilities, question)
   await onQuestion(question, client)
   if (question.method === 'elicitation/create') tasks.recordElicitation(question.params.elicitationId, client)
-  return await by.ask(question)
+  const taskId = relatedTaskOf(question.params)
+  if (taskId === undefined) return await by.ask(question)
+  const handle = await knownHandle(() => taskHandle(client, taskId))
+  if (handle === undefined) return await by.ask(question)
+  const paramsText = replaceTaskId(question.paramsText, taskId, handle)
+  const params = JSON.parse(paramsText) as Record<string, unknown>
+  const { resultText, ...answer } = await by.ask({ ...question, params, paramsText })
+  return resultText === undefined ? answer : { ...answer, resultText: replaceTaskId(resultText, handle, taskId) }
+}
+
+/** Looks for a handle once more if the answer that begins its task is still on its way to the client. */
+async function knownHandle (find: () => string | undefined): Promise<string | undefined> {
+  const known = find()
+  if (known !== undefined) return known
+  await new Promise((resolve) => { setImmediate(resolve) })
+  return find()
 }
 
 /** Counts a question of a call until it is answered. */
@@ -177,7 +189,7 @@ export function dispatchNotification (
     case 'notifications/tasks/status': {
       const owner = slot.tasks.ownerOfTask(params.taskId)
       slot.tasks.recordTask(params, link)
-      deliver(deps, owner, method, paramsText)
+      deliverOfTask(deps, owner, notification, String(params.taskId)).catch(() => { deps.onDropped(method) })
       return
     }
     case 'notifications/elicitation/complete':
@@ -193,6 +205,15 @@ function deliver ({ onDropped }: DispatchDeps, client: Client | undefined, metho
   else onDropped(method)
 }
 
+/** Delivers a notification of a task, under the id by which the client knows that. */
+async function deliverOfTask (
+  deps: DispatchDeps, client: Client | undefined, { method, paramsText }: Notification, taskId: string
+): Promise<void> {
+  const handle = client && await knownHandle(() => deps.taskHandle(client, taskId))
+  if (handle === undefined) deps.onDropped(method)
+  else deliver(deps, client, method, replaceTaskId(paramsText, taskId, handle))
+}
+
 /** Handles a log message, or a notification of an unknown kind. */
 function dispatchOther (
   deps: DispatchDeps, slot: Slot, link: Link, { method, params, paramsText }: Notification, origin: MessageOrigin
@@ -201,10 +222,10 @@ function dispatchOther (
   const target = recipientOf(slot, link, origin, params, forNotifications)
   switch (target.kind) {
     case 'call':
-      target.call.notify(method, paramsText)
+      target.call.notify(method, withHandle(deps, target.call.client, params, paramsText))
       return
     case 'owner':
-      deliver(deps, target.owner, method, paramsText)
+      deliver(deps, target.owner, method, withHandle(deps, target.owner, params, paramsText))
       return
     case 'idle':
       // A log message is for every listener, unless it may be about another principal that uses the link.
@@ -218,6 +239,15 @@ function dispatchOther (
     case 'over':
       deps.onDropped(method)
   }
+}
+
+/** The params of a notification for a client, which knows the task that it may belong to by a handle. */
+function withHandle (
+  { taskHandle }: DispatchDeps, client: Client, params: Record<string, unknown>, paramsText: string
+): string {
+  const taskId = relatedTaskOf(params)
+  const handle = taskId === undefined ? undefined : taskHandle(client, taskId)
+  return taskId === undefined || handle === undefined ? paramsText : replaceTaskId(paramsText, taskId, handle)
 }
 
 /** Whether all that runs on a link belongs to one principal: then each of its clients may get what the others may. */

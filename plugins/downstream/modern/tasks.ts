@@ -1,0 +1,21 @@
+import { hasTasksExtension, tasksExtension } from '../../../protocol/capabilities.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
+import { missingCapabilities } from './errors.ts'
+import type { ModernRequest } from './request.ts'
+
+// Clients' side of the extension `io.modelcontextprotocol/tasks`.
+
+/** @throws RpcError -32021 when the request does not declare the extension */
+export function requireTasks ({ capabilities }: Pick<ModernRequest, 'capabilities'>): void {
+  if (hasTasksExtension(capabilities)) return
+  throw missingCapabilities('Missing required client capability', { extensions: { [tasksExtension]: {} } })
+}
+
+/** Checks a request about a task. @throws RpcError -32601 for methods that the extension does not have; -32021 */
+export function checkTaskRequest (request: ModernRequest): void {
+  if (nameMemberOf(request.method) !== 'taskId') {
+    throw new RpcError(code.methodNotFound, `Method not found: ${request.method}`)
+  }
+  requireTasks(request)
+}

@@ -1,0 +1,91 @@
+import { hash } from 'node:crypto'
+import { code, RpcError } from '../../protocol/errors.ts'
+import type { Client } from '../../protocol/exchange.ts'
+import { isObject } from '../../protocol/json.ts'
+import { memoryOf } from '../../protocol/text.ts'
+import { OwnedMap } from '../base/limits/index.ts'
+import type { Sealer } from '../base/secrets/index.ts'
+import { routeOf, type View, type VisibleServer } from '../settings/index.ts'
+import { gatewayLimits } from './limits.ts'
+
+/** A task at a server. */
+export interface TaskTarget {
+  readonly provider: string
+  /** Identifies the server (`serverIdentity`): another one may have its name when a handle comes back. */
+  readonly server: string
+  /** The tool that runs as the task, by its own name. */
+  readonly tool: string
+  /** The server's own id of the task. */
+  readonly id: string
+}
+
+/** Max length of a handle that is opened, in characters. */
+const maxHandle = 8 * 1024
+
+/**
+ * Identifies a server for what clients keep of it. The name alone is not enough: another server may have it later.
+ */
+export function serverIdentity (name: string, config: Partial<VisibleServer['server']['config']> = {}): string {
+  const { createdAt, owner, url, command } = config
+  return hash('sha256', JSON.stringify([name, createdAt, owner, url, command]), 'base64url')
+}
+
+/**
+ * The ids of tasks that clients see. Servers choose their ids, and two may choose the same one. So a client gets a
+ * handle: the task, sealed for its principal and route. It opens on every replica, and after a restart.
+ */
+export class TaskHandles {
+  readonly #sealer: Sealer
+  /** The handles of tasks that this process has seen, which name tasks in lists and messages of servers. */
+  readonly #known = new OwnedMap<string>(gatewayLimits.tasks)
+
+  constructor (sealer: Sealer) {
+    this.#sealer = sealer
+  }
+
+  /**
+   * The handle of a task that a client of a view began; the same one for as long as it is remembered.
+   * @throws RpcError when the server's id is too long for a handle
+   */
+  seal (view: View, client: Client, { provider, server, tool, id }: TaskTarget): string {
+    if (memoryOf(id) > gatewayLimits.rememberedId) {
+      throw new RpcError(code.internal, 'The server began a task, but its id is too long', 'upstream')
+    }
+    const handle = this.find(view, client, provider, id) ??
+      this.#sealer.seal(JSON.stringify([provider, server, tool, id]), placeOf(view))
+    this.#known.set(ownerOf(view, client), keyOf(view, provider, id), handle)
+    return handle
+  }
+
+  /** @returns the task; undefined for a handle of another principal or route, or none of this gateway */
+  open (view: View, client: Client, handle: unknown): TaskTarget | undefined {
+    if (typeof handle !== 'string' || handle.length > maxHandle) return undefined
+    try {
+      const [provider = '', server = '', tool = '', id = ''] =
+        JSON.parse(this.#sealer.unseal(handle, placeOf(view))) as string[]
+      this.#known.set(ownerOf(view, client), keyOf(view, provider, id), handle)
+      return { provider, server, tool, id }
+    } catch {
+      return undefined
+    }
+  }
+
+  /** The handle of a task that this process has seen; undefined: it is not known to be the client's. */
+  find (view: View, client: Client, provider: string, id: unknown): string | undefined {
+    return typeof id === 'string' ? this.#known.get(ownerOf(view, client), keyOf(view, provider, id)) : undefined
+  }
+
+  /** As `find`, for a message of a provider to a client. */
+  findFor (client: Client, provider: string, id: string): string | undefined {
+    const view = client.listener?.view
+    return isObject(view) ? this.find(view as unknown as View, client, provider, id) : undefined
+  }
+}
+
+const placeOf = (view: View): string => JSON.stringify(['task', view.principal.key, routeOf(view)])
+
+/** Whose tasks are listed and announced together. Callers without credentials may have nothing in common. */
+const ownerOf = ({ principal: { key, kind } }: View, { id }: Client): string =>
+  kind === 'anonymous' || kind === 'guest' ? `${key} ${id}` : key
+
+const keyOf = (view: View, provider: string, id: string): string => JSON.stringify([routeOf(view), provider, id])

@@ -1,0 +1,109 @@
+import { code, RpcError } from '../errors.ts'
+import type { Client, Exchange, Question, RequestHeaders } from '../exchange.ts'
+import { isObject, membersOf, withMembers } from '../json.ts'
+import type { Response } from '../message.ts'
+import { withoutProgressToken } from '../progress.ts'
+import { withoutRelatedTask } from '../task-ids.ts'
+
+/** Max open questions of a task, and max length of one, in characters; beyond: the server gets an error. */
+const bounds = { questions: 16, length: 64 * 1024 }
+/** Max time for the client to answer a question, in ms; beyond: the server gets an error. */
+const answerTime = 10 * 60_000
+/** Max wait for the questions of a task whose server says that it has some, in ms. */
+const questionWait = 500
+
+interface OpenQuestion {
+  /** As in `inputRequests`. */
+  readonly text: string
+  readonly resolve: (response: Response) => void
+}
+
+/**
+ * The `tasks/result` of a task whose client polls (extension `io.modelcontextprotocol/tasks`). It waits in the
+ * background, and keeps the questions of the server until the client answers them by `tasks/update`.
+ */
+export class HeldTask implements Exchange {
+  readonly view: unknown
+  readonly method = 'tasks/result'
+  readonly params: Record<string, unknown>
+  readonly paramsText: string
+  readonly headers: RequestHeaders
+  readonly client: Client
+  readonly address: string | undefined
+  readonly canSuspend = false
+  readonly taskForm = 'parameter'
+  cancelled: string | undefined
+  readonly #onCancel: Array<(reason: string) => void> = []
+  readonly #open = new Map<string, OpenQuestion>()
+  #lastQuestion = 0
+  #arrived: (() => void) | undefined
+
+  /** @param of the request that the task was begun or asked for with */
+  constructor (of: Exchange, taskId: string) {
+    this.view = of.view
+    this.params = { taskId }
+    this.paramsText = JSON.stringify(this.params)
+    this.headers = of.headers
+    this.client = of.client
+    this.address = of.address
+  }
+
+  onCancel (run: (reason: string) => void): void { this.#onCancel.push(run) }
+  /** Drops it: the extension has no notifications of a task but its state. */
+  notify (): void {}
+  pause (): void {}
+
+  async ask ({ method, params, paramsText, signal }: Question): Promise<Response> {
+    const own = withoutRelatedTask(withoutProgressToken(paramsText))
+    const text = JSON.stringify({ method }).slice(0, -1) +
+      `,"params":${params.elicitationId === undefined ? own : withMembers(own, { elicitationId: undefined })}}`
+    if (this.cancelled !== undefined || this.#open.size >= bounds.questions || text.length > bounds.length) {
+      throw new RpcError(code.internal, 'Too many questions are open to the client', 'limit')
+    }
+    const key = `question-${++this.#lastQuestion}`
+    return await new Promise((resolve, reject) => {
+      const fail = (reason: string): void => {
+        this.#open.delete(key)
+        reject(new RpcError(code.internal, reason, 'internal'))
+      }
+      const timer = setTimeout(() => { fail('The client did not answer in time') }, answerTime).unref()
+      signal.addEventListener('abort', () => { fail(String(signal.reason)) }, { once: true })
+      this.#onCancel.push(fail)
+      this.#open.set(key, { text, resolve: (response) => { clearTimeout(timer); resolve(response) } })
+      this.#arrived?.()
+    })
+  }
+
+  /** The open questions as `inputRequests`; undefined: there are none. */
+  get inputRequests (): string | undefined {
+    if (this.#open.size === 0) return undefined
+    return `{${[...this.#open].map(([key, { text }]) => `${JSON.stringify(key)}:${text}`).join()}}`
+  }
+
+  /** Waits for a question that the server is about to send. */
+  async firstQuestion (): Promise<void> {
+    if (this.#open.size > 0) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, questionWait)
+      this.#arrived = () => { clearTimeout(timer); resolve() }
+    })
+  }
+
+  /** Gives the client's answers to their questions. Others are ignored. @param responses `inputResponses`, as text */
+  answer (responses: string): void {
+    for (const { key, start, end } of membersOf(responses)) {
+      const question = this.#open.get(key)
+      const text = responses.slice(start, end)
+      if (!question || !isObject(JSON.parse(text))) continue
+      this.#open.delete(key)
+      question.resolve({ kind: 'response', id: null, resultText: text })
+    }
+  }
+
+  /** Ends the wait. */
+  end (reason: string): void {
+    if (this.cancelled !== undefined) return
+    this.cancelled = reason
+    for (const run of this.#onCancel) run(reason)
+  }
+}

@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Call, NextStep } from '../call.ts'
+import { hasTasksExtension, tasksExtension } from '../capabilities.ts'
+import { code, type RpcError } from '../errors.ts'
+import { DerivedExchange, type Exchange } from '../exchange.ts'
+import { isObject, memberOf, smallMemberOf, withMembers } from '../json.ts'
+import type { Response } from '../message.ts'
+import type { Peer } from '../peer.ts'
+import { withRelatedTask } from '../task-ids.ts'
+import { terminalStates, toLegacyTask, toLegacyTaskResult } from '../task-shapes.ts'
+import { modernCode } from './envelope.ts'
+import { toLegacyToolResult } from './for-legacy-clients.ts'
+import type { InputRounds } from './input-rounds.ts'
+import type { OutgoingEnvelope } from './outgoing.ts'
+
+/** How often a task is asked for, in ms: as its server says, within these bounds. */
+const interval = { usual: 1_000, least: 20, most: 30_000 }
+
+/** `tasks/result` of a client of 2025-11-25. The extension has no such method: the task is asked for until it ends. */
+class TaskResultExchange extends DerivedExchange<unknown> {}
+
+/** A task whose result is awaited. */
+interface AwaitedTask {
+  readonly id: string
+  /** Whether the client knows nothing of it, so that it ends with its call. */
+  readonly isHidden: boolean
+  readonly ends: AbortController
+}
+
+interface ModernTasksDeps {
+  readonly peer: Peer
+  readonly outgoing: OutgoingEnvelope
+  readonly rounds: InputRounds
+  /** Max time for one request about a task, in ms. */
+  readonly timeout: number
+}
+
+/**
+ * The tasks of a server (extension `io.modelcontextprotocol/tasks`) for clients that do not use the extension: in the
+ * form of 2025-11-25, or as the results of their calls.
+ */
+export class ModernTasks {
+  readonly #deps: ModernTasksDeps
+  /** Requests that are sent again with the extension, since the server refused them without it. */
+  readonly #repeated = new WeakSet<Exchange>()
+  readonly #awaited = new Map<Call, AwaitedTask>()
+
+  constructor (deps: ModernTasksDeps) {
+    this.#deps = deps
+  }
+
+  /** Whether the extension is declared with a request. */
+  isDeclaredFor (exchange: Exchange): boolean {
+    return exchange.taskForm !== undefined || this.#repeated.has(exchange)
+  }
+
+  /** The request as a server of this era knows it. */
+  toOwnRequest (exchange: Exchange): Exchange {
+    if (exchange.taskForm !== 'parameter') return exchange
+    const { view, params, paramsText, method } = exchange
+    if (method === 'tasks/result') {
+      return new TaskResultExchange(exchange, { view, params, paramsText, method: 'tasks/get' })
+    }
+    const { task, ...rest } = params
+    if (task === undefined) return exchange
+    const restText = withMembers(paramsText, { task: undefined })
+    return new DerivedExchange(exchange, { view, params: rest, paramsText: restText })
+  }
+
+  /**
+   * Whether a call is to be repeated with the extension, which it needs and nothing else. A client of this era is told
+   * so instead, and decides itself.
+   */
+  needsExtension ({ exchange, method }: Call, { code: number }: RpcError, errorText: string): boolean {
+    if (number !== modernCode.missingCapability || method !== 'tools/call') return false
+    if (!exchange || exchange.canSuspend) return false
+    const required = smallMemberOf(memberOf(errorText, 'data') ?? '{}', 'requiredCapabilities')
+    const needs = isObject(required) && Object.keys(required).length === 1 && hasTasksExtension(required) &&
+      Object.keys(Object(required.extensions) as object).every((name) => name === tasksExtension)
+    if (!needs || this.isDeclaredFor(exchange)) return false
+    this.#repeated.add(exchange)
+    return true
+  }
+
+  /**
+   * Handles the result of a request for which the extension was declared.
+   * @returns undefined when the response, which may have been changed, ends the call
+   */
+  onResult (call: Call, response: Response, text: string): Promise<NextStep> | undefined {
+    const { exchange, method } = call
+    const form = exchange?.taskForm
+    if (exchange === undefined || form === 'extension') return undefined
+    if (method === 'tools/call') {
+      if (!isTask(text)) return undefined
+      if (form === undefined) return this.#await(call, text, true)
+      response.resultText = toLegacyTaskResult(text)
+    } else if (exchange instanceof TaskResultExchange) return this.#await(call, text, false)
+    else if (method === 'tasks/get') response.resultText = toLegacyTask(text)
+    else if (method === 'tasks/cancel') return this.#afterCancel(call)
+    return undefined
+  }
+
+  /** A call has ended. A task that its client does not know of ends with it. */
+  end (call: Call, response: Response | undefined): void {
+    const task = this.#awaited.get(call)
+    if (!task) return
+    this.#awaited.delete(call)
+    task.ends.abort('the call is over')
+    if (task.isHidden && response === undefined) this.#request(call, 'tasks/cancel', task.id).catch(() => {})
+  }
+
+  /** Waits until a task ends, and asks the client what it asks for. @param text of the task */
+  async #await (call: Call, text: string, isHidden: boolean): Promise<NextStep> {
+    const id = smallMemberOf(text, 'taskId')
+    if (typeof id !== 'string') return { response: failure('The server began a task without an id') }
+    const awaited: AwaitedTask = { id, isHidden, ends: new AbortController() }
+    this.#awaited.set(call, awaited)
+    const answered = new Set<string>()
+    // The answer to the call has no outcome yet.
+    let task = isHidden ? await this.#next(call, awaited, text) : text
+    while (!terminalStates.has(smallMemberOf(task, 'status'))) {
+      const asked = memberOf(task, 'inputRequests')
+      const answers = asked === undefined
+        ? undefined
+        : await this.#deps.rounds.answerTask(call, asked, answered, awaited.ends.signal, isHidden ? undefined : id)
+      if (answers !== undefined) await this.#request(call, 'tasks/update', id, { inputResponses: answers })
+      task = await this.#next(call, awaited, task)
+    }
+    return { response: outcomeOf(call, task, isHidden ? undefined : id) }
+  }
+
+  /** The task at its next reading. A change of it restarts the timeout of the call. */
+  async #next (call: Call, { id, ends: { signal } }: AwaitedTask, before: string): Promise<string> {
+    const wanted = smallMemberOf(before, 'pollIntervalMs')
+    const { usual, least, most } = interval
+    const wait = typeof wanted === 'number' ? Math.min(Math.max(wanted, least), most) : usual
+    await sleep(wait, undefined, { signal, ref: false })
+    const task = await this.#request(call, 'tasks/get', id)
+    if (stateOf(task) !== stateOf(before)) call.restartTimeout()
+    return task
+  }
+
+  /** The task, which the answer to `tasks/cancel` has in 2025-11-25. */
+  async #afterCancel (call: Call): Promise<NextStep> {
+    return { response: answer(toLegacyTask(await this.#request(call, 'tasks/get', String(call.params.taskId)))) }
+  }
+
+  /** Sends the gateway's own request about a task of a call. @returns the text of its result */
+  async #request (
+    { headers, client }: Call, method: string, id: string, more: Readonly<Record<string, string>> = {}
+  ): Promise<string> {
+    const { peer, outgoing, timeout } = this.#deps
+    const params = withMembers(JSON.stringify({ taskId: id }), more)
+    return await peer.ask(
+      method,
+      outgoing.ownParams(params, undefined, true),
+      timeout,
+      outgoing.ownHeaders(method, id),
+      headers,
+      client.owner
+    )
+  }
+}
+
+const isTask = (text: string): boolean => text.includes('"task"') && memberOf(text, 'resultType') === '"task"'
+
+const stateOf = (task: string): string =>
+  ['status', 'statusMessage', 'lastUpdatedAt'].map((name) => memberOf(task, name)).join()
+
+const answer = (resultText: string): Response => ({ kind: 'response', id: null, resultText })
+const failure = (message: string): Response =>
+  ({ kind: 'response', id: null, errorText: JSON.stringify({ code: code.internal, message }) })
+
+/** The outcome of a task, as the answer to its call. @param related its id, for a client that knows it */
+function outcomeOf ({ client, exchange }: Call, task: string, related: string | undefined): Response {
+  const status = smallMemberOf(task, 'status')
+  if (status === 'cancelled') return failure('The task was cancelled')
+  if (status === 'failed') {
+    const errorText = memberOf(task, 'error')
+    return errorText === undefined ? failure('The task failed') : { kind: 'response', id: null, errorText }
+  }
+  const result = withMembers(memberOf(task, 'result') ?? '{"content":[]}', { resultType: undefined })
+  const own = exchange?.canSuspend === true || client.listener === undefined ? result : toLegacyToolResult(result)
+  return answer(related === undefined ? own : withRelatedTask(own, related))
+}

@@ -1,0 +1,56 @@
+import { isObject, memberOf, membersOf, withMembers } from './json.ts'
+
+/** The member of `_meta` that names the task of a message (MCP 2025-11-25, "Related Task Metadata"). */
+const relatedTask = 'io.modelcontextprotocol/related-task'
+
+/** The methods about one task, in both forms of tasks. */
+export const taskMethods: ReadonlySet<string> = new Set(['tasks/get', 'tasks/result', 'tasks/update', 'tasks/cancel'])
+
+/** The task that a message belongs to. */
+export function relatedTaskOf ({ _meta }: Readonly<Record<string, unknown>>): string | undefined {
+  const related = isObject(_meta) ? _meta[relatedTask] : undefined
+  return isObject(related) && typeof related.taskId === 'string' ? related.taskId : undefined
+}
+
+/** The text of params or of a result, marked as belonging to a task. */
+export function withRelatedTask (text: string, taskId: string): string {
+  const meta = memberOf(text, '_meta')
+  const own = meta?.startsWith('{') === true ? meta : '{}'
+  return withMembers(text, { _meta: withMembers(own, { [relatedTask]: JSON.stringify({ taskId }) }) })
+}
+
+/** The text of params or of a result without that mark. */
+export function withoutRelatedTask (text: string): string {
+  if (!text.includes(relatedTask)) return text
+  const meta = memberOf(text, '_meta')
+  if (meta?.startsWith('{') !== true) return text
+  const rest = withMembers(meta, { [relatedTask]: undefined })
+  return withMembers(text, { _meta: rest === '{}' ? undefined : rest })
+}
+
+/**
+ * Replaces the id of a task wherever MCP names one: in a task, in the answer to a request that began one, and in the
+ * mark of what belongs to one. Everything else keeps its bytes.
+ * @param text of params or of a result
+ */
+export function replaceTaskId (text: string, from: string, to: string): string {
+  if (!text.includes('askId')) return text
+  const [own, other] = [JSON.stringify(from), JSON.stringify(to)]
+  const replaced = (object: string): string => isId(memberOf(object, 'taskId'), own)
+    ? withMembers(object, { taskId: other })
+    : object
+  const changes: Record<string, string> = {}
+  for (const { key, start, end } of membersOf(text)) {
+    const value = text.slice(start, end)
+    if (key === 'taskId' && isId(value, own)) changes.taskId = other
+    else if (key === 'task' && value.startsWith('{')) changes.task = replaced(value)
+    else if (key === '_meta' && value.includes(relatedTask)) {
+      changes._meta = withMembers(value, { [relatedTask]: replaced(memberOf(value, relatedTask) ?? '{}') })
+    }
+  }
+  return Object.keys(changes).length === 0 ? text : withMembers(text, changes)
+}
+
+/** Whether a text is this id, however it is escaped. */
+const isId = (text: string | undefined, id: string): boolean =>
+  text === id || (text?.startsWith('"') === true && text.includes('\\') && JSON.stringify(JSON.parse(text)) === id)

@@ -1,0 +1,151 @@
+// Tasks of 2025-11-25 and of the extension io.modelcontextprotocol/tasks, between clients and servers of both eras.
+import assert from 'node:assert/strict'
+import type { ServerCapabilities } from '@modelcontextprotocol/sdk/types.js'
+import { test } from 'tap'
+import { extension, startLegacyTasks, startModernTasks } from '../fakes/task-servers.ts'
+import { agent, connected, open, OTHER, otherKey, Session, settings, text, type Json, type Stream } from '../helpers/client.ts'
+import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { modernAgent } from '../helpers/modern-client.ts'
+import { modernRequest } from '../helpers/modern-request.ts'
+import {
+  legacyWithoutTasks, legacyWithTasks, modernWithoutTasks, modernWithTasks, withTasks, type TaskCaller, type TaskOutcome
+} from '../helpers/task-clients.ts'
+
+/** A gateway with these servers, and two keys. */
+async function hubOf (t: Cleanup, servers: Record<string, string>, more: Json = {}): Promise<Hub> {
+  const configs = Object.fromEntries(Object.entries(servers).map(([name, url]) => [name, { url, visibility: 'public' }]))
+  const hub = await startHub(t, { settings: settings(configs, { bearerKeys: [bearerKey(), otherKey()], ...more }) })
+  await connected(hub, Object.keys(servers).length)
+  return hub
+}
+
+/** Begins a task by hand; its handle. */
+const begin = async (session: Session, name: string): Promise<string> =>
+  String((await session.ask('tools/call', { name, arguments: { text: 'x' }, task: {} }) as { task: Json }).task.taskId)
+
+test('tasks of 2025-11-25 between a client and a server of that revision', async (t) => {
+  const server = await startLegacyTasks(t)
+  const hub = await hubOf(t, { a: server.url, b: server.url })
+  const routes = [['/mcp/a', ''], ['/mcp', 'b-']] as const
+
+  await t.test('arrive as they do directly', async () => {
+    for (const tool of ['long', 'may', 'ask', 'fail']) {
+      const direct = await legacyWithTasks(t, server.url, tool)
+      for (const [path, prefix] of routes) assert.deepEqual(await legacyWithTasks(t, `${hub.url}${path}`, prefix + tool), direct, path + tool)
+    }
+  })
+  await t.test('are declared on every route', async () => {
+    for (const [path] of routes) {
+      const { tasks } = (await agent(t, `${hub.url}${path}`)).getServerCapabilities() as ServerCapabilities
+      assert.deepEqual(tasks, { list: {}, cancel: {}, requests: { tools: { call: {} } } }, path)
+    }
+  })
+  await t.test('are listed for their principal alone, by the handles that it has', async () => {
+    for (const [path, prefix] of routes) {
+      const [ann, bob] = [await Session.open(`${hub.url}${path}`), await Session.open(`${hub.url}${path}`, { key: OTHER })]
+      const [first, second] = [await begin(ann, `${prefix}long`), await begin(bob, `${prefix}long`)]
+      const ids = async (session: Session): Promise<unknown[]> => (await session.list('tasks/list', 'tasks')).map(({ taskId }) => taskId)
+      assert.ok((await ids(ann)).includes(first) && !(await ids(ann)).includes(second), path)
+      assert.deepEqual(await ids(bob), [second], path)
+    }
+  })
+  await t.test('are unknown to strangers, elsewhere, and when they are made up', async () => {
+    const ann = await Session.open(`${hub.url}/mcp`)
+    const handle = await begin(ann, 'a-held')
+    await until(() => server.world.held === 1)
+    const own = String((await ann.request('tasks/get', { taskId: handle })).result?.taskId)
+    assert.equal(own, handle)
+    const strangers = [await Session.open(`${hub.url}/mcp`, { key: OTHER }), await Session.open(`${hub.url}/mcp/a`), ann]
+    const answers = await Promise.all(strangers.flatMap((session) => ['tasks/get', 'tasks/result', 'tasks/cancel'].map(async (method) =>
+      (await session.request(method, { taskId: session === ann ? `${handle}x` : handle })).error)))
+    for (const error of answers) assert.deepEqual(error, { code: -32602, message: 'Unknown task' })
+    const cancelled = await ann.ask('tasks/cancel', { taskId: handle })
+    assert.deepEqual([cancelled.taskId, cancelled.status], [handle, 'cancelled'])
+    server.world.release()
+  })
+  await t.test('are announced to who began them, by their handle', async () => {
+    const ann = await Session.open(`${hub.url}/mcp`)
+    const news = await ann.listen()
+    const handle = await begin(ann, 'a-long')
+    const told = await news.wait(({ method, params }) => method === 'notifications/tasks/status' && params?.status === 'completed')
+    assert.equal(told.params?.taskId, handle)
+    assert.equal(text(await ann.ask('tasks/result', { taskId: handle })), 'long x')
+    news.close()
+  })
+})
+
+test('tasks between clients and servers of both eras', async (t) => {
+  const [legacy, modern] = [await startLegacyTasks(t), await startModernTasks(t)]
+  const hub = await hubOf(t, { legacy: legacy.url, modern: modern.url })
+  const texts: Record<string, string> = { echo: 'echo x', may: 'may x', long: 'long x', ask: 'accept Ann', fail: 'it failed' }
+  const told = (tool: string, ...steps: string[]): TaskOutcome => ({ steps, text: texts[tool] ?? '', isError: tool === 'fail' })
+  const asTask = ['taskCreated', 'taskStatus']
+  const table: Array<[string, TaskCaller, (server: string, tool: string) => TaskOutcome | undefined]> = [
+    ['a legacy client with tasks', legacyWithTasks, (_server, tool) => {
+      if (tool === 'echo') return undefined
+      return tool === 'fail' ? { steps: asTask, text: 'MCP error -32603: Task ID failed', isError: true } : told(tool, ...asTask)
+    }],
+    ['a legacy client without tasks', legacyWithoutTasks, (_server, tool) => told(tool)],
+    ['a modern client with tasks', modernWithTasks, (server, tool) =>
+      told(tool, tool === 'echo' || (tool === 'may' && server === 'legacy') ? 'immediate' : 'task')],
+    ['a modern client without tasks', modernWithoutTasks, (server, tool) => {
+      if (server === 'modern' && !['echo', 'may'].includes(tool)) return { steps: [], text: '-32021', isError: true }
+      return tool === 'ask' ? { ...told(tool), text: 'accept answer-1' } : told(tool)
+    }]
+  ]
+  for (const [who, call, expected] of table) {
+    for (const server of ['legacy', 'modern']) {
+      await t.test(`${who} at a ${server} server`, async () => {
+        for (const tool of Object.keys(texts)) {
+          const outcome = expected(server, tool)
+          if (outcome === undefined) continue
+          for (const [path, prefix] of [[`/mcp/${server}`, ''], ['/mcp', `${server}-`]] as const) {
+            assert.deepEqual(await call(t, `${hub.url}${path}`, prefix + tool), outcome, `${path} ${tool}`)
+          }
+        }
+      })
+    }
+  }
+  await t.test('a member task of a modern client means nothing', async () => {
+    for (const name of ['legacy-echo', 'legacy-may', 'modern-echo']) {
+      const { headers, body } = modernRequest('tools/call', { params: { name, arguments: { text: 'x' }, task: {} } })
+      const answer = await open(`${hub.url}/mcp`, { headers, body, key: null })
+      await answer.done
+      assert.match(text(answer.messages[0]?.result), / x$/, name)
+    }
+  })
+  await t.test('are declared to each era in its form', async () => {
+    for (const path of ['/mcp', '/mcp/legacy', '/mcp/modern']) {
+      const { tasks, extensions } = (await agent(t, `${hub.url}${path}`)).getServerCapabilities() as ServerCapabilities
+      assert.deepEqual((tasks as Json).requests, { tools: { call: {} } }, path)
+      assert.equal((extensions as Json | undefined)?.[extension], undefined)
+      const declared = (await modernAgent(t, `${hub.url}${path}`)).client.getServerCapabilities() as Json
+      assert.deepEqual([(declared.extensions as Json)[extension], declared.tasks], [{}, undefined], path)
+    }
+  })
+  for (const [server, { world }] of [['legacy', legacy], ['modern', modern]] as const) {
+    await t.test(`are told of on a stream: of a ${server} server`, async () => {
+      const url = `${hub.url}/mcp`
+      const ask = async (method: string, params: Json, capabilities = withTasks): Promise<Stream> => {
+        const { headers, body } = modernRequest(method, { params, capabilities })
+        return await open(url, { headers, body, key: null })
+      }
+      const begun = await ask('tools/call', { name: `${server}-held`, arguments: {} })
+      await begun.done
+      const taskId = String(begun.messages[0]?.result?.taskId)
+      const refused = await ask('subscriptions/listen', { notifications: { taskIds: [taskId] } }, {})
+      await refused.done
+      assert.deepEqual([refused.status, refused.messages[0]?.error?.code], [400, -32021])
+      const news = await ask('subscriptions/listen', { notifications: { taskIds: [taskId, 'unknown'] } })
+      const { params } = await news.wait(({ method }) => method === 'notifications/subscriptions/acknowledged')
+      assert.deepEqual(params?.notifications, { taskIds: [taskId] })
+      const told = async (status: string): Promise<Json> =>
+        (await news.wait(({ method, params }) => method === 'notifications/tasks' && params?.status === status)).params ?? {}
+      assert.equal((await told('working')).taskId, taskId)
+      world.release()
+      const { result, resultType, ...task } = await told('completed')
+      assert.deepEqual([text(result), resultType, task.taskId], ['released', undefined, taskId])
+      news.close()
+    })
+  }
+})

@@ -1,0 +1,113 @@
+// Handles of tasks: on another replica, after a restart, for strangers, and while access changes.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { managed, startReplica } from '../fakes/replica.ts'
+import { startLegacyTasks, startModernTasks } from '../fakes/task-servers.ts'
+import { at, connected, OTHER, otherKey, send, Session, settings, text, type Json, type Message } from '../helpers/client.ts'
+import { database } from '../helpers/database.ts'
+import { bearerKey, startHub, until, type Hub } from '../helpers/hub.ts'
+import { modernRequest, type ModernCall } from '../helpers/modern-request.ts'
+import { withTasks } from '../helpers/task-clients.ts'
+
+/** One request of a modern client that knows tasks. */
+async function ask (url: string, method: string, params: Json, more: ModernCall = {}): Promise<Message> {
+  const { headers, body } = modernRequest(method, { params, capabilities: withTasks, ...more })
+  return (await send(url, { headers, body, key: null })).messages.at(-1) ?? {}
+}
+
+/** Calls a tool that runs as a task; its handle. */
+async function begin (url: string, name: string): Promise<string> {
+  const { result, error } = await ask(url, 'tools/call', { name, arguments: { text: 'x' } })
+  assert.equal(result?.resultType, 'task', JSON.stringify(error))
+  return String(result?.taskId)
+}
+
+/** The task once it has ended. */
+async function ended (url: string, taskId: string): Promise<Json> {
+  let told: Message = {}
+  await until(async () => {
+    told = await ask(url, 'tasks/get', { taskId })
+    return told.error !== undefined || !['working', 'input_required'].includes(String(told.result?.status))
+  }, () => JSON.stringify(told))
+  assert.ok(told.result, JSON.stringify(told))
+  return told.result
+}
+
+const unknown = { code: -32602, message: 'Unknown task' }
+const keys = { bearerKeys: [bearerKey(), otherKey()] }
+const publicServers = (urls: Record<string, string>): Json =>
+  Object.fromEntries(Object.entries(urls).map(([name, url]) => [name, { url, visibility: 'public' }]))
+
+test('a handle is good on every replica and after a restart', async (t) => {
+  const [legacy, modern] = [await startLegacyTasks(t), await startModernTasks(t)]
+  const { url: db } = await database(t)
+  const config = settings(publicServers({ legacy: legacy.url, modern: modern.url }), keys)
+  const one = await startReplica(t, db, { settings: config })
+  const other = await startReplica(t, db)
+  for (const hub of [one, other]) await connected(hub, 2)
+  const on = (hub: Hub, path: string): string => `${hub.url}${path}`
+  for (const [path, name, world] of [
+    ['/mcp', 'legacy-held', legacy.world], ['/mcp', 'modern-held', modern.world], ['/mcp/legacy', 'held', legacy.world]
+  ] as const) {
+    const taskId = await begin(on(one, path), name)
+    assert.equal((await ask(on(other, path), 'tasks/get', { taskId })).result?.status, 'working', name)
+    assert.deepEqual((await ask(on(other, path), 'tasks/get', { taskId }, { key: OTHER })).error, unknown)
+    world.release()
+    for (const hub of [other, one]) {
+      const task = await ended(on(hub, path), taskId)
+      assert.deepEqual([task.taskId, task.status, text(task.result)], [taskId, 'completed', 'released'], name)
+    }
+  }
+  const session = await Session.open(on(one, '/mcp'))
+  const begun = await session.ask('tools/call', { name: 'legacy-long', arguments: { text: 'x' }, task: {} })
+  const taskId = String(at(begun, 'task', 'taskId'))
+  assert.equal(text(await (await Session.open(on(other, '/mcp'))).ask('tasks/result', { taskId })), 'long x')
+  await one.stop()
+  const again = await startReplica(t, db, { folder: one.folder })
+  await connected(again, 2)
+  assert.equal(text(await (await Session.open(on(again, '/mcp'))).ask('tasks/result', { taskId })), 'long x')
+})
+
+test('a handle ends with what it stands for', async (t) => {
+  const [legacy, modern] = [await startLegacyTasks(t), await startModernTasks(t)]
+  const urls = { legacy: legacy.url, modern: modern.url }
+  const hub = await startHub(t, { settings: settings(publicServers(urls), keys) })
+  await connected(hub, 2)
+  const url = `${hub.url}/mcp`
+  for (const [server, { world }] of [['legacy', legacy], ['modern', modern]] as const) {
+    await t.test(`${server}: strangers, other routes and forgeries are told the same`, async () => {
+      const taskId = await begin(url, `${server}-held`)
+      const forged = `${taskId.slice(0, -2)}AA`
+      for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+        for (const [where, id, more] of [
+          [url, taskId, { key: OTHER }], [`${hub.url}/mcp/${server}`, taskId, {}], [url, forged, {}], [url, 'x', {}]
+        ] as const) assert.deepEqual((await ask(where, method, { taskId: id, inputResponses: {} }, more)).error, unknown, method)
+      }
+      const { result } = await ask(url, 'tasks/cancel', { taskId })
+      assert.equal(result?.resultType, 'complete')
+      assert.equal((await ended(url, taskId)).status, 'cancelled')
+      assert.deepEqual((await ask(url, 'tasks/cancel', { taskId })).error, undefined, 'once more')
+      world.release()
+    })
+    await t.test(`${server}: a tool that is not shown any more`, async () => {
+      const taskId = await begin(url, `${server}-held`)
+      const toggle = async (enabled: boolean): Promise<void> => {
+        await managed(hub, 'POST', `/servers/${server}/tools/held/toggle`, { enabled })
+      }
+      await toggle(false)
+      await until(async () => (await ask(url, 'tasks/get', { taskId })).error?.message === 'Unknown task')
+      await toggle(true)
+      await until(async () => (await ask(url, 'tasks/get', { taskId })).error === undefined)
+      world.release()
+      assert.equal((await ended(url, taskId)).status, 'completed')
+    })
+    await t.test(`${server}: another server of the same name`, async () => {
+      const taskId = await begin(url, `${server}-held`)
+      await managed(hub, 'DELETE', `/servers/${server}`)
+      await managed(hub, 'POST', '/servers', { name: server, config: { url: urls[server], visibility: 'public' } })
+      await connected(hub, 2)
+      assert.deepEqual((await ask(url, 'tasks/get', { taskId })).error, unknown)
+      world.release()
+    })
+  }
+})
