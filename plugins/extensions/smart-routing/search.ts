@@ -62,7 +62,7 @@ export class Search {
     const { tools } = index
     const { isOn } = this.#embeddings
     const words = index.search(query, isOn ? Math.max(limit, considered) : limit)
-    const similarity = isOn ? await this.#embeddings.similarity(index.interpret(query), tools) : undefined
+    const similarity = isOn ? await this.#embeddings.similarity(query, tools) : undefined
     const scores = similarity !== undefined && 'scores' in similarity ? similarity.scores : undefined
     // Access may have changed during the search.
     const now = this.#origins.get(this.#gateway.surface(exchange.view, exchange.client))?.merged

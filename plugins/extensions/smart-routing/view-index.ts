@@ -49,8 +49,6 @@ export class ViewIndex {
     this.#searchedAt = performance.now()
     return this.#index.search(query, limit)
   }
-
-  interpret (query: string): string { return this.#index.interpret(query) }
 }
 
 function isSame (before: ReadonlyMap<string, ShownTool>, after: ReadonlyMap<string, ShownTool>): boolean {
