@@ -49,6 +49,9 @@ export class ViewIndex {
     this.#searchedAt = performance.now()
     return this.#index.search(query, limit)
   }
+
+  /** The words of a query: typos are corrected and foreign words translated. */
+  interpret (query: string): readonly string[] { return this.#index.interpret(query) }
 }
 
 function isSame (before: ReadonlyMap<string, ShownTool>, after: ReadonlyMap<string, ShownTool>): boolean {
