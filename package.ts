@@ -53,6 +53,9 @@ export const assetPath = (name: string): string => packagePath(`assets/${name}`)
 /** The text of an asset. @throws as `readFile` */
 export const readAsset = async (name: string): Promise<string> => await readFile(assetPath(name), 'utf8')
 
+/** The bytes of an asset. @throws as `readFile` */
+export const readAssetBytes = async (name: string): Promise<Buffer> => await readFile(assetPath(name))
+
 /** The text of an asset, read synchronously. @throws as `readFileSync` */
 export const readAssetSync = (name: string): string => readFileSync(assetPath(name), 'utf8')
 

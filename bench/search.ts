@@ -1,7 +1,8 @@
 import { ToolIndex, type SearchTool } from '../plugins/extensions/smart-routing/words/index.ts'
 import type { Bench, Measurement } from './gateway.ts'
 import { measureCost } from './search/cost.ts'
-import { plainBm25, measure } from './search/quality.ts'
+import { plainBm25, measure, type Search } from './search/quality.ts'
+import { rankedBy } from './search/ranked.ts'
 import { modelName, searchesByModel } from './search/sentence-model.ts'
 import { readOthers, readQuestions, readTools, type Question } from './search/questions.ts'
 import { syntheticTools } from './search/synthetic.ts'
@@ -12,8 +13,6 @@ import { table } from './statistics.ts'
  * that saves, and what it costs with 10,000 tools. In this process: no gateway takes part.
  */
 export const search: Measurement = { title: 'Search by words', run }
-
-type Search = (query: string) => SearchTool[]
 
 async function run ({ quick, log }: Bench): Promise<string> {
   const { servers, tools } = readTools()
@@ -32,9 +31,9 @@ async function run ({ quick, log }: Bench): Promise<string> {
   return [
     `${tools.length} tools of ${servers} servers from npm packages, ${questions.length} questions (bench/search/). How those held back ` +
       'are found was not looked at, one by one; how those drawn are found was looked at later.',
-    quality([...searches, [modelName, byMeaning], [`Tool-Hub, fused with ${modelName}`, fused]], partsOf(questions)),
+    await quality([...searches, [modelName, byMeaning], [`Tool-Hub, fused with ${modelName}`, fused]], partsOf(questions)),
     `${others.tools.length} tools of ${others.servers} other servers, which neither the ranking nor the lexicons were tuned on:`,
-    quality(byWords(indexOfOthers, others.tools), [['held back, of other servers', others.questions]]),
+    await quality(byWords(indexOfOthers, others.tools), [['held back, of other servers', others.questions]]),
     await tokens(tools, searches, questions),
     `10,000 tools (copies of these, with words of their own): built in ${cost.build.toFixed(0)} ms (${cost.buildCpu.toFixed(0)} ms of CPU), ` +
       `which held the loop for at most ${cost.hold.toFixed(0)} ms; a search takes ` +
@@ -45,9 +44,11 @@ async function run ({ quick, log }: Bench): Promise<string> {
 
 function byWords (index: ToolIndex, tools: SearchTool[]): Array<[string, Search]> {
   const plain = plainBm25(tools)
+  const ranked = rankedBy(index, tools)
   return [
     ['plain BM25', (query) => plain(query, 20)],
-    ['Tool-Hub', (query) => index.search(query, 20).map(({ tool }) => tool)]
+    ['Tool-Hub without the static model', (query) => index.search(query, 20).map(({ tool }) => tool)],
+    ['Tool-Hub', async (query) => await ranked(query, 20)]
   ]
 }
 
@@ -63,11 +64,14 @@ function partsOf (questions: Question[]): Array<[string, Question[]]> {
   ]
 }
 
-function quality (searches: Array<[string, Search]>, parts: Array<[string, Question[]]>): string {
-  const rows = parts.flatMap(([half, asked]) => searches.map(([name, search]) => {
-    const { recall1, recall5, recall10, mrr, count } = measure(asked, search)
-    return [`${half}: ${name}`, `${count}`, ...[recall1, recall5, recall10, mrr].map((figure) => figure.toFixed(3))]
-  }))
+async function quality (searches: Array<[string, Search]>, parts: Array<[string, Question[]]>): Promise<string> {
+  const rows: string[][] = []
+  for (const [half, asked] of parts) {
+    for (const [name, search] of searches) {
+      const { recall1, recall5, recall10, mrr, count } = await measure(asked, search)
+      rows.push([`${half}: ${name}`, `${count}`, ...[recall1, recall5, recall10, mrr].map((figure) => figure.toFixed(3))])
+    }
+  }
   return table(['questions', 'number', 'recall@1', 'recall@5', 'recall@10', 'MRR'], rows)
 }
 
@@ -83,7 +87,8 @@ async function tokens (tools: SearchTool[], searches: Array<[string, Search]>, q
   }
   const sum = (list: SearchTool[]): number => list.reduce((total, tool) => total + count(tool), 0)
   const [, search] = searches.at(-1) ?? ['', () => []]
-  const results = questions.map(({ text }) => search(text))
+  const results: SearchTool[][] = []
+  for (const { text } of questions) results.push(await search(text))
   const mean = (most: number): string => {
     const total = results.reduce((before, found) => before + sum(found.slice(0, most)), 0)
     return (total / results.length).toFixed(0)

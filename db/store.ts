@@ -134,7 +134,10 @@ export interface CatalogueCache {
   read: (server: string) => AsyncIterable<string>
   /** @param text in pieces, so that a large one is never in memory as a whole */
   write: (server: string, text: Iterable<string>) => Promise<void>
-  /** Removes the catalogue of a server that no longer exists. */
+  /** The text about the use of a server's tools, which is stored beside its catalogue; empty: there is none. */
+  readUses: (server: string) => Promise<string>
+  writeUses: (server: string, text: string) => Promise<void>
+  /** Removes what is stored of a server that no longer exists. */
   remove: (server: string) => Promise<void>
   /** Removes the catalogues of all servers but these. Absent if catalogues do not outlive the process. */
   keepOnly?: (servers: Iterable<string>) => Promise<void>

@@ -29,7 +29,9 @@ export const SystemSections = Type.Object(
         embeddingModel: Text(),
         embeddingDimensions: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_536 })),
         embeddingDimensionsApiPassthrough: Switch(false, 'Send `embeddingDimensions` to every model'),
-        progressiveDisclosure: Switch(false)
+        progressiveDisclosure: Switch(false),
+        staticModel: Switch(true, 'Rank by a small model of words, too'),
+        learn: Switch(true, 'Prefer tools that were called after similar queries')
       })
     ),
     toolResultCompression: Type.Optional(

@@ -38,7 +38,7 @@ export async function searchesByModel (index: ToolIndex, tools: readonly SearchT
   const shown = tools.map((tool) => tool as ShownTool)
   const known = new Map(shown.map((tool) => [tool.name, tool]))
   const ofTools = await embed(shown.map(embeddedText))
-  const asked = await embed(questions.map((question) => index.interpret(question)))
+  const asked = await embed(questions)
   const ofQuestions = new Map(questions.map((question, at) => [question, asked[at] ?? []]))
   const cosines = (query: string): Map<ShownTool, number> => {
     const vector = ofQuestions.get(query) ?? []

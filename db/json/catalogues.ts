@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { open, readdir, rename, rm, writeFile, type FileHandle } from 'node:fs/promises'
+import { open, readdir, readFile, rename, rm, writeFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { errorCode } from '../errors.ts'
@@ -12,7 +12,9 @@ const noFolder: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR'])
 /** The name of a server's file. */
 const nameOf = (server: string): string => `${createHash('sha256').update(server).digest('hex').slice(0, 32)}.json`
 /** The names of our files, finished or being written; other files in the folder are left alone. */
-const fileName = /^[0-9a-f]{32}\.json(\.tmp)?$/
+const fileName = /^[0-9a-f]{32}(?:\.uses)?\.json(?:\.tmp)?$/
+/** The part of a file's name after the hash, for texts about the use of tools. */
+const usesEnd = /\.uses(?=\.json)/
 
 /** The catalogue cache as one file per server, named by a hash of the server's name. */
 export class CatalogueFiles implements CatalogueCache {
@@ -29,8 +31,18 @@ export class CatalogueFiles implements CatalogueCache {
     if (file) yield * file.createReadStream({ encoding: 'utf8' }) as AsyncIterable<string>
   }
 
-  async write (server: string, text: Iterable<string>): Promise<void> {
-    const path = this.#path(server)
+  async write (server: string, text: Iterable<string>): Promise<void> { await this.#write(this.#path(server), text) }
+
+  async readUses (server: string): Promise<string> {
+    return await readFile(this.#usesPath(server), 'utf8').catch((error: unknown) => {
+      if (noFolder.has(errorCode(error))) return ''
+      throw error
+    })
+  }
+
+  async writeUses (server: string, text: string): Promise<void> { await this.#write(this.#usesPath(server), [text]) }
+
+  async #write (path: string, text: Iterable<string>): Promise<void> {
     await this.#alone(path, async () => {
       const file = await this.#create(`${path}.tmp`)
       try {
@@ -43,15 +55,16 @@ export class CatalogueFiles implements CatalogueCache {
   }
 
   async remove (server: string): Promise<void> {
-    const path = this.#path(server)
-    await this.#alone(path, async () => { await rm(path, { force: true }) })
+    for (const path of [this.#path(server), this.#usesPath(server)]) {
+      await this.#alone(path, async () => { await rm(path, { force: true }) })
+    }
   }
 
   async keepOnly (servers: Iterable<string>): Promise<void> {
     const kept = new Set([...servers].map((server) => nameOf(server)))
     // Without the folder, nothing was ever cached.
     const names = await readdir(this.#folder).catch((): string[] => [])
-    const gone = names.filter((name) => fileName.test(name) && !kept.has(name.replace(/\.tmp$/, '')))
+    const gone = names.filter((name) => fileName.test(name) && !kept.has(name.replace(/\.tmp$/, '').replace(usesEnd, '')))
     for (const name of gone) await rm(join(this.#folder, name), { force: true })
   }
 
@@ -87,4 +100,6 @@ export class CatalogueFiles implements CatalogueCache {
   #path (server: string): string {
     return join(this.#folder, nameOf(server))
   }
+
+  #usesPath (server: string): string { return this.#path(server).replace(/\.json$/, '.uses.json') }
 }

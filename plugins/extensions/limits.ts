@@ -27,9 +27,9 @@ export const extensionsLimits = {
     parameterText: 400,
     values: 16,
     terms: 350,
-    question: 2_000,
-    words: 40,
-    misspelled: 4,
+    question: 4_000,
+    words: 400,
+    misspelled: 8,
     variants: 32,
     cachedWords: 100_000,
     cachedTexts: 10_000
@@ -70,11 +70,37 @@ export const extensionsLimits = {
     indexes: 64,
     tools: 50_000,
     inUse: 5 * 60_000,
-    query: 2_000,
+    query: 4_000,
     servers: 250,
     found: 300,
     only: 24 * 1024,
     schema: 64 * 1024,
+    /**
+     * The static model. `nearest`: tools that are ranked by it. Of a tool: `name`: max characters of a name or a title,
+     * `sentence`: of the first sentence, `parameters`: max names of parameters, `words`: max words of each part;
+     * beyond: the rest is not read.
+     */
+    staticModel: { nearest: 200, name: 100, sentence: 300, parameters: 50, words: 60 },
+    /**
+     * Learning from use. `principals`: max principals whose last search is remembered, for `time` in ms, with
+     * `wordsOfQuery` words and the first `found` results; beyond: the oldest is forgotten. `servers`, `tools` of each,
+     * `words` of each: max counts; beyond: the oldest is forgotten. `count`: max value of a count, `enough`: from which
+     * it has its full effect. `margin`: max part of the best score by which a tool rises. `delay`: time until counts
+     * are stored, in ms.
+     */
+    learning: {
+      principals: 1_000,
+      time: 10 * 60_000,
+      wordsOfQuery: 16,
+      found: 20,
+      servers: 1_000,
+      tools: 500,
+      words: 64,
+      count: 1_000,
+      enough: 3,
+      margin: 0.1,
+      delay: 5_000
+    },
     /**
      * `text`: max length of a tool's text that is embedded, in characters; beyond: it is cut. `perOwner`, `all`: max
      * texts of the servers of one user who is not an admin, and of all, per `window` in ms; beyond: those tools are

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import type { Storage } from '../../db/store.ts'
+import type { CatalogueCache, Storage } from '../../db/store.ts'
 import activities from './activities/index.ts'
 import compression from './compression/index.ts'
 import callLog from './logs/calls.ts'
@@ -11,15 +11,16 @@ import tracing from './tracing/index.ts'
 
 export interface ExtensionOptions {
   storage: Pick<Storage, 'activities' | 'vectors'>
+  catalogueCache: CatalogueCache
   /** The newest lines of the log, which the logger fills. */
   ring: LogRing
 }
 
 /** Registers the extensions. The gateway runs their hooks in this order. */
-export default fp<ExtensionOptions>(async (app, { ring, storage }) => {
+export default fp<ExtensionOptions>(async (app, { ring, storage, catalogueCache }) => {
   await app.register(logs, { ring })
   await app.register(compression)
-  await app.register(smartRouting, storage)
+  await app.register(smartRouting, { vectors: storage.vectors, catalogueCache })
   await app.register(metrics)
   await app.register(tracing)
   await app.register(activities, storage)

@@ -59,7 +59,11 @@ export class Gateway {
     this.#access = access
     this.#serverInfo = JSON.stringify(serverInfo)
     this.#host = {
-      changed: () => { providers.changed(); news.changed() },
+      changed: () => {
+        providers.changed()
+        news.changed()
+        for (const hook of hooks.onListsChanged) hook()
+      },
       question: async (...question) => { for (const hook of hooks.onQuestion) await hook(...question) },
       broadcast: (...message) => { news.broadcast(...message) },
       taskHandle: (provider, client, id) => tasks.findFor(client, provider, id)

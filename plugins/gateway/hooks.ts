@@ -58,9 +58,12 @@ export interface GatewayHooks {
    * one outcome other than `input_required`, which a hook that counts calls should use.
    */
   onDone: (call: FinishedCall) => void
+  /** Called when the lists of a provider may have changed. */
+  onListsChanged: () => void
   /** Called before a provider sends a question to a client. */
   onQuestion: (provider: string, question: Question, client: Client) => Promise<void> | void
 }
 
 export type HookLists = { [Name in keyof GatewayHooks]: Array<GatewayHooks[Name]> }
-export const createHookLists = (): HookLists => ({ onList: [], onCall: [], onResult: [], onDone: [], onQuestion: [] })
+export const createHookLists = (): HookLists =>
+  ({ onList: [], onCall: [], onResult: [], onDone: [], onListsChanged: [], onQuestion: [] })

@@ -60,6 +60,8 @@ void test('a gateway that has closed has written its catalogues', async (t) => {
   const closing = new Promise<void>((resolve) => { close = resolve })
   const slow: CatalogueCache = {
     read: (server) => files.read(server),
+    readUses: async (server) => await files.readUses(server),
+    writeUses: async (server, text) => { await files.writeUses(server, text) },
     remove: async (server) => { await files.remove(server) },
     settled: async () => { close(); await Promise.all(begun) },
     write: async (server, text) => {

@@ -68,7 +68,7 @@ for (const raw of [true, false]) {
 }
 
 test('a surface of $smart does not keep the one before it', async () => {
-  const search = new Search({} as unknown as SearchGateway, off, () => {})
+  const search = new Search({} as unknown as SearchGateway, off, () => ({ hasStaticModel: false }), () => {})
   const merged = fold(catalogueOf({ tools: itemsOf(3, (n) => `t${n}`) }), false)
   const present = (before?: Surface): Surface => search.present({ merged, before, key: 'k' } satisfies PresentationInput, false)
   let first: Surface | undefined = present()

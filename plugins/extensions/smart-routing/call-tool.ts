@@ -6,6 +6,11 @@ import type { CallTool } from '../../gateway/index.ts'
 import { hint } from './own-tools.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
+/** The calls that `call_tool` has made. */
+const called = new WeakSet<Exchange>()
+/** Whether `call_tool` has made a call. */
+export const isCalledInstead = (exchange: Exchange): boolean => called.has(exchange)
+
 /**
  * Runs `call_tool {toolName, arguments}`: calls the named tool in the merged view of the same principal and scope. Only
  * the inner call counts: progress, cancellation, questions, results, limits, hooks and records are those of the named
@@ -14,7 +19,9 @@ import { baseLimits } from '../../base/limits/index.ts'
  */
 export async function callInstead (exchange: Exchange<View>, call: CallTool): Promise<string> {
   try {
-    return await call(instead(exchange))
+    const named = instead(exchange)
+    called.add(named)
+    return await call(named)
   } catch (error) {
     if (!(error instanceof RpcError) || error.reason !== 'unknown-tool') throw error
     throw new RpcError(error.code, error.message + hint, error.reason)

@@ -2,15 +2,19 @@ import type { Found } from './answer.ts'
 import type { ShownTool } from './search-tools.ts'
 import type { Ranked } from './words/index.ts'
 
+/** How much cosines of an encoder, and of the static model, count beside the ranking by words. */
+export const fusing = { encoder: 1, staticModel: 0.4 } as const
+
 /**
- * Merges two rankings by `lexical / max + cosine / max`, best first. The scores are then scaled so that the best is 1.
+ * Merges two rankings by `lexical / max + weight * cosine / max`, best first. The best score becomes 1.
  * Ties keep the order of the ranking by words.
  * @param cosines undefined: only the ranking by words exists
  */
 export function fuse (
   words: readonly Ranked[],
   cosines: ReadonlyMap<ShownTool, number> | undefined,
-  tools: ReadonlyMap<string, ShownTool>
+  tools: ReadonlyMap<string, ShownTool>,
+  weight: number = fusing.encoder
 ): Found[] {
   const byWords = scaled(words.flatMap(({ tool, score }): Array<[ShownTool, number]> => {
     const shown = tools.get(tool.name)
@@ -21,7 +25,7 @@ export function fuse (
   const byMeaning = scaled([...cosines])
   const all = new Set([...byWords.keys(), ...byMeaning.keys()])
   const sums =
-    [...all].map((tool): [ShownTool, number] => [tool, (byWords.get(tool) ?? 0) + (byMeaning.get(tool) ?? 0)])
+    [...all].map((tool): [ShownTool, number] => [tool, (byWords.get(tool) ?? 0) + weight * (byMeaning.get(tool) ?? 0)])
   return [...scaled(sums)]
     .map(([tool, score]) => ({ tool, score, why: { ...reasons.get(tool.name), meaning: byMeaning.get(tool) } }))
     .sort((one, other) => other.score - one.score)

@@ -1,7 +1,7 @@
 import { isObject } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import type { ListEntry, Surface, Target } from '../../gateway/index.ts'
+import type { Gateway, ListEntry, Surface, Target } from '../../gateway/index.ts'
 import type { SearchTool } from './words/index.ts'
 
 /**
@@ -89,6 +89,21 @@ export async function toolsOf (
     found.set(name, former?.is(name, target, entry) === true ? former : shownTool(name, target, entry))
   }
   return found
+}
+
+/** The tools that servers list, by server and name, without what views change of them. */
+export function listedTools (
+  servers: Iterable<string>, gateway: Pick<Gateway, 'catalogues'>
+): Map<string, ShownTool> {
+  const tools = new Map<string, ShownTool>()
+  for (const server of servers) {
+    for (const { lists } of gateway.catalogues(server)) {
+      for (const item of lists.tools) {
+        tools.set(`${server} ${item.key}`, shownTool(item.key, { provider: server, key: item.key, item }, item))
+      }
+    }
+  }
+  return tools
 }
 
 /** Whether a surface shows a tool now. */

@@ -2,11 +2,15 @@ import type { Exchange } from '../../../protocol/exchange.ts'
 import type { View } from '../../settings/index.ts'
 import type { Gateway, PresentationInput, Surface } from '../../gateway/index.ts'
 import type { Found, Metadata } from './answer.ts'
-import { fuse } from './fuse.ts'
+import { fuse, fusing } from './fuse.ts'
 import { Indexes } from './indexes.ts'
+import type { Learning } from './learning/learning.ts'
 import { behind } from './own-tools.ts'
 import { presentBySearch, serversOf } from './presentation.ts'
 import { isListed, type ShownTool } from './search-tools.ts'
+import { StaticSimilarity } from './static-model/similarity.ts'
+import type { ViewIndex } from './view-index.ts'
+import type { Ranked } from './words/index.ts'
 
 /** The similarity of each tool to a query, or the reason why it is unknown. */
 export type Similarity = { readonly scores: ReadonlyMap<ShownTool, number> } | { readonly reason: string }
@@ -21,20 +25,33 @@ export interface Embeddings {
   similarity: (question: string, tools: ReadonlyMap<string, ShownTool>) => Promise<Similarity>
 }
 
-/** Number of top results of each ranking that are fused. */
-const considered = 200
+/** The parts of the ranking that can be off. */
+export interface SearchParts {
+  /** Whether the static model takes part where no embeddings do. */
+  readonly hasStaticModel: boolean
+  readonly learning?: Pick<Learning, 'ranked'> | undefined
+}
+
+/** Number of top results by words that are fused. */
+const considered = { byEncoder: 200, byModel: 100 }
 
 /** Finds tools of a view. Tools outside the view are not found, and do not influence the ranking. */
 export class Search {
   readonly #gateway: Pick<Gateway, 'settled' | 'surface'>
   readonly #embeddings: Embeddings
   readonly #indexes: Indexes
+  readonly #similarity = new StaticSimilarity<ShownTool>()
+  readonly #parts: () => SearchParts
+  readonly #logError: (error: unknown) => void
   /** The merged surface and the view key from which each `$smart` surface was made. */
   readonly #origins = new WeakMap<Surface, Pick<PresentationInput, 'merged' | 'key'>>()
 
   constructor (
-    gateway: Pick<Gateway, 'settled' | 'surface'>, embeddings: Embeddings, logError: (error: unknown) => void
+    gateway: Pick<Gateway, 'settled' | 'surface'>, embeddings: Embeddings, parts: () => SearchParts,
+    logError: (error: unknown) => void
   ) {
+    this.#parts = parts
+    this.#logError = logError
     this.#gateway = gateway
     this.#embeddings = embeddings
     this.#indexes = new Indexes(logError)
@@ -63,18 +80,39 @@ export class Search {
     await updated
     const { tools } = index
     const { isOn } = this.#embeddings
-    const words = index.search(query, isOn ? Math.max(limit, considered) : limit, explains)
-    const similarity = isOn ? await this.#embeddings.similarity(index.interpret(query), tools) : undefined
+    const words = index.search(query, Math.max(limit, isOn ? considered.byEncoder : considered.byModel), explains)
+    const similarity = isOn ? await this.#embeddings.similarity(query, tools) : undefined
     const scores = similarity !== undefined && 'scores' in similarity ? similarity.scores : undefined
+    const { learning } = this.#parts()
+    const read = index.interpret(query)
+    const fused = scores
+      ? fuse(words, scores, tools, fusing.encoder)
+      : fuse(words, await this.#cosines(read, index, words), tools, fusing.staticModel)
+    const ranked = await learning?.ranked(exchange.view.principal.key, read, fused) ?? fused
     // Access may have changed during the search.
     const now = this.#origins.get(this.#gateway.surface(exchange.view, exchange.client))?.merged
-    const found =
-      fuse(words, scores, tools).filter(({ tool }) => now !== undefined && isListed(now, tool)).slice(0, limit)
+    const found = ranked.filter(({ tool }) => now !== undefined && isListed(now, tool)).slice(0, limit)
     const metadata = metadataOf(similarity)
     if (found.length === 0) {
       return nothing(origin, metadata, 'No tool has these words. Say it in other words, best in English')
     }
     return { found, metadata }
+  }
+
+  /**
+   * The cosines of tools and the words of a query, by the static model.
+   * @returns undefined: it is off, cannot be read, or knows no word of the query
+   */
+  async #cosines (
+    read: readonly string[], index: ViewIndex, found: readonly Ranked[]
+  ): Promise<ReadonlyMap<ShownTool, number> | undefined> {
+    if (!this.#parts().hasStaticModel) return undefined
+    try {
+      return await this.#similarity.cosines(read, index.tools, new Set(found.map(({ tool }) => tool)))
+    } catch (error) {
+      this.#logError(error)
+      return undefined
+    }
   }
 
   /** Passes all searched tools to the embeddings. Called periodically, so that the vectors in use are kept. */

@@ -50,7 +50,8 @@ export class ViewIndex {
     return this.#index.search(query, limit, explains)
   }
 
-  interpret (query: string): string { return this.#index.interpret(query) }
+  /** The words of a query: typos are corrected and foreign words translated. */
+  interpret (query: string): readonly string[] { return this.#index.interpret(query) }
 }
 
 function isSame (before: ReadonlyMap<string, ShownTool>, after: ReadonlyMap<string, ShownTool>): boolean {

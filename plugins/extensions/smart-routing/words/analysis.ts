@@ -1,6 +1,5 @@
 import { isObject } from '../../../../protocol/json.ts'
 import type { SearchTool } from './search-tool.ts'
-import type { Lexicon } from './lexicon.ts'
 import { forgetWords, stemOf, tokenOf, tokensOf, tokensOfAll, type WordToken } from './stem.ts'
 import { wordsOf } from './tokens.ts'
 import { extensionsLimits } from '../../limits.ts'
@@ -37,7 +36,7 @@ const fields = {
   name: { weight: 1.8, length: 3, norm: 0.75, most: 16, repeats: 1 },
   title: { weight: 1, length: 4, norm: 0.75, most: 16, repeats: 1 },
   server: { weight: 2, length: 1.5, norm: 0.5, most: 8, repeats: 1 },
-  summary: { weight: 1, length: 12, norm: 0.6, most: 32, repeats: 2 },
+  summary: { weight: 1, length: 12, norm: 0.6, most: 60, repeats: 2 },
   description: { weight: 0.6, length: 40, norm: 0.75, most: 300, repeats: 2 },
   parameters: { weight: 0.3, length: 20, norm: 0.75, most: 150, repeats: 2 }
 } satisfies Record<string, Field>
@@ -47,9 +46,9 @@ const bounds = extensionsLimits.wordSearch
 const longestValue = 40
 
 /** The terms of a tool. */
-export function analyse (tool: SearchTool, lexicon: Lexicon): Analysis {
+export function analyse (tool: SearchTool): Analysis {
   forgetWords()
-  const terms = new Terms(lexicon)
+  const terms = new Terms()
   const { name, title, server, summary, description, parameters } = fields
   terms.add(tokensOf(tool.ownName.slice(0, 256), name.most), name, true)
   if (tool.title !== undefined) terms.add(tokensOf(tool.title.slice(0, 256), title.most), title, true)
@@ -111,9 +110,6 @@ const timesAt = new Uint16Array(bounds.terms)
 
 class Terms {
   readonly #tokens: WordToken[] = []
-  readonly #lexicon: Lexicon
-
-  constructor (lexicon: Lexicon) { this.#lexicon = lexicon }
 
   /** @param isName whether each pair of neighbouring words is also a term: `file_system` is found as `filesystem` */
   add (tokens: readonly WordToken[], field: Field, isName: boolean): void {
@@ -123,7 +119,7 @@ class Terms {
     let previous: WordToken | undefined
     for (const token of tokens) {
       this.#count(token, each, repeats)
-      const joined = previous && (isName ? joinedInName(previous, token) : this.#lexicon.joined(previous, token))
+      const joined = previous && isName ? joinedInName(previous, token) : undefined
       if (joined) this.#count(joined, each, repeats)
       previous = token
     }

@@ -1,13 +1,10 @@
 import { LoopBudget } from '../../../../protocol/yield.ts'
 import { analyse, unit, type Analysis } from './analysis.ts'
-import type { Concept } from './concepts.ts'
-import { loadLexicon } from './load-lexicon.ts'
-import type { Lexicon, Variant } from './lexicon.ts'
-import { isContrary, purposeOf } from './purpose.ts'
-import { Interpreter } from './question.ts'
+import { loadLexicon, type Lexicon, type Variant } from './lexicon.ts'
+import { readQuestion, type Concept } from './question.ts'
 import { Scores } from './scores.ts'
 import type { SearchTool } from './search-tool.ts'
-import { ServerHints } from './server-hints.ts'
+import { ServerNames } from './server-names.ts'
 import { tuning } from './tuning.ts'
 import { slotOf, Vocabulary, placeWeight } from './vocabulary.ts'
 import { mergedTerms, type Why } from './why.ts'
@@ -34,21 +31,18 @@ interface Indexed { readonly tool: SearchTool, readonly analysis: Analysis }
  */
 export class ToolIndex {
   readonly #vocabulary = new Vocabulary()
-  readonly #hints = new ServerHints()
+  readonly #servers = new ServerNames()
   #lexicon: Lexicon | undefined
-  #interpreter: Interpreter | undefined
   /** The indexed tools, by slot. */
   readonly #slots: Array<Indexed | undefined> = []
   readonly #slotOf = new Map<SearchTool, number>()
   #free: number[] = []
   /** The tools that a search may return, with their positions in the list. */
-  readonly #wanted = new Map<SearchTool, number>()
+  #wanted: ReadonlyMap<SearchTool, number> = new Map()
   /** The tools of the newest update, in order and without duplicates. */
   #asked: readonly SearchTool[] = []
   /** The tools of the last completed update. */
   #applied = this.#asked
-  /** The indexed tools in order; undefined while an update runs, and after one that a newer update replaced. */
-  #list: readonly SearchTool[] | undefined
   #updating: Promise<void> | undefined
 
   /**
@@ -56,106 +50,81 @@ export class ToolIndex {
    * Removed tools are no longer found from the call on; new ones are found when the promise resolves.
    */
   async update (tools: readonly SearchTool[]): Promise<void> {
-    this.#want(tools)
+    this.#asked = [...new Set(tools)]
+    this.#wanted = new Map(this.#asked.map((tool, place) => [tool, place]))
     while (this.#applied !== this.#asked) {
       this.#updating ??= this.#apply().finally(() => { this.#updating = undefined })
       await this.#updating
     }
   }
 
-  /** Records the position of each tool. If tools were only replaced in place, just their positions are updated. */
-  #want (tools: readonly SearchTool[]): void {
-    const before = this.#asked
-    const fresh = before.length === tools.length ? differing(tools, before) : tools
-    const isPatch = before.length === tools.length && new Set(fresh).size === fresh.length &&
-      !fresh.some((tool) => this.#wanted.has(tool))
-    this.#asked = isPatch ? tools.slice() : [...new Set(tools)]
-    if (!isPatch) this.#wanted.clear()
-    for (const [place, tool] of this.#asked.entries()) {
-      const old = before[place]
-      if (isPatch && old === tool) continue
-      if (isPatch && old) this.#wanted.delete(old)
-      this.#wanted.set(tool, place)
-    }
-  }
-
   async #apply (): Promise<void> {
     this.#lexicon ??= await loadLexicon()
-    this.#interpreter ??= new Interpreter(this.#lexicon, this.#vocabulary)
     while (this.#applied !== this.#asked) {
       const list = this.#asked
-      const before = this.#list
-      // Tools at unchanged positions need no look-up.
-      const [former, next] = before ? [differing(before, list), differing(list, before)] : [this.#slotOf.keys(), list]
-      this.#list = undefined
-      this.#removeUnwanted(former)
+      this.#removeUnwanted()
       const budget = new LoopBudget()
       let inserted = 0
-      for (const tool of next) {
+      for (const tool of list) {
         if (this.#slotOf.has(tool)) continue
-        this.#insert(tool, this.#lexicon)
+        this.#insert(tool)
         inserted++
         if (budget.isSpent) await budget.yieldToEventLoop()
         if (list !== this.#asked) break
       }
       if (inserted > this.#slotOf.size / 4) this.#vocabulary.trim()
-      if (list !== this.#asked) continue
-      this.#applied = list
-      this.#list = list
+      if (list === this.#asked) this.#applied = list
     }
   }
 
-  /** Removes the former tools that are no longer wanted. */
-  #removeUnwanted (former: Iterable<SearchTool>): void {
+  #removeUnwanted (): void {
     const gone = new Map<number, Analysis>()
-    for (const tool of former) {
-      const slot = this.#slotOf.get(tool) ?? -1
+    for (const [tool, slot] of this.#slotOf) {
       const indexed = this.#slots[slot]
       if (this.#wanted.has(tool) || !indexed) continue
       gone.set(slot, indexed.analysis)
       this.#slotOf.delete(tool)
       this.#slots[slot] = undefined
-      this.#hints.remove(slot, tool.server, indexed.analysis.name)
+      this.#servers.remove(slot, tool.server, indexed.analysis.name)
     }
     if (gone.size === 0) return
     this.#vocabulary.remove(gone, this.#slots.length)
     this.#free.push(...gone.keys())
   }
 
-  #insert (tool: SearchTool, lexicon: Lexicon): void {
+  #insert (tool: SearchTool): void {
     let analysis = analyses.get(tool)
-    if (!analysis) analyses.set(tool, analysis = analyse(tool, lexicon))
+    if (!analysis) analyses.set(tool, analysis = analyse(tool))
     const slot = this.#free.pop() ?? this.#slots.length
     this.#slots[slot] = { tool, analysis }
     this.#slotOf.set(tool, slot)
-    this.#hints.add(slot, tool.server, analysis.name)
+    this.#servers.add(slot, tool.server, analysis.name)
     this.#vocabulary.add(slot, analysis)
   }
 
   /**
    * The tools that match a query, best first; ties keep the order of the tools. Deterministic.
-   * @param query natural language; its first 2,000 characters and 40 words are read
+   * @param query natural language; its first 4,000 characters and 400 words are read
    * @param limit max number of results
    * @param explains whether the results say what their scores consist of
    */
   search (query: string, limit: number, explains = false): Ranked[] {
-    if (!this.#interpreter || limit < 1) return []
-    const { concepts, isAsking } = this.#interpreter.read(query)
+    if (!this.#lexicon || limit < 1) return []
+    const { concepts } = readQuestion(query, this.#lexicon, this.#vocabulary)
     const scores = this.#score(concepts)
-    for (const [slot, factor] of this.#hints.factors(concepts, this.#vocabulary)) scores.scale(slot, factor)
+    for (const slot of this.#named(concepts)) scores.scale(slot, tuning.server)
     const asked = worthOfTerms(concepts)
-    const purpose = purposeOf(isAsking, asked)
     const exact = query.trim()
     const found: Ranked[] = []
     for (const slot of scores.best(limit * 2 + 50)) {
       const tool = this.#slots[slot]?.tool
       if (!tool || !this.#wanted.has(tool)) continue
       scores.scale(slot, 1 + tuning.name.whole * this.#namePart(slot, tool.server, asked))
-      if (isContrary(purpose, this.#verbOf(slot, tool.server), asked)) scores.scale(slot, tuning.purpose.contrary)
       const isNamed = tool.name === exact || tool.ownName === exact
       found.push({ tool, score: scores.of(slot) + (isNamed ? named : 0) })
     }
-    const best = this.#spread(found).slice(0, limit)
+    const place = ({ tool }: Ranked): number => this.#wanted.get(tool) ?? 0
+    const best = found.sort((a, b) => b.score - a.score || place(a) - place(b)).slice(0, limit)
     return explains ? best.map((each) => ({ ...each, why: this.#why(each.tool, concepts, asked, exact) })) : best
   }
 
@@ -179,6 +148,13 @@ export class ToolIndex {
     }
   }
 
+  /** The slots of the servers that a query names. */
+  #named (concepts: readonly Concept[]): Set<number> {
+    const terms = concepts.filter(({ weight }) => weight >= 0.5).flatMap(({ variants }) =>
+      variants.filter(({ weight }) => weight >= 0.8).map(({ term }) => term))
+    return this.#servers.namedBy(terms, (term) => this.#vocabulary.get(term)?.places.length ?? 0)
+  }
+
   #score (concepts: readonly Concept[]): Scores {
     const scores = new Scores(this.#slots.length)
     const total = concepts.reduce((sum, { weight }) => sum + weight, 0)
@@ -194,12 +170,12 @@ export class ToolIndex {
     return scores
   }
 
-  /** The terms that a concept is searched by, each with the factor of its score in a tool. */
+  /** The terms of a concept that are not too frequent, with the factor of each. */
   #termsOf ({ weight, variants }: Concept): Array<{ term: string, factor: number }> {
     const [first] = variants
     const highest = first && first.weight > 0.75 ? this.#rarityOf(first.term, variants) : Infinity
-    return variants.filter((variant) => variant === first || !this.#isCommon(variant.term)).map((variant) =>
-      ({ term: variant.term, factor: weight * variant.weight * Math.min(highest, this.#rarity(variant.term)) }))
+    return variants.filter((variant) => variant === first || !this.#isCommon(variant.term))
+      .map(({ term, weight: own }) => ({ term, factor: weight * own * Math.min(highest, this.#rarity(term)) }))
   }
 
   /** The inverse document frequency of a term (IDF of BM25). */
@@ -224,7 +200,7 @@ export class ToolIndex {
   #namePart (slot: number, server: string, asked: ReadonlyMap<string, number>): number {
     let [all, part] = [0, 0]
     for (const term of this.#slots[slot]?.analysis.name ?? []) {
-      if (this.#hints.isUsual(term, server)) continue
+      if (this.#servers.isUsual(term, server)) continue
       const weight =
         tuning.name.base + Math.log(1 + this.#slotOf.size / (1 + (this.#vocabulary.get(term)?.places.length ?? 0)))
       all += weight
@@ -233,40 +209,18 @@ export class ToolIndex {
     return all > 0 ? part / all : 0
   }
 
-  /** The first term of a tool's name that is not in most tool names of its server. */
-  #verbOf (slot: number, server: string): string | undefined {
-    return this.#slots[slot]?.analysis.name.find((term) => !this.#hints.isUsual(term, server))
-  }
-
   /** Whether a synonym is too frequent to be useful; such synonyms would take most of the search time. */
   #isCommon (term: string): boolean {
     return (this.#vocabulary.get(term)?.places.length ?? 0) > Math.max(common.tools, this.#slotOf.size * common.part)
   }
 
-  /** Lowers the scores of further tools with the same name, which several servers may have. */
-  #spread (found: Ranked[]): Ranked[] {
-    const seen = new Map<string, number>()
-    const order = ({ tool: a, score: x }: Ranked, { tool: b, score: y }: Ranked): number =>
-      y - x || (this.#wanted.get(a) ?? 0) - (this.#wanted.get(b) ?? 0)
-    return found.sort(order).map(({ tool, score }) => {
-      const name = tool.ownName.toLowerCase()
-      const times = seen.get(name) ?? 0
-      seen.set(name, times + 1)
-      return { tool, score: score * tuning.repetition ** times }
-    }).sort(order)
-  }
-
-  /**
-   * The query for an embeddings model: typos are corrected and foreign words translated. The query itself if no word
-   * was recognised.
-   */
-  interpret (query: string): string {
-    const text = this.#interpreter?.read(query).text ?? ''
-    return text === '' ? query : text
+  /** The words of a query: typos are corrected and foreign words translated. */
+  interpret (query: string): readonly string[] {
+    return this.#lexicon ? readQuestion(query, this.#lexicon, this.#vocabulary).words : []
   }
 }
 
-/** The score of a term at a place, which grows less with each further occurrence (BM25). */
+/** The weight of a term in a tool, with saturation (BM25). */
 function saturated (place: number): number {
   const amount = placeWeight(place) / unit
   return amount * (tuning.saturation + 1) / (amount + tuning.saturation)
@@ -283,7 +237,3 @@ function worthOfTerms (concepts: readonly Concept[]): Map<string, number> {
   }
   return terms
 }
-
-/** The elements of a list that differ from those at the same positions of another list. */
-const differing = (list: readonly SearchTool[], other: readonly SearchTool[]): SearchTool[] =>
-  list.filter((tool, i) => tool !== other[i])

@@ -18,20 +18,14 @@ const kinds: readonly Kind[] = [
   { pattern: /["“„«][^"“”„«»]{1,200}["”“»]/, weight: 0.4 },
   { pattern: /\bhttps?:\/\/[^\s"'<>]{1,500}/, weight: 0.25, hint: 'url web page' },
   { pattern: /[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{1,63}/, weight: 0.25, hint: 'email' },
-  {
-    pattern: /\b(?:document|window|navigator|localstorage)\.[a-z]\w{1,60}(?:\(\))?/,
-    weight: 0.25,
-    hint: 'javascript evaluate'
-  },
   { pattern: /\b[\w-]{1,64}\.(?:png|jpe?g|gif|webp|svg|heic|tiff?|bmp)\b/, weight: 0.3, hint: 'file image' },
   { pattern: /\b[\w-]{1,64}\.(?:mp3|wav|ogg|flac|m4a)\b/, weight: 0.3, hint: 'file audio' },
   { pattern: /\b[\w-]{1,64}\.(?:mp4|mov|avi|mkv|webm)\b/, weight: 0.3, hint: 'file video' },
   { pattern: /\b[\w-]{1,64}\.(?:xlsx?|csv|tsv|ods)\b/, weight: 0.3, hint: 'file spreadsheet' },
-  { pattern: /\b[\w-]{1,64}\.(?:apk|ipa)\b/, weight: 0.3, hint: 'app' },
-  // Names of libraries are not file names.
-  { pattern: /\b(?:node|next|nuxt|vue|react|three|express|ember|chart|d3|alpine)\.js\b/, weight: 1 },
   {
-    pattern: /\b[\w-]{1,64}\.(?:txt|md|pdf|docx?|pptx?|json|ya?ml|toml|xml|html?|css|log|zip|gz|tar|sql|ini|conf|env|lock)\b/, weight: 0.3, hint: 'file'
+    pattern: /\b[\w-]{1,64}\.(?:txt|md|pdf|docx?|pptx?|json|ya?ml|toml|xml|html?|css|log|zip|gz|tar|sql|ini|conf|env)\b/,
+    weight: 0.3,
+    hint: 'file'
   },
   { pattern: /\b[\w-]{1,64}\.(?:py|tsx?|jsx?|go|rs|java|rb|php|c|cpp|h|sh)\b/, weight: 0.3, hint: 'file' },
   {
@@ -49,14 +43,14 @@ const kinds: readonly Kind[] = [
   },
   { pattern: /\b\d{3,4} ?[x×] ?\d{3,4}\b/, weight: 0.3, hint: 'resize size width height' },
   {
-    pattern: /\b(?:ctrl|cmd|alt|shift|strg|option|command) ?\+ ?\w{1,10}(?: ?\+ ?\w{1,10})?/,
+    pattern: /\b(?:ctrl|cmd|alt|shift|option|command) ?\+ ?\w{1,10}(?: ?\+ ?\w{1,10})?/,
     weight: 0.3,
     hint: 'press key keyboard'
   },
   { pattern: /(?<!\w)#(?=[a-f]*\d)[a-f\d]{6}\b/, weight: 0.3, hint: 'color' },
   { pattern: /(?<!\w)#\d{1,6}\b/, weight: 0.3, hint: 'issue' },
-  { pattern: /(?<!\w)#[a-z][\w-]{1,60}/i, weight: 0.3, hint: 'channel' },
-  { pattern: /(?<!\w)@[a-z][\w-]{1,60}/i, weight: 0.3, hint: 'user' },
+  { pattern: /(?<!\w)#[a-z][\w-]{1,60}/, weight: 0.3, hint: 'channel' },
+  { pattern: /(?<!\w)@[a-z][\w-]{1,60}/, weight: 0.3, hint: 'user' },
   { pattern: /\b[a-z]{2,10}-\d{1,6}\b/, weight: 0.3, hint: 'issue', only: /^[A-Z]{2,10}-\d+$/ },
   { pattern: /\b[a-z]{2,30}(?:_[a-z\d]{1,30}){1,6}\b/, weight: 0.4, hint: 'environment variable', only: /^[A-Z_\d]+$/ },
   {
@@ -70,25 +64,13 @@ const kinds: readonly Kind[] = [
     weight: 0.2,
     hint: 'calendar event'
   },
-  { pattern: /\bat (?:[1-9]|1\d|2[0-3])\b(?![.,:]?\d)/, weight: 0.2, hint: 'calendar event' },
-  // Times in other languages, with a word for the hour: um 15 Uhr, à 15h, om 15 uur; below without: alle 15, kl. 15.
-  {
-    pattern: /(?<!\p{L})(?:um|gegen|à|om|в|к) (?:[01]?\d|2[0-3])(?:[:.h][0-5]\d)? ?(?:uhr|uur|h|heures|час\p{L}*)(?!\p{L})/u, weight: 0.2, hint: 'calendar event'
-  },
-  {
-    pattern: /(?<!\p{L})(?:a las?|alle|às|kl\.?|klockan|saat) (?:[01]?\d|2[0-3])(?![.,:]?[\d\p{L}])/u,
-    weight: 0.2,
-    hint: 'calendar event'
-  },
-  {
-    pattern: /\b(?:next|last|this|every|until|by|coming) (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|week|month|year)\b/, weight: 0.3
-  },
-  { pattern: /\b(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{6,64}\b/i, weight: 0.3 }
+  { pattern: /\b(?:next|last|this|every|until|by|on) (?:mon|tues|wednes|thurs|fri|satur|sun)day\b/, weight: 0.3 },
+  { pattern: /\b(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{6,64}\b/, weight: 0.3 }
 ]
 const any = new RegExp(kinds.map(({ pattern }) => `(${pattern.source})`).join('|'), 'giu')
 
 /** Splits a query into plain text and literals, in order. */
-export function piecesOf (text: string): Piece[] {
+export function literalsOf (text: string): Piece[] {
   const pieces: Piece[] = []
   let from = 0
   for (const match of text.matchAll(any)) {

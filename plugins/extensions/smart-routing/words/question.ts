@@ -1,294 +1,184 @@
-import { lightVerbs, stopWords } from './common-words.ts'
-import { Compounds } from './compounds.ts'
-import { ConceptList } from './concept-list.ts'
-import { withoutRepetition, type Concept } from './concepts.ts'
-import { Doubts } from './doubts.ts'
-import { piecesOf } from './literals.ts'
+import { literalsOf } from './literals.ts'
 import type { Foreign, Lexicon, Variant } from './lexicon.ts'
-import { carrying, particlesOf } from './phrases.ts'
-import { asking, isAsking, telling } from './purpose.ts'
-import { similarWords } from './spelling.ts'
+import { nearInTools, similarWords } from './spelling.ts'
 import { stemOf } from './stem.ts'
 import { isUnspaced, unspacedRuns, wordsOf } from './tokens.ts'
+import { stopWords } from './common-words.ts'
 import { tuning } from './tuning.ts'
 import type { Vocabulary } from './vocabulary.ts'
 import { extensionsLimits } from '../../limits.ts'
 
-/** `text`: the query with typos corrected and foreign words translated. `isAsking`: it asks for information. */
-interface Question { readonly concepts: Concept[], readonly text: string, readonly isAsking: boolean }
+/** One thing that a query asks for. A tool scores by its best variant. */
+export interface Concept { readonly weight: number, readonly variants: readonly Variant[] }
 
-/** Max number of words of a query that a phrase may span, including ignored words. */
-const longestSpan = 9
-
-/** Terms of batch tools, and the words of a query that ask for several items. Units of time and size are excluded. */
-const together: readonly string[] = ['batch', 'bulk', 'multiple', 'many'].map((word) => stemOf(word))
-const severalWords =
-  /^(?:[2-9]|[1-9]\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|fifty|hundred|hundreds|several|these|those)$/
-const pluralEnd = /^(?!(?:second|minute|hour|day|week|month|year|percent|euro|dollar|pixel|line|time)s$)\w{2,}[^su]s$/
-/** Max distance in words between a number and its noun. */
-const nearNumber = 3
+/** `words`: the query with typos corrected and foreign words translated. */
+interface Question { readonly concepts: readonly Concept[], readonly words: readonly string[] }
 
 const bounds = extensionsLimits.wordSearch
+/** Max number of words of a foreign phrase. */
+const longestPhrase = 4
 
-/** Interprets queries, using the terms of a vocabulary. */
-export class Interpreter {
-  readonly #lexicon: Lexicon
-  readonly #vocabulary: Vocabulary
-
-  constructor (lexicon: Lexicon, vocabulary: Vocabulary) {
-    this.#lexicon = lexicon
-    this.#vocabulary = vocabulary
-  }
-
-  read (query: string): Question {
-    const text = query.slice(0, bounds.question)
-    const reading = new Reading(this.#lexicon, this.#vocabulary, text)
-    for (const run of unspacedRuns(text).slice(0, bounds.words)) reading.addUnspaced(run)
-    reading.addAll()
-    return { concepts: withoutRepetition(reading.concepts), text: reading.text.join(' '), isAsking: reading.isAsking }
-  }
+/** Interprets a query, using the terms of a vocabulary. */
+export function readQuestion (query: string, lexicon: Lexicon, vocabulary: Vocabulary): Question {
+  const { concepts, words } = new Reading(query.slice(0, bounds.question), lexicon, vocabulary)
+  return { concepts: withoutRepetition(concepts), words }
 }
 
-class Reading {
-  readonly text: string[] = []
-  readonly isAsking: boolean
+/**
+ * Lowers a main synonym of several concepts in all of them but the one where it has the highest weight. Otherwise
+ * `message`, a synonym of `send` and of `email`, would outrank `email` in a query about sending an email.
+ */
+function withoutRepetition (concepts: readonly Concept[]): Concept[] {
+  const isMain = ({ weight }: Variant): boolean => weight >= 0.3 && weight <= tuning.synonym
+  const highest = new Map<string, number>()
+  for (const { weight, variants } of concepts) {
+    for (const each of variants) {
+      if (isMain(each)) highest.set(each.term, Math.max(highest.get(each.term) ?? 0, weight * each.weight))
+    }
+  }
+  const given = new Set<string>()
+  return concepts.map(({ weight, variants }) => ({
+    weight,
+    variants: variants.map((each) => {
+      if (!isMain(each)) return each
+      const isHighest = weight * each.weight === highest.get(each.term) && !given.has(each.term)
+      if (isHighest) given.add(each.term)
+      return isHighest ? each : { term: each.term, weight: each.weight * tuning.again }
+    }).sort((a, b) => b.weight - a.weight)
+  }))
+}
+
+class Reading implements Question {
+  readonly concepts: Concept[] = []
+  readonly words: string[] = []
   readonly #lexicon: Lexicon
   readonly #vocabulary: Vocabulary
-  readonly #compounds: Compounds
-  readonly #concepts: ConceptList
-  readonly #words: string[] = []
-  /** The weight of each word, by the kind of the piece that contains it. */
+  readonly #list: string[] = []
+  /** The weight of each word, by the kind of the literal that contains it. */
   readonly #weights: number[] = []
-  readonly #stems: string[]
-  /** The words as `carrying` normalises them. */
-  readonly #carrying: ReadonlyArray<string | undefined>
+  readonly #stems: readonly string[]
   /** The probable languages of the query, without English. */
   readonly #languages: ReadonlySet<string>
-  /** Indexes of words that a phrase with a gap or a separated verb has used already. */
-  readonly #said = new Set<number>()
-  readonly #doubts: Doubts
-  #misspelled = 0
+  readonly #added = new Set<string>()
+  #lookUps = 0
 
-  constructor (lexicon: Lexicon, vocabulary: Vocabulary, question: string) {
+  constructor (question: string, lexicon: Lexicon, vocabulary: Vocabulary) {
     this.#lexicon = lexicon
     this.#vocabulary = vocabulary
-    this.#doubts = new Doubts(lexicon, vocabulary)
-    this.#compounds = new Compounds(lexicon, vocabulary)
-    this.#concepts = new ConceptList(lexicon, vocabulary)
-    for (const { text, weight, hint = '' } of piecesOf(question)) {
-      for (const word of wordsOf(text, bounds.words - this.#words.length, false)) {
-        this.#words.push(word)
+    for (const { text, weight, hint = '' } of literalsOf(question)) {
+      for (const word of wordsOf(text, bounds.words - this.#list.length, false)) {
+        this.#list.push(word)
         this.#weights.push(weight)
       }
-      for (const word of hint.split(' ')) {
-        if (word !== '') this.#concepts.add([{ term: stemOf(word), weight: 1 }], tuning.kind)
-      }
+      for (const word of hint.split(' ')) if (word !== '') this.#add([{ term: stemOf(word), weight: 1 }], tuning.kind)
     }
-    this.#stems = this.#words.map(stemOf)
-    this.#carrying = this.#words.map((word, i) => carrying(word, this.#stems[i] ?? ''))
-    this.isAsking = isAsking(question, this.#words[0] ?? '')
+    this.#stems = this.#list.map(stemOf)
     this.#languages = this.#guessLanguages()
+    for (const run of unspacedRuns(question).slice(0, bounds.words)) {
+      for (const meanings of lexicon.unspaced(run)) this.#addForeign(meanings, 1)
+    }
+    for (let at = 0; at < this.#list.length;) at += this.#addPhrase(at) || this.#addWord(at)
   }
-
-  get concepts (): readonly Concept[] { return this.#concepts.all }
 
   #guessLanguages (): Set<string> {
     const evidence = new Map<string, number>()
-    const count = (languages: Iterable<string>): void => {
+    for (const word of this.#list) {
+      if (stopWords.has(word)) continue
+      const languages = new Set(this.#lexicon.stopLanguages(word))
+      const meanings = this.#lexicon.isForeign(word) && !this.#isKnown(word) ? this.#lexicon.foreign(word) : []
+      for (const { language } of meanings) languages.add(language)
       for (const language of languages) evidence.set(language, (evidence.get(language) ?? 0) + 1)
     }
-    /** Words that may be misspelled, with the languages that may have them. */
-    const doubtful: Array<[word: string, languages: Set<string>]> = []
-    for (const word of this.#words) {
-      if (isUnspaced(word) || stopWords.has(word)) continue
-      const languages = new Set(this.#lexicon.stopLanguages(word))
-      const meanings = this.#compounds.isKnown(stemOf(word)) ? [] : this.#lexicon.foreign(word)
-      const isSure = languages.size > 0 || meanings.length === 0 || this.#doubts.isTranslated(word, meanings)
-      for (const { language } of meanings) languages.add(language)
-      if (isSure) count(languages)
-      else doubtful.push([word, languages])
-    }
-    for (const [word, languages] of doubtful) {
-      const isBacked = [...languages].some((language) => evidence.has(language))
-      if (isBacked || this.#doubts.near(word).length === 0) count(languages)
-    }
-    const english = this.#words.filter((word) => this.#isEveryday(word)).length
+    const english = this.#list.filter((word) => this.#lexicon.isCommon(word)).length
     const most = Math.max(english + 1, ...evidence.values())
     return new Set([...evidence].filter(([, count]) => count >= most).map(([language]) => language))
   }
 
-  #isEveryday (word: string): boolean {
-    return stopWords.has(word) || lightVerbs.has(word) || this.#lexicon.isCommon(word)
+  /** Whether a tool has a word, or it is a form of an English word of the lexicon. */
+  #isKnown (word: string): boolean { return this.#vocabulary.has(stemOf(word)) || this.#lexicon.isWritten(word) }
+
+  /** Adds a concept with the synonyms of its terms, once for each first term. */
+  #add (meant: readonly Variant[], weight: number): void {
+    const [first] = meant
+    if (!first || this.#added.has(first.term)) return
+    this.#added.add(first.term)
+    const variants = new Map<string, number>()
+    const count = (term: string, weight: number): void => {
+      if (this.#vocabulary.has(term) && weight > (variants.get(term) ?? 0)) variants.set(term, weight)
+    }
+    for (const { term, weight } of meant) {
+      count(term, weight)
+      for (const other of this.#lexicon.variants(term)) count(other.term, weight * other.weight)
+    }
+    if (variants.size === 0) return
+    const sorted = [...variants].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight)
+    this.concepts.push({ weight, variants: sorted.slice(0, bounds.variants) })
   }
 
-  /** Whether a word is a compound of words that tools have, in English or as translations. */
-  #isCompound (word: string): boolean {
-    const isOfTools = (part: string): boolean =>
-      !this.#isEveryday(part) && this.#meanings(part).some(({ term }) => this.#vocabulary.has(term))
-    return this.#compounds.split(word, 3)?.every(isOfTools) === true
+  #addForeign (meanings: readonly Foreign[], weight: number, more: readonly Variant[] = []): void {
+    this.#add([...more, ...meanings.map(({ term }) => ({ term, weight: tuning.translation }))], weight)
+    for (const { english } of meanings.slice(0, 1)) this.words.push(...english.split(' '))
   }
 
-  /** The meanings of a foreign word: those in the languages of the query if there are any, else all. */
+  /**
+   * Adds the longest foreign phrase that begins at an index; or two English words as one, beside these words.
+   * @returns the number of words that need no further reading
+   */
+  #addPhrase (at: number): number {
+    for (let length = Math.min(longestPhrase, this.#list.length - at); length > 1; length--) {
+      const foreign = this.#foreign(this.#list.slice(at, at + length).join(' '))
+      if (foreign.length === 0) continue
+      this.#addForeign(foreign, 1)
+      return length
+    }
+    const [first, second] = this.#stems.slice(at, at + 2)
+    if (first === undefined || second === undefined) return 0
+    const isPlain = this.#list.slice(at, at + 2).some((word) => this.#lexicon.isCommon(word))
+    const joined = stemOf(first + second)
+    if (this.#lexicon.knows(first + second)) this.#add([{ term: first + second, weight: 1 }], tuning.joined)
+    else if (!isPlain && this.#vocabulary.has(joined)) this.#add([{ term: joined, weight: 1 }], tuning.joined / 2)
+    return 0
+  }
+
+  /** The meanings of foreign words: those in the languages of the query if there are any, else all. */
   #foreign (words: string): readonly Foreign[] {
     const all = this.#lexicon.foreign(words)
     const own = all.filter(({ language }) => this.#languages.has(language))
     return own.length > 0 ? own : all
   }
 
-  addUnspaced (run: string): void {
-    for (const meanings of this.#lexicon.unspaced(run)) {
-      this.#concepts.add(meanings.map((meaning) => this.#lexicon.translated(meaning)), 1)
-      this.text.push(meanings[0]?.english ?? '')
-    }
-  }
-
-  addAll (): void {
-    /** Number of the next words that are part of a phrase; they weigh less than the phrase. */
-    let within = 0
-    if (asking.has(this.#words[0] ?? '')) this.#concepts.addPlain(telling, tuning.telling)
-    if (this.#words.some((_, i) => this.#areMany(i))) this.#concepts.addPlain(together, tuning.together)
-    for (let i = 0; i < this.#words.length; i++) {
-      this.#addGapped(i)
-      const length = this.#addPhrase(i)
-      if (length > within) within = length
-      const number = /^\d+$/.test(this.#words[i] ?? '') ? tuning.number : 1
-      this.#addWord(i, number * (within > 0 ? tuning.within : 1) * (this.#weights[i] ?? 1))
-      within--
-    }
-  }
-
-  /** Whether a word is a number with a plural soon after it: `ten contacts`, `these 20 old deals`. */
-  #areMany (at: number): boolean {
-    if (!severalWords.test(this.#words[at] ?? '')) return false
-    return this.#words.slice(at + 1, at + 1 + nearNumber).some((word) =>
-      pluralEnd.test(word) && !this.#isEveryday(word))
-  }
-
-  /** Adds the longest phrase that begins at an index. @returns its length in words; 0: none */
-  #addPhrase (at: number): number {
-    for (let length = Math.min(longestSpan, this.#words.length - at); length > 1; length--) {
-      const stems = this.#stems.slice(at, at + length)
-      const term = this.#phrase(stems) ?? this.#carriedBy(at, length)
-      if (term !== undefined) {
-        this.#concepts.add([{ term, weight: 1 }], 1)
-        return length
-      }
-      if (length > this.#lexicon.longestPhrase) continue
-      const foreign = this.#foreign(this.#words.slice(at, at + length).join(' '))
-      if (foreign.length > 0) {
-        this.#concepts.add(foreign.map((meaning) => this.#lexicon.translated(meaning)), 1)
-        this.text.push(foreign[0]?.english ?? '')
-        return length
-      }
-      const joined = stemOf(stems.join(''))
-      const isSaid = this.#words.slice(at, at + 2).every((word) => !this.#isEveryday(word))
-      if (length === 2 && isSaid && this.#vocabulary.has(joined)) {
-        this.#concepts.add([{ term: joined, weight: tuning.joined }], 0.5)
-      }
-    }
-    return this.#addParted(at) ? 1 : 0
-  }
-
-  /** Adds the phrases with a gap that begin at an index. Their everyday words are then ignored. */
-  #addGapped (at: number): void {
-    for (const { term, places } of this.#lexicon.gapped(this.#carrying, at)) {
-      this.#concepts.add([{ term, weight: 1 }], 1)
-      for (const place of places) if (this.#isEveryday(this.#words[place] ?? '')) this.#said.add(place)
-    }
-  }
-
-  /** Adds a verb whose particle is separated from it: `turn the lights off`. */
-  #addParted (at: number): boolean {
-    const { english, foreign } = particlesOf(this.#words, at)
-    const term = english === undefined ? undefined : this.#phrase([this.#stems[at] ?? '', this.#stems[english] ?? ''])
-    if (term !== undefined && english !== undefined) {
-      this.#said.add(english)
-      this.#concepts.add([{ term, weight: 1 }], 1)
-      return true
-    }
-    const particle = foreign === undefined ? undefined : this.#words[foreign]
-    if (foreign === undefined || particle === undefined || this.#languages.size === 0) return false
-    const meanings =
-      this.#foreign(`${particle}${this.#words[at] ?? ''}`).filter(({ language }) => this.#languages.has(language))
-    if (meanings.length === 0) return false
-    this.#said.add(at).add(foreign)
-    this.#concepts.add(meanings.map((meaning) => this.#lexicon.translated(meaning)), 1)
-    this.text.push(meanings[0]?.english ?? '')
-    return true
-  }
-
-  /** The multi-word term of these stems; undefined: the lexicon has none. */
-  #phrase (stems: readonly string[]): string | undefined {
-    const term = stems.length > this.#lexicon.longestPhrase ? '' : stems.join('')
-    return this.#lexicon.isPhrase(term) ? term : undefined
-  }
-
-  /** The multi-word term that occurs here in another form or with ignored words in between. */
-  #carriedBy (at: number, length: number): string | undefined {
-    if (this.#carrying[at] === undefined || this.#carrying[at + length - 1] === undefined) return undefined
-    const words = this.#carrying.slice(at, at + length).filter((word) => word !== undefined)
-    const isPhrase = words.length > 1 && words.length <= this.#lexicon.longestPhrase
-    return isPhrase ? this.#lexicon.carriedBy(words.join('')) : undefined
-  }
-
-  #addWord (at: number, factor: number): void {
-    const word = this.#words[at] ?? ''
-    const term = this.#stems[at] ?? ''
-    if (stopWords.has(word) || isUnspaced(word) || this.#said.has(at)) return
-    const isStop = this.#lexicon.stopLanguages(word).some((language) => this.#languages.has(language))
-    const isKnown = this.#compounds.isKnown(term)
-    if (isStop) return
-    const near = this.#doubts.isDoubtful(word, this.#languages) ? this.#doubts.near(word) : []
-    if (near.length > 0 && !this.#isCompound(word)) {
-      this.#addMisspelled(word, near, factor)
-      return
+  /** Adds one word. @returns 1 */
+  #addWord (at: number): number {
+    const [word = '', term = '', factor = 1] = [this.#list[at], this.#stems[at], this.#weights[at]]
+    if (stopWords.has(word)) return 1
+    if (this.#lexicon.stopLanguages(word).some((language) => this.#languages.has(language))) return 1
+    if (isUnspaced(word)) {
+      this.#add([{ term, weight: 1 }], factor * tuning.pair)
+      return 1
     }
     const foreign = this.#foreign(word)
-    const isForeign = foreign.length > 0 && (!isKnown || foreign.some(({ language }) => this.#languages.has(language)))
-    if (isForeign) {
-      const variants = foreign.map((meaning) => this.#lexicon.translated(meaning))
-      this.#concepts.add(isKnown ? [{ term, weight: 1 }, ...variants] : variants, factor)
-      this.text.push(foreign[0]?.english ?? word)
-    } else if (isKnown) {
-      const everyday = this.#lexicon.isCommon(word) ? tuning.everyday : lightVerbs.has(word) ? tuning.light : 1
-      this.#concepts.add([{ term, weight: 1 }], factor * everyday)
-      this.text.push(word)
-    } else if (this.#lexicon.isCommon(word)) this.text.push(word)
-    else this.#addUnknown(word, factor)
+    const isSpoken = foreign.some(({ language }) => this.#languages.has(language))
+    const isKnown = this.#isKnown(word)
+    if (foreign.length > 0 && isSpoken) this.#addForeign(foreign, factor, isKnown ? [{ term, weight: 1 }] : [])
+    else if (isKnown) {
+      this.#add([{ term, weight: 1 }], factor * (this.#lexicon.isCommon(word) ? tuning.everyday : 1))
+      this.words.push(word)
+    } else if (this.#lexicon.isCommon(word)) this.words.push(word)
+    else this.#addUnknown(word, foreign, factor)
+    return 1
   }
 
-  /** Adds an unknown word: a compound, a misspelling or the beginning of a word. */
-  #addUnknown (word: string, factor: number): void {
-    const parts = this.#compounds.split(word, 3)
-    if (parts) {
-      for (const part of parts) this.#concepts.add(this.#meanings(part), factor * tuning.part)
-      this.text.push(...parts.map((part) => this.#foreign(part)[0]?.english ?? part))
+  /** Adds a word that no tool has: as one of theirs that differs by a letter, a foreign word, or a misspelled one. */
+  #addUnknown (word: string, foreign: readonly Foreign[], factor: number): void {
+    const isLookedUp = this.#lookUps++ < bounds.misspelled
+    const near = isLookedUp && !this.#lexicon.isForeign(word) ? nearInTools(word, this.#vocabulary) : []
+    if (near.length === 0 && foreign.length > 0) {
+      this.#addForeign(foreign, factor)
       return
     }
-    this.#addMisspelled(
-      word, this.#misspelled++ < bounds.misspelled ? similarWords(word, this.#vocabulary, this.#lexicon) : [], factor
-    )
-  }
-
-  /** Adds a misspelled word as its corrections, and as the words that begin with it. */
-  #addMisspelled (word: string, similar: readonly Variant[], factor: number): void {
-    const begun = word.length < 3
-      ? []
-      : this.#vocabulary.beginning(word, 6).map(({ term }) => ({ term, weight: tuning.beginning }))
-    const others = begun.filter(({ term }) => !similar.some((each) => each.term === term))
-    this.#concepts.add([...others, ...similar], factor)
+    const similar = near.length > 0 || !isLookedUp ? near : similarWords(word, this.#vocabulary, this.#lexicon)
+    this.#add(similar, factor)
     const [best] = similar
-    this.text.push(best && others.length === 0
-      ? this.#lexicon.words.get(best.term) ?? this.#vocabulary.get(best.term)?.word ?? word
-      : word)
-  }
-
-  /** The terms of a known word: itself, or its translations. */
-  #meanings (word: string): Variant[] {
-    const term = stemOf(word)
-    const foreign = this.#foreign(word)
-    return foreign.length > 0 && !this.#compounds.isKnown(term)
-      ? foreign.map((meaning) => this.#lexicon.translated(meaning))
-      : [{ term, weight: 1 }]
+    this.words.push(best ? this.#lexicon.words.get(best.term) ?? this.#vocabulary.get(best.term)?.word ?? word : word)
   }
 }

@@ -88,13 +88,6 @@ export interface WordToken {
   readonly term: string
   /** The number of the term in the cache. Terms are counted in an array, which is faster than a map. */
   readonly number: number
-  /**
-   * The multi-word terms of the lexicon that begin with this term, by their rest; null: none; undefined: not looked up
-   * yet.
-   */
-  joined: ReadonlyMap<string, WordToken> | null | undefined
-  /** Whether it is the rest of a multi-word term; undefined: not looked up yet. */
-  follows: boolean | undefined
 }
 
 const tokens = new Map<string, WordToken>()
@@ -110,7 +103,7 @@ export function tokenOf (word: string): WordToken {
   const term = stem(own)
   const number = numbers.get(term) ?? numbers.size
   numbers.set(term, number)
-  const token: WordToken = { word: own, term, number, joined: undefined, follows: undefined }
+  const token: WordToken = { word: own, term, number }
   tokens.set(own, token)
   return token
 }

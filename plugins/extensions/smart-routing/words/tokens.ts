@@ -14,10 +14,13 @@ const plainAscii = /^[\t-\r -~]*$/
  */
 const asciiWords =
   /^[\t-\r -~\u00a0\u00ab\u00b7\u00bb\u2010-\u2016\u2018-\u203d\u203f-\u205e\u2190-\u21ff\u2500-\u2775]*$/
-const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]/u
-const pieces = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]+)/u
-const unspaced =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]+(?: [\p{Script=Han}\p{Script=Hangul}]+)*/gu
+/** Scripts without spaces between words, and Hangul, whose words have endings without spaces. */
+const scripts = [
+  'Han', 'Hiragana', 'Katakana', 'Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar'
+].map((script) => `\\p{Script=${script}}`).join('')
+const withoutSpaces = new RegExp(`[${scripts}ー]`, 'u')
+const pieces = new RegExp(`([${scripts}ー]+)`, 'u')
+const unspaced = new RegExp(`[${scripts}ー]+(?: [\\p{Script=Han}\\p{Script=Hangul}]+)*`, 'gu')
 const special: Record<string, string> = { ß: 'ss', ł: 'l', ø: 'o', æ: 'ae', œ: 'oe', ı: 'i', đ: 'd' }
 
 /** Converts a word to lower case without accents. */

@@ -90,17 +90,4 @@ export class Vocabulary {
   notBegun (letter: number, length: number): Array<WordList<Entry>> {
     return [...this.#byLength.get(length) ?? []].filter(([other]) => other !== letter).map(([, words]) => words)
   }
-
-  /** The longer words that begin with a text, the shortest first. @param max max number of words */
-  beginning (start: string, max: number): Entry[] {
-    const found: Entry[] = []
-    for (let length = start.length + 1; length <= start.length + 8; length++) {
-      for (const entry of this.begun(start.charCodeAt(0), length) ?? []) {
-        if (!entry.word.startsWith(start)) continue
-        found.push(entry)
-        if (found.length >= max) return found
-      }
-    }
-    return found
-  }
 }

@@ -1,0 +1,99 @@
+import type { CatalogueCache } from '../../../../db/store.ts'
+import { BoundedMap } from '../../../base/limits/index.ts'
+import type { Found } from '../answer.ts'
+import { codeOf, Uses } from './uses.ts'
+import { extensionsLimits } from '../../limits.ts'
+
+const bounds = extensionsLimits.smartRouting.learning
+
+/** What a principal last searched for, and what was found, as `server tool`. */
+interface Searched { readonly codes: readonly number[], readonly found: ReadonlySet<string>, readonly at: number }
+
+interface LearningDeps {
+  readonly cache: Pick<CatalogueCache, 'readUses' | 'writeUses'>
+  /** The names of the tools that a server lists now; undefined: unknown. */
+  readonly listed: (server: string) => ReadonlySet<string> | undefined
+  readonly warn: (error: unknown) => void
+  /** A clock, in ms. */
+  readonly now?: () => number
+}
+
+const keyOf = (server: string, tool: string): string => `${server} ${tool}`
+
+/**
+ * Learns which tools are called after a search: a tool that was found and then called by the same principal counts for
+ * the words of the query. The counts break ties of later searches, and are stored with the server's catalogue.
+ */
+export class Learning {
+  readonly #deps: LearningDeps
+  readonly #now: () => number
+  readonly #searches = new BoundedMap<string, Searched>(bounds.principals)
+  readonly #servers = new BoundedMap<string, Promise<Uses>>(bounds.servers)
+  readonly #changed = new Set<string>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor (deps: LearningDeps) {
+    this.#deps = deps
+    this.#now = deps.now ?? (() => performance.now())
+  }
+
+  /**
+   * Moves tools that were called after similar queries before others whose score is almost the same, and remembers the
+   * query for a later call.
+   * @param found best first; scores from 0 to 1
+   * @param words the words of the query
+   */
+  async ranked (principal: string, words: readonly string[], found: readonly Found[]): Promise<Found[]> {
+    const codes = [...new Set(words)].slice(0, bounds.wordsOfQuery).map(codeOf)
+    const uses = new Map<string, Uses>()
+    for (const { tool } of found) if (!uses.has(tool.server)) uses.set(tool.server, await this.#usesOf(tool.server))
+    const lifted = found.map(({ tool, score }) =>
+      ({ tool, score: score + bounds.margin * (uses.get(tool.server)?.evidence(tool.ownName, codes) ?? 0) }))
+    const highest = lifted.reduce((most, { score }) => Math.max(most, score), 1)
+    const ranked = lifted.sort((a, b) => b.score - a.score).map(({ tool, score }) => ({ tool, score: score / highest }))
+    const best = ranked.slice(0, bounds.found).map(({ tool }) => keyOf(tool.server, tool.ownName))
+    this.#searches.setNewest(principal, { codes, found: new Set(best), at: this.#now() })
+    return ranked
+  }
+
+  /** Counts a successful call by `call_tool`. */
+  called (principal: string, server: string, tool: string): void {
+    const search = this.#searches.get(principal)
+    if (!search || this.#now() - search.at > bounds.time || !search.found.has(keyOf(server, tool))) return
+    void this.#usesOf(server).then((uses) => {
+      uses.count(tool, search.codes)
+      this.#changed.add(server)
+      this.#timer ??= setTimeout(() => { void this.#store() }, bounds.delay).unref()
+    })
+  }
+
+  /** Stores what was learned since the last time. */
+  async close (): Promise<void> {
+    clearTimeout(this.#timer)
+    await this.#store()
+  }
+
+  async #store (): Promise<void> {
+    this.#timer = undefined
+    const servers = [...this.#changed]
+    this.#changed.clear()
+    for (const server of servers) {
+      const uses = await this.#usesOf(server)
+      const listed = this.#deps.listed(server)
+      if (listed) uses.keepOnly(listed)
+      await this.#deps.cache.writeUses(server, uses.toText()).catch(this.#deps.warn)
+    }
+  }
+
+  async #usesOf (server: string): Promise<Uses> {
+    let uses = this.#servers.get(server)
+    if (!uses) {
+      const reading = this.#deps.cache.readUses(server).catch((error: unknown) => {
+        this.#deps.warn(error)
+        return ''
+      })
+      this.#servers.set(server, uses = reading.then((text) => Uses.fromText(text)))
+    }
+    return await uses
+  }
+}

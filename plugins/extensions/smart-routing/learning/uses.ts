@@ -1,0 +1,58 @@
+import { isObject } from '../../../../protocol/json.ts'
+import { BoundedMap } from '../../../base/limits/index.ts'
+import { sha256 } from '../../../base/secrets/index.ts'
+import { extensionsLimits } from '../../limits.ts'
+
+const bounds = extensionsLimits.smartRouting.learning
+
+/** The number by which a word is kept: words themselves are not. */
+export const codeOf = (word: string): number => Number.parseInt(sha256(word).slice(0, 8), 16)
+
+/** The uses of one server's tools: how often each was called after a query with a word, by the code of the word. */
+export class Uses {
+  readonly #tools = new BoundedMap<string, BoundedMap<number, number>>(bounds.tools)
+
+  get isEmpty (): boolean { return this.#tools.size === 0 }
+
+  count (tool: string, codes: readonly number[]): void {
+    const uses = this.#tools.get(tool) ?? new BoundedMap<number, number>(bounds.words)
+    this.#tools.setNewest(tool, uses)
+    for (const code of codes) uses.setNewest(code, Math.min(bounds.count, (uses.get(code) ?? 0) + 1))
+  }
+
+  /** How well former uses of a tool match a query, from 0 to 1. */
+  evidence (tool: string, codes: readonly number[]): number {
+    const uses = this.#tools.get(tool)
+    if (!uses || codes.length === 0) return 0
+    return codes.reduce((sum, code) => sum + Math.min(1, (uses.get(code) ?? 0) / bounds.enough), 0) / codes.length
+  }
+
+  /** Forgets the tools that are not listed any more. */
+  keepOnly (tools: ReadonlySet<string>): void {
+    for (const tool of this.#tools.keys()) if (!tools.has(tool)) this.#tools.delete(tool)
+  }
+
+  toText (): string { return JSON.stringify([...this.#tools].map(([tool, uses]) => [tool, [...uses]])) }
+
+  /** @param text as `toText` returns it; anything else is ignored */
+  static fromText (text: string): Uses {
+    const uses = new Uses()
+    try {
+      const stored: unknown = JSON.parse(text)
+      if (Array.isArray(stored)) for (const each of stored) uses.#restore(each)
+    } catch { /* The uses of an unreadable file are lost. */ }
+    return uses
+  }
+
+  #restore (stored: unknown): void {
+    if (!Array.isArray(stored) || isObject(stored)) return
+    const [tool, counts] = stored as unknown[]
+    if (typeof tool !== 'string' || !Array.isArray(counts)) return
+    const uses = new BoundedMap<number, number>(bounds.words)
+    for (const pair of counts as unknown[]) {
+      const [code, count] = Array.isArray(pair) ? pair as unknown[] : []
+      if (Number.isInteger(code) && Number.isInteger(count)) uses.set(code as number, count as number)
+    }
+    this.#tools.set(tool, uses)
+  }
+}

@@ -1,0 +1,104 @@
+import { wordsOf } from '../words/tokens.ts'
+
+/**
+ * The file of a model: `TH01`, the numbers of words and of dimensions and the length of the list of words in bytes, as
+ * 32-bit little-endian integers; the words, in UTF-8, divided by line feeds; then, from the next multiple of four, the
+ * scale of each word as a 32-bit float, and its vector as 8-bit integers.
+ */
+const magic = 'TH01'
+const head = 16
+
+/** Max number of words of a text that count. */
+const mostWords = 200
+
+/** Vectors of words; the vector of a text is the sum of those of its words. */
+export class StaticModel {
+  readonly dimensions: number
+  readonly #rows = new Map<string, number>()
+  readonly #scales: Float32Array
+  readonly #vectors: Int8Array
+
+  /** @throws Error if these are not the bytes of a model */
+  constructor (bytes: Uint8Array) {
+    // A copy of its own buffer begins at a multiple of four.
+    const { buffer } = new Uint8Array(bytes)
+    const view = new DataView(buffer)
+    if (Buffer.from(buffer, 0, 4).toString('latin1') !== magic) throw new Error('The static model is no model')
+    const [count, dimensions, length] = [view.getUint32(4, true), view.getUint32(8, true), view.getUint32(12, true)]
+    const scales = Math.ceil((head + length) / 4) * 4
+    const words = Buffer.from(buffer, head, length).toString().split('\n')
+    for (const [row, word] of words.entries()) this.#rows.set(word, row)
+    this.dimensions = dimensions
+    this.#scales = new Float32Array(buffer, scales, count)
+    this.#vectors = new Int8Array(buffer, scales + 4 * count, count * dimensions)
+  }
+
+  /**
+   * The unit vector of several texts with weights, given as words. A word counts once, with the weight of the first
+   * text that has it.
+   * @returns undefined: no word is known
+   */
+  embed (parts: ReadonlyArray<readonly [weight: number, words: Iterable<string>]>): Float32Array | undefined {
+    const sum = new Float32Array(this.dimensions)
+    const seen = new Set<number>()
+    for (const [weight, words] of parts) {
+      for (const word of words) {
+        const row = this.#rows.get(word)
+        if (row === undefined || seen.has(row)) continue
+        if (seen.add(row).size > mostWords) break
+        const scale = weight * (this.#scales[row] ?? 0)
+        const from = row * this.dimensions
+        for (let i = 0; i < sum.length; i++) sum[i] = (sum[i] ?? 0) + scale * (this.#vectors[from + i] ?? 0)
+      }
+    }
+    const length = Math.sqrt(product(sum, sum))
+    if (length === 0) return undefined
+    for (let i = 0; i < sum.length; i++) sum[i] = (sum[i] ?? 0) / length
+    return sum
+  }
+}
+
+/** The products of a vector with each row of a matrix. */
+export function products (vector: Float32Array, rows: Float32Array): Float32Array {
+  const size = vector.length
+  const found = new Float32Array(rows.length / size)
+  for (let row = 0, from = 0; row < found.length; row++, from += size) {
+    // Two sums, so that an addition need not wait for the one before.
+    let [even, odd] = [0, 0]
+    for (let i = 0; i < size; i += 2) {
+      even += (vector[i] ?? 0) * (rows[from + i] ?? 0)
+      odd += (vector[i + 1] ?? 0) * (rows[from + i + 1] ?? 0)
+    }
+    found[row] = even + odd
+  }
+  return found
+}
+
+export function product (one: Float32Array, other: Float32Array): number {
+  let sum = 0
+  for (let i = 0; i < one.length; i++) sum += (one[i] ?? 0) * (other[i] ?? 0)
+  return sum
+}
+
+/** The words of a text, as a model knows them. @param max max number of words */
+export const modelWords = (text: string, max: number): string[] => wordsOf(text, max, false)
+
+/** The bytes of a model's file. @param vectors the vector of each word, one after another */
+export function modelBytes (words: readonly string[], vectors: Float32Array): Uint8Array {
+  const dimensions = vectors.length / words.length
+  const text = Buffer.from(words.join('\n'))
+  const scales = Math.ceil((head + text.length) / 4) * 4
+  const bytes = new Uint8Array(scales + 4 * words.length + vectors.length)
+  bytes.set(Buffer.from(magic, 'latin1'))
+  bytes.set(text, head)
+  const view = new DataView(bytes.buffer)
+  for (const [at, value] of [words.length, dimensions, text.length].entries()) view.setUint32(4 + 4 * at, value, true)
+  for (let row = 0; row < words.length; row++) {
+    const vector = vectors.subarray(row * dimensions, (row + 1) * dimensions)
+    const scale = vector.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 127
+    view.setFloat32(scales + 4 * row, scale, true)
+    const from = scales + 4 * words.length + row * dimensions
+    for (let i = 0; i < dimensions; i++) view.setInt8(from + i, scale > 0 ? Math.round((vector[i] ?? 0) / scale) : 0)
+  }
+  return bytes
+}

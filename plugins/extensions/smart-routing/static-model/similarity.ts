@@ -1,0 +1,100 @@
+import { LoopBudget } from '../../../../protocol/yield.ts'
+import { isObject } from '../../../../protocol/json.ts'
+import { readAssetBytes } from '../../../base/config/index.ts'
+import type { SearchTool } from '../words/index.ts'
+import { modelWords, products, StaticModel } from './model.ts'
+import { extensionsLimits } from '../../limits.ts'
+
+const bounds = extensionsLimits.smartRouting.staticModel
+/** How much the parts of a tool count in its vector. */
+const parts = { name: 1, summary: 1, parameters: 0.5 }
+/** A tool that shares no word with a query is found from this cosine on. */
+const leastCosine = 0.4
+
+/** The tools of a view in order, with their vectors one after another; a zero vector: the model knows no word. */
+interface Embedded<Tool> { readonly tools: readonly Tool[], readonly vectors: Float32Array }
+
+let loading: Promise<StaticModel> | undefined
+
+/** The model of `assets/search/`, which is read once, with the first search. @throws if it is missing or invalid */
+async function loadModel (): Promise<StaticModel> {
+  loading ??= readAssetBytes('search/model.bin').then((bytes) => new StaticModel(bytes))
+  return await loading
+}
+
+/** Compares queries with tools by the vectors of words that the gateway is shipped with. */
+export class StaticSimilarity<Tool extends SearchTool = SearchTool> {
+  readonly #vectors = new WeakMap<Tool, Float32Array>()
+  readonly #views = new WeakMap<ReadonlyMap<string, Tool>, Promise<Embedded<Tool>>>()
+
+  /**
+   * The cosines of the tools that are nearest to a query, and of all that were found by words.
+   * @param words the words of the query
+   * @returns undefined: the model knows none of the words
+   */
+  async cosines (
+    words: readonly string[], tools: ReadonlyMap<string, Tool>, found: ReadonlySet<SearchTool>
+  ): Promise<Map<Tool, number> | undefined> {
+    const question = (await loadModel()).embed([[1, words]])
+    if (!question) return undefined
+    let view = this.#views.get(tools)
+    if (!view) this.#views.set(tools, view = this.#embed(tools))
+    const { tools: list, vectors } = await view
+    const cosines = products(question, vectors)
+    const least = Math.max(leastCosine, highest(cosines, bounds.nearest))
+    const nearest = new Map<Tool, number>()
+    for (const [at, tool] of list.entries()) {
+      const cosine = cosines[at] ?? 0
+      if (cosine >= least || found.has(tool)) nearest.set(tool, cosine)
+    }
+    return nearest
+  }
+
+  async #embed (tools: ReadonlyMap<string, Tool>): Promise<Embedded<Tool>> {
+    const model = await loadModel()
+    const list = [...tools.values()]
+    const vectors = new Float32Array(list.length * model.dimensions)
+    const budget = new LoopBudget()
+    for (const [at, tool] of list.entries()) {
+      const vector = this.#vectors.get(tool) ?? vectorOf(tool, model)
+      if (vector) {
+        this.#vectors.set(tool, vector)
+        vectors.set(vector, at * model.dimensions)
+      }
+      if (budget.isSpent) await budget.yieldToEventLoop()
+    }
+    return { tools: list, vectors }
+  }
+}
+
+/** The `count`-th highest cosine, rounded down to a hundredth. */
+function highest (cosines: Float32Array, count: number): number {
+  const steps = new Uint32Array(102)
+  for (const cosine of cosines) {
+    const step = Math.max(0, Math.floor(cosine * 100))
+    steps[step] = (steps[step] ?? 0) + 1
+  }
+  let step = steps.length
+  for (let sum = 0; step > 0 && sum < count;) sum += steps[--step] ?? 0
+  return step / 100
+}
+
+/** The vector of a tool: of its name, the first sentence of its description and the names of its parameters. */
+function vectorOf (
+  { ownName, title = '', description = '', inputSchema }: SearchTool, model: StaticModel
+): Float32Array | undefined {
+  const schema = isObject(inputSchema) && isObject(inputSchema.properties) ? inputSchema.properties : {}
+  const properties = Object.keys(schema)
+  const names = properties.slice(0, bounds.parameters).map((name) => name.slice(0, bounds.name)).join(' ')
+  return model.embed([
+    [parts.name, modelWords(`${ownName.slice(0, bounds.name)} ${title.slice(0, bounds.name)}`, bounds.words)],
+    [parts.summary, modelWords(firstSentence(description), bounds.words)],
+    [parts.parameters, modelWords(names, bounds.words)]
+  ])
+}
+
+/** The first sentence or line of a description. */
+export function firstSentence (description: string): string {
+  const text = description.trimStart().slice(0, bounds.sentence)
+  return /^[^]*?(?:[.!?。](?=\s)|\n)/.exec(text)?.[0] ?? text
+}

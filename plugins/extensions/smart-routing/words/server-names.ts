@@ -1,0 +1,77 @@
+import { stemOf } from './stem.ts'
+import { wordsOf } from './tokens.ts'
+
+/** A word identifies servers by name only if at most this many servers have it in their names. */
+const namesakes = 3
+
+/** Tells which servers a query names, and which words are usual in the tool names of a server. */
+export class ServerNames {
+  readonly #slots = new Map<string, Set<number>>()
+  /** The servers by each word of their names. */
+  readonly #named = new Map<string, Set<string>>()
+  /** For each server, the number of tool names that contain each word. */
+  readonly #nameWords = new Map<string, Map<string, number>>()
+
+  add (slot: number, server: string, name: readonly string[]): void {
+    this.#countNames(server, name, 1)
+    const slots = this.#slots.get(server)
+    if (slots) {
+      slots.add(slot)
+      return
+    }
+    this.#slots.set(server, new Set([slot]))
+    for (const term of termsOf(server)) this.#named.set(term, (this.#named.get(term) ?? new Set()).add(server))
+  }
+
+  remove (slot: number, server: string, name: readonly string[]): void {
+    this.#countNames(server, name, -1)
+    const slots = this.#slots.get(server)
+    slots?.delete(slot)
+    if (slots?.size !== 0) return
+    this.#slots.delete(server)
+    for (const term of termsOf(server)) {
+      const servers = this.#named.get(term)
+      servers?.delete(server)
+      if (servers?.size === 0) this.#named.delete(term)
+    }
+  }
+
+  #countNames (server: string, name: readonly string[], by: number): void {
+    let counts = this.#nameWords.get(server)
+    if (!counts) this.#nameWords.set(server, counts = new Map())
+    for (const term of new Set(name)) {
+      const count = (counts.get(term) ?? 0) + by
+      if (count > 0) counts.set(term, count)
+      else counts.delete(term)
+    }
+    if (counts.size === 0) this.#nameWords.delete(server)
+  }
+
+  /** Whether most tool names of a server contain a word, which then distinguishes nothing. */
+  isUsual (term: string, server: string): boolean {
+    const size = this.#slots.get(server)?.size ?? 0
+    return size > 2 && (this.#nameWords.get(server)?.get(term) ?? 0) > size / 2
+  }
+
+  /**
+   * The slots of the tools of the servers that these terms name.
+   * @param count the number of tools that have a term; a frequent one names no server
+   */
+  namedBy (terms: Iterable<string>, count: (term: string) => number): Set<number> {
+    const found = new Set<number>()
+    if (this.#slots.size < 2) return found
+    for (const term of terms) {
+      const servers = [...this.#named.get(term) ?? []]
+      if (servers.length === 0 || servers.length > namesakes) continue
+      const slots = servers.flatMap((server) => [...this.#slots.get(server) ?? []])
+      if (count(term) - slots.length > Math.max(10, 2 * slots.length)) continue
+      for (const slot of slots) found.add(slot)
+    }
+    return found
+  }
+}
+
+const termsOf = (server: string): Set<string> => {
+  const terms = wordsOf(server, 8).map(stemOf)
+  return new Set([...terms, terms.join('')])
+}
