@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import base, { createServer, type BaseOptions, type ServerOptions } from './plugins/base/index.ts'
 import downstream, { type DownstreamOptions } from './plugins/downstream/index.ts'
-import extensions, { startLog, type ExtensionOptions } from './plugins/extensions/index.ts'
+import extensions, { prepareLog, type ExtensionOptions } from './plugins/extensions/index.ts'
 import gateway from './plugins/gateway/index.ts'
 import identity, { type IdentityOptions } from './plugins/identity/index.ts'
 import management, { type ManagementOptions } from './plugins/management/index.ts'
@@ -16,11 +16,11 @@ export type AppOptions =
   & Omit<ExtensionOptions, 'ring'> & ManagementOptions & RoutesOptions & { drainTimeout: number }
 
 /** Max time for requests whose body is still incomplete after draining, in ms. */
-const arrivalTimeout = 1_000
+const incompleteBodyTimeout = 1_000
 
 /** Builds the app, which does not listen yet. Each plugin depends only on plugins above it. */
 export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
-  const { logger, ring, credentials } = startLog(options.logger, options.env.METRICS_TOKEN)
+  const { logger, ring, credentials } = prepareLog(options.logger, options.env.METRICS_TOKEN)
   const app = createServer({ ...options, logger })
   await app.register(base, { ...options, credentials })
   await app.register(settings, options)
@@ -40,7 +40,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
       [app.downstream.close(drainTimeout), app.tools.close(drainTimeout), app.settings.drain(drainTimeout)]
     )
     // Closes the connections of requests that are still incomplete.
-    setTimeout(() => { app.server.closeAllConnections() }, arrivalTimeout).unref()
+    setTimeout(() => { app.server.closeAllConnections() }, incompleteBodyTimeout).unref()
   })
   return app
 }

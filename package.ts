@@ -29,20 +29,20 @@ export const entryPath = (name: string): string =>
   packagePath(import.meta.url.endsWith('.ts') ? `${name}.ts` : `dist/${name}.js`)
 
 /** Packages that are loaded at their first use, to make the start faster. */
-interface LatePackages {
+interface LazyPackages {
   ajv: typeof ajv
   'fast-json-stringify': typeof fastJsonStringify
   'light-my-request': typeof lightMyRequest
 }
 
-const load = createRequire(import.meta.url)
+const requireModule = createRequire(import.meta.url)
 
 /**
  * Loads a package synchronously. Callers that can await it use `import()` instead.
- * @param name one of `late` in cli/packages.mjs
+ * @param name one of the packages that `late` in cli/packages.mjs lists
  */
-export const latePackage = <Name extends keyof LatePackages>(name: Name): LatePackages[Name] =>
-  load(import.meta.url.endsWith('.ts') ? name : packagePath(`dist/packages/${name}.cjs`)) as LatePackages[Name]
+export const loadPackage = <Name extends keyof LazyPackages>(name: Name): LazyPackages[Name] =>
+  requireModule(import.meta.url.endsWith('.ts') ? name : packagePath(`dist/packages/${name}.cjs`)) as LazyPackages[Name]
 
 /**
  * The absolute path of an asset, whether or not it exists.

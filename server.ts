@@ -15,19 +15,19 @@ import {
   type LocalAccess,
   localUrl, newLocalToken, readEnvironment, removeLocalAccess, shellQuote, storageLocation, writeLocalAccess
 } from './plugins/base/config/index.ts'
-import { logOutput, lostTerminals } from './plugins/extensions/index.ts'
+import { createLogOutput, createTerminalCloser } from './plugins/extensions/index.ts'
 import { loginSecret, openKeyRing, SealedVault, createSealer } from './plugins/base/secrets/index.ts'
-import { configuredBase } from './plugins/settings/index.ts'
+import { configuredBaseUrl } from './plugins/settings/index.ts'
 import type { FirstAdmin } from './plugins/identity/index.ts'
-import { doubtsOf, misspeltIn } from './schemas/read-env.ts'
-import { milliseconds } from './schemas/durations.ts'
+import { durationWarnings, misspeltVariableWarnings } from './schemas/read-env.ts'
+import { parseTimerDuration } from './schemas/durations.ts'
 import { WaitingRoom } from './routes/waiting-room.ts'
 
 /** `npm run dev` gives the first admin a well-known password. */
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
 
 /** Warnings that occur before the logger exists. */
-const early: string[] = []
+const earlyWarnings: string[] = []
 
 async function start (): Promise<void> {
   const env = readEnvironment(process.env)
@@ -35,33 +35,33 @@ async function start (): Promise<void> {
   const settingsPath = resolve(env.SETTINGS_PATH)
   const dataDir = env.DATA_DIR === undefined ? join(dirname(settingsPath), '.tool-hub') : resolve(env.DATA_DIR)
   const version = packageVersion()
-  let warn = (sentence: string): void => { early.push(sentence) }
-  const logger = { level: env.LOG_LEVEL, stream: await logOutput() }
-  const room = new WaitingRoom({ logger, env })
+  let warn = (sentence: string): void => { earlyWarnings.push(sentence) }
+  const logger = { level: env.LOG_LEVEL, stream: await createLogOutput() }
+  const waitingRoom = new WaitingRoom({ logger, env })
   const localToken = newLocalToken()
   let firstAdmin: Promise<FirstAdmin | undefined> = Promise.resolve(undefined)
   const keys = await openKeyRing({ dataDir, encryptionKey: env.ENCRYPTION_KEY })
   const storage = await openStorage({
     settingsPath,
     dbUrl: env.DB_URL,
-    startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
+    startupTimeout: parseTimerDuration(env.DB_STARTUP_TIMEOUT),
     vault: new SealedVault(keys),
     warn: (message) => { warn(message) },
-    info: (message) => { room.open(message) }
+    info: (message) => { waitingRoom.open(message) }
   })
   if (env.DB_URL === undefined) await lockDataDir(dataDir)
   const app = await buildApp({
     logger,
-    listener: await room.listener(),
+    listener: await waitingRoom.listener(),
     storage,
     sealer: createSealer(keys),
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,
     env: { ...env, JWT_SECRET: loginSecret(env, dataDir, warn) },
-    initTimeout: milliseconds(env.INIT_TIMEOUT),
-    requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
-    drainTimeout: milliseconds(env.DRAIN_TIMEOUT),
+    initTimeout: parseTimerDuration(env.INIT_TIMEOUT),
+    requestTimeout: parseTimerDuration(env.REQUEST_TIMEOUT),
+    drainTimeout: parseTimerDuration(env.DRAIN_TIMEOUT),
     environment: process.env,
     childUser,
     childRecord: join(dataDir, 'processes'),
@@ -71,11 +71,13 @@ async function start (): Promise<void> {
   warn = (sentence) => { app.log.warn(sentence) }
   // A copy, since each access to `process.env` is a system call.
   const environment = { ...process.env }
-  for (const sentence of [...early.splice(0), ...doubtsOf(environment), ...misspeltIn(environment)]) warn(sentence)
+  for (const sentence of [...earlyWarnings.splice(
+    0
+  ), ...durationWarnings(environment), ...misspeltVariableWarnings(environment)]) warn(sentence)
   closeWithGrace({
     delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } }
   }, async ({ err, signal }) => {
-    // Not `fatal`: its synchronous flush would never end if the output is closed.
+    // The level is not `fatal`, whose synchronous flush would never end if the output is closed.
     if (err) app.log.error({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'asked to'})`)
     // Waits until the first admin is stored: ADMIN_PASSWORD may be set for this start only.
@@ -83,13 +85,13 @@ async function start (): Promise<void> {
     await app.close()
   })
   await app.ready()
-  await room.close()
+  await waitingRoom.close()
   // Listen first: if that fails, the generated password of a stored admin would be lost.
   const listening = app
     .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
     .then((address) => `${address}${env.BASE_PATH.replace(/\/$/, '')}`)
   const place = env.DB_URL === undefined ? settingsPath : 'the database'
-  const words = new FirstStartNotice({
+  const notice = new FirstStartNotice({
     terminal: process.stderr.isTTY ? process.stderr : undefined,
     dataDir,
     makeFolder: () => { makeFolderSync(dataDir, 'DATA_DIR') },
@@ -100,32 +102,34 @@ async function start (): Promise<void> {
   })
   const announce = async (made: FirstAdmin): Promise<void> => {
     try {
-      await words.write(firstStartText({ base: await listening, admin: made, place }))
+      await notice.write(firstStartText({ base: await listening, admin: made, place }))
     } catch (error) {
       // Do not store an admin whose generated password cannot be shown to anybody.
       if (made.password !== undefined) throw new Error(`Its password cannot be told. ${messageOf(error)}`)
       warn(messageOf(error))
     }
   }
-  // Of several replicas, only the one that stores the admin may print the password. A file is different: it can be
-  // removed again.
-  const isSure = env.DB_URL === undefined || !words.isTerminal
+  // Of several replicas, only the one that stores the admin may print the password. A file with the password may be
+  // written before, since it can be removed again.
+  const canAnnounceBeforeStoring = env.DB_URL === undefined || !notice.isTerminal
   const password = env.ADMIN_PASSWORD ?? developmentPassword
   if (env.ADMIN_PASSWORD !== undefined && app.settings.current.users.size > 0) {
     app.log.info('ADMIN_PASSWORD has no effect, since there are users: tool-hub user reset-password <username> sets ' +
       'another password')
   }
-  firstAdmin = app.users.bootstrap(password, listening, isSure ? announce : undefined).then(async (admin) => {
-    if (!admin) words.retract()
+  firstAdmin = app.users.createFirstAdmin(
+    password, listening, canAnnounceBeforeStoring ? announce : undefined
+  ).then(async (admin) => {
+    if (!admin) notice.retract()
     else {
-      if (!isSure) await announce(admin)
+      if (!canAnnounceBeforeStoring) await announce(admin)
       const which = admin.password === undefined ? 'the password of ADMIN_PASSWORD' : 'a random password'
       app.log.info(`the first admin ${JSON.stringify(admin.username)} was stored, with ${which}`)
     }
     return admin
   }, (error: unknown): undefined => {
-    words.retract()
-    // Not fatal: the stored servers can be served without an admin.
+    notice.retract()
+    // The process goes on, since it can serve the stored servers without an admin.
     app.log.warn(
       `The first admin could not be stored, so nobody can log in. ${messageOf(error).replace(/[^.]$/, '$&.')} ` +
       'Mend that (free some space, where the disk is full), and start again; SETTINGS_PATH (--config) names another ' +
@@ -143,7 +147,7 @@ async function start (): Promise<void> {
   })
   const local = localUrl(base)
   if (local !== undefined) {
-    openCommandLine(
+    writeCommandLineCredential(
       app, dataDir, { url: local, token: localToken, pid: process.pid, ...storageLocation(settingsPath, env.DB_URL) }
     )
   }
@@ -152,23 +156,25 @@ async function start (): Promise<void> {
   app.log.info(`API and its documentation: ${base}/docs`)
   if (app.console.isOn) app.log.info(`Console: ${base}/console`)
   if (!admin || env.READONLY) return
-  const key = await firstKey(app, admin.username)
-  const url = `${configuredBase(app.settings.current.system, app.config) ?? base}/mcp`
+  const key = await createFirstKey(app, admin.username)
+  const url = `${configuredBaseUrl(app.settings.current.system, app.config) ?? base}/mcp`
   const hasServers = app.settings.current.servers.size > 0
   // A custom DATA_DIR must be in the environment of the command line, too.
   const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${shellQuote(dataDir)} `
   const addWith = hasServers ? undefined : `${prefix}${commandLine()} --config ${shellQuote(settingsPath)}`
-  const welcome = welcomeLink(app, admin, env.HOST, local)
-  await words.write(nextStepsText({ url, key, addWith, welcome })).catch((error: unknown) => { warn(messageOf(error)) })
+  const welcome = createWelcomeLink(app, admin, env.HOST, local)
+  await notice.write(nextStepsText({ url, key, addWith, welcome })).catch((
+    error: unknown
+  ) => { warn(messageOf(error)) })
 }
 
 /**
  * The one-time link that signs its reader in as the first admin.
- * @param host the address on which the gateway listens; there is no link unless it is a loopback address
+ * @param host the address on which the gateway listens; the link is created only for a loopback address
  * @param local the address of the gateway on this machine
  * @returns undefined if the admin's password was chosen, or if the link could not be opened
  */
-function welcomeLink (
+function createWelcomeLink (
   app: FastifyInstance, { username, password }: FirstAdmin, host: string, local: string | undefined
 ): string | undefined {
   const user = app.users.get(username)
@@ -180,7 +186,7 @@ function welcomeLink (
  * Creates the first key for agents. It is valid for MCP, and the management API refuses it.
  * @returns undefined if there are keys already, or if the key cannot be stored
  */
-async function firstKey (app: FastifyInstance, username: string): Promise<string | undefined> {
+async function createFirstKey (app: FastifyInstance, username: string): Promise<string | undefined> {
   if (app.settings.current.keys.size > 0) return undefined
   const admin = { key: `user ${username}`, kind: 'user', user: username, username, isAdmin: true } as const
   try {
@@ -213,7 +219,7 @@ async function lockDataDir (dataDir: string): Promise<void> {
 }
 
 /** Writes a credential for this user's command line, which is removed when the process exits. */
-function openCommandLine (app: FastifyInstance, dataDir: string, access: LocalAccess): void {
+function writeCommandLineCredential (app: FastifyInstance, dataDir: string, access: LocalAccess): void {
   try {
     makeFolderSync(dataDir, 'DATA_DIR')
     writeLocalAccess(dataDir, access)
@@ -229,10 +235,10 @@ function openCommandLine (app: FastifyInstance, dataDir: string, access: LocalAc
 
 // The gateway keeps running when the reader of its output ends, as with `| head`.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
-process.on('exit', lostTerminals(closeSync))
+process.on('exit', createTerminalCloser(closeSync))
 
 /** Prints why the start failed: as text on a terminal, otherwise in the format of the log. */
-function tellFailure (sentence: string, level: number): void {
+function printFailure (sentence: string, level: number): void {
   const line = process.stderr.isTTY
     ? sentence
     : JSON.stringify({ level, time: Date.now(), pid: process.pid, msg: sentence })
@@ -240,7 +246,7 @@ function tellFailure (sentence: string, level: number): void {
 }
 
 start().catch((error: unknown) => {
-  for (const sentence of early) tellFailure(sentence, 40)
-  tellFailure(messageOf(error), 60)
+  for (const sentence of earlyWarnings) printFailure(sentence, 40)
+  printFailure(messageOf(error), 60)
   process.exit(1)
 })

@@ -41,7 +41,8 @@ async function run (bench: Bench): Promise<string> {
       ['reference', await start('reference', '0')],
       ['not recorded again', await start('again', '0')]
     ]
-    const targets: Target[] = gateways.map(([name, gateway]) => ({ name, endpoint: gateway.endpoint('/mcp/echo'), pid: gateway.running.pid }))
+    const targets: Target[] = gateways.map(([name, gateway]) =>
+      ({ name, endpoint: gateway.endpoint('/mcp/echo'), pid: gateway.running.pid }))
     for (const [, gateway] of gateways) await waitUntilListed(gateway, gateway.endpoint('/mcp/echo'), 1)
     const load = { inFlight, calls: quick ? 4_000 : 20_000 }
     const rounds = quick ? 3 : 10
@@ -60,7 +61,8 @@ async function measureAlone (dbUrl: string): Promise<number> {
   const driver = await openDatabase({ dbUrl, startupTimeout: 20, info: () => {}, warn: () => {} })
   const vault = await openVault({ dataDir: tmpdir(), encryptionKey: 'a key of this bench' })
   try {
-    return await costOfRecording(new PostgresActivities(createQueryRunner(driver, () => undefined), vault), finishedCall)
+    return await costOfRecording(new PostgresActivities(createQueryRunner(driver, () =>
+      undefined), vault), finishedCall)
   } finally {
     await driver.end()
   }
@@ -98,8 +100,8 @@ export async function costOfRecording (store: Activities, call: () => FinishedCa
   const redact = configScrubber({ url: 'http://127.0.0.1:1/mcp', headers: { authorization: 'Bearer of the upstream' } })
   const recorder = new ActivityRecorder({
     store,
-    describe: (each) => describeCall(each, { payloads: true, redact: (_server, text) => redact(text) }),
-    isAway: () => false,
+    describe: (each) => describeCall(each, { includesPayloads: true, redact: (_server, text) => redact(text) }),
+    isStorageAway: () => false,
     bounds: { entries: batch * 2, size: 2 ** 30 },
     log: () => {}
   })
@@ -109,7 +111,7 @@ export async function costOfRecording (store: Activities, call: () => FinishedCa
     for (let n = 0; n < batches; n++) {
       const calls = Array.from({ length: batch }, call)
       const before = process.cpuUsage()
-      for (const each of calls) recorder.note(each)
+      for (const each of calls) recorder.record(each)
       await written(recorder)
       const { user, system } = process.cpuUsage(before)
       cpu += user + system
@@ -117,10 +119,10 @@ export async function costOfRecording (store: Activities, call: () => FinishedCa
     if (round > 0) times.push(cpu / 1_000 / batches / batch)
   }
   await recorder.close(10_000)
-  if (recorder.shed > 0) throw new Error(`${recorder.shed} calls were not recorded`)
+  if (recorder.shedCount > 0) throw new Error(`${recorder.shedCount} calls were not recorded`)
   return spread(times).median
 }
 
 async function written (recorder: ActivityRecorder): Promise<void> {
-  while (recorder.waiting > 0) await new Promise((resolve) => { setTimeout(resolve, 1) })
+  while (recorder.waitingCount > 0) await new Promise((resolve) => { setTimeout(resolve, 1) })
 }

@@ -1,5 +1,5 @@
-import { compress } from '../plugins/extensions/compression/compress.ts'
-import { detect } from '../plugins/extensions/compression/detect.ts'
+import { compressText } from '../plugins/extensions/compression/compress.ts'
+import { detectStrategy } from '../plugins/extensions/compression/detect.ts'
 import { loadTokenCounter, type CountTokens } from '../plugins/extensions/compression/tokens.ts'
 import type { Bench, Measurement } from './gateway.ts'
 import { readInputs, type Asked } from './compression/inputs.ts'
@@ -20,19 +20,24 @@ async function run ({ folder, log }: Bench): Promise<string> {
   const rows = readInputs(folder).map((input) => {
     log(input.name)
     const began = performance.now()
-    const compressed = compress(input.text, options, count)
+    const compressed = compressText(input.text, options, count)
     const took = performance.now() - began
     if (!compressed) throw new Error(`${input.name} was not compressed`)
-    if (detect(input.text) !== input.kind) log(`taken for ${detect(input.text)}, not ${input.kind}`)
+    if (detectStrategy(input.text) !== input.kind) log(`taken for ${detectStrategy(input.text)}, not ${input.kind}`)
     const found = input.asked.filter((each) => isIn(compressed.text, each))
-    const foundByCutting = input.asked.filter((each) => isIn(headOf(input.text, compressed.after, count), each))
+    const foundByCutting = input.asked.filter((each) => isIn(headOf(input.text, compressed.tokensAfter, count), each))
     kept += found.length
     keptByCutting += foundByCutting.length
     asked += input.asked.length
-    lost.push(...input.asked.filter((each) => !found.includes(each)).map(({ question }) => `${input.name}: ${question}`))
+    lost.push(...input.asked.filter((each) =>
+      !found.includes(each)).map(({ question }) => `${input.name}: ${question}`))
     return [
-      input.name, compressed.strategy, size(input.text), size(compressed.text), figure(compressed.before), figure(compressed.after),
-      `${found.length} of ${input.asked.length}`, `${foundByCutting.length} of ${input.asked.length}`, `${took.toFixed(0)} ms`
+      input.name, compressed.strategy, size(
+        input.text
+      ), size(compressed.text), figure(compressed.tokensBefore), figure(compressed.tokensAfter),
+      `${found.length} of ${input.asked.length}`, `${foundByCutting.length} of ${input.asked.length}`, `${took.toFixed(
+        0
+      )} ms`
     ]
   })
   return [
@@ -44,7 +49,8 @@ async function run ({ folder, log }: Bench): Promise<string> {
   ].join('\n\n')
 }
 
-const isIn = (text: string, { answer }: Asked): boolean => typeof answer === 'string' ? text.includes(answer) : answer.test(text)
+const isIn = (text: string, { answer }: Asked): boolean =>
+  typeof answer === 'string' ? text.includes(answer) : answer.test(text)
 const size = (text: string): string => figure(Buffer.byteLength(text))
 const figure = (value: number): string => value.toLocaleString('en-US')
 

@@ -1,14 +1,14 @@
-import { exits, CommandError } from './errors.ts'
-import { ask, type Answer } from './request.ts'
+import { exitCodes, CommandError } from './errors.ts'
+import { requestLocalGateway, type GatewayResponse } from './request.ts'
 
-/** Sends one request. @throws CommandError without a response */
-type Send = (method: string, path: string, body: string | undefined) => Promise<Answer>
+/** Sends one request. @throws CommandError if there is no response */
+type Send = (method: string, path: string, body: string | undefined) => Promise<GatewayResponse>
 
 /** A client of the management API, by HTTP or within this process. */
 export class ManagementApi {
   readonly #send: Send
   readonly #close: () => Promise<void>
-  /** The address of the gateway; undefined: the gateway is down, and this process works on its settings. */
+  /** The address of the gateway. Undefined if the gateway is down and this process itself works on the settings. */
   readonly url: string | undefined
   readonly headers: Readonly<Record<string, string>>
 
@@ -25,25 +25,25 @@ export class ManagementApi {
   }
 
   /** Sends a request. @returns the whole body of a successful response @throws CommandError with the API's message */
-  async whole<Value> (method: string, path: string, body?: object): Promise<Value> {
+  async request<Value> (method: string, path: string, body?: object): Promise<Value> {
     const { status, text } = await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body))
-    const answer = parsed(text)
+    const answer = parseJsonObject(text)
     if (status < 400 && answer !== undefined) return answer as Value
     // Routes that call tools send the error code as `error`.
     const { message, error, code = error, errors } = answer ?? {}
-    const findings = findingsOf(errors).filter((each) => !String(message).includes(each)).join(', ')
+    const findings = readErrorMessages(errors).filter((each) => !String(message).includes(each)).join(', ')
     if (this.url !== undefined && (answer === undefined || code === 'TH_NOT_FOUND')) {
       throw new CommandError(
         `No gateway answers at ${this.url}: its answer to ${path} was ${status}. The address ends with BASE_PATH, ` +
         'where that is set.',
-        exits.unreachable
+        exitCodes.unreachable
       )
     }
     const failure = new CommandError(
       typeof message === 'string'
         ? `${message}${findings === '' ? '' : `: ${findings}`}`
         : `The gateway answered ${status}`,
-      status === 401 || status === 403 ? exits.forbidden : exits.failed,
+      status === 401 || status === 403 ? exitCodes.forbidden : exitCodes.failed,
       typeof code === 'string' ? code : undefined
     )
     const { data } = answer ?? {}
@@ -52,21 +52,22 @@ export class ManagementApi {
   }
 
   /** Sends a GET request. @returns `data` of the response @throws CommandError */
-  async get<Value> (path: string): Promise<Value> { return (await this.whole<{ data: Value }>('GET', path)).data }
+  async get<Value> (path: string): Promise<Value> { return (await this.request<{ data: Value }>('GET', path)).data }
 
   async close (): Promise<void> { await this.#close() }
 }
 
 /** The messages in `errors` of an error response, whose elements are strings or objects with a `message`. */
-const findingsOf = (errors: unknown): string[] => (Array.isArray(errors) ? errors as unknown[] : []).flatMap((each) => {
-  if (typeof each === 'string') return [each]
-  return typeof each === 'object' && each !== null && 'message' in each &&
+const readErrorMessages = (errors: unknown): string[] =>
+  (Array.isArray(errors) ? errors as unknown[] : []).flatMap((each) => {
+    if (typeof each === 'string') return [each]
+    return typeof each === 'object' && each !== null && 'message' in each &&
     typeof each.message === 'string'
-    ? [each.message]
-    : []
-})
+      ? [each.message]
+      : []
+  })
 
-function parsed (text: string): Record<string, unknown> | undefined {
+function parseJsonObject (text: string): Record<string, unknown> | undefined {
   try {
     return JSON.parse(text) as Record<string, unknown>
   } catch {
@@ -75,11 +76,11 @@ function parsed (text: string): Record<string, unknown> | undefined {
 }
 
 /**
- * The management API by HTTP.
+ * Makes a client that reaches the management API by HTTP.
  * @param base the address of the gateway, with its base path
- * @param isLocal the gateway is on this machine, so there is neither TLS nor a proxy that redirects
+ * @param isLocal whether the gateway is on this machine, so that neither TLS nor redirects of a proxy occur
  */
-export function httpApi (base: string, key: string, isLocal = false): ManagementApi {
+export function createHttpApi (base: string, key: string, isLocal = false): ManagementApi {
   const headers = { authorization: `Bearer ${key}` }
   return new ManagementApi(async (method, path, body) => {
     try {
@@ -88,13 +89,13 @@ export function httpApi (base: string, key: string, isLocal = false): Management
         headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
         body
       }
-      if (isLocal) return await ask(`${base}${path}`, asked)
+      if (isLocal) return await requestLocalGateway(`${base}${path}`, asked)
       const answer = await fetch(`${base}${path}`, asked)
       return { status: answer.status, text: await answer.text() }
     } catch (error) {
       const { cause } = error as { cause?: { code?: string, message?: string } }
       throw new CommandError(`No gateway answers at ${base} ` +
-        `(${cause?.code ?? cause?.message ?? String(error)}).`, exits.unreachable)
+        `(${cause?.code ?? cause?.message ?? String(error)}).`, exitCodes.unreachable)
     }
   }, { url: base, headers })
 }

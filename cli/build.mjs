@@ -1,12 +1,12 @@
 // `npm run build`: bundles the sources and most packages into dist/, which shortens the start: a process loads a few files in place
-// of a thousand. What only some requests or commands need is in files of its own, which the first of them loads.
+// of a thousand. Code that only some requests or commands need is in separate files, which are loaded on first use.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { bundling } from './bundling.mjs'
 import { buildConsoleAssets } from './console-assets.mjs'
 import { licencesOf } from './licences.mjs'
-import { late, outside, replaced } from './packages.mjs'
+import { externalPackages, latePackageNames, moduleStubs } from './packages.mjs'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const programs = { server: 'cli/server.ts', app: 'app.ts', 'cli/main': 'cli/main.ts' }
@@ -19,9 +19,9 @@ const threads = [
 ]
 
 /**
- * Puts what every start of the gateway loads into one chunk. esbuild makes a chunk for each set of entries that share a module, and each
- * dynamic import is an entry: there would be fifty. So the parts of wings are imported statically, and what is loaded later imports the
- * app itself, which is there by then.
+ * Puts the code that every start of the gateway loads into one chunk. esbuild makes a chunk for each set of entries
+ * that share a module, and each dynamic import is an entry, so there would be about fifty. Therefore the parts of wings
+ * are imported statically, and modules that are loaded later import the app itself, which is loaded by then.
  */
 const oneCore = {
   name: 'one core',
@@ -37,7 +37,7 @@ const oneCore = {
       const found = await resolve(path, { kind, resolveDir, importer, pluginData: 'is resolved' })
       return { ...found, suffix: '?late' }
     })
-    // What the door of a folder passes on is loaded only by those who take it.
+    // The re-exports of plugins/base/config/index.ts are bundled only where they are used.
     onResolve({ filter: /^\.\// }, async ({ path, kind, resolveDir, importer, pluginData }) => {
       if (pluginData === 'is resolved' || importer !== `${root}plugins/base/config/index.ts`) return undefined
       return { ...await resolve(path, { kind, resolveDir, importer, pluginData: 'is resolved' }), sideEffects: false }
@@ -48,24 +48,24 @@ const oneCore = {
   }
 }
 
-/** Leaves late packages to their own bundles where packages ask for them, also those bundles. */
+/** Makes each `require` of a late package (packages.mjs) load that package's own bundle, also within such bundles. */
 const latePackages = {
   name: 'late packages',
   setup: ({ onLoad, onResolve }) => {
     onResolve({ filter: /./ }, ({ kind, path }) => {
       if (kind !== 'require-call') return undefined
-      if (Object.hasOwn(replaced, path)) return { path, namespace: 'replaced' }
+      if (Object.hasOwn(moduleStubs, path)) return { path, namespace: 'moduleStubs' }
       const asked = path.replace(/^(\.\.?\/)+|\.js$/g, '')
-      const name = late.find((each) => path.startsWith('.') ? each.includes('/') && each.endsWith(`/${asked}`) : each === asked)
+      const name = latePackageNames.find((each) => path.startsWith('.') ? each.includes('/') && each.endsWith(`/${asked}`) : each === asked)
       return name === undefined ? undefined : { path: `#packages/${name}`, external: true }
     })
-    onLoad({ filter: /./, namespace: 'replaced' }, ({ path }) => ({ contents: replaced[path] }))
+    onLoad({ filter: /./, namespace: 'moduleStubs' }, ({ path }) => ({ contents: moduleStubs[path] }))
   }
 }
 
 /**
- * Takes Node's modules by `require`: an import reads all their members, some of which load more (the `WebSocket` of `node:http` loads
- * Node's own undici).
+ * Loads Node's modules by `require`, since an import reads all their members, some of which load further modules (the
+ * `WebSocket` of `node:http` loads Node's own undici).
  */
 const requiredBuiltins = {
   name: 'required builtins',
@@ -79,10 +79,10 @@ const requiredBuiltins = {
 const common = {
   ...bundling,
   packages: 'bundle',
-  external: outside.flatMap((name) => [name, `${name}/*`]),
-  // Packages that are CommonJS ask for Node's modules by it.
+  external: externalPackages.flatMap((name) => [name, `${name}/*`]),
+  // CommonJS packages in the bundles call `require` for Node's modules.
   banner: { js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url)" },
-  // Text beyond Latin-1 would double the memory of each source.
+  // One character beyond Latin-1 would double the memory of the whole source text.
   charset: 'ascii',
   minifyWhitespace: true,
   lineLimit: 160,
@@ -102,7 +102,7 @@ const [{ metafile }, ...others] = await Promise.all([
     format: 'cjs',
     splitting: false,
     outExtension: { '.js': '.cjs' },
-    entryPoints: Object.fromEntries(late.map((name) => [`packages/${name}`, name])),
+    entryPoints: Object.fromEntries(latePackageNames.map((name) => [`packages/${name}`, name])),
     plugins: [latePackages]
   })
 ])
@@ -113,7 +113,7 @@ writeFileSync(`${root}dist/started.json`, `${JSON.stringify(Object.fromEntries(O
 
 await buildConsoleAssets(root, 'dist/console')
 
-/** What a program loads before it does anything: the bytes of each package, and of our own sources. */
+/** The bytes that a program loads at its start, by package. The gateway's own code is `tool-hub`. */
 function startOf (program) {
   const bytes = {}
   const seen = new Set()
@@ -126,7 +126,7 @@ function startOf (program) {
       bytes[name] = (bytes[name] ?? 0) + bytesInOutput
     }
     for (const { kind, path, external } of imports) {
-      // The programs begin with the import of what may be compiled already.
+      // A program enables the compile cache, and then loads its main module by a dynamic import.
       if (kind !== 'import-statement' && !(kind === 'dynamic-import' && file === `dist/${program}.js`)) continue
       if (external !== true) visit(path)
       else if (!path.startsWith('node:')) bytes[path] = 0

@@ -4,12 +4,12 @@ import { basename, dirname, resolve, sep } from 'node:path'
 import { messageOf } from '../db/errors.ts'
 import { orderedEntries } from '../db/order.ts'
 import { isObject } from '../protocol/json.ts'
-import { adopt } from '../schemas/foreign-config.ts'
-import { readForeign, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
-import { toJson } from '../schemas/jsonc.ts'
-import { piped, processIo, type Io } from './io.ts'
-import { exits, CommandError } from './errors.ts'
-import { inTextOrder } from '../db/text-order.ts'
+import { translateConfig } from '../schemas/foreign-config.ts'
+import { readForeignDocument, type ForeignDocument, type EditorInput } from '../schemas/foreign-document.ts'
+import { jsoncToJson } from '../schemas/jsonc.ts'
+import { readStdin, processIo, type Io } from './io.ts'
+import { exitCodes, CommandError } from './errors.ts'
+import { recordTextOrder } from '../db/text-order.ts'
 import { withoutBom } from '../protocol/text.ts'
 
 /** A server of a client's file, converted to the form that the gateway stores. */
@@ -33,8 +33,8 @@ export interface ClientFile {
 
 /**
  * Reads the configuration file of a client.
- * @param answer returns the value of a VS Code input; undefined: the gateway takes it from its environment
- * @param project a folder in Claude Code's `projects`, whose servers are read too
+ * @param answer returns the value of a VS Code input, or undefined to take it from the gateway's environment later
+ * @param project a folder in the `projects` of Claude Code's file, whose servers are read too
  * @throws CommandError
  */
 export async function readClientFile (
@@ -46,7 +46,7 @@ export async function readClientFile (
   const document = await parse(path, io)
   const { cwd } = io
   const folder = project === undefined ? undefined : projectOf(document, project, path, cwd)
-  const foreign = readForeign(document, orderedEntries, folder)
+  const foreign = readForeignDocument(document, orderedEntries, folder)
   if (foreign === undefined) {
     throw new CommandError(`${path} holds no servers: neither "mcpServers" nor "servers" is in it`)
   }
@@ -59,13 +59,13 @@ export async function readClientFile (
     const input = known.get(id) ?? { id, isSecret: false }
     const value = await answer(input)
     if (value === undefined && input.fallback !== undefined) defaults.push(id)
-    const taken = value ?? input.fallback
-    if (taken !== undefined) inputs[id] = taken
+    const chosenValue = value ?? input.fallback
+    if (chosenValue !== undefined) inputs[id] = chosenValue
   }
   const editor = editorVariables(resolve(cwd, path))
-  const left = foreign.servers.filter(({ config }) => isSettingsAlone(config))
+  const skippedEntries = foreign.servers.filter(({ config }) => hasOnlySettings(config))
   return {
-    servers: foreign.servers.filter((server) => !left.includes(server)).map(({ name, config }) => {
+    servers: foreign.servers.filter((server) => !skippedEntries.includes(server)).map(({ name, config }) => {
       if (!isObject(config)) return { name, config: {}, warnings: ['it is not an object'] }
       const { config: read, warnings: ofFile } = withEnvFile(config, dirname(resolve(cwd, path)), editor)
       // Some clients allow numbers as arguments; the gateway allows strings only.
@@ -73,12 +73,13 @@ export async function readClientFile (
       const texts = Array.isArray(args)
         ? { args: args.map((arg: unknown) => typeof arg === 'number' ? String(arg) : arg) }
         : {}
-      const { config: adopted, warnings } = adopt({ ...read, ...texts }, { inputs, editor })
+      const { config: adopted, warnings } = translateConfig({ ...read, ...texts }, { inputs, editor })
       return { name, config: adopted, warnings: [...ofFile, ...warnings] }
     }),
     groups: groupsOf(document),
     warnings: [
-      ...left.map(({ name }) => `${name} is left out: its entry has neither a command nor an address, only settings ` +
+      ...skippedEntries.map(({ name }) =>
+        `${name} is left out: its entry has neither a command nor an address, only settings ` +
         'of that client'),
       ...defaults.map((id) => `The input ${JSON.stringify(id)} takes its default: --input ` +
         `${id}=… gives it another value`),
@@ -87,29 +88,29 @@ export async function readClientFile (
   }
 }
 
-/** Whether an entry has no server: opencode enables servers of another file, Zed stores settings of extensions. */
-const isSettingsAlone = (config: unknown): boolean =>
+/** Whether an entry holds only settings: of a server in another file (opencode), or of an extension (Zed). */
+const hasOnlySettings = (config: unknown): boolean =>
   isObject(config) && Object.keys(config).length > 0 &&
   Object.entries(config).every(([name, value]) =>
     ['enabled', 'disabled', 'settings', 'remote'].includes(name) || (name === 'source' && value === 'extension'))
 
-/** The key of a project in a file of Claude Code. @throws CommandError if the file does not have it */
+/** The key in `projects` of Claude Code's file for a project folder. @throws CommandError if there is none */
 function projectOf (document: unknown, project: string, path: string, cwd: string): string {
   const projects = isObject(document) && isObject(document.projects) ? document.projects : {}
   const name = [project, resolve(cwd, project)].find((each) => Object.hasOwn(projects, each))
   if (name !== undefined) return name
   const others = Object.keys(projects).slice(0, 10).join(', ')
   throw new CommandError(`${path} has no project ` +
-    `${project}${others === '' ? '' : `: those in it are ${others}`}`, exits.usage)
+    `${project}${others === '' ? '' : `: those in it are ${others}`}`, exitCodes.usage)
 }
 
 async function parse (path: string, io: Io): Promise<unknown> {
   let text: string
   try {
-    text = path === '-' ? await piped(io) : readFileSync(resolve(io.cwd, path), 'utf8')
+    text = path === '-' ? await readStdin(io) : readFileSync(resolve(io.cwd, path), 'utf8')
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    throw new CommandError(`${path} cannot be read (${code})`, exits.usage)
+    throw new CommandError(`${path} cannot be read (${code})`, exitCodes.usage)
   }
   // The parsers of other formats are loaded when they are needed.
   const { formatOf, parseText } = await import('../schemas/foreign-text.ts')
@@ -121,7 +122,10 @@ async function parse (path: string, io: Io): Promise<unknown> {
   }
 }
 
-/** The variables of an editor. A project's file is in the project folder, or in its `.vscode/` or `.cursor/`. */
+/**
+ * The variables, such as `${workspaceFolder}`, that an editor substitutes in its configuration file. The file is in the
+ * project folder, or in its `.vscode/` or `.cursor/`.
+ */
 function editorVariables (path: string): Record<string, string> {
   const folder = dirname(path)
   const workspace = basename(folder).startsWith('.') ? dirname(folder) : folder
@@ -171,7 +175,7 @@ function groupsOf (document: unknown): ImportedGroup[] {
 }
 
 /** Sections of MCPHub's settings that `import` does not read. */
-const ofMcpHub = [
+const unreadMcpHubSections = [
   'users', 'bearerKeys', 'systemConfig', 'userConfigs', 'oauthClients', 'oauthTokens', 'prompts', 'resources'
 ]
 
@@ -179,7 +183,7 @@ function warningsOf (document: unknown, { members }: ForeignDocument, project: s
   const projects = isObject(document) && isObject(document.projects) ? Object.entries(document.projects) : []
   const others = projects.filter(([folder, value]) =>
     folder !== project && isObject(value) && isObject(value.mcpServers) && Object.keys(value.mcpServers).length > 0)
-  const whole = members.filter((name) => ofMcpHub.includes(name))
+  const whole = members.filter((name) => unreadMcpHubSections.includes(name))
   return [
     ...others.map(([folder]) => `The servers of the project ${folder} are left out: --project ` +
       `${folder} reads them, too`),
@@ -190,15 +194,15 @@ function warningsOf (document: unknown, { members }: ForeignDocument, project: s
   ]
 }
 
-/** The depth of the servers in `projects.<folder>.mcpServers` of Claude Code. */
+/** The depth down to which member order is kept: that of `projects.<folder>.mcpServers` in Claude Code's file. */
 const orderedLevels = 4
 
 /**
  * Parses JSON with comments and trailing commas.
- * `orderedEntries` returns the members of objects in the order of the text, down to the servers.
+ * For its objects, `orderedEntries` returns the members in the order of the text, down to the servers.
  * @throws SyntaxError
  */
 export function parseJsonc (text: string): unknown {
-  const json = toJson(withoutBom(text))
-  return inTextOrder(json, JSON.parse(json) as unknown, orderedLevels)
+  const json = jsoncToJson(withoutBom(text))
+  return recordTextOrder(json, JSON.parse(json) as unknown, orderedLevels)
 }

@@ -3,7 +3,7 @@ import * as nodeModule from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { packageVersion } from '../package.ts'
 
-/** Functions of `node:module` that exist from Node 22.8 and 22.10 on. */
+/** `enableCompileCache` exists from Node 22.8 on, `flushCompileCache` from 22.10 on. */
 const { enableCompileCache, flushCompileCache } = nodeModule as unknown as {
   enableCompileCache?: (folder: string) => unknown
   flushCompileCache?: () => void
@@ -15,14 +15,14 @@ interface CacheOptions {
   readonly mayWrite: boolean
 }
 
-/** Time from the start until the compiled code is stored, in ms. It is also stored at a regular exit. */
-const storedAfter = 20_000
+/** Time from the start until compiled code is written to the cache, in ms. A regular exit writes it, too. */
+const flushDelay = 20_000
 
 /**
  * Caches the compiled code of modules in `DATA_DIR/compiled` if Node supports it, for a faster start. This code is
  * executed, so the folder must not be writable for other users. Without a suitable folder, there is no cache.
  */
-export function keepCompiledCode ({ environment, mayWrite }: CacheOptions): void {
+export function useCompileCache ({ environment, mayWrite }: CacheOptions): void {
   if (!enableCompileCache || process.env.NODE_DISABLE_COMPILE_CACHE !== undefined) return
   const { SETTINGS_PATH: settings = 'mcp_settings.json', DATA_DIR: given = '' } = environment
   const dataDir = resolve(given === '' ? join(dirname(settings), '.tool-hub') : given)
@@ -35,7 +35,7 @@ export function keepCompiledCode ({ environment, mayWrite }: CacheOptions): void
       if (join(all, name) !== own) rmSync(join(all, name), { recursive: true })
     }
     enableCompileCache(own)
-    if (mayWrite && flushCompileCache) setTimeout(flushCompileCache, storedAfter).unref()
+    if (mayWrite && flushCompileCache) setTimeout(flushCompileCache, flushDelay).unref()
   } catch {}
 }
 

@@ -5,37 +5,39 @@ import {
   isSameStorage, type LocalAccess, readEnvironment, readLocalAccess, storageLocation
 } from '../plugins/base/config/index.ts'
 import { Env } from '../schemas/env.ts'
-import { httpApi, type ManagementApi } from './api.ts'
-import { exits, CommandError } from './errors.ts'
+import { createHttpApi, type ManagementApi } from './api.ts'
+import { exitCodes, CommandError } from './errors.ts'
 import { processIo, type Environment, type Io } from './io.ts'
-import { placesOf } from './places.ts'
-import { ask } from './request.ts'
+import { gatewayPathsOf } from './places.ts'
+import { requestLocalGateway } from './request.ts'
 
-/** Selects a gateway. `needsGateway`: the command needs a running gateway. */
-interface Where { readonly url?: string, readonly needsGateway?: boolean }
+/** The gateway that a command uses. `url`: the option `--url`. `needsGateway`: whether the gateway must be running. */
+interface GatewayChoice { readonly url?: string, readonly needsGateway?: boolean }
 
 /**
  * Connects to the management API: of the gateway in TOOL_HUB_URL and TOOL_HUB_KEY, else of the gateway that runs on
  * this machine with these settings, else within this process, on the settings themselves.
  * @throws CommandError
  */
-export async function connect (
-  { url, needsGateway = false }: Where,
+export async function connectToManagementApi (
+  { url, needsGateway = false }: GatewayChoice,
   io: Pick<Io, 'env' | 'cwd' | 'stderr'> = processIo()
 ): Promise<ManagementApi> {
   const env = environment(io.env)
-  const address = url === undefined ? env.TOOL_HUB_URL : checked(url)
+  const address = url === undefined ? env.TOOL_HUB_URL : checkUrlOption(url)
   if (address !== undefined) {
     if (env.TOOL_HUB_KEY === undefined) {
       throw new CommandError(`TOOL_HUB_KEY is not set: ${address} needs a system key that is good for ` +
-        'everything.', exits.forbidden)
+        'everything.', exitCodes.forbidden)
     }
-    return httpApi(address.replace(/\/$/, ''), env.TOOL_HUB_KEY)
+    return createHttpApi(address.replace(/\/$/, ''), env.TOOL_HUB_KEY)
   }
-  const places = placesOf(env, io.cwd)
-  const local = await running(places.dataDir)
+  const places = gatewayPathsOf(env, io.cwd)
+  const local = await findRunningGateway(places.dataDir)
   if (local &&
-    isSameStorage(storageLocation(places.settings, env.DB_URL), local)) return httpApi(local.url, local.token, true)
+    isSameStorage(storageLocation(places.settings, env.DB_URL), local)) {
+    return createHttpApi(local.url, local.token, true)
+  }
   if (needsGateway) {
     const other = local ? ` The one at ${local.url} works on ${local.database ?? local.settings}.` : ''
     const place = env.DB_URL === undefined ? places.settings : 'the database of DB_URL'
@@ -43,35 +45,35 @@ export async function connect (
     throw new CommandError(
       `No gateway runs over ${place}${missing}.${other} Start it (tool-hub serve), or name another one with --config ` +
       'or --url.',
-      exits.unreachable
+      exitCodes.unreachable
     )
   }
-  return await (await import('./offline.ts')).offlineApi(env, places, io)
+  return await (await import('./offline.ts')).createOfflineApi(env, places, io)
 }
 
-/** Checks the address of --url like TOOL_HUB_URL. @throws CommandError, whose message hides a password */
-function checked (url: string): string {
+/** Checks the address of --url by the rules of TOOL_HUB_URL. @throws CommandError that does not show a password */
+function checkUrlOption (url: string): string {
   if (/^[^?#]*\/\/[^/?#]*@/.test(url)) {
     throw new CommandError('--url: an address with a user and a password is not taken. The system key stands in ' +
-      'TOOL_HUB_KEY.', exits.usage)
+      'TOOL_HUB_KEY.', exitCodes.usage)
   }
   if (Value.Check(Env.properties.TOOL_HUB_URL, url) && URL.canParse(url)) return url
   throw new CommandError(`--url cannot be ${JSON.stringify(url)}: expected an address as ` +
-    '"https://hub.example.com"', exits.usage)
+    '"https://hub.example.com"', exitCodes.usage)
 }
 
 /** The running gateway whose local credential is in the data folder. */
-async function running (dataDir: string): Promise<LocalAccess | undefined> {
+async function findRunningGateway (dataDir: string): Promise<LocalAccess | undefined> {
   let access
   try {
     access = readLocalAccess(dataDir)
   } catch (error) {
-    throw new CommandError(messageOf(error), exits.forbidden)
+    throw new CommandError(messageOf(error), exitCodes.forbidden)
   }
   if (!access) return undefined
   // A killed gateway leaves its credential file, and another program may use its port, so check the health endpoint
   // before sending the credential.
-  const health = await ask(`${access.url}/health`, { signal: AbortSignal.timeout(5_000) })
+  const health = await requestLocalGateway(`${access.url}/health`, { signal: AbortSignal.timeout(5_000) })
     .then(({ text }): unknown => JSON.parse(text))
     .catch(() => undefined)
   return isHealth(health) && isAlive(access.pid) ? access : undefined
@@ -88,11 +90,11 @@ function isAlive (pid: number): boolean {
   }
 }
 
-/** Reads the environment like the gateway. @throws CommandError */
+/** Reads the environment variables as the gateway does. @throws CommandError if one is invalid */
 function environment (env: Environment): ReturnType<typeof readEnvironment> {
   try {
     return readEnvironment(env)
   } catch (error) {
-    throw new CommandError(messageOf(error), exits.usage)
+    throw new CommandError(messageOf(error), exitCodes.usage)
   }
 }

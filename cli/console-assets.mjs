@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { build } from 'esbuild'
 
-/** Of lucide-static. */
+/** The names of icons in the package lucide-static. */
 const icons = [
   'activity', 'archive', 'boxes', 'check', 'chevron-left', 'chevron-right', 'circle-alert', 'circle-check', 'circle-off',
   'circle-question-mark', 'clipboard-paste', 'copy', 'download', 'external-link', 'file', 'file-text', 'history', 'info', 'key-round',
@@ -14,7 +14,7 @@ const icons = [
 ]
 
 /**
- * Bundles into `folder`, and writes `manifest.json` there.
+ * Bundles the style and the script of the console into `folder`, and writes the icons and `manifest.json` there.
  * @param root the folder of package.json, with `/` at its end
  * @param folder below `root`, such as `dist/console`
  * @returns the names of the files: `{ css, js, icons }`
@@ -42,7 +42,7 @@ export async function buildConsoleAssets (root, folder) {
   return names
 }
 
-/** One document of symbols, whose colours and lines are those of the page. */
+/** The icons as one SVG document of symbols, which take colour and line width from the page. */
 async function spriteOf (root) {
   const symbols = await Promise.all(icons.map(async (name) => {
     const svg = await readFile(`${root}node_modules/lucide-static/icons/${name}.svg`, 'utf8')

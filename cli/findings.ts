@@ -1,20 +1,20 @@
 import { messageOf } from '../db/errors.ts'
-import type { Document } from '../db/apply.ts'
-import { read } from '../db/document.ts'
+import type { SettingsDocument } from '../db/apply.ts'
+import { readDocument } from '../db/document.ts'
 import { readSettings } from '../db/seed.ts'
 import { readEnvironment } from '../plugins/base/config/index.ts'
-import { namesOfNothing } from '../plugins/settings/index.ts'
+import { missingNameWarnings } from '../plugins/settings/index.ts'
 import { expandVariables } from '../plugins/upstream/index.ts'
-import { doubtsOf, misspeltIn } from '../schemas/read-env.ts'
+import { durationWarnings, misspeltVariableWarnings } from '../schemas/read-env.ts'
 import type { Env } from '../schemas/env.ts'
-import { placesOf } from './places.ts'
+import { gatewayPathsOf } from './places.ts'
 import type { Environment } from './io.ts'
-import { rehearse } from './rehearsal.ts'
+import { rehearseStart } from './rehearsal.ts'
 
 interface Finding { level: 'error' | 'warning', place: string, message: string }
 
 /**
- * The problems of environment and settings, errors before warnings.
+ * Checks the environment and the settings file. @returns the problems, errors before warnings
  * @param cwd the folder that relative paths start from
  */
 export async function findProblems (environment: Environment, cwd = '.'): Promise<Finding[]> {
@@ -29,10 +29,14 @@ export async function findProblems (environment: Environment, cwd = '.'): Promis
     add('error', 'environment', error)
     return findings
   }
-  for (const doubt of [...doubtsOf(environment), ...misspeltIn(environment)]) add('warning', 'environment', doubt)
-  const places = placesOf(env, cwd)
+  for (const doubt of [...durationWarnings(
+    environment
+  ), ...misspeltVariableWarnings(environment)]) add('warning', 'environment', doubt)
+  const places = gatewayPathsOf(env, cwd)
   const document = await settingsOf(places.settings, env, environment, add)
-  const { errors, warnings } = await rehearse(env, places, env.DB_URL === undefined ? document ?? {} : {}, environment)
+  const {
+    errors, warnings
+  } = await rehearseStart(env, places, env.DB_URL === undefined ? document ?? {} : {}, environment)
   for (const error of errors) add('error', 'environment', error)
   const known = new Set(findings.map(({ message }) => message))
   for (const warning of warnings) if (!known.has(warning)) add('warning', 'environment', warning)
@@ -41,8 +45,10 @@ export async function findProblems (environment: Environment, cwd = '.'): Promis
 
 type Add = (level: Finding['level'], place: string, error: unknown) => void
 
-/** Reads the settings file and adds its problems. @returns undefined without a usable file */
-async function settingsOf (path: string, env: Env, environment: Environment, add: Add): Promise<Document | undefined> {
+/** Reads the settings file and adds its problems. @returns the settings, or undefined if there is no usable file */
+async function settingsOf (
+  path: string, env: Env, environment: Environment, add: Add
+): Promise<SettingsDocument | undefined> {
   if (env.DB_URL !== undefined) {
     add('warning', 'database', 'its settings are checked by the gateway when it reads them; the log tells')
   }
@@ -52,7 +58,7 @@ async function settingsOf (path: string, env: Env, environment: Environment, add
       if (env.DB_URL === undefined) add('warning', path, 'there is no settings file yet: the first start makes it')
       return undefined
     }
-    const { snapshot } = read(document, 1)
+    const { snapshot } = readDocument(document, 1)
     const warned = new Set(snapshot.warnings)
     for (const problem of snapshot.problems) add(warned.has(problem) ? 'warning' : 'error', path, problem)
     for (const { name, config, problem } of snapshot.servers.values()) {
@@ -60,7 +66,7 @@ async function settingsOf (path: string, env: Env, environment: Environment, add
       const { warnings } = expandVariables(config, environment)
       for (const warning of warnings) add('warning', path, `server ${JSON.stringify(name)}: ${warning}`)
     }
-    for (const warning of namesOfNothing(snapshot)) add('warning', path, warning)
+    for (const warning of missingNameWarnings(snapshot)) add('warning', path, warning)
     return document
   } catch (error) {
     add('error', path, error)

@@ -1,7 +1,7 @@
 import { type Readable, Writable } from 'node:stream'
 import { createInterface } from 'node:readline/promises'
 import { text } from 'node:stream/consumers'
-import { exits } from './errors.ts'
+import { exitCodes } from './errors.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -20,36 +20,36 @@ export interface Io {
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Writer
   readonly stderr: Writer
-  /** Aborted when the reader of the output ends, which also ends `logs --follow`. */
+  /** Aborted when an output of the process breaks, for example because its reader has ended. */
   readonly signal: AbortSignal
   /** Starts the gateway in this process. */
   readonly serve: (env: Environment) => Promise<void>
 }
 
 const outputs = [process.stdout, process.stderr]
-const broken = new AbortController()
+const brokenOutput = new AbortController()
 
 /** Aborts the run if an output breaks. A closed pipe is no failure: a reader such as head(1) may end early. */
 function onBrokenOutput (error: NodeJS.ErrnoException): void {
-  broken.abort()
+  brokenOutput.abort()
   if (error.code === 'EPIPE') return
   process.stderr.write(`tool-hub: The output cannot be written (${error.code ?? error.message}).\n`)
-  process.exit(exits.failed)
+  process.exit(exitCodes.failed)
 }
 
-/** Prevents an exception when an output of the process breaks. */
+/** Handles errors of stdout and stderr, which would otherwise end the process with an exception. */
 export function guardOutputs (): void {
   for (const stream of outputs) stream.on('error', onBrokenOutput)
 }
 
-/** The process that this module runs in. */
+/** Makes the `Io` of the process that this module runs in. */
 export const processIo = (): Io => ({
   env: process.env,
   cwd: process.cwd(),
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
-  signal: broken.signal,
+  signal: brokenOutput.signal,
   serve: async (env) => {
     for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value
     // The gateway handles errors of its outputs itself.
@@ -58,14 +58,14 @@ export const processIo = (): Io => ({
   }
 })
 
-/** Whether a user can be asked at a terminal. */
-export const isAttended = ({ stdin, stderr }: Io): boolean => stdin.isTTY === true && stderr.isTTY === true
+/** Whether stdin and stderr are a terminal, so that the user can be asked. */
+export const canAskUser = ({ stdin, stderr }: Io): boolean => stdin.isTTY === true && stderr.isTTY === true
 
-/** The whole text of stdin. */
-export const piped = async ({ stdin }: Io): Promise<string> => await text(stdin)
+/** Reads stdin to its end, as text. */
+export const readStdin = async ({ stdin }: Io): Promise<string> => await text(stdin)
 
 /** Asks the user at the terminal. @param isSecret hides the input */
-export async function ask ({ stdin, stderr }: Io, question: string, isSecret: boolean): Promise<string> {
+export async function askUser ({ stdin, stderr }: Io, question: string, isSecret: boolean): Promise<string> {
   let isMuted = false
   const output =
     new Writable({ write: (chunk, _encoding, done) => { if (!isMuted) stderr.write(String(chunk)); done() } })

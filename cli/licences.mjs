@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /**
- * The licences of the packages whose sources are in bundles.
+ * Collects the licences of the packages whose sources are in bundles.
  * @param inputs the paths of all bundled files, below the root
- * @param root the folder that they are below
+ * @param root the folder that these paths begin in, with a slash at its end
  * @returns one text with the name, version, licence and notices of each package
  */
 export function licencesOf (inputs, root) {

@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { assetPath } from '../plugins/base/config/index.ts'
-import { packageOf } from '../plugins/management/index.ts'
+import { npmPackageOf } from '../plugins/management/index.ts'
 import type { MarketFile } from '../schemas/catalogues.ts'
 
 const run = promisify(execFile)
@@ -32,7 +32,7 @@ const today = new Date().toISOString().slice(0, 10)
 const missing: string[] = []
 let [found, others] = [0, 0]
 for (const server of file.servers.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
-  const name = packageOf(server)
+  const name = npmPackageOf(server)
   if (name === undefined) {
     others++
   } else if (await exists(name)) {

@@ -8,28 +8,28 @@ import { openStorage } from '../db/open.ts'
 import type { Storage } from '../db/store.ts'
 import { newLocalToken } from '../plugins/base/config/index.ts'
 import { openVault } from '../plugins/base/secrets/index.ts'
-import { milliseconds } from '../schemas/durations.ts'
+import { parseTimerDuration } from '../schemas/durations.ts'
 import type { Env } from '../schemas/env.ts'
 import { ManagementApi } from './api.ts'
-import type { Places } from './places.ts'
-import { exits, CommandError } from './errors.ts'
+import type { GatewayPaths } from './places.ts'
+import { exitCodes, CommandError } from './errors.ts'
 import { processIo, type Io } from './io.ts'
 import { packageVersion } from '../package.ts'
 
 /**
- * The management API within this process, which does not listen and connects to no server. The gateway must be down,
+ * Makes the management API in this process, which does not listen and connects to no server. The gateway must be down,
  * since one process at a time uses a settings file. The settings must exist, so that a mistyped path or DB_URL creates
  * none.
  * @throws CommandError
  */
-export async function offlineApi (
-  env: Env, places: Places, io: Pick<Io, 'env' | 'stderr'> = processIo()
+export async function createOfflineApi (
+  env: Env, places: GatewayPaths, io: Pick<Io, 'env' | 'stderr'> = processIo()
 ): Promise<ManagementApi> {
   if (env.DB_URL === undefined && !existsSync(places.settings)) {
     throw new CommandError(
       `There is no settings file ${places.settings}, and none was made. Name another one with --config ` +
       '(SETTINGS_PATH); a first start of the gateway (tool-hub serve) makes it.',
-      exits.unreachable
+      exitCodes.unreachable
     )
   }
   const remark = (message: string): void => { io.stderr.write(`${message}\n`) }
@@ -39,11 +39,11 @@ export async function offlineApi (
     storage = await openStorage({
       settingsPath: places.settings,
       dbUrl: env.DB_URL,
-      startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
+      startupTimeout: parseTimerDuration(env.DB_STARTUP_TIMEOUT),
       vault: await openVault({ dataDir: places.dataDir, encryptionKey: env.ENCRYPTION_KEY }),
       warn: remark,
       info: remark,
-      isExisting: true
+      mustExist: true
     })
     const app = await buildApp({
       logger: { level: 'silent' },
@@ -53,8 +53,8 @@ export async function offlineApi (
       version: packageVersion(),
       // Requests come from this process only, so their Host header needs no check.
       env: { ...env, HOST: '127.0.0.1', ALLOWED_HOSTS: '' },
-      initTimeout: milliseconds(env.INIT_TIMEOUT),
-      requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
+      initTimeout: parseTimerDuration(env.INIT_TIMEOUT),
+      requestTimeout: parseTimerDuration(env.REQUEST_TIMEOUT),
       drainTimeout: 1_000,
       environment: io.env,
       localToken,
@@ -76,8 +76,8 @@ export async function offlineApi (
   } catch (error) {
     await storage?.store.close()
     const { cause } = error as { cause?: unknown }
-    if (cause instanceof LockHeldError) throw new CommandError(busy(cause, env, places), exits.unreachable)
-    throw new CommandError(messageOf(error), exits.unreachable)
+    if (cause instanceof LockHeldError) throw new CommandError(lockedMessage(cause, env, places), exitCodes.unreachable)
+    throw new CommandError(messageOf(error), exitCodes.unreachable)
   }
 }
 
@@ -85,7 +85,7 @@ export async function offlineApi (
  * The error message if the settings are locked by a process that has no credential in DATA_DIR: it is starting, or has
  * another DATA_DIR.
  */
-const busy = ({ pid }: LockHeldError, env: Env, { settings, dataDir }: Places): string =>
+const lockedMessage = ({ pid }: LockHeldError, env: Env, { settings, dataDir }: GatewayPaths): string =>
   `Process ${pid ?? '(unknown)'} works on ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}, and ` +
   `${join(dataDir, 'command-line.json')} is not its: a gateway seems to be starting. Try again in a moment. ` +
   'If it has run for longer, set DATA_DIR to the same folder as the gateway. A gateway that listens on no ' +

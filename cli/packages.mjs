@@ -1,35 +1,35 @@
 /**
- * The packages that the build leaves outside of its bundles, since they read files of their own (pages, WebAssembly, tables) or are
- * large and rarely asked for. The image installs these alone, with what they need (cli/prune.mjs).
+ * The packages that are not bundled, since they read files of their own (pages, WebAssembly, tables) or are large and
+ * rarely used. The container image installs only these packages and their dependencies (cli/prune.mjs).
  */
-export const outside = [
+export const externalPackages = [
   '@electric-sql/pglite',
   '@fastify/swagger-ui',
   'better-auth',
-  // better-auth imports it from its own place.
+  // better-auth, which is not bundled, imports it from node_modules.
   'drizzle-orm',
   'gpt-tokenizer',
   'oidc-provider'
 ]
 
-/** The packages that a start does not need and that cannot wait for a promise: a bundle for each (`latePackage`). */
-export const late = [
+/** The packages that a start does not need and that are loaded synchronously (`loadPackage`). Each has a bundle. */
+export const latePackageNames = [
   'ajv',
   'fast-json-stringify',
   'light-my-request',
-  // Its parser is loaded by the first connection.
+  // undici loads its HTTP parser with the first connection.
   'undici/lib/llhttp/llhttp-wasm',
   'undici/lib/llhttp/llhttp_simd-wasm'
 ]
 
-/** What stands for modules that packages ask for and that the gateway does not need, as CommonJS. */
-export const replaced = {
-  // The gateway gives it its own compilers.
+/** CommonJS code in place of modules that packages require but the gateway does not need. */
+export const moduleStubs = {
+  // Fastify requires both compilers; the gateway sets its own.
   '@fastify/ajv-compiler': '',
   '@fastify/fast-json-stringify-compiler': '',
-  // It compares its version with that which plugins want. The lock file fixes both.
+  // Fastify compares its version with the one that plugins require; the lock file fixes both.
   semver: 'exports.satisfies = () => true',
-  // No connection is HTTP/2, and undici does without.
+  // No connection uses HTTP/2, and undici works without this module.
   'node:http2': 'exports.constants = {}',
   http2: 'exports.constants = {}'
 }

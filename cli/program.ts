@@ -2,7 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { addCallCommand } from './commands/call.ts'
 import { addCheckCommand } from './commands/check.ts'
-import { addCompletion } from './commands/completion.ts'
+import { addCompletionCommand } from './commands/completion.ts'
 import { addImportCommand } from './commands/import.ts'
 import { addEditCommands } from './commands/edit.ts'
 import { addGroupCommands } from './commands/groups.ts'
@@ -11,8 +11,8 @@ import { addLogsCommand } from './commands/logs.ts'
 import { addMaintenanceCommands } from './commands/maintenance.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addUserCommands } from './commands/users.ts'
-import type { Run } from './context.ts'
-import { exits, CommandError, printError } from './errors.ts'
+import type { CommandRun } from './context.ts'
+import { exitCodes, CommandError, printError } from './errors.ts'
 import type { Io } from './io.ts'
 import { packageVersion } from '../package.ts'
 
@@ -20,25 +20,25 @@ interface ServeOptions { port?: string, host?: string }
 
 /**
  * Runs a command.
- * @param argv without the program
+ * @param argv the arguments, without the name of the program
  * @returns the exit code
  */
-export async function main (argv: readonly string[], io: Io): Promise<number> {
+export async function runCommandLine (argv: readonly string[], io: Io): Promise<number> {
   const env = { ...io.env }
-  const run: Run = { ...io, env, argv, exitCode: exits.ok }
+  const run: CommandRun = { ...io, env, argv, exitCode: exitCodes.ok }
   const program = programOf(run, env)
   try {
     await program.parseAsync(argv, { from: 'user' })
     return run.exitCode
   } catch (error) {
     // Commander has printed its own errors.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exits.ok : exits.usage
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
     return printError(error, io, { isJson: program.opts<{ json?: boolean }>().json === true, prefix: 'tool-hub: ' })
   }
 }
 
-/** Registers all commands. @param env the environment of the run, which options change */
-function programOf (run: Run, env: Record<string, string | undefined>): Command {
+/** Makes the commander program with all commands. @param env the environment of the run, which options change */
+function programOf (run: CommandRun, env: Record<string, string | undefined>): Command {
   const { stdout, stderr } = run
   const program = new Command('tool-hub')
     .description('A gateway that puts many MCP servers behind one endpoint. Without a command it is started.')
@@ -68,12 +68,12 @@ function programOf (run: Run, env: Record<string, string | undefined>): Command 
     .allowExcessArguments()
     .action(async ({ port, host }: ServeOptions, { args: [word] }: Command) => {
       if (word !== undefined) {
-        throw new CommandError(unknownCommand(word, program.commands.map((command) => command.name())), exits.usage)
+        throw new CommandError(unknownCommand(word, program.commands.map((command) => command.name())), exitCodes.usage)
       }
       const problem =
-        port === undefined ? undefined : (await import('../schemas/read-env.ts')).problemOfOption('PORT', port)
+        port === undefined ? undefined : (await import('../schemas/read-env.ts')).optionProblem('PORT', port)
       if (problem !== undefined) {
-        throw new CommandError(`--port cannot be ${JSON.stringify(port)}: ${problem}`, exits.usage)
+        throw new CommandError(`--port cannot be ${JSON.stringify(port)}: ${problem}`, exitCodes.usage)
       }
       if (port !== undefined) env.PORT = port
       if (host !== undefined) env.HOST = host
@@ -89,7 +89,7 @@ function programOf (run: Run, env: Record<string, string | undefined>): Command 
   addCheckCommand(program, run)
   addMaintenanceCommands(program, run)
   addLogsCommand(program, run)
-  addCompletion(program, run)
+  addCompletionCommand(program, run)
   return program.addHelpText(
     'after',
     '\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no gateway answers, 4 not allowed, 5 the tool answered with an ' +

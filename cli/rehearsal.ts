@@ -7,19 +7,19 @@ import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { messageOf } from '../db/errors.ts'
 import { buildApp, type AppOptions } from '../app.ts'
-import type { Document } from '../db/apply.ts'
+import type { SettingsDocument } from '../db/apply.ts'
 import { CatalogueFiles } from '../db/json/catalogues.ts'
-import { FrozenFile } from '../db/json/frozen.ts'
-import { storageOn } from '../db/open.ts'
+import { ReadOnlyFileStore } from '../db/json/frozen.ts'
+import { createFileStorage } from '../db/open.ts'
 import type { SocialLogins } from '../db/ports/social-logins.ts'
-import { assertUrl } from '../db/postgres/open.ts'
+import { assertDatabaseUrl } from '../db/postgres/open.ts'
 import { requireWritableFolder, explainListenError, findChildUser } from '../plugins/base/config/index.ts'
 import {
   checkLoginSecret, type KeyRing, openKeyRing, replicasProblem, SealedVault
 } from '../plugins/base/secrets/index.ts'
-import { milliseconds } from '../schemas/durations.ts'
+import { parseTimerDuration } from '../schemas/durations.ts'
 import type { Env } from '../schemas/env.ts'
-import type { Places } from './places.ts'
+import type { GatewayPaths } from './places.ts'
 import { packageVersion } from '../package.ts'
 
 interface Remarks {
@@ -29,16 +29,16 @@ interface Remarks {
   readonly warnings: string[]
 }
 
-/** Rehearses a start. @param document the settings; empty for those of a database, which are not read */
-export async function rehearse (
+/** Rehearses a start. @param document the settings; an empty object if they are in a database, which is not read */
+export async function rehearseStart (
   env: Env,
-  places: Places,
-  document: Document,
+  places: GatewayPaths,
+  document: SettingsDocument,
   environment: AppOptions['environment']
 ): Promise<Remarks> {
   const remarks: Remarks = { errors: [], warnings: [] }
   const { errors, warnings } = remarks
-  /** Runs a step. A failed step does not keep the others from running. */
+  /** Runs a step and adds its error to `found`, so that the next steps run anyway. */
   const attempt = async <Result>(work: () => Result | Promise<Result>, found = errors): Promise<Result | undefined> => {
     try {
       return await work()
@@ -50,7 +50,7 @@ export async function rehearse (
   const keys =
     await attempt(async () => await openKeyRing({ dataDir: places.dataDir, encryptionKey: env.ENCRYPTION_KEY }))
   const { DB_URL: dbUrl } = env
-  if (dbUrl !== undefined) await attempt(async () => { await assertUrl(dbUrl) })
+  if (dbUrl !== undefined) await attempt(async () => { await assertDatabaseUrl(dbUrl) })
   await attempt(async () => { await listenBriefly(env) })
   await attempt(() => { requireWritableFolder(places.dataDir) }, warnings)
   if (env.JWT_SECRET === undefined) await attempt(() => { checkLoginSecret(places.dataDir) })
@@ -61,14 +61,14 @@ export async function rehearse (
     const app = await buildApp({
       logger: { level: 'warn', stream: { write: (line: string) => { warnings.push(sentenceOf(line)) } } },
       storage: storageFor(env, document, keys ?? await openKeyRing({ dataDir: places.dataDir })),
-      // Folders that do not exist, since a running gateway may use its own.
+      // Folders that do not exist, since a running gateway may be using those in DATA_DIR.
       catalogueCache: new CatalogueFiles(join(tmpdir(), randomUUID())),
       bundles: { root: join(tmpdir(), randomUUID()), isShared: true },
       version: packageVersion(),
       // A real start creates the secret if it is not set.
       env: { ...env, JWT_SECRET: env.JWT_SECRET ?? randomUUID() },
-      initTimeout: milliseconds(env.INIT_TIMEOUT),
-      requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
+      initTimeout: parseTimerDuration(env.INIT_TIMEOUT),
+      requestTimeout: parseTimerDuration(env.REQUEST_TIMEOUT),
       drainTimeout: 1,
       environment,
       childUser,
@@ -83,13 +83,13 @@ export async function rehearse (
   return remarks
 }
 
-/** Social login requires a database, but reads no records before a login. */
-const storageFor = (env: Env, document: Document, keys: KeyRing) => ({
-  ...storageOn(new FrozenFile(document), new SealedVault(keys)),
+/** Makes a read-only storage. With DB_URL, its social logins are a stub, which nothing reads before a login. */
+const storageFor = (env: Env, document: SettingsDocument, keys: KeyRing) => ({
+  ...createFileStorage(new ReadOnlyFileStore(document), new SealedVault(keys)),
   ...(env.DB_URL === undefined ? {} : { socialLogins: {} as SocialLogins })
 })
 
-/** The message of a log line, with that of its error. */
+/** The message of a line of the log, with the message of its error. @param line JSON text */
 function sentenceOf (line: string): string {
   const { msg = '', err } = JSON.parse(line) as { msg?: string, err?: { message?: string } }
   return err?.message === undefined || msg.includes(err.message) ? msg : `${msg}: ${err.message}`

@@ -2,9 +2,9 @@ import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 
 /** An HTTP response. */
-export interface Answer { readonly status: number, readonly text: string }
+export interface GatewayResponse { readonly status: number, readonly text: string }
 
-interface Asked {
+interface GatewayRequestOptions {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
@@ -12,13 +12,15 @@ interface Asked {
 }
 
 /**
- * Sends one request to the gateway on this machine. It does not use `fetch`, whose first call takes longer than a whole
- * command.
- * @throws like `fetch`: an Error whose cause is the system's error
+ * Sends one request to the gateway on this machine. It does not use `fetch`, whose first call alone takes longer than
+ * most commands.
+ * @throws Error whose cause is the system's error, as with `fetch`
  */
-export async function ask (url: string, { body, ...options }: Asked = {}): Promise<Answer> {
+export async function requestLocalGateway (
+  url: string, { body, ...options }: GatewayRequestOptions = {}
+): Promise<GatewayResponse> {
   try {
-    return await new Promise<Answer>((resolve, reject) => {
+    return await new Promise<GatewayResponse>((resolve, reject) => {
       const asked = request(url, { ...options, agent: false }, (answer) => {
         text(answer).then((whole) => { resolve({ status: answer.statusCode ?? 0, text: whole }) }, reject)
       })

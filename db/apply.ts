@@ -1,26 +1,29 @@
 import { isObject } from '../schemas/unknown-members.ts'
-import { entities, type Entity, type ListName } from './entities.ts'
-import { jsonSize, noteJsonSize } from './json-size.ts'
+import { entities, type EntityName, type ListEntityName } from './entities.ts'
+import { jsonSize, cacheJsonSize } from './json-size.ts'
 import { orderedEntries, orderedObject } from './order.ts'
-import { Invalid, type Change } from './store.ts'
+import { InvalidChangeError, type Change } from './store.ts'
 
 /** The settings as plain JSON, including unknown members. Immutable: versions share their unchanged parts. */
-export type Document = Readonly<Record<string, unknown>>
-type Entry<Name extends Entity | 'systemConfig'> = Extract<Change, { entity: Name }>
+export type SettingsDocument = Readonly<Record<string, unknown>>
+type ChangeOf<Name extends EntityName | 'systemConfig'> = Extract<Change, { entity: Name }>
 
-/** The value after a JSON round trip; the former object itself if its JSON is the same. */
-function normalized (former: unknown, value: unknown): unknown {
+/** Returns the value after a JSON round trip, or the former object itself if its JSON is the same. */
+function toPlainJson (former: unknown, value: unknown): unknown {
   const text = JSON.stringify(value)
   // Sizes are compared first, so that a former object of another size is not serialized: entries may have a megabyte.
   const mayBeSame = former !== undefined && (!isObject(former) || jsonSize(former) === text.length)
   if (mayBeSame && JSON.stringify(former) === text) return former
   const plain: unknown = JSON.parse(text)
-  noteJsonSize(plain, text.length)
+  cacheJsonSize(plain, text.length)
   return plain
 }
 
-/** A section that is an object, during the application of changes. A Map, since a member may be named `__proto__`. */
-class Members {
+/**
+ * A section that is an object, during the application of changes. Its entries are in a Map, since a member may be named
+ * `__proto__`.
+ */
+class ObjectSection {
   readonly #former: Record<string, unknown>
   #entries: Map<string, unknown>
 
@@ -29,17 +32,17 @@ class Members {
     this.#entries = new Map(orderedEntries(former))
   }
 
-  put ({ key, value, rename = key }: Entry<'mcpServers'>): void {
+  put ({ key, value, rename = key }: ChangeOf<'mcpServers'>): void {
     if (value === undefined) { this.#entries.delete(key); return }
-    const plain = normalized(this.#entries.get(key), value)
+    const plain = toPlainJson(this.#entries.get(key), value)
     if (rename === key) { this.#entries.set(key, plain); return }
-    if (!this.#entries.has(key)) throw new Invalid(`There is no server ${JSON.stringify(key)} to rename.`)
-    if (this.#entries.has(rename)) throw new Invalid(`There is already a server ${JSON.stringify(rename)}.`)
+    if (!this.#entries.has(key)) throw new InvalidChangeError(`There is no server ${JSON.stringify(key)} to rename.`)
+    if (this.#entries.has(rename)) throw new InvalidChangeError(`There is already a server ${JSON.stringify(rename)}.`)
     this.#entries = new Map([...this.#entries].map((entry) => entry[0] === key ? [rename, plain] : entry))
   }
 
-  /** The changed section; undefined: it did not change. */
-  result (): unknown {
+  /** The changed section; undefined if it did not change. */
+  changedSection (): unknown {
     const names = Object.keys(this.#former)
     const same =
       names.length === this.#entries.size && names.every((name) => this.#entries.get(name) === this.#former[name])
@@ -51,7 +54,7 @@ class Members {
  * A section that is a list, during the application of changes. If several entries have the same key, a write changes
  * the first and a removal removes all.
  */
-class List {
+class ListSection {
   readonly #former: readonly unknown[]
   readonly #keyMember: string
   readonly #entries: unknown[]
@@ -64,8 +67,10 @@ class List {
     former.forEach((entry, at) => { if (isObject(entry)) this.#addIndex(entry[keyMember], at) })
   }
 
-  put ({ entity, key, value, rename }: Entry<ListName>): void {
-    if (rename !== undefined && rename !== key) throw new Invalid(`${entity} keep their "${this.#keyMember}".`)
+  put ({ entity, key, value, rename }: ChangeOf<ListEntityName>): void {
+    if (rename !== undefined && rename !== key) {
+      throw new InvalidChangeError(`${entity} keep their "${this.#keyMember}".`)
+    }
     const indexes = this.#indexes.get(key) ?? []
     if (value === undefined) {
       for (const at of indexes) this.#entries[at] = undefined
@@ -73,10 +78,10 @@ class List {
       return
     }
     if ((value as Record<string, unknown>)[this.#keyMember] !== key) {
-      throw new Invalid(`"${this.#keyMember}" must be ${JSON.stringify(key)}.`)
+      throw new InvalidChangeError(`"${this.#keyMember}" must be ${JSON.stringify(key)}.`)
     }
     const at = indexes[0] ?? this.#entries.length
-    this.#entries[at] = normalized(this.#entries[at], value)
+    this.#entries[at] = toPlainJson(this.#entries[at], value)
     if (indexes.length === 0) this.#addIndex(key, at)
   }
 
@@ -85,8 +90,8 @@ class List {
     this.#entries.forEach((entry, at) => { if (isObject(entry)) this.#entries[at] = change(entry) })
   }
 
-  /** The changed section; undefined: it did not change. */
-  result (): unknown {
+  /** The changed section; undefined if it did not change. */
+  changedSection (): unknown {
     const entries = this.#entries.filter((entry) => entry !== undefined)
     return entries.length === this.#former.length &&
       entries.every((entry, at) => entry === this.#former[at])
@@ -102,11 +107,11 @@ class List {
 }
 
 /** Renames an element in a list of names; returns the same list if nothing changes. */
-const renamedIn = (names: unknown, from: string, to: string): unknown =>
+const renameInList = (names: unknown, from: string, to: string): unknown =>
   Array.isArray(names) && names.includes(from) ? names.map((name: unknown) => (name === from ? to : name)) : names
 
 /** Renames a server in the members of a group. */
-function renameMember (group: Record<string, unknown>, from: string, to: string): unknown {
+function renameGroupMember (group: Record<string, unknown>, from: string, to: string): unknown {
   if (!Array.isArray(group.servers)) return group
   const servers = group.servers.map((member: unknown) =>
     member === from ? to : isObject(member) && member.name === from ? { ...member, name: to } : member
@@ -115,60 +120,67 @@ function renameMember (group: Record<string, unknown>, from: string, to: string)
 }
 
 /** Renames a server in the scope of a key. */
-function renameAllowed (key: Record<string, unknown>, from: string, to: string): unknown {
-  const allowedServers = renamedIn(key.allowedServers, from, to)
+function renameInKeyScope (key: Record<string, unknown>, from: string, to: string): unknown {
+  const allowedServers = renameInList(key.allowedServers, from, to)
   return allowedServers === key.allowedServers ? key : { ...key, allowedServers }
 }
 
 /**
  * Applies changes to a document. Unchanged parts stay the same objects, and so does the document if nothing changes. A
  * renamed server is also renamed in groups and in the scopes of keys.
- * @throws Invalid when a change contradicts the document, or a section has the wrong type
+ * @throws InvalidChangeError when a change contradicts the document, or a section has the wrong type
  */
-export function apply (document: Document, changes: readonly Change[]): Document {
-  const sections = new Map<string, Members | List>()
+export function applyChanges (document: SettingsDocument, changes: readonly Change[]): SettingsDocument {
+  const sections = new Map<string, ObjectSection | ListSection>()
   let system: unknown = document.systemConfig
-  const servers = (): Members => {
+  const servers = (): ObjectSection => {
     const former = document.mcpServers
     const section =
-      sections.get('mcpServers') ?? new Members(isObject(former) ? former : emptySection(document, 'mcpServers', {}))
+      sections.get(
+        'mcpServers'
+      ) ?? new ObjectSection(isObject(former) ? former : requireMissingSection(document, 'mcpServers', {}))
     sections.set('mcpServers', section)
-    return section as Members
+    return section as ObjectSection
   }
-  const list = (name: ListName): List => {
+  const list = (name: ListEntityName): ListSection => {
     const former = document[name]
-    const entries = Array.isArray(former) ? former : emptySection(document, name, [])
-    const section = sections.get(name) ?? new List(entries, entities[name].key)
+    const entries = Array.isArray(former) ? former : requireMissingSection(document, name, [])
+    const section = sections.get(name) ?? new ListSection(entries, entities[name].key)
     sections.set(name, section)
-    return section as List
+    return section as ListSection
   }
 
   for (const change of changes) {
-    if (change.entity === 'systemConfig') system = normalized(system, change.value)
+    if (change.entity === 'systemConfig') system = toPlainJson(system, change.value)
     else if (change.entity === 'mcpServers') {
       servers().put(change)
       const { key, value, rename } = change
       if (value === undefined || rename === undefined || rename === key) continue
       if (Array.isArray(document.groups) || sections.has('groups')) {
-        list('groups').map((group) => renameMember(group, key, rename))
+        list('groups').map((group) => renameGroupMember(group, key, rename))
       }
       if (Array.isArray(document.bearerKeys) || sections.has('bearerKeys')) {
-        list('bearerKeys').map((entry) => renameAllowed(entry, key, rename))
+        list('bearerKeys').map((entry) => renameInKeyScope(entry, key, rename))
       }
     } else list(change.entity).put(change)
   }
 
   const changed = [...sections]
-    .map(([name, section]): [string, unknown] => [name, section.result()])
+    .map(([name, section]): [string, unknown] => [name, section.changedSection()])
     .filter(([, value]) => value !== undefined)
   if (system !== document.systemConfig) changed.push(['systemConfig', system])
   return changed.length === 0 ? document : { ...document, ...Object.fromEntries(changed) }
 }
 
-/** The initial value of a missing section. @throws Invalid when the section exists, since it then has the wrong type */
-function emptySection<Section> (document: Document, name: string, empty: Section): Section {
+/**
+ * Returns the initial value of a section that is missing.
+ * @throws InvalidChangeError when the section exists, since it then has the wrong type
+ */
+function requireMissingSection<Section> (document: SettingsDocument, name: string, empty: Section): Section {
   if (document[name] !== undefined && document[name] !== null) {
-    throw new Invalid(`"${name}" in the settings is not of the expected type, and is kept as it is: correct it first.`)
+    throw new InvalidChangeError(
+      `"${name}" in the settings is not of the expected type, and is kept as it is: correct it first.`
+    )
   }
   return empty
 }

@@ -43,7 +43,7 @@ export interface AuditTrail {
   /**
    * Lists entries, newest first.
    * @param after the id of the entry after which the list begins
-   * @returns undefined: there is no such entry
+   * @returns undefined if there is no such entry
    */
   list: (filter: AuditFilter, limit: number, after?: string) => Promise<AuditEntry[] | undefined>
   /** Removes some of the oldest entries if there are more than `kept`. @returns how many were removed */

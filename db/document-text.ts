@@ -1,15 +1,15 @@
-import { isIndex, orderedEntries } from './order.ts'
+import { isIntegerName, orderedEntries } from './order.ts'
 
 /** Max size of a value that is serialized in one step, in characters and values. */
 const pieceSize = 32 * 1024
-/** The depth of the sections; their members are the entries. */
-const entryDepth = 1
+/** The depth at which the members of an object are entries of a section. */
+const sectionDepth = 1
 /** Max depth to which large values are split into pieces. */
-const mostDepth = 8
+const maxSplitDepth = 8
 
 /**
- * A large entry of a section, in place of its text. Entries are immutable, so whatever is derived from one can be
- * cached by it.
+ * A large entry of a section, with the pieces of its text. Entries are immutable, so a caller can cache the bytes of
+ * the pieces by `entry`.
  */
 interface LargeEntry { readonly entry: object, readonly pieces: Iterable<DocumentPiece> }
 export type DocumentPiece = string | LargeEntry
@@ -18,14 +18,14 @@ type Member = readonly [name: string, value: unknown]
 
 /** The text of a settings file: indented JSON, with the servers in their order. */
 export function documentText (document: Readonly<object>): string {
-  return [...textsOf(documentPieces(document))].join('')
+  return [...flattenPieces(documentPieces(document))].join('')
 }
 
 /** The texts of pieces, in order. */
-function * textsOf (pieces: Iterable<DocumentPiece>): Generator<string> {
+function * flattenPieces (pieces: Iterable<DocumentPiece>): Generator<string> {
   for (const piece of pieces) {
     if (typeof piece === 'string') yield piece
-    else yield * textsOf(piece.pieces)
+    else yield * flattenPieces(piece.pieces)
   }
 }
 
@@ -61,7 +61,7 @@ function * piecesOf (value: unknown, depth: number): Generator<DocumentPiece> {
     for (const [name, member] of members) {
       if (!isList) yield `${JSON.stringify(name)}: `
       const pieces = piecesOf(member, depth + 1)
-      if (depth === entryDepth && typeof member === 'object' && member !== null) yield { entry: member, pieces }
+      if (depth === sectionDepth && typeof member === 'object' && member !== null) yield { entry: member, pieces }
       else yield * pieces
     }
   }
@@ -80,7 +80,7 @@ function linesOf (value: object, depth: number): string {
   let wrapped = value
   for (let level = 0; level < depth; level++) wrapped = [wrapped]
   const lines = JSON.stringify(wrapped, null, 2)
-  // The length of the lines with the brackets before the members, and of those after them.
+  // The number of characters that the lines with brackets take up before the members, and again after them.
   const around = (depth + 1) * (depth + 2)
   return lines.slice(around + 2 * (depth + 1), -around)
 }
@@ -97,8 +97,8 @@ function * batchesOf (members: readonly Member[], depth: number): Generator<Batc
   for (const member of members) {
     const [name, value] = member
     const own = name.length + sizeOf(value, pieceSize)
-    const isLarge = depth === 1 || (depth < mostDepth && own > pieceSize)
-    const isAlone = isLarge || isIndex(name)
+    const isLarge = depth === 1 || (depth < maxSplitDepth && own > pieceSize)
+    const isAlone = isLarge || isIntegerName(name)
     size += own
     if (batch.length > 0 && (isAlone || size > pieceSize)) {
       yield { members: batch, isLarge: false }
@@ -111,7 +111,7 @@ function * batchesOf (members: readonly Member[], depth: number): Generator<Batc
   if (batch.length > 0) yield { members: batch, isLarge: false }
 }
 
-/** The number of characters and values in a value; if that is greater than `most`, any number greater than it. */
+/** The number of characters and values in a value. Counting stops once the number is greater than `most`. */
 function sizeOf (value: unknown, most: number): number {
   if (typeof value === 'string') return 1 + value.length
   let size = 1

@@ -1,19 +1,19 @@
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { Value } from '@sinclair/typebox/value'
 import type { TSchema } from '@sinclair/typebox'
-import { adopt } from '../schemas/foreign-config.ts'
+import { translateConfig } from '../schemas/foreign-config.ts'
 import { nameProblem } from '../schemas/names.ts'
-import { problemOf } from '../schemas/problem.ts'
-import { incomplete, ServerConfig } from '../schemas/server.ts'
+import { firstSchemaProblem } from '../schemas/problem.ts'
+import { configProblem, ServerConfig } from '../schemas/server.ts'
 import { SystemConfig, type Group } from '../schemas/settings.ts'
 import { isObject } from '../schemas/unknown-members.ts'
-import type { Document } from './apply.ts'
-import { entities, entityNames, listNames, type Entity, type ListName } from './entities.ts'
-import { maskIn } from './masks.ts'
+import type { SettingsDocument } from './apply.ts'
+import { entities, entityNames, listEntityNames, type EntityName, type ListEntityName } from './entities.ts'
+import { maskedPath } from './masks.ts'
 import { orderedEntries } from './order.ts'
 import { recordSections } from './records.ts'
-import { repeatedIn } from './repeated-names.ts'
-import { bounded, warningsOfDocument, warningsOfEntry, warningsOfSystem } from './unknown-members.ts'
+import { repeatedServerNames } from './repeated-names.ts'
+import { limitWarnings, warningsOfDocument, warningsOfEntry, warningsOfSystem } from './unknown-members.ts'
 import type { ItemOf, Server, Snapshot, StoredGroup } from './store.ts'
 
 /**
@@ -31,31 +31,31 @@ const emptySection = (
   raw: unknown, ...problems: string[]
 ) => ({ raw, items: new Map<string, never>(), problems, warnings: [] })
 
-type Sections = { readonly [Name in Entity]: Section<ItemOf<Name>> }
+type Sections = { readonly [Name in EntityName]: Section<ItemOf<Name>> }
 
 /** A document and the snapshot that was read from it. */
-export interface Reading {
-  readonly document: Document
+export interface DocumentReading {
+  readonly document: SettingsDocument
   readonly snapshot: Snapshot
   readonly sections: Sections
   /** Messages about members of the system configuration without effect. */
   readonly systemWarnings: readonly string[]
 }
 
-/** Number of values that are checked without compiling the schema; for more, compiling is faster. */
-const uncompiled = 50
+/** Max values that are checked without compiling the schema. For more values, a compiled check is faster. */
+const maxUncompiledChecks = 50
 
 /**
  * Creates a validator for a schema, which returns the first problem of a value as a clause. The schema is compiled once
  * many values are checked; the slow validation runs only to get the message.
  */
-function validatorOf (schema: TSchema): (value: unknown) => string | undefined {
+function createSchemaCheck (schema: TSchema): (value: unknown) => string | undefined {
   let compiled: TypeCheck<TSchema> | undefined
   let checked = 0
   return (value) => {
-    if (++checked > uncompiled) compiled ??= TypeCompiler.Compile(schema)
+    if (++checked > maxUncompiledChecks) compiled ??= TypeCompiler.Compile(schema)
     if (compiled ? compiled.Check(value) : Value.Check(schema, value)) return undefined
-    const problem = problemOf(schema, value)
+    const problem = firstSchemaProblem(schema, value)
     return problem &&
       problem.path !== ''
       ? `"${problem.path}": ${problem.message}`
@@ -63,30 +63,32 @@ function validatorOf (schema: TSchema): (value: unknown) => string | undefined {
   }
 }
 
-const locked = new WeakMap<object, string>()
+const lockReasons = new WeakMap<object, string>()
 
 /**
  * Marks an entry whose secrets cannot be decrypted, with the reason as a message. The entry is kept unchanged and is
  * not used.
  */
-export const lock = (entry: object, reason: string): void => { locked.set(entry, reason) }
+export const lockEntry = (entry: object, reason: string): void => { lockReasons.set(entry, reason) }
 
-/** The reason why an entry is locked; undefined: it is not locked. */
-export const lockOf = (entry: unknown): string | undefined => isObject(entry) ? locked.get(entry) : undefined
+/** The reason why an entry is locked; undefined if it is not locked. */
+export const lockReasonOf = (entry: unknown): string | undefined => isObject(entry) ? lockReasons.get(entry) : undefined
 
 /** Creates a reader for a section that is a list. Results are cached by entry, since entries are immutable. */
-function listReader (name: ListName): (document: Document, former: Section<unknown> | undefined) => Section<unknown> {
+function createListReader (
+  name: ListEntityName
+): (document: SettingsDocument, former: Section<unknown> | undefined) => Section<unknown> {
   const { schema, key: keyMember } = entities[name]
-  const validate = validatorOf(schema)
+  const validate = createSchemaCheck(schema)
   type Result = { item: unknown, warnings: readonly string[] } | { problem: string }
   const known = new WeakMap<object, Result>()
   const readEntry = (entry: unknown): Result => {
     const before = isObject(entry) ? known.get(entry) : undefined
     if (before) return before
-    const problem = lockOf(entry) ?? validate(entry)
+    const problem = lockReasonOf(entry) ?? validate(entry)
     const warnings = problem === undefined && isObject(entry) ? warningsOfEntry(name, schema, entry) : []
     const result = problem === undefined
-      ? { item: name === 'groups' ? withMembers(entry as Group) : entry, warnings }
+      ? { item: name === 'groups' ? toStoredGroup(entry as Group) : entry, warnings }
       : { problem }
     if (isObject(entry)) known.set(entry, result)
     return result
@@ -110,34 +112,34 @@ function listReader (name: ListName): (document: Document, former: Section<unkno
         warnings.push(...result.warnings)
       }
     })
-    return { raw, items, problems, warnings: bounded(warnings, `"${name}"`) }
+    return { raw, items, problems, warnings: limitWarnings(warnings, `"${name}"`) }
   }
 }
 
-const withMembers = ({ servers, ...group }: Group): StoredGroup => ({
+const toStoredGroup = ({ servers, ...group }: Group): StoredGroup => ({
   ...group,
   members: servers.map((member) => (typeof member === 'string' ? { name: member } : member))
 })
 
-const readers = new Map(listNames.map((name) => [name, listReader(name)]))
+const listReaders = new Map(listEntityNames.map((name) => [name, createListReader(name)]))
 
-const validateServer = validatorOf(ServerConfig)
-const knownServers = new WeakMap<object, { readonly server: Server, readonly separator: string }>()
+const validateServer = createSchemaCheck(ServerConfig)
+const cachedServers = new WeakMap<object, { readonly server: Server, readonly separator: string }>()
 
 /**
- * Reads a server. The config of another program is translated to this gateway's members (`adopt`); the stored form
- * stays until the server is written.
+ * Reads a server. The config of another program is translated to this gateway's members (`translateConfig`); the stored
+ * form stays until the server is written.
  */
 function readServer (name: string, raw: unknown, separator: string): Server {
-  const before = isObject(raw) ? knownServers.get(raw) : undefined
+  const before = isObject(raw) ? cachedServers.get(raw) : undefined
   if (before?.server.name === name && before.separator === separator) return before.server
-  const locked = lockOf(raw)
+  const locked = lockReasonOf(raw)
   const { config, warnings: adopted } = isObject(raw) &&
     locked === undefined
-    ? adopt(raw)
+    ? translateConfig(raw)
     : { config: raw, warnings: [] }
-  const problem = nameProblem(name) ?? locked ?? validateServer(config) ?? incomplete(config as ServerConfig)
-  const masked = isObject(config) && locked === undefined ? maskIn(config) : undefined
+  const problem = nameProblem(name) ?? locked ?? validateServer(config) ?? configProblem(config as ServerConfig)
+  const masked = isObject(config) && locked === undefined ? maskedPath(config) : undefined
   const warnings = masked === undefined
     ? adopted
     : [...adopted, `"${masked}" holds ••••, as the API shows a secret, not the secret itself: write its value there`]
@@ -148,13 +150,13 @@ function readServer (name: string, raw: unknown, separator: string): Server {
     ...(isObject(config) && (isObject(config.tools) || isObject(config.prompts)) ? { separator } : {}),
     ...(warnings.length === 0 ? {} : { warnings })
   }
-  if (isObject(raw)) knownServers.set(raw, { server, separator })
+  if (isObject(raw)) cachedServers.set(raw, { server, separator })
   return server
 }
 
 const separators = new WeakMap<Section<Server>, string>()
 
-function readServers (document: Document, former: Section<Server> | undefined): Section<Server> {
+function readServers (document: SettingsDocument, former: Section<Server> | undefined): Section<Server> {
   const raw = document.mcpServers
   const { nameSeparator: separator = '-' } = isObject(document.systemConfig)
     ? document.systemConfig as SystemConfig
@@ -173,7 +175,7 @@ function readServers (document: Document, former: Section<Server> | undefined): 
     }
     for (const warning of server.warnings ?? []) warnings.push(`server ${JSON.stringify(name)}: ${warning}`)
   }
-  for (const name of repeatedIn(raw)) {
+  for (const name of repeatedServerNames(raw)) {
     warnings.push(`server ${JSON.stringify(name)} is written more than once: the last entry is in force, the others ` +
       'are lost')
   }
@@ -182,16 +184,16 @@ function readServers (document: Document, former: Section<Server> | undefined): 
   return section
 }
 
-/** The sections that must be lists: those of the settings, and those that ports read. */
-const lists = [...listNames, 'oauthClients', ...recordSections]
+/** The sections that must be lists: those with entities of the settings, the OAuth clients, and the records. */
+const listSections = [...listEntityNames, 'oauthClients', ...recordSections]
 
 /**
  * Refuses an edit that changes the type of a section: the section would be read as empty, and all its entries would be
  * lost.
  * @throws Error with a clause as its message
  */
-export function checkKinds (former: Document, next: Document): void {
-  for (const name of ['mcpServers', ...lists]) {
+export function checkSectionTypes (former: SettingsDocument, next: SettingsDocument): void {
+  for (const name of ['mcpServers', ...listSections]) {
     const [before, now] = [former[name], next[name]]
     const fits = name === 'mcpServers' ? isObject : Array.isArray
     if (now !== undefined && !fits(now) && fits(before)) {
@@ -200,10 +202,10 @@ export function checkKinds (former: Document, next: Document): void {
   }
 }
 
-const validateSystem = validatorOf(SystemConfig)
+const validateSystem = createSchemaCheck(SystemConfig)
 
-function problemsOfSystem ({ systemConfig }: Document): string[] {
-  const reason = lockOf(systemConfig)
+function systemProblems ({ systemConfig }: SettingsDocument): string[] {
+  const reason = lockReasonOf(systemConfig)
   return reason === undefined ? [] : [`the secrets in "systemConfig" are left out: ${reason}`]
 }
 
@@ -213,13 +215,13 @@ function problemsOfSystem ({ systemConfig }: Document): string[] {
  * objects in the snapshot.
  * @throws Error when the system configuration is invalid: it decides who has access, so it must not be guessed
  */
-export function read (document: Document, version: number, former?: Reading): Reading {
+export function readDocument (document: SettingsDocument, version: number, former?: DocumentReading): DocumentReading {
   const system = document.systemConfig ?? {}
   const isSameSystem = former !== undefined && former.document.systemConfig === document.systemConfig
   const problem = isSameSystem ? undefined : validateSystem(system)
   if (problem !== undefined) throw new Error(`"systemConfig" cannot be used: ${problem}`)
   const servers = readServers(document, former?.sections.mcpServers)
-  const lists = [...readers].map(([name, readList]) => [name, readList(document, former?.sections[name])] as const)
+  const lists = [...listReaders].map(([name, readList]) => [name, readList(document, former?.sections[name])] as const)
   const sections = { mcpServers: servers, ...Object.fromEntries(lists) } as unknown as Sections
   const items = Object.fromEntries(entityNames.map((name) => [entities[name].member, sections[name].items]))
   const all = Object.values(sections)
@@ -233,12 +235,12 @@ export function read (document: Document, version: number, former?: Reading): Re
       ...items as unknown as Snapshot,
       version,
       system: isSameSystem ? former.snapshot.system : system,
-      problems: [...all.flatMap(({ problems }) => problems), ...problemsOfSystem(document), ...warnings],
+      problems: [...all.flatMap(({ problems }) => problems), ...systemProblems(document), ...warnings],
       warnings
     }
   }
 }
 
 /** Whether the settings contain a token in plain text, which a person may have written into the file. */
-export const holdsTokens = ({ keys, system }: Snapshot): boolean =>
+export const hasPlainTokens = ({ keys, system }: Snapshot): boolean =>
   system.routing?.bearerAuthKey !== undefined || [...keys.values()].some(({ token }) => token !== undefined)

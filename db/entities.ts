@@ -84,17 +84,17 @@ export const entities = {
 
 type Entities = typeof entities
 /** An entity by the name of its section. */
-export type Entity = keyof Entities
+export type EntityName = keyof Entities
 /** An entity that is stored as a list. */
-export type ListName = Exclude<Entity, 'mcpServers'>
-export type EntityNoun = Entities[Entity]['noun']
+export type ListEntityName = Exclude<EntityName, 'mcpServers'>
+export type EntityNoun = Entities[EntityName]['noun']
 /** An entry as it is stored. */
-export type EntryOf<Name extends Entity> = Static<Entities[Name]['schema']>
+export type EntryOf<Name extends EntityName> = Static<Entities[Name]['schema']>
 /** The member of a snapshot that holds the entries. */
-export type MemberOf<Name extends Entity> = Entities[Name]['member']
+export type SnapshotMemberOf<Name extends EntityName> = Entities[Name]['member']
 
-export const entityNames = Object.keys(entities) as Entity[]
-export const listNames = entityNames.filter((name): name is ListName => name !== 'mcpServers')
-export const isListName = (name: string): name is ListName => (listNames as string[]).includes(name)
+export const entityNames = Object.keys(entities) as EntityName[]
+export const listEntityNames = entityNames.filter((name): name is ListEntityName => name !== 'mcpServers')
+export const isListEntityName = (name: string): name is ListEntityName => (listEntityNames as string[]).includes(name)
 /** The properties of an entity, including the optional ones. */
-export const factsOf = (name: Entity): EntityFacts => entities[name]
+export const entityFactsOf = (name: EntityName): EntityFacts => entities[name]

@@ -1,4 +1,4 @@
-/** The `code` of a Node.js system error, such as `ENOSPC`; undefined: the error has none. */
+/** The `code` of a Node.js system error, such as `ENOSPC`; undefined if the error has none. */
 export const errorCode = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error ? String(error.code) : undefined
 

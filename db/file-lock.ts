@@ -7,12 +7,12 @@ import { errorCode } from './errors.ts'
  * The process that holds a lock. `started` tells it from a later process with the same pid; `id` is unique per lock
  * object.
  */
-interface Holder { readonly pid: number, readonly started?: string, readonly id: string }
+interface LockHolder { readonly pid: number, readonly started?: string, readonly id: string }
 
-/** Another process holds the lock. */
+/** The error for a lock that another process holds. */
 export class LockHeldError extends Error {
   override readonly name = 'LockHeldError'
-  /** The pid of the holder; undefined: it is not known. */
+  /** The pid of the holder; undefined if it is not known. */
   readonly pid: number | undefined
 
   constructor (pid: number | undefined) {
@@ -23,7 +23,7 @@ export class LockHeldError extends Error {
 
 /**
  * The start time of a process, in a form that is comparable on this machine only.
- * @returns `dead`: the process has ended; undefined: the system does not provide it
+ * @returns `dead` if the process has ended; undefined if the system does not provide it
  */
 function startTimeOf (pid: number): string | undefined {
   try {
@@ -38,7 +38,7 @@ function startTimeOf (pid: number): string | undefined {
   }
 }
 
-function isAlive ({ pid, started }: Holder): boolean {
+function isAlive ({ pid, started }: LockHolder): boolean {
   try {
     process.kill(pid, 0)
   } catch (error) {
@@ -54,7 +54,7 @@ function isAlive ({ pid, started }: Holder): boolean {
  */
 export class FileLock {
   readonly #path: string
-  readonly #own: Holder = { pid: process.pid, started: startTimeOf(process.pid), id: randomUUID() }
+  readonly #own: LockHolder = { pid: process.pid, started: startTimeOf(process.pid), id: randomUUID() }
   #isHeld = false
 
   constructor (path: string) {
@@ -95,10 +95,10 @@ export class FileLock {
     if (this.#read()?.id === this.#own.id) rmSync(this.#path, { force: true })
   }
 
-  /** @returns undefined: there is no lock file, or it cannot be read */
-  #read (): Holder | undefined {
+  /** @returns undefined if there is no lock file, or it cannot be read */
+  #read (): LockHolder | undefined {
     try {
-      const value = JSON.parse(readFileSync(this.#path, 'utf8')) as Partial<Holder> | null
+      const value = JSON.parse(readFileSync(this.#path, 'utf8')) as Partial<LockHolder> | null
       if (typeof value?.pid !== 'number' || !Number.isInteger(value.pid) || value.pid <= 0) return undefined
       return {
         pid: value.pid, started: typeof value.started === 'string' ? value.started : undefined, id: String(value.id)

@@ -3,7 +3,7 @@ import { mkdir, open, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { errorCode } from './errors.ts'
 
-/** Why a folder cannot be created, by the system's error code. */
+/** The reason why a folder cannot be created, by the system's error code. */
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'the system takes no new folder there',
   EPERM: 'the system takes no new folder there',
@@ -18,8 +18,8 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /**
- * A folder, or a file in it, cannot be created. The message says why, and which variable to change; `code` is the
- * system's.
+ * The error for a folder, or a file in it, that cannot be created. The message says why, and which variable to change;
+ * `code` is the system's.
  */
 export class FolderError extends Error {
   override readonly name = 'FolderError'
@@ -40,12 +40,12 @@ export class FolderError extends Error {
  * Creates a folder and its missing parents, accessible to their owner only. Unlike Node's `recursive` option, it fails
  * where an existing folder accepts no new entries, as in /proc: Node retries there for ever.
  * @param variable the environment variable that the path comes from, for the message
- * @returns the outermost folder that was created; undefined: all existed
+ * @returns the outermost folder that was created; undefined if all folders existed
  * @throws FolderError
  */
 export async function makeFolder (path: string, variable: string): Promise<string | undefined> {
   let first: string | undefined
-  for (const folder of await missing(path)) {
+  for (const folder of await missingFolders(path)) {
     try {
       await mkdir(folder, { mode: 0o700 })
       first ??= folder
@@ -57,10 +57,10 @@ export async function makeFolder (path: string, variable: string): Promise<strin
   return first
 }
 
-/** As `makeFolder`, but synchronous. @throws FolderError */
+/** Works like `makeFolder`, synchronously. @throws FolderError */
 export function makeFolderSync (path: string, variable: string): string | undefined {
   let first: string | undefined
-  for (const folder of missingSync(path)) {
+  for (const folder of missingFoldersSync(path)) {
     try {
       mkdirSync(folder, { mode: 0o700 })
       first ??= folder
@@ -72,13 +72,13 @@ export function makeFolderSync (path: string, variable: string): string | undefi
 }
 
 /** The folder and its parents that do not exist, outermost first. */
-async function missing (path: string): Promise<string[]> {
+async function missingFolders (path: string): Promise<string[]> {
   const folders: string[] = []
   for (let at = resolve(path); !await isFolder(at); at = dirname(at)) folders.unshift(at)
   return folders
 }
 
-function missingSync (path: string): string[] {
+function missingFoldersSync (path: string): string[] {
   const folders: string[] = []
   for (let at = resolve(path); !isFolderSync(at); at = dirname(at)) folders.unshift(at)
   return folders

@@ -1,29 +1,30 @@
-import { problemOf } from '../schemas/problem.ts'
+import { firstSchemaProblem } from '../schemas/problem.ts'
 import { SystemConfig } from '../schemas/settings.ts'
 import { entities } from './entities.ts'
-import { Invalid, type Change, type Snapshot } from './store.ts'
+import { InvalidChangeError, type Change, type Snapshot } from './store.ts'
 
 /**
  * Folds a username for comparison, by NFKC and case folding: `ß` becomes `ss`, U+212A (the Kelvin sign) becomes `k`.
  */
-export const foldName = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
+export const foldUsername = (name: string): string =>
+  name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
 
 /**
  * Checks that changed values will be readable. Servers are not checked: an unusable one is stored with its problem.
- * @throws Invalid
+ * @throws InvalidChangeError
  */
-export function checkValues (changes: readonly Change[]): void {
+export function checkChangedValues (changes: readonly Change[]): void {
   for (const change of changes) {
     if (change.entity === 'mcpServers') {
       // A group cannot have a member with an empty name.
-      if (change.rename === '') throw new Invalid('A server needs a name.')
+      if (change.rename === '') throw new InvalidChangeError('A server needs a name.')
       continue
     }
     if (change.value === undefined) continue
     const schema = change.entity === 'systemConfig' ? SystemConfig : entities[change.entity].schema
-    const problem = problemOf(schema, change.value)
+    const problem = firstSchemaProblem(schema, change.value)
     if (problem) {
-      throw new Invalid(
+      throw new InvalidChangeError(
         `This cannot be stored under "${change.entity}": ` +
         `${problem.path === '' ? '' : `"${problem.path}": `}${problem.message}.`
       )
@@ -34,13 +35,15 @@ export function checkValues (changes: readonly Change[]): void {
 /**
  * Checks the invariants of the snapshot that a commit would create. A violation that exists in the former snapshot
  * already does not prevent other changes. The ids of keys and groups need no check, since they are the keys of a Map.
- * @throws Invalid
+ * @throws InvalidChangeError
  */
 export function checkInvariants (former: Snapshot, next: Snapshot): void {
   if (next.users !== former.users) {
-    if (adminsOf(former) > 0 && adminsOf(next) === 0) throw new Invalid('At least one admin must remain.')
-    const taken = firstClash(next.users.keys(), (name) => name, foldName, (name) => !former.users.has(name))
-    if (taken !== undefined) throw new Invalid(`The username ${JSON.stringify(taken)} is taken.`)
+    if (countAdmins(former) > 0 && countAdmins(next) === 0) {
+      throw new InvalidChangeError('At least one admin must remain.')
+    }
+    const taken = firstClash(next.users.keys(), (name) => name, foldUsername, (name) => !former.users.has(name))
+    if (taken !== undefined) throw new InvalidChangeError(`The username ${JSON.stringify(taken)} is taken.`)
   }
   if (next.groups !== former.groups) {
     const taken = firstClash(
@@ -49,13 +52,14 @@ export function checkInvariants (former: Snapshot, next: Snapshot): void {
       (name) => name,
       ({ id, name }) => former.groups.get(id)?.name !== name
     )
-    if (taken !== undefined) throw new Invalid(`The group name ${JSON.stringify(taken)} is taken.`)
+    if (taken !== undefined) throw new InvalidChangeError(`The group name ${JSON.stringify(taken)} is taken.`)
   }
 }
 
-const adminsOf = ({ users }: Snapshot): number => [...users.values()].filter(({ isAdmin }) => isAdmin === true).length
+const countAdmins = ({ users }: Snapshot): number =>
+  [...users.values()].filter(({ isAdmin }) => isAdmin === true).length
 
-/** The name of the first new item that has the same name as another item. */
+/** Returns the name of the first new item that has the same name as another item. */
 function firstClash<Item> (
   items: Iterable<Item>,
   nameOf: (item: Item) => string,

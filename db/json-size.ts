@@ -8,6 +8,6 @@ export function jsonSize (value: object): number {
 }
 
 /** Caches the size of a value whose JSON text is available anyway. */
-export function noteJsonSize (value: unknown, size: number): void {
+export function cacheJsonSize (value: unknown, size: number): void {
   if (typeof value === 'object' && value !== null) sizes.set(value, size)
 }

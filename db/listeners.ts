@@ -2,7 +2,7 @@ import { messageOf } from './errors.ts'
 import type { Snapshot } from './store.ts'
 
 /** The listeners for snapshots that this process did not commit itself. */
-export class Listeners {
+export class SnapshotListeners {
   readonly #listeners = new Set<(snapshot: Snapshot) => void>()
   readonly #warn: (message: string) => void
 

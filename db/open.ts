@@ -4,13 +4,13 @@ import { JsonFileStore } from './json/file.ts'
 import { FileRecords, withoutRecords } from './json/records.ts'
 import type { SectionFile } from './json/section.ts'
 import { MemoryVectors } from './memory/vectors.ts'
-import type { OpenedVectors } from './ports/vectors.ts'
-import { RecordedGrants } from './records/grants.ts'
+import type { OpenVectorStore } from './ports/vectors.ts'
+import { RecordedOneTimeValues } from './records/grants.ts'
 import { RecordedConsents, RecordedConsoleSessions, RecordedLoginStates, RecordedUsedStates } from './records/logins.ts'
 import { RecordedTokens } from './records/tokens.ts'
 import { RecordedUpstreamTokens } from './records/upstream-tokens.ts'
-import { seed, type Seed } from './seed.ts'
-import type { Adapter, Storage, Store, Vault } from './store.ts'
+import { readSeed, type Seed } from './seed.ts'
+import type { StorageAdapter, Storage, Store, Vault } from './store.ts'
 
 interface StorageOptions {
   /** The settings file. An empty database is initialized with its content. */
@@ -28,8 +28,8 @@ interface StorageOptions {
   warn: (message: string) => void
   /** Receives a message when the start must wait for the database. */
   info: (message: string) => void
-  /** The database must exist and have content: it is not created, migrated or seeded. */
-  isExisting?: boolean
+  /** Whether the database must exist and have content: it is then not created, migrated or seeded. */
+  mustExist?: boolean
 }
 
 /**
@@ -37,34 +37,36 @@ interface StorageOptions {
  * @throws Error with one sentence when it cannot be opened
  */
 export async function openStorage (options: StorageOptions): Promise<Storage> {
-  const { settingsPath, dbUrl, startupTimeout, vault, warn, info, isExisting = false } = options
-  if (dbUrl === undefined) return storageOn(new JsonFileStore(settingsPath, warn), vault)
+  const { settingsPath, dbUrl, startupTimeout, vault, warn, info, mustExist: isExisting = false } = options
+  if (dbUrl === undefined) return createFileStorage(new JsonFileStore(settingsPath, warn), vault)
   // Imported on demand, so that the drivers are not loaded if the settings are in a file.
-  const [{ openDatabase, nothingAt }, { PostgresStore }, { PostgresCounters }, { openPorts }] = await Promise.all([
+  const [{
+    openDatabase, missingDatabaseMessage: nothingAt
+  }, { PostgresStore }, { PostgresCounters }, { openPorts }] = await Promise.all([
     import('./postgres/open.ts'),
     import('./postgres/settings/store.ts'),
     import('./postgres/ports/counters.ts'),
     import('./postgres/ports/index.ts')
   ])
-  const driver = await openDatabase({ dbUrl, startupTimeout, info, warn, isExisting })
+  const driver = await openDatabase({ dbUrl, startupTimeout, info, warn, mustExist: isExisting })
   const firstContent = async (): Promise<Seed> => {
     if (isExisting) throw new Error(nothingAt(driver.location))
-    const { document, messages } = await seed(settingsPath)
+    const { document, messages } = await readSeed(settingsPath)
     return { document: withoutRecords(document), messages }
   }
   const store = new PostgresStore({ driver, vault, warn, seed: firstContent })
   const health = (): string | undefined => store.health()
   const ports = openPorts(driver, vault, health, async () => await store.reseal())
-  return toStorage({ store, counters: new PostgresCounters(driver, () => health() !== undefined), ...ports })
+  return completeAdapter({ store, counters: new PostgresCounters(driver, () => health() !== undefined), ...ports })
 }
 
 /**
  * Creates the ports on a settings file.
  * @param now the clock for expiry, in ms since 1970
  */
-export function storageOn (file: Store & SectionFile, vault: Vault, now = () => Date.now()): Storage {
+export function createFileStorage (file: Store & SectionFile, vault: Vault, now = () => Date.now()): Storage {
   const records = new FileRecords(file, vault, now)
-  return toStorage({
+  return completeAdapter({
     store: file,
     records,
     clients: new FileClients({ file, records }),
@@ -76,14 +78,14 @@ export function storageOn (file: Store & SectionFile, vault: Vault, now = () => 
 /**
  * Completes an adapter: with in-memory ports that it does not implement, and with the ports that are based on records.
  */
-function toStorage (
-  { records, counters = new MemoryCounters(), vectors = new MemoryVectors(), ...others }: Adapter
+function completeAdapter (
+  { records, counters = new MemoryCounters(), vectors = new MemoryVectors(), ...others }: StorageAdapter
 ): Storage {
   return {
     ...others,
     counters,
     vectors,
-    grants: new RecordedGrants(records),
+    grants: new RecordedOneTimeValues(records),
     tokens: new RecordedTokens(records),
     consents: new RecordedConsents(records),
     loginStates: new RecordedLoginStates(records),
@@ -97,7 +99,7 @@ function toStorage (
  * Opens a database for embeddings only, and creates their table if it does not exist.
  * @throws Error with one sentence, without user and password, when it cannot be opened
  */
-export async function openVectors (dbUrl: string): Promise<OpenedVectors> {
+export async function openVectorStore (dbUrl: string): Promise<OpenVectorStore> {
   const { openVectorDatabase } = await import('./postgres/open-vectors.ts')
   return await openVectorDatabase(dbUrl)
 }

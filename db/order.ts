@@ -1,7 +1,7 @@
 /**
  * The order of members for objects that cannot represent it: JavaScript sorts integer-like names such as `7` before all
  * others, while the order of servers decides which of two gets a contested name. The order is read from JSON text
- * (`inTextOrder`), or from the positions of database rows.
+ * (`recordTextOrder`), or from the positions of database rows.
  */
 const orders = new WeakMap<object, readonly string[]>()
 
@@ -16,7 +16,7 @@ export function orderedObject<Value> (
   entries: ReadonlyArray<readonly [name: string, value: Value]>
 ): Record<string, Value> {
   const object = Object.fromEntries(entries)
-  noteOrder(object, entries.map(([name]) => name))
+  recordOrder(object, entries.map(([name]) => name))
   return object
 }
 
@@ -24,7 +24,7 @@ export function orderedObject<Value> (
  * Records the order of an object's members, if JavaScript's differs.
  * @param names the members in order; for a repeated name, the first place is used
  */
-export function noteOrder (object: object, names: readonly string[]): void {
+export function recordOrder (object: object, names: readonly string[]): void {
   const keys = Object.keys(object)
   const isInOrder = keys.length === names.length && keys.every((name, at) => name === names[at])
   const ordered = isInOrder ? keys : [...new Set(names)]
@@ -33,4 +33,4 @@ export function noteOrder (object: object, names: readonly string[]): void {
 }
 
 /** Whether a member name is integer-like, so that JavaScript sorts it before others. */
-export const isIndex = (name: string): boolean => /^(0|[1-9][0-9]{0,9})$/.test(name) && Number(name) < 2 ** 32 - 1
+export const isIntegerName = (name: string): boolean => /^(0|[1-9][0-9]{0,9})$/.test(name) && Number(name) < 2 ** 32 - 1

@@ -1,17 +1,17 @@
 import { isObject } from '../schemas/unknown-members.ts'
-import type { Document } from './apply.ts'
+import type { SettingsDocument } from './apply.ts'
 import { endOfString } from './text-order.ts'
 
-const repeated = new WeakMap<object, readonly string[]>()
+const repeatedNames = new WeakMap<object, readonly string[]>()
 
 /** The server names that occur more than once in the settings text; the last entry of each is effective. */
-export const repeatedIn = (servers: object): readonly string[] => repeated.get(servers) ?? []
+export const repeatedServerNames = (servers: object): readonly string[] => repeatedNames.get(servers) ?? []
 
 /**
  * Records the server names that a settings text repeats, since parsing loses them.
  * @param document parsed from the text
  */
-export function noteRepeated (text: string, document: Document): void {
+export function recordRepeatedNames (text: string, document: SettingsDocument): void {
   const { mcpServers: servers } = document
   if (!isObject(servers)) return
   const seen = new Map<string, number>()
@@ -31,5 +31,5 @@ export function noteRepeated (text: string, document: Document): void {
     }
   }
   const names = [...seen].filter(([, count]) => count > 1).map(([name]) => name)
-  if (names.length > 0) repeated.set(servers, names)
+  if (names.length > 0) repeatedNames.set(servers, names)
 }

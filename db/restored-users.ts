@@ -1,5 +1,5 @@
 /** The members of a stored account that tell whether two records are the same account with the same password. */
-export type Marked = Readonly<Record<string, unknown>>
+export type BackupAccount = Readonly<Record<string, unknown>>
 
 /**
  * Creates a function that prepares an account of a backup for its restore. Unless the database has the same account
@@ -7,12 +7,12 @@ export type Marked = Readonly<Record<string, unknown>>
  * tokens and logins that were issued for its former password stay invalid. An unchanged account keeps its present
  * `demotedAt`, so that what an admin granted to clients before a demotion does not become valid again.
  * @param present the existing accounts
- * @param keepsTokens there are none, and the operator confirms that no password was changed since the backup: accounts
- *   are restored as they are
+ * @param keepsTokens whether accounts are restored unchanged: the database has none, and the operator confirms that no
+ *   password was changed since the backup
  */
-export function withMarks (
-  present: readonly Marked[], keepsTokens: boolean
-): (user: Marked, isUnknown?: boolean) => Marked {
+export function createAccountRestorer (
+  present: readonly BackupAccount[], keepsTokens: boolean
+): (user: BackupAccount, isUnknown?: boolean) => BackupAccount {
   const restoredAt = new Date().toISOString()
   const known = new Map(present.map((user) => [user.username, user]))
   return (user, isUnknown = false) => {

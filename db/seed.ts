@@ -1,35 +1,35 @@
 import { readFile } from 'node:fs/promises'
-import { adopt } from '../schemas/foreign-config.ts'
-import type { Document } from './apply.ts'
+import { translateConfig } from '../schemas/foreign-config.ts'
+import type { SettingsDocument } from './apply.ts'
 import { isObject } from '../schemas/unknown-members.ts'
-import { read, type Reading } from './document.ts'
+import { readDocument, type DocumentReading } from './document.ts'
 import { entities, entityNames } from './entities.ts'
 import { errorCode, messageOf } from './errors.ts'
-import { readError } from './json/load.ts'
+import { toReadError } from './json/load.ts'
 import { parseSettings } from './json/parse.ts'
 import { orderedEntries, orderedObject } from './order.ts'
 
 /**
  * Reads and validates a settings file without locking it.
- * @returns undefined: the file does not exist
+ * @returns undefined if the file does not exist
  * @throws Error when the file exists and is unusable
  */
-export async function readSettings (path: string): Promise<Document | undefined> {
-  return (await readFileOf(path))?.document
+export async function readSettings (path: string): Promise<SettingsDocument | undefined> {
+  return (await readSettingsFile(path))?.document
 }
 
-/** As `readSettings`, but returns the snapshot and problems as well. */
-async function readFileOf (path: string): Promise<Reading | undefined> {
+/** Reads a settings file as `readSettings` does, and returns the snapshot and the problems as well. */
+async function readSettingsFile (path: string): Promise<DocumentReading | undefined> {
   let bytes: Buffer
   try {
     bytes = await readFile(path)
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined
-    throw readError(error, path)
+    throw toReadError(error, path)
   }
   const document = parseSettings(bytes, path)
   try {
-    return read(document, 1)
+    return readDocument(document, 1)
   } catch (error) {
     const reason = messageOf(error)
     throw new Error(`The settings file ${path} cannot be used: ${reason}. It was left as it is: correct it.`)
@@ -37,14 +37,14 @@ async function readFileOf (path: string): Promise<Reading | undefined> {
 }
 
 /** The initial content of an empty database, and what to log once it is stored. */
-export interface Seed { readonly document: Document, readonly messages: readonly string[] }
+export interface Seed { readonly document: SettingsDocument, readonly messages: readonly string[] }
 
 /**
  * Creates the initial content of an empty database: the settings file with all servers private. The messages list the
  * servers that were public, and say how to correct entries that are ignored.
  */
-export async function seed (path: string): Promise<Seed> {
-  const reading = await readFileOf(path)
+export async function readSeed (path: string): Promise<Seed> {
+  const reading = await readSettingsFile(path)
   const messages: string[] = []
   if (reading === undefined) return { document: {}, messages }
   const { document, sections } = reading
@@ -80,7 +80,7 @@ export async function seed (path: string): Promise<Seed> {
 }
 
 /** The number of entries in each section, as a list for a sentence. */
-function countEntries (document: Document): string {
+function countEntries (document: SettingsDocument): string {
   return entityNames.flatMap((section) => {
     const { noun } = entities[section]
     const value = document[section]
@@ -91,4 +91,4 @@ function countEntries (document: Document): string {
 
 /** Makes a server private, and translates its config to the gateway's own members, since only those are encrypted. */
 const toPrivate = (config: unknown): unknown =>
-  isObject(config) ? { ...adopt(config).config, visibility: 'private' } : config
+  isObject(config) ? { ...translateConfig(config).config, visibility: 'private' } : config

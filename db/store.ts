@@ -1,17 +1,17 @@
 import type { Group, GroupMember, SystemConfig } from '../schemas/settings.ts'
 import type { ServerConfig } from '../schemas/server.ts'
 import type { AuditTrail } from './audit-trail.ts'
-import type { Entity, EntryOf, MemberOf } from './entities.ts'
+import type { EntityName, EntryOf, SnapshotMemberOf } from './entities.ts'
 import type { Activities } from './ports/activities.ts'
-import type { Clients } from './ports/clients.ts'
+import type { OAuthClients } from './ports/clients.ts'
 import type { Consents } from './ports/consents.ts'
 import type { ConsoleSessions } from './ports/console-sessions.ts'
-import type { Grants } from './ports/grants.ts'
-import type { LoginStates, UsedStates } from './ports/login-states.ts'
+import type { OneTimeValues } from './ports/grants.ts'
+import type { LoginStates, UsedRequestStates } from './ports/login-states.ts'
 import type { SocialLogins } from './ports/social-logins.ts'
-import type { Tokens } from './ports/tokens.ts'
+import type { OAuthTokens } from './ports/tokens.ts'
 import type { UpstreamTokens } from './ports/upstream-tokens.ts'
-import type { Vectors } from './ports/vectors.ts'
+import type { VectorStore } from './ports/vectors.ts'
 import type { Records } from './records.ts'
 
 /**
@@ -30,17 +30,18 @@ export interface Server {
 }
 
 /** Whether a server is enabled and has a valid config. */
-export const isUsable = ({ config, problem }: Server): boolean => config.enabled !== false && problem === undefined
+export const isUsableServer = ({ config, problem }: Server): boolean =>
+  config.enabled !== false && problem === undefined
 
 /** A group with all members as objects. */
 export interface StoredGroup extends Omit<Group, 'servers'> { readonly members: readonly GroupMember[] }
 
 /** An entry as a snapshot contains it. */
-export type ItemOf<Name extends Entity> =
+export type ItemOf<Name extends EntityName> =
   Name extends 'mcpServers' ? Server : Name extends 'groups' ? StoredGroup : EntryOf<Name>
 
 /** The entries of each entity by their keys, in the order of configuration. */
-type Items = { readonly [Name in Entity as MemberOf<Name>]: ReadonlyMap<string, ItemOf<Name>> }
+type Items = { readonly [Name in EntityName as SnapshotMemberOf<Name>]: ReadonlyMap<string, ItemOf<Name>> }
 
 /** The settings at one moment. Immutable; a change makes a new snapshot with a higher version. */
 export interface Snapshot extends Items {
@@ -48,7 +49,7 @@ export interface Snapshot extends Items {
   readonly system: SystemConfig
   /** Messages about unusable entries, and the `warnings`. */
   readonly problems: readonly string[]
-  /** Messages about members without effect; undefined: there are none. */
+  /** Messages about members without effect; undefined if there are none. */
   readonly warnings?: readonly string[]
 }
 
@@ -57,7 +58,9 @@ export interface Snapshot extends Items {
  * same position.
  */
 export type Change =
-  | { [Name in Entity]: { entity: Name, key: string, value: EntryOf<Name> | undefined, rename?: string } }[Entity]
+  | { [Name in EntityName]: {
+    entity: Name, key: string, value: EntryOf<Name> | undefined, rename?: string
+  } }[EntityName]
   | { entity: 'systemConfig', value: SystemConfig }
 
 /**
@@ -66,7 +69,7 @@ export type Change =
  */
 export interface Store {
   /**
-   * True: the settings are shared with other replicas, which change them. Otherwise people may change them with an
+   * Whether the settings are shared with other replicas, which change them. If not, people may change them with an
    * editor.
    */
   readonly isShared?: boolean
@@ -75,12 +78,13 @@ export interface Store {
   /**
    * Writes all changes or none.
    * @param baseVersion the version of the snapshot that the changes are based on
-   * @throws Conflict when a newer snapshot exists · Invalid when an invariant would be violated · StorageError
+   * @throws ConflictError when a newer snapshot exists · InvalidChangeError when an invariant would be violated ·
+   *   StorageError
    */
   commit: (changes: readonly Change[], baseVersion: number) => Promise<Snapshot>
   /**
-   * Listens for snapshots created outside this process, by an edit on disk or another replica. Returns a function that
-   * stops listening.
+   * Registers a listener for snapshots created outside this process, by an edit on disk or by another replica.
+   * @returns a function that removes the listener
    */
   onChange: (listener: (snapshot: Snapshot) => void) => () => void
   /**
@@ -88,46 +92,51 @@ export interface Store {
    * other replica.
    */
   refresh?: () => Promise<void>
-  /** Why the store cannot be read and written now (`readonly`: cannot be read); undefined: it can. */
+  /**
+   * Returns the reason why the store cannot be read and written now, or, with `readonly`, why it cannot be read;
+   * undefined if it can.
+   */
   health: (readonly?: boolean) => string | undefined
   /** Aborts pending operations because the process ends. Absent if operations cannot take long. */
-  hurry?: () => void
+  abortPending?: () => void
   close: () => Promise<void>
 }
 
 /**
- * Somebody else changed the settings: the changes must be recomputed from the new snapshot. `edited`: by an edit on
- * disk.
+ * The error for a commit after somebody else changed the settings: the changes must be recomputed from the new
+ * snapshot. `isFileEdit`: the change was an edit on disk.
  */
-export class Conflict extends Error {
-  readonly edited: boolean
+export class ConflictError extends Error {
+  readonly isFileEdit: boolean
   constructor (message: string, edited: boolean) {
     super(message)
     this.name = 'Conflict'
-    this.edited = edited
+    this.isFileEdit = edited
   }
 }
 
-/** The changes would violate an invariant. */
-export class Invalid extends Error {
+/** The error for changes that contradict the settings or would violate an invariant. */
+export class InvalidChangeError extends Error {
   override readonly name = 'Invalid'
 }
 
-/** The storage cannot be used now. `full`: no space is left; `failing`: the disk reports errors. */
+/**
+ * The error for a storage that cannot be used now. `isFull`: no space is left; `isFailing`: the disk reports errors.
+ */
 export class StorageError extends Error {
-  readonly full: boolean
-  readonly failing: boolean
+  readonly isFull: boolean
+  readonly isFailing: boolean
   constructor (message: string, full: boolean, failing = false) {
     super(message)
     this.name = 'StorageError'
-    this.full = full
-    this.failing = failing
+    this.isFull = full
+    this.isFailing = failing
   }
 }
 
 /**
- * A cache of the last known catalogues, and of when items were first listed: one text per server. Losing it costs time,
- * not data; of two servers of equal rank, their order alone then decides which gets a contested name.
+ * A cache of the last known catalogues, and of the times at which items were first listed: one text per server. Losing
+ * it costs time, not data; of two servers of equal rank, their order alone then decides which gets a contested name.
  */
 export interface CatalogueCache {
   /** Yields the text in pieces, so that a large one is never in memory as a whole; none if nothing is cached. */
@@ -142,7 +151,7 @@ export interface CatalogueCache {
   /** Removes the catalogues of all servers but these. Absent if catalogues do not outlive the process. */
   keepOnly?: (servers: Iterable<string>) => Promise<void>
   /** Resolves when all writes that were started are on disk, or have failed. */
-  settled: () => Promise<void>
+  waitForWrites: () => Promise<void>
 }
 
 /** Counters shared by all replicas, for rate limits. */
@@ -170,7 +179,7 @@ export interface Vault {
    * @param plain members, such as `options` or `openapi.schema`, in which a value is a secret only if it is never shown
    *   to people. In all other members every text and number is a secret, and so is every address that is more than a
    *   location. Without this parameter, the rule for `plain` members applies to all
-   * @returns the value with masks in place of its secrets, and the encrypted secrets; null: it has none
+   * @returns the value with masks in place of its secrets, and the encrypted secrets, null if it has none
    */
   hide: <Value>(value: Value, place: string, plain?: ReadonlySet<string>) => { value: Value, sealed: string | null }
   /**
@@ -179,14 +188,13 @@ export interface Vault {
    */
   reveal: <Value>(value: Value, sealed: string | null, place: string) => Value
   /**
-   * The paths of masks in a value, such as `headers.Authorization`. If they were stored, they would be mistaken for
-   * secrets.
+   * Returns the paths of masks in a value, such as `headers.Authorization`. Stored masks would be mistaken for secrets.
    */
-  masks: (value: unknown) => string[]
+  findMasks: (value: unknown) => string[]
   /** Whether a text was encrypted with a former key, and should be re-encrypted with the newest. */
-  outdated: (sealed: string) => boolean
+  isOutdated: (sealed: string) => boolean
   /** Whether a text was encrypted with a key that is not available. */
-  locked: (sealed: string) => boolean
+  isLocked: (sealed: string) => boolean
 }
 
 /** The number of stored secrets that were not encrypted with the newest key. */
@@ -216,15 +224,15 @@ export interface Resealing {
  * The ports of a storage adapter. Every method throws StorageError when the storage cannot be used now; it is then
  * unknown whether a write took effect. Times are in ms since 1970.
  */
-export interface Adapter {
+export interface StorageAdapter {
   store: Store
   records: Records
-  clients: Clients
+  clients: OAuthClients
   resealing: Resealing
-  /** undefined: in-memory counters are used. */
+  /** By default, counters in memory are used. */
   counters?: Counters
-  /** undefined: in-memory embeddings are used. */
-  vectors?: Vectors
+  /** By default, embeddings are kept in memory. */
+  vectors?: VectorStore
   /** Available with a database only. */
   activities?: Activities
   /** Available with a database only. */
@@ -234,14 +242,14 @@ export interface Adapter {
 }
 
 /** The storage as the rest of the gateway uses it. */
-export interface Storage extends Omit<Adapter, 'records' | 'counters' | 'vectors'> {
+export interface Storage extends Omit<StorageAdapter, 'records' | 'counters' | 'vectors'> {
   counters: Counters
-  vectors: Vectors
-  grants: Grants
-  tokens: Tokens
+  vectors: VectorStore
+  grants: OneTimeValues
+  tokens: OAuthTokens
   consents: Consents
   loginStates: LoginStates
   consoleSessions: ConsoleSessions
-  usedStates: UsedStates
+  usedStates: UsedRequestStates
   upstreamTokens: UpstreamTokens
 }

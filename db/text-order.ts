@@ -1,7 +1,10 @@
 import { isObject } from '../schemas/unknown-members.ts'
-import { isIndex, noteOrder } from './order.ts'
+import { isIntegerName, recordOrder } from './order.ts'
 
-/** Number of characters that one step reads, or of objects that it visits; a step takes less than a millisecond. */
+/**
+ * Number of characters that one step reads; `stepObjects`: of objects that it visits. A step takes less than a
+ * millisecond.
+ */
 const stepSize = 64 * 1024
 const stepObjects = 2_000
 
@@ -18,15 +21,15 @@ interface Level {
  * @param levels the number of object levels to examine; objects in arrays are not examined
  * @returns the value itself
  */
-export function inTextOrder<Value> (text: string, value: Value, levels: number): Value {
-  const steps = textOrderSteps(text, value, levels)
+export function recordTextOrder<Value> (text: string, value: Value, levels: number): Value {
+  const steps = recordTextOrderInSteps(text, value, levels)
   while (steps.next().done !== true);
   return value
 }
 
-/** As `inTextOrder`, in steps, for a large text. */
-export function * textOrderSteps (text: string, value: unknown, levels: number): Generator<undefined, void> {
-  if (!(yield * isMovedIn(value, levels))) return
+/** Records the order as `recordTextOrder` does, in steps, for a large text. */
+export function * recordTextOrderInSteps (text: string, value: unknown, levels: number): Generator<undefined, void> {
+  if (!(yield * hasReorderedMembers(value, levels))) return
   const open: Level[] = []
   let [depth, start, end, read] = [0, 0, 0, 0]
   for (let at = 0; at < text.length; at++) {
@@ -42,7 +45,7 @@ export function * textOrderSteps (text: string, value: unknown, levels: number):
         }
         break
       case '}': case ']':
-        if (depth-- <= levels) close(open.pop())
+        if (depth-- <= levels) closeLevel(open.pop())
         break
       case ':':
         if (depth <= levels && open.at(-1)?.object) {
@@ -57,16 +60,16 @@ export function * textOrderSteps (text: string, value: unknown, levels: number):
 }
 
 /**
- * Whether an object, or one within it, has an integer-like member name; these come first, so only the first name is
- * checked.
+ * Whether an object, or one within it, has an integer-like member name. JavaScript sorts such names first, so only the
+ * first name is checked.
  */
-function * isMovedIn (value: unknown, levels: number): Generator<undefined, boolean> {
+function * hasReorderedMembers (value: unknown, levels: number): Generator<undefined, boolean> {
   let objects = [value].filter(isObject)
   for (let level = 1; level <= levels && objects.length > 0; level++) {
     const within: typeof objects = []
     for (const [at, object] of objects.entries()) {
       const names = Object.keys(object)
-      if (names[0] !== undefined && isIndex(names[0])) return true
+      if (names[0] !== undefined && isIntegerName(names[0])) return true
       if (level < levels) for (const name of names) if (isObject(object[name])) within.push(object[name])
       if (at % stepObjects === stepObjects - 1) yield
     }
@@ -96,7 +99,10 @@ function objectAt (around: Level | undefined, outermost: unknown): Record<string
   return isObject(value) ? value : undefined
 }
 
-/** Called for each occurrence of a repeated name: the order of the last one is kept. */
-function close (level: Level | undefined): void {
-  if (level?.object) noteOrder(level.object, level.names)
+/**
+ * Records the order of an object whose end was read. Of objects under a repeated name, the order of the last one is
+ * kept.
+ */
+function closeLevel (level: Level | undefined): void {
+  if (level?.object) recordOrder(level.object, level.names)
 }

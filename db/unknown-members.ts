@@ -3,22 +3,24 @@ import { separatorWarning } from '../schemas/names.ts'
 import { isUsableHash } from '../schemas/password-hash.ts'
 import { SystemConfig } from '../schemas/settings.ts'
 import { SocialConfig } from '../schemas/social.ts'
-import { withTodaysNames } from '../schemas/smart-routing.ts'
+import { withCurrentNames } from '../schemas/smart-routing.ts'
 import { SystemSections } from '../schemas/system.ts'
-import { isComment, isObject, quoteName, unknownMembers, unknownSentence } from '../schemas/unknown-members.ts'
-import type { Document } from './apply.ts'
-import { entities, entityNames, type ListName } from './entities.ts'
+import {
+  isCommentName, isObject, quoteName, unknownMemberWarnings, unknownMemberWarning
+} from '../schemas/unknown-members.ts'
+import type { SettingsDocument } from './apply.ts'
+import { entities, entityNames, type ListEntityName } from './entities.ts'
 import { recordSections } from './records.ts'
 
 /** Max warnings about one section; further ones are counted. */
-const mostWarnings = 20
+const maxWarnings = 20
 
 /** The warning for a member of MCPHub that has no counterpart here. It is kept. */
-const ofMcpHub = (path: string): string => `${quoteName(path)} is MCPHub's: it is kept, and has no effect`
+const mcpHubWarning = (path: string): string => `${quoteName(path)} is MCPHub's: it is kept, and has no effect`
 
-/** The members in which client programs store their servers: VS Code, opencode, Zed, Amp, Codex. */
-const ofClients: readonly string[] = ['servers', 'mcp', 'context_servers', 'amp.mcpServers', 'mcp_servers']
-const ofClient = (name: string): string =>
+/** The members in which client programs (VS Code, opencode, Zed, Amp, Codex) store their servers. */
+const clientSectionNames: readonly string[] = ['servers', 'mcp', 'context_servers', 'amp.mcpServers', 'mcp_servers']
+const clientSectionWarning = (name: string): string =>
   `${quoteName(name)} is another program's name for servers, and has no effect here: tool-hub import <file> adds ` +
   'them; in this file they stand under "mcpServers"'
 
@@ -28,25 +30,30 @@ const { mcpRouter: _, ...sections } = SystemSections.properties
 const SystemMembers =
   Type.Object({ ...SystemConfig.properties, ...sections, auth: Type.Object({ betterAuth: SocialConfig }) })
 
-/** The sections of a document. */
-const known: readonly string[] = [
+/** The names of the sections that a settings document may have. */
+const knownSections: readonly string[] = [
   'version', ...entityNames, 'systemConfig', 'oauthClients', ...recordSections
 ]
 
 const isNothing = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 
-/** At most 20 warnings, followed by the number of further ones. @param place what they are about */
-export const bounded = (warnings: readonly string[], place: string): readonly string[] =>
-  warnings.length <= mostWarnings
+/**
+ * Limits warnings to 20 and a sentence with the number of further ones.
+ * @param place the place that the sentence names
+ */
+export const limitWarnings = (warnings: readonly string[], place: string): readonly string[] =>
+  warnings.length <= maxWarnings
     ? warnings
-    : [...warnings.slice(0, mostWarnings), `${place}: ${warnings.length - mostWarnings} more warnings`]
+    : [...warnings.slice(0, maxWarnings), `${place}: ${warnings.length - maxWarnings} more warnings`]
 
 /** Warnings about the members of one list entry that are unknown or unusable, in the form of those about servers. */
-export function warningsOfEntry (name: ListName, schema: TSchema, entry: Readonly<Record<string, unknown>>): string[] {
+export function warningsOfEntry (
+  name: ListEntityName, schema: TSchema, entry: Readonly<Record<string, unknown>>
+): string[] {
   const { noun, label } = entities[name]
   const called = entry[label]
-  const sentences = [...unknownMembers(schema, entry), ...name === 'users' ? unusablePassword(entry) : []]
+  const sentences = [...unknownMemberWarnings(schema, entry), ...name === 'users' ? unusablePassword(entry) : []]
   return sentences.map((sentence) => `${noun} ${quoteName(typeof called === 'string' ? called : '')}: ${sentence}`)
 }
 
@@ -66,21 +73,25 @@ export function warningsOfSystem (system: unknown): readonly string[] {
   const { mcpRouter, ...others } = system
   const { smartRouting } = others
   const ofSeparator = separatorWarning(system.nameSeparator)
-  const named = isObject(smartRouting) ? { ...others, smartRouting: withTodaysNames(smartRouting) } : others
+  const named = isObject(smartRouting) ? { ...others, smartRouting: withCurrentNames(smartRouting) } : others
   return [
-    ...unknownMembers(SystemMembers, named, 'systemConfig.'),
+    ...unknownMemberWarnings(SystemMembers, named, 'systemConfig.'),
     ...(ofSeparator === undefined ? [] : [`systemConfig: ${ofSeparator}`]),
-    ...isNothing(mcpRouter) ? [] : [ofMcpHub('systemConfig.mcpRouter')]
+    ...isNothing(mcpRouter) ? [] : [mcpHubWarning('systemConfig.mcpRouter')]
   ]
 }
 
 /** Warnings about members of the document itself without effect. The members are kept. */
-export const warningsOfDocument = (document: Document): readonly string[] => bounded(
+export const warningsOfDocument = (document: SettingsDocument): readonly string[] => limitWarnings(
   Object.entries(document)
-    .filter(([name, value]) => !known.includes(name) && !isComment(name) && !isNothing(value))
+    .filter(([name, value]) => !knownSections.includes(name) && !isCommentName(name) && !isNothing(value))
     .map(([name, value]) => {
-      if (name === 'userConfigs') return ofMcpHub(name)
-      return ofClients.includes(name) && typeof value === 'object' ? ofClient(name) : unknownSentence(name, name, known)
+      if (name === 'userConfigs') return mcpHubWarning(name)
+      return clientSectionNames.includes(
+        name
+      ) && typeof value === 'object'
+        ? clientSectionWarning(name)
+        : unknownMemberWarning(name, name, knownSections)
     }),
   'the settings'
 )

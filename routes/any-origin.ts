@@ -1,17 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 
 /** Response headers that scripts may read in addition to the safelisted ones. */
-const exposed = 'www-authenticate, retry-after, etag'
+const exposedHeaders = 'www-authenticate, retry-after, etag'
 
 /**
  * Allows pages of any origin to read the responses of this instance's routes (CORS), and answers preflights for some
  * paths. Use it only for routes that read no cookies or other credentials which a browser adds by itself.
  * @param paths the allowed methods by path
  */
-export function forAnyOrigin (app: FastifyInstance, paths: Readonly<Record<string, string>>): void {
+export function allowAnyOrigin (app: FastifyInstance, paths: Readonly<Record<string, string>>): void {
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('access-control-allow-origin', '*')
-    reply.header('access-control-expose-headers', exposed)
+    reply.header('access-control-expose-headers', exposedHeaders)
     done()
   })
   for (const [path, methods] of Object.entries(paths)) {

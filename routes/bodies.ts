@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { ownerOf } from '../plugins/settings/index.ts'
+import { chargedOwnerOf } from '../plugins/settings/index.ts'
 import {
   parseSize, collectBodyText, unmeasuredReservationOf, reserveBodyMemory, readJsonBody, valueReservationOf
 } from '../plugins/base/body/index.ts'
@@ -10,17 +10,18 @@ import type {} from './mcp/request.ts'
 /** The current max size of a body: `routing.jsonBodyLimit`. */
 const limitOf = (app: FastifyInstance): string => app.settings.current.system.routing?.jsonBodyLimit ?? '1mb'
 
-/** The owner of a body's memory: the identified caller, else the IP address. */
+/** The owner that the memory of a body counts for: the identified caller, else the IP address. */
 function senderOf ({ principal, caller, ip }: FastifyRequest): string {
   const known = principal ?? caller
-  return known ? ownerOf(known, ip) : ownerOfAddress(ip)
+  return known ? chargedOwnerOf(known, ip) : ownerOfAddress(ip)
 }
 
 /**
- * Makes the calling scope and its children parse bodies as JSON of limited size and depth. An empty body is undefined.
- * @param most max size, even if the settings allow more
+ * Makes the calling scope and its children parse bodies as JSON of limited size and depth. An empty body becomes
+ * undefined.
+ * @param most max size of a body, even if the settings allow more
  */
-export function jsonBodies (app: FastifyInstance, most?: string): void {
+export function parseJsonBodies (app: FastifyInstance, most?: string): void {
   const max = (): string => most === undefined || parseSize(limitOf(app)) < parseSize(most) ? limitOf(app) : most
   app.removeAllContentTypeParsers()
   app.addHook('preParsing', reserveBodyMemory({ limit: () => parseSize(max()), ownerOf: senderOf, isCounted: true }))
@@ -35,14 +36,14 @@ export function jsonBodies (app: FastifyInstance, most?: string): void {
 
 /** Counts a large body of a changing request. @param size in characters @throws ShareError */
 function countChange ({ server, principal, routeOptions }: FastifyRequest, size: number): void {
-  if (principal && routeOptions.config.effect === 'change') server.settings.countLarge(principal, size)
+  if (principal && routeOptions.config.effect === 'change') server.settings.chargeLargeChange(principal, size)
 }
 
 /**
  * Reserves memory for forms that the calling scope and its children parse themselves.
  * @param max max size of one form, in bytes
  */
-export function countForms (app: FastifyInstance, max: number): void {
+export function reserveFormMemory (app: FastifyInstance, max: number): void {
   app.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf, isCounted: false }))
 }
 
@@ -51,7 +52,7 @@ export function countForms (app: FastifyInstance, max: number): void {
  * callback instead of a promise, since every call passes through it.
  * @param isCounted whether memory for the parsed values of large bodies is reserved in advance
  */
-export function textBodies (app: FastifyInstance, isCounted = false): void {
+export function readTextBodies (app: FastifyInstance, isCounted = false): void {
   app.removeAllContentTypeParsers()
   app.addHook('preParsing', reserveBodyMemory({ limit: () => parseSize(limitOf(app)), ownerOf: senderOf, isCounted }))
   app.addContentTypeParser('application/json', (request: FastifyRequest, payload: FastifyRequest['raw'], done) => {

@@ -4,7 +4,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { securityHeaders } from '../plugins/base/browsers/index.ts'
 import { readAsset } from '../plugins/base/config/index.ts'
 import { enterScope, type RouteRow } from '../plugins/base/scopes/index.ts'
-import { completeApi, describeApi } from '../schemas/openapi.ts'
+import { completeApiDocument, apiDocumentBase } from '../schemas/openapi.ts'
 
 /** Scope `docs`: the documentation of the API, as an OpenAPI document and as pages. */
 const documentation: FastifyPluginAsync = async (app) => {
@@ -12,11 +12,12 @@ const documentation: FastifyPluginAsync = async (app) => {
   enterScope(app, 'docs')
   securityHeaders(app)
   await app.register(swagger, {
-    openapi: describeApi(version, basePath),
-    transformObject: (document) => completeApi('openapiObject' in document ? document.openapiObject : {}) as never
+    openapi: apiDocumentBase(version, basePath),
+    transformObject: (document) =>
+      completeApiDocument('openapiObject' in document ? document.openapiObject : {}) as never
   })
-  // @fastify/swagger documents the routes of this instance, so the routes of other instances are repeated here for
-  //   their schemas only. The management API comes first.
+  // @fastify/swagger documents the routes of this instance only, so the routes of other instances are repeated here
+  // with their schemas. The management API comes first.
   const last = (row: RouteRow): number => Number(row.scope === 'open')
   for (const { method, url, schema, scope, effect } of app.routeTable.toSorted((a, b) => last(a) - last(b))) {
     if (scope === 'docs' || method === 'HEAD' || method === 'OPTIONS') continue

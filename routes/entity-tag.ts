@@ -4,9 +4,9 @@ import type { FastifyRequest, onSendHookHandler } from 'fastify'
 /**
  * Adds an ETag to successful GET responses, and answers 304 if the client has that version. Streams get no ETag unless
  * the route sets one.
- * @param cacheControl the Cache-Control header of both
+ * @param cacheControl the Cache-Control header of these responses
  */
-export const tagEntity = (cacheControl: string): onSendHookHandler<unknown> => (request, reply, payload, done) => {
+export const addEntityTag = (cacheControl: string): onSendHookHandler<unknown> => (request, reply, payload, done) => {
   const isRead =
     (request.method === 'GET' || request.method === 'HEAD') && request.routeOptions.config.effect === 'read'
   if (!isRead || reply.statusCode !== 200 || !(typeof payload === 'string' || Buffer.isBuffer(payload))) {
@@ -15,7 +15,7 @@ export const tagEntity = (cacheControl: string): onSendHookHandler<unknown> => (
   }
   const etag = String(reply.getHeader('etag') ?? `"${createHash('sha256').update(payload).digest('base64url')}"`)
   reply.headers({ etag, 'cache-control': cacheControl })
-  if (!isKnown(request, etag)) {
+  if (!matchesEntityTag(request, etag)) {
     done(null, payload)
     return
   }
@@ -25,7 +25,7 @@ export const tagEntity = (cacheControl: string): onSendHookHandler<unknown> => (
 }
 
 /** Whether If-None-Match contains this entity tag (RFC 9110 §13.1.2, weak comparison). */
-export function isKnown (request: FastifyRequest, etag: string): boolean {
+export function matchesEntityTag (request: FastifyRequest, etag: string): boolean {
   const { 'if-none-match': header } = request.headers
   if (header === undefined) return false
   return header.trim() === '*' || header.split(',').some((each) => each.trim().replace(/^W\//, '') === etag)

@@ -9,8 +9,8 @@ import publicRoutes from './public/index.ts'
 export type RoutesOptions = ManagementRoutesOptions
 
 /**
- * All routes, by scope. Routes that MCP calls do not need are in annexes, which the first request for one of them
- * loads.
+ * All routes, by scope. Routes that MCP calls do not need are in annexes, which are loaded by the first request for one
+ * of their routes.
  */
 const routes: FastifyPluginAsync<RoutesOptions> = async (app, { developmentPassword }) => {
   const { basePath } = app.config

@@ -1,14 +1,14 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { securityHeaders } from '../plugins/base/browsers/index.ts'
 import apiRoutes from './api/index.ts'
-import { jsonBodies } from './bodies.ts'
+import { parseJsonBodies } from './bodies.ts'
 import oauthRoutes from './oauth/index.ts'
 import loginRoutes from './public/login.ts'
 import upstreamLogin from './public/upstream-login.ts'
 import socialRoutes from './social/index.ts'
 
 export interface ManagementRoutesOptions {
-  /** The first admin's password under `npm run dev`. */
+  /** The password that the first admin gets under `npm run dev`. */
   developmentPassword?: string
 }
 
@@ -17,7 +17,7 @@ const routes: FastifyPluginAsync<ManagementRoutesOptions> = async (app, { develo
   const { basePath } = app.config
   await app.register(async (api) => {
     securityHeaders(api)
-    jsonBodies(api)
+    parseJsonBodies(api)
     await api.register(loginRoutes, { developmentPassword })
     await api.register(apiRoutes)
   }, { prefix: `${basePath}/api` })

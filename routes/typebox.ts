@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyPluginOptions, FastifyTypeProvider, RawServerDefault } from 'fastify'
 import type { Static, TSchema } from '@sinclair/typebox'
 
-/** Types of handlers from their TypeBox schemas. */
+/** Infers the types of requests and responses in handlers from the TypeBox schemas of their routes. */
 interface TypeBoxTypeProvider extends FastifyTypeProvider {
   validator: this['schema'] extends TSchema ? Static<this['schema']> : unknown
   serializer: this['schema'] extends TSchema ? Static<this['schema']> : unknown

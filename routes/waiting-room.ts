@@ -30,8 +30,8 @@ export class WaitingRoom {
   }
 
   /**
-   * The listening server, which the app takes over; undefined: there is none, or it cannot be taken over, since Fastify
-   * makes two servers for "localhost".
+   * The listening server, which the app takes over. Undefined if there is none, or if HOST is "localhost": Fastify
+   * makes two servers for it, which cannot be taken over.
    */
   async listener (): Promise<Server | undefined> {
     const server = (await this.#app)?.server

@@ -99,5 +99,5 @@ export const ActivityFilters = Type.Object(
     ]
   }
 )
-export const ActivityAvailable = Type.Object({ available: Type.Boolean() }, { examples: [{ available: true }] })
-export const Deleted = Type.Object({ deletedCount: Type.Integer() }, { examples: [{ deletedCount: 120 }] })
+export const ActivityAvailability = Type.Object({ available: Type.Boolean() }, { examples: [{ available: true }] })
+export const DeletedCount = Type.Object({ deletedCount: Type.Integer() }, { examples: [{ deletedCount: 120 }] })

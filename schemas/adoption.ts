@@ -6,11 +6,11 @@ export type Json = Record<string, unknown>
  * A config during its translation to the gateway's members: known foreign members are taken out one by one, and what
  * remains is unknown.
  */
-export class Adoption {
+export class ConfigTranslation {
   config: Json
   readonly warnings: string[] = []
   /** Members that a warning already mentions. */
-  readonly named = new Set<string>()
+  readonly mentionedMembers = new Set<string>()
   isChanged = false
 
   constructor (raw: Json) { this.config = { ...raw } }
@@ -39,7 +39,7 @@ export class Adoption {
     if (!this.has(to)) this.put(to, change(this.take(from)))
     else if (JSON.stringify(change(this.config[from])) === JSON.stringify(this.config[to])) this.take(from)
     else {
-      this.named.add(from)
+      this.mentionedMembers.add(from)
       this.warn(`${quoteName(from)} has no effect: "${to}" is there too`)
     }
   }

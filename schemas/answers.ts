@@ -1,7 +1,7 @@
 import { Type, type TSchema } from '@sinclair/typebox'
 
 /** A read-only member, which a change may send back with the value from a response. */
-export const Unchanged = Type.String({ description: 'May be sent as it was answered; it cannot be changed' })
+export const ReadOnlyMember = Type.String({ description: 'May be sent as it was answered; it cannot be changed' })
 
 /** The response of a successful management route. */
 export const Success = <Data extends TSchema>(data: Data) =>
@@ -17,7 +17,7 @@ export const SuccessWithWarnings = <Data extends TSchema>(data: Data) => Type.Ob
   }))
 })
 /** The response of a successful write without data. */
-export const Done = Type.Object(
+export const SuccessWithoutData = Type.Object(
   { success: Type.Literal(true), message: Type.Optional(Type.String()) },
   { examples: [{ success: true, message: 'It was removed' }] }
 )

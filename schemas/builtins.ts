@@ -134,5 +134,5 @@ export type NewResource = Static<typeof NewResource>
 export const ResourceUpdate = Type.Partial(NewResource, { examples: [{ content: '# Other rules' }] })
 
 export const BuiltInId = Type.Object({ id: Type.String() })
-export const ReadResource =
+export const ResourceToRead =
   Type.Object({ uri: Type.String({ minLength: 1 }) }, { examples: [{ uri: 'note://house/rules' }] })

@@ -7,7 +7,7 @@ const Config = Type.Object({}, { additionalProperties: true })
 const placeholder = (name: string): string => `\${${name}}`
 
 /** A value that a person must fill in. The config contains it as `${key}`. */
-export const Field = Type.Object({
+export const RequiredInput = Type.Object({
   key: Type.String({
     description: `In the config as ${placeholder('key')}: replace it there, or set this variable in the environment`
   }),
@@ -18,16 +18,16 @@ export const Field = Type.Object({
   placeholder: Type.Optional(Type.String()),
   choices: Type.Optional(Type.Array(Type.String()))
 })
-export type Field = Static<typeof Field>
+export type RequiredInput = Static<typeof RequiredInput>
 
 /** An optional input, which is omitted from the config. */
-export const Option = Type.Object({
+export const OptionalInput = Type.Object({
   title: Type.String(),
   place: Type.String({ description: '`env`, `header`, `argument` or `url`' }),
   description: Type.Optional(Type.String()),
   sensitive: Type.Boolean()
 })
-export type Option = Static<typeof Option>
+export type OptionalInput = Static<typeof OptionalInput>
 
 const Installation = Type.Object({
   type: Type.String({ description: '`npm`, `uvx`, `docker` or `http`' }),
@@ -69,7 +69,7 @@ export const MarketEntry = Type.Object({
 export type MarketEntry = Static<typeof MarketEntry>
 
 export const MarketFile = Type.Object({
-  /** The last day on which `npm run market:check` found every npm package; null: it has not found all of them yet. */
+  /** The last day on which `npm run market:check` found every npm package; null if it has never found all of them. */
   checked: Type.Union([Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' }), Type.Null()]),
   /** The day on which each npm package was last found. */
   found: Type.Record(Type.String(), Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' })),
@@ -77,7 +77,13 @@ export const MarketFile = Type.Object({
 })
 export type MarketFile = Static<typeof MarketFile>
 
-export const MarketServer = Type.Object({ ...MarketEntry.properties, config: Config, required: Type.Array(Field) }, {
+export const MarketServer = Type.Object({
+  ...MarketEntry.properties,
+  config: Config,
+  required: Type.Array(
+    RequiredInput
+  )
+}, {
   examples: [
     {
       name: 'fetch',
@@ -113,7 +119,7 @@ export const CloudServer = Type.Object(
     created_at: Type.String(),
     updated_at: Type.String(),
     config: Type.Optional(Config),
-    required: Type.Array(Field),
+    required: Type.Array(RequiredInput),
     reason: Type.Optional(Type.String({ description: 'Why there is no config' }))
   },
   {
@@ -148,18 +154,18 @@ export const CloudTool = Type.Object({
 export type CloudTool = Static<typeof CloudTool>
 
 /** One package or remote of an entry, as a body for `POST /servers`; or the reason why it cannot be converted. */
-export const Ready = Type.Object({
+export const ConvertedPackage = Type.Object({
   from: Type.String({
     description: '`npm`, `pypi`, `oci`, another type of package, `remote`, or `entry` for the entry as a whole'
   }),
   identifier: Type.Optional(Type.String({ description: 'The package, or the URL of the remote' })),
   name: Type.Optional(Type.String()),
   config: Type.Optional(Config),
-  required: Type.Optional(Type.Array(Field)),
-  optional: Type.Optional(Type.Array(Option)),
+  required: Type.Optional(Type.Array(RequiredInput)),
+  optional: Type.Optional(Type.Array(OptionalInput)),
   reason: Type.Optional(Type.String({ description: 'Why there is no config' }))
 })
-export type Ready = Static<typeof Ready>
+export type ConvertedPackage = Static<typeof ConvertedPackage>
 
 const weather = {
   server: { name: 'com.example/weather', description: 'Forecasts for every place', version: '1.0.2' },
@@ -182,7 +188,7 @@ const weather = {
 }
 
 export const RegistryEntry = Type.Object(
-  { server: Type.Partial(ServerJson), _meta: RegistryMeta, configs: Type.Array(Ready) },
+  { server: Type.Partial(ServerJson), _meta: RegistryMeta, configs: Type.Array(ConvertedPackage) },
   { examples: [weather] }
 )
 export type RegistryEntry = Static<typeof RegistryEntry>

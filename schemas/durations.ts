@@ -1,10 +1,10 @@
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** Converts a duration from an environment variable to ms. */
-export function span (text: string): number {
+export function parseDuration (text: string): number {
   const [, number = '0', unit = 'ms'] = /^([0-9]+)(ms|s|m|h|d)?$/.exec(text) ?? []
   return Number(number) * (units[unit] ?? 1)
 }
 
-/** As `span`, limited to the range of a timer: 1 ms to 24.8 days. */
-export const milliseconds = (text: string): number => Math.min(Math.max(span(text), 1), 2 ** 31 - 1)
+/** Converts a duration to ms, limited to the range of a timer: 1 ms to 24.8 days. */
+export const parseTimerDuration = (text: string): number => Math.min(Math.max(parseDuration(text), 1), 2 ** 31 - 1)

@@ -23,7 +23,7 @@ const PositiveDuration = (value: string, description: string) =>
     description
   })
 
-/** A secret. */
+/** A variable with a secret, which can also be read from a file. */
 const Secret = (description: string) => Type.Optional(Type.String({ secret: true, description }))
 
 const Text = (description: string) => Type.Optional(Type.String({ description }))
@@ -283,5 +283,5 @@ export const Env = Type.Object({
 export type Env = Static<typeof Env>
 
 /** The variables with secrets. Each can also be read from the file that `<NAME>_FILE` names. */
-export const secretNames: readonly string[] =
+export const secretVariableNames: readonly string[] =
   Object.entries<TSchema>(Env.properties).filter(([, schema]) => schema.secret === true).map(([name]) => name)

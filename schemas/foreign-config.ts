@@ -1,24 +1,24 @@
-import { fillText, type EditorVariables } from './foreign-variables.ts'
+import { translateVariables, type EditorVariables } from './foreign-variables.ts'
 import { allItems, ServerConfig } from './server.ts'
-import { spelledType } from './transports.ts'
+import { typeOfSpelling } from './transports.ts'
 import { isObject, quoteName } from './unknown-members.ts'
-import { type Json, Adoption } from './adoption.ts'
-import { warnOfOtherKinds, warnOfOthers } from './foreign-members.ts'
+import { type Json, ConfigTranslation } from './adoption.ts'
+import { warnOfInertMembers, warnOfUnknownMembers } from './foreign-members.ts'
 
 /**
  * A config in the gateway's own members. `warnings`: a sentence, without values, for each member that has no effect or
  * another effect.
  */
-interface Adopted { readonly config: Json, readonly warnings: readonly string[] }
+interface TranslatedConfig { readonly config: Json, readonly warnings: readonly string[] }
 
 /** Max warnings about one config; further ones are counted. */
-const mostWarnings = 20
+const maxWarnings = 20
 
 /**
  * A timeout up to this value is read as seconds, the unit of Cline and Roo Code, which allow up to an hour. Other
  * programs use ms.
  */
-const longestSeconds = 3_600
+const maxTimeoutInSeconds = 3_600
 
 /**
  * Translates a server's config from the format of another program to the gateway's own members (Claude Desktop, Claude
@@ -27,8 +27,8 @@ const longestSeconds = 3_600
  * same object.
  * @param variables values of variables that editors fill in; variables without a value are mentioned in a warning
  */
-export function adopt (raw: Json, variables: EditorVariables = {}): Adopted {
-  const adoption = new Adoption(raw)
+export function translateConfig (raw: Json, variables: EditorVariables = {}): TranslatedConfig {
+  const adoption = new ConfigTranslation(raw)
   dropEmpty(adoption)
   readCommand(adoption)
   readTransport(adoption)
@@ -40,22 +40,22 @@ export function adopt (raw: Json, variables: EditorVariables = {}): Adopted {
   readValues(adoption)
   readOAuth(adoption)
   readVariables(adoption, variables)
-  warnOfOthers(adoption)
-  warnOfOtherKinds(adoption)
+  warnOfUnknownMembers(adoption)
+  warnOfInertMembers(adoption)
   const { warnings } = adoption
-  const left = warnings.length - mostWarnings
+  const left = warnings.length - maxWarnings
   return {
     config: adoption.isChanged ? adoption.config : raw,
-    warnings: left > 0 ? [...warnings.slice(0, mostWarnings), `${left} more members have no effect`] : warnings
+    warnings: left > 0 ? [...warnings.slice(0, maxWarnings), `${left} more members have no effect`] : warnings
   }
 }
 
 /** Removes members that some programs write as null when they are empty. */
-function dropEmpty (adoption: Adoption): void {
+function dropEmpty (adoption: ConfigTranslation): void {
   for (const name of Object.keys(ServerConfig.properties)) if (adoption.config[name] === null) adoption.take(name)
 }
 
-function readCommand (adoption: Adoption): void {
+function readCommand (adoption: ConfigTranslation): void {
   adoption.move('environment', 'env')
   adoption.move('working_directory', 'cwd')
   if (adoption.config.source === 'custom') adoption.take('source')
@@ -75,11 +75,11 @@ function readCommand (adoption: Adoption): void {
   }
 }
 
-function readTransport (adoption: Adoption): void {
+function readTransport (adoption: ConfigTranslation): void {
   adoption.move('transport', 'type')
   adoption.move('transportType', 'type')
   const { type } = adoption.config
-  const known = typeof type === 'string' ? spelledType(type) : undefined
+  const known = typeof type === 'string' ? typeOfSpelling(type) : undefined
   if (known !== undefined && known !== type) adoption.put('type', known)
   // opencode: `remote` stands for any HTTP transport.
   if (type === 'remote') adoption.take('type')
@@ -90,7 +90,7 @@ function readTransport (adoption: Adoption): void {
 }
 
 /** Codex: credentials by the names of variables, and timeouts in seconds. */
-function readCodex (adoption: Adoption): void {
+function readCodex (adoption: ConfigTranslation): void {
   adoption.move('http_headers', 'headers')
   const { headers = {}, env_http_headers: named, bearer_token_env_var: token, options = {} } = adoption.config
   if (isObject(headers) && isObject(named)) {
@@ -108,7 +108,7 @@ function readCodex (adoption: Adoption): void {
   adoption.put('options', { timeout: Math.min(Math.ceil(seconds * 1_000), 2 ** 31 - 1), ...options })
 }
 
-function readSwitches (adoption: Adoption): void {
+function readSwitches (adoption: ConfigTranslation): void {
   // Written by former versions of the gateway beside a visibility that nobody had chosen.
   adoption.take('visibilityDefaulted')
   const { disabled, enabled } = adoption.config
@@ -129,7 +129,7 @@ function readSwitches (adoption: Adoption): void {
   }
 }
 
-function readTimeout (adoption: Adoption): void {
+function readTimeout (adoption: ConfigTranslation): void {
   const { timeout, options = {} } = adoption.config
   if (typeof timeout !== 'number' || !(timeout > 0) || !isObject(options)) return
   if (options.timeout !== undefined) {
@@ -137,7 +137,7 @@ function readTimeout (adoption: Adoption): void {
     return
   }
   adoption.take('timeout')
-  const isSeconds = timeout <= longestSeconds
+  const isSeconds = timeout <= maxTimeoutInSeconds
   adoption.put(
     'options', { ...options, timeout: Math.min(Math.ceil(isSeconds ? timeout * 1_000 : timeout), 2 ** 31 - 1) }
   )
@@ -153,7 +153,7 @@ const isTexts = (value: unknown): value is string[] =>
  * Converts a list of the only enabled tools to overrides: `tools` of GitHub Copilot, where `*` stands for all, and the
  * equivalents of other programs.
  */
-function readEnabledItems (adoption: Adoption): void {
+function readEnabledItems (adoption: ConfigTranslation): void {
   for (const from of ['tools', 'includeTools', 'enabledTools', 'enabled_tools']) {
     const names = adoption.config[from]
     const section = from === 'tools' ? {} : adoption.config.tools ?? {}
@@ -168,7 +168,7 @@ function readEnabledItems (adoption: Adoption): void {
 }
 
 /** Converts lists of disabled items to overrides. */
-function readDisabledItems (adoption: Adoption): void {
+function readDisabledItems (adoption: ConfigTranslation): void {
   const lists = {
     disabledTools: 'tools',
     disabled_tools: 'tools',
@@ -189,7 +189,7 @@ function readDisabledItems (adoption: Adoption): void {
 }
 
 /** Converts numbers and booleans, which VS Code allows in place of strings, to strings. */
-function readValues (adoption: Adoption): void {
+function readValues (adoption: ConfigTranslation): void {
   for (const map of ['env', 'headers'] as const) {
     const values = adoption.config[map]
     if (!isObject(values) || !Object.values(values).some((value) => value === null || isPlain(value))) continue
@@ -204,9 +204,11 @@ function readValues (adoption: Adoption): void {
 
 const isPlain = (value: unknown): value is number | boolean => typeof value === 'number' || typeof value === 'boolean'
 
-function readVariables (adoption: Adoption, variables: EditorVariables): void {
+function readVariables (adoption: ConfigTranslation, variables: EditorVariables): void {
   const fill = (value: unknown, place: string): unknown => {
-    if (typeof value === 'string') return fillText(value, place, variables, (sentence) => { adoption.warn(sentence) })
+    if (typeof value === 'string') {
+      return translateVariables(value, place, variables, (sentence) => { adoption.warn(sentence) })
+    }
     if (Array.isArray(value)) return value.map((each: unknown) => fill(each, place))
     if (!isObject(value)) return value
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fill(each, `${place}.${name}`)]))
@@ -222,7 +224,7 @@ function readVariables (adoption: Adoption, variables: EditorVariables): void {
 }
 
 /** Warns about `$NAME`, which Gemini CLI expands. Here it stays plain text, since secrets may contain a dollar sign. */
-function warnOfBareVariables (adoption: Adoption, place: string, value: unknown): void {
+function warnOfBareVariables (adoption: ConfigTranslation, place: string, value: unknown): void {
   for (const [name, text] of isObject(value) ? Object.entries(value) : []) {
     const [written, variable] = typeof text === 'string'
       ? /(?<![\\$])\$(?!COPILOT_MCP_)([A-Z][A-Z0-9_]+)\b/.exec(text) ?? []
@@ -236,7 +238,7 @@ function warnOfBareVariables (adoption: Adoption, place: string, value: unknown)
  * Converts the OAuth members of Cursor (`auth: {CLIENT_ID, CLIENT_SECRET, scopes}`), of Claude Code and opencode
  * (scopes as one string), and of opencode (`oauth: false`).
  */
-function readOAuth (adoption: Adoption): void {
+function readOAuth (adoption: ConfigTranslation): void {
   const { auth, oauth } = adoption.config
   if (typeof oauth === 'boolean') adoption.take('oauth')
   else if (isObject(oauth) && [oauth.scopes, oauth.scope].some((each) => typeof each === 'string')) {

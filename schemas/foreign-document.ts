@@ -27,7 +27,9 @@ export interface ForeignDocument {
  * @param project the folder whose servers in `projects` are included
  * @returns undefined: the document has no servers in any of these places
  */
-export function readForeign (document: unknown, membersOf: MembersOf, project?: string): ForeignDocument | undefined {
+export function readForeignDocument (
+  document: unknown, membersOf: MembersOf, project?: string
+): ForeignDocument | undefined {
   if (!isObject(document)) return undefined
   const { mcp, projects } = document
   const inner = isObject(mcp) && (isObject(mcp.servers) || isObject(mcp.mcpServers)) ? mcp : undefined
@@ -44,7 +46,7 @@ export function readForeign (document: unknown, membersOf: MembersOf, project?: 
   ].filter((section) => Array.isArray(section) || isObject(section))
   if (sections.length === 0) return undefined
   const servers =
-    sections.flatMap((section) => entriesOf(section, membersOf)).map((server) => switchedOff(server, document))
+    sections.flatMap((section) => entriesOf(section, membersOf)).map((server) => applyExclusions(server, document))
   const asked = [document.inputs, inner?.inputs].flatMap((list) => Array.isArray(list) ? list as unknown[] : [])
   const known = new Set([
     'mcpServers', 'servers', 'context_servers', 'amp.mcpServers', 'mcp_servers', 'inputs', '$schema',
@@ -59,7 +61,7 @@ export function readForeign (document: unknown, membersOf: MembersOf, project?: 
  * Disables a server that the document disables outside of its own entry: Gemini CLI by `mcp.excluded` and
  * `mcp.allowed`, opencode by `tools: {"<server>_*": false}`.
  */
-function switchedOff (server: ForeignServer, { mcp, tools }: Json): ForeignServer {
+function applyExclusions (server: ForeignServer, { mcp, tools }: Json): ForeignServer {
   const { name, config } = server
   const holds = (list: unknown): boolean => Array.isArray(list) && list.includes(name)
   const isExcluded = isObject(mcp) && (holds(mcp.excluded) || (Array.isArray(mcp.allowed) && !holds(mcp.allowed)))

@@ -1,13 +1,13 @@
 import { Type, type TObject } from '@sinclair/typebox'
 import { OpenApiConfig } from './openapi-upstream.ts'
-import { ItemOverride, ServerConfig, typeOf } from './server.ts'
+import { ItemOverride, ServerConfig, serverTypeOf } from './server.ts'
 import { transports } from './transports.ts'
-import { isComment, isObject, unknownMembers, unknownSentence } from './unknown-members.ts'
+import { isCommentName, isObject, unknownMemberWarnings, unknownMemberWarning } from './unknown-members.ts'
 import { UpstreamOAuth } from './upstream-oauth.ts'
-import type { Adoption } from './adoption.ts'
+import type { ConfigTranslation } from './adoption.ts'
 
 /** Members that only affect a client program: how it prompts its user, or displays the server. */
-const ofClients: Readonly<Record<string, string>> = {
+const clientMembers: Readonly<Record<string, string>> = {
   autoApprove: 'whether a call is approved is up to the client that asks',
   alwaysAllow: 'whether a call is approved is up to the client that asks',
   autoAllow: 'whether a call is approved is up to the client that asks',
@@ -20,7 +20,7 @@ const ofClients: Readonly<Record<string, string>> = {
 }
 
 /** The gateway's own members that have no effect on a server, by its locating member (`locatedBy`). */
-const inert = {
+const inertMembers = {
   command: {
     reason: 'the server is a command', members: ['url', 'headers', 'passthroughHeaders', 'oauth', 'proxy', 'openapi']
   },
@@ -31,11 +31,11 @@ const inert = {
   description: { reason: 'the server is an OpenAPI description', members: ['command', 'args', 'env', 'cwd'] }
 } as const
 
-export function warnOfOtherKinds ({ config, warnings }: Adoption): void {
-  const type = typeOf(config as ServerConfig)
+export function warnOfInertMembers ({ config, warnings }: ConfigTranslation): void {
+  const type = serverTypeOf(config as ServerConfig)
   // A config without a type, or with an unknown one, is rejected for that reason.
   if (type === undefined || !Object.hasOwn(transports, type)) return
-  const { reason, members } = inert[transports[type].locatedBy]
+  const { reason, members } = inertMembers[transports[type].locatedBy]
   for (const name of members) {
     const value = config[name]
     const isEmpty = value === undefined || value === null || value === '' || value === false ||
@@ -48,35 +48,35 @@ export function warnOfOtherKinds ({ config, warnings }: Adoption): void {
  * The schemas of nested members, which are checked for unknown members as well. `openapi.security` depends on its type,
  * and is checked elsewhere.
  */
-const nested: Readonly<Record<string, TObject>> = { oauth: UpstreamOAuth, openapi: OpenApiConfig }
-const within: Readonly<Record<string, readonly string[]>> = {
+const nestedSchemas: Readonly<Record<string, TObject>> = { oauth: UpstreamOAuth, openapi: OpenApiConfig }
+const nestedMembers: Readonly<Record<string, readonly string[]>> = {
   options: ['timeout', 'resetTimeoutOnProgress', 'maxTotalTimeout'],
   proxy: ['url', 'noProxy'],
-  ...Object.fromEntries(Object.entries(nested).map(([name, schema]) => [name, Object.keys(schema.properties)]))
+  ...Object.fromEntries(Object.entries(nestedSchemas).map(([name, schema]) => [name, Object.keys(schema.properties)]))
 }
 
 /**
  * The maps of overrides, which are checked for unknown members as well: other programs disable a tool by other members.
  */
-const overrides: readonly string[] = ['tools', 'prompts', 'resources']
+const overrideSections: readonly string[] = ['tools', 'prompts', 'resources']
 const Overrides = Type.Record(Type.String(), ItemOverride)
 
-export function warnOfOthers ({ config, warnings, named }: Adoption): void {
+export function warnOfUnknownMembers ({ config, warnings, mentionedMembers: named }: ConfigTranslation): void {
   for (const [name, value] of Object.entries(config)) {
-    if (isComment(name) || named.has(name)) continue
-    if (Object.hasOwn(within, name) && isObject(value)) {
-      const known = within[name] ?? []
+    if (isCommentName(name) || named.has(name)) continue
+    if (Object.hasOwn(nestedMembers, name) && isObject(value)) {
+      const known = nestedMembers[name] ?? []
       for (const member of Object.keys(value)) {
-        if (!known.includes(member) && !isComment(member)) {
-          warnings.push(unknownSentence(`${name}.${member}`, member, known))
+        if (!known.includes(member) && !isCommentName(member)) {
+          warnings.push(unknownMemberWarning(`${name}.${member}`, member, known))
         }
       }
     }
-    if (overrides.includes(name)) warnings.push(...unknownMembers(Overrides, value, `${name}.`))
+    if (overrideSections.includes(name)) warnings.push(...unknownMemberWarnings(Overrides, value, `${name}.`))
     if (Object.hasOwn(ServerConfig.properties, name)) continue
     const isEmpty = value === false || (Array.isArray(value) && value.length === 0)
-    const reason = Object.hasOwn(ofClients, name) ? ofClients[name] : undefined
-    if (reason === undefined) warnings.push(unknownSentence(name, name, Object.keys(ServerConfig.properties)))
+    const reason = Object.hasOwn(clientMembers, name) ? clientMembers[name] : undefined
+    if (reason === undefined) warnings.push(unknownMemberWarning(name, name, Object.keys(ServerConfig.properties)))
     else if (!isEmpty) warnings.push(`"${name}" has no effect: ${reason}`)
   }
 }

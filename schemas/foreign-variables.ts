@@ -15,23 +15,23 @@ const editorNames = new Set([
 const inputVariable = (id: string): string => id.replace(/[^A-Za-z0-9]+/g, '_').replace(/^(?=[0-9])/, '_').toUpperCase()
 
 /** A variable in any notation. Group 1 is the text within the braces. */
-export const anyVariable = /\$\{([^{}]*)\}/g
+export const anyVariablePattern = /\$\{([^{}]*)\}/g
 
 /** Max passes over a text: a default may complete another variable (`${A:-$}{B}`). */
-const mostRounds = 4
+const maxRounds = 4
 
 /**
  * Converts the variables of other programs in a text to the gateway's notation, `${NAME}` for a variable of its
  * environment. The conversion is idempotent, so that a text that is sent back as it was shown does not change. A text
- * that needs more than `mostRounds` passes is returned unchanged.
+ * that needs more than `maxRounds` passes is returned unchanged.
  * @param place the member that contains the text, for warnings
  */
-export function fillText (
+export function translateVariables (
   text: string, place: string, variables: EditorVariables, warn: (sentence: string) => void
 ): string {
   const warnings = new Set<string>()
-  let filled = ofCopilot(ofOpencode(text, place, warn), place)
-  for (let round = 0; round < mostRounds; round++) {
+  let filled = translateCopilot(translateOpencode(text, place, warn), place)
+  for (let round = 0; round < maxRounds; round++) {
     const next = fillOnce(filled, place, variables, (sentence) => { warnings.add(sentence) })
     if (next === filled) {
       for (const sentence of warnings) warn(sentence)
@@ -43,8 +43,8 @@ export function fillText (
   return text
 }
 
-/** opencode: `{env:NAME}`, and `{file:path}`. */
-const ofOpencode = (text: string, place: string, warn: (sentence: string) => void): string =>
+/** Converts variables of opencode: `{env:NAME}`; of `{file:path}` it only warns. */
+const translateOpencode = (text: string, place: string, warn: (sentence: string) => void): string =>
   text.replace(/(?<!\$)\{(env|file):([^{}]*)\}/g, (written, kind: string, name: string) => {
     if (kind === 'env') return `\${env:${name}}`
     warn(`"${place}" has the content of a file, which is not read: write the value`)
@@ -52,10 +52,10 @@ const ofOpencode = (text: string, place: string, warn: (sentence: string) => voi
   })
 
 /**
- * GitHub Copilot coding agent: `$COPILOT_MCP_NAME`, in `env` also without the dollar sign, refers to a secret of the
- * repository.
+ * Converts variables of the GitHub Copilot coding agent: `$COPILOT_MCP_NAME`, in `env` also without the dollar sign,
+ * refers to a secret of the repository.
  */
-const ofCopilot = (text: string, place: string): string =>
+const translateCopilot = (text: string, place: string): string =>
   place.startsWith('env.') && /^COPILOT_MCP_\w+$/.test(text)
     ? `\${${text}}`
     : text.replace(/\$(COPILOT_MCP_\w+)/g, (_, name: string) => `\${${name}}`)
@@ -63,9 +63,9 @@ const ofCopilot = (text: string, place: string): string =>
 function fillOnce (
   text: string, place: string, { inputs = {}, editor = {} }: EditorVariables, warn: (sentence: string) => void
 ): string {
-  return text.replace(anyVariable, (written, inner: string) => {
+  return text.replace(anyVariablePattern, (written, inner: string) => {
     const [, kind, name = ''] = /^(env|input|cmd|command|config):\s*(.*)$/s.exec(inner) ?? []
-    if (kind === 'env') return plain(name, place, warn) ?? `\${${name}}`
+    if (kind === 'env') return takeDefault(name, place, warn) ?? `\${${name}}`
     if (kind === 'input') {
       if (Object.hasOwn(inputs, name)) return inputs[name] ?? ''
       const variable = inputVariable(name)
@@ -82,12 +82,15 @@ function fillOnce (
       warn(`"${place}" has $\{${inner}}, which only an editor can fill in: write the value`)
       return written
     }
-    return plain(inner, place, warn) ?? written
+    return takeDefault(inner, place, warn) ?? written
   })
 }
 
-/** Shells and Claude Code: `${NAME:-default}`. */
-function plain (inner: string, place: string, warn: (sentence: string) => void): string | undefined {
+/**
+ * Replaces a variable with a default (`${NAME:-default}`, of shells and Claude Code) by the default; undefined if it
+ * has none.
+ */
+function takeDefault (inner: string, place: string, warn: (sentence: string) => void): string | undefined {
   const [, name, fallback] = /^([A-Za-z_]\w*):-(.*)$/s.exec(inner) ?? []
   if (name === undefined || fallback === undefined) return undefined
   warn(`"${place}" takes the default of ${name}: write $\{${name}} if it is set in the gateway's environment`)

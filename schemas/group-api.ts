@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import { Closed } from './closed.ts'
+import { ClosedObject } from './closed.ts'
 import { GroupMember } from './settings.ts'
-import { Unchanged } from './answers.ts'
+import { ReadOnlyMember } from './answers.ts'
 
 const Members = Type.Array(Type.Union([Type.String({ minLength: 1 }), GroupMember]))
-const SentMembers = Type.Array(Type.Union([Type.String({ minLength: 1 }), Closed(GroupMember)]))
+const SentMembers = Type.Array(Type.Union([Type.String({ minLength: 1 }), ClosedObject(GroupMember)]))
 export const GroupRecord = Type.Object(
   {
     id: Type.String(),
@@ -26,7 +26,7 @@ export const GroupRecord = Type.Object(
   }
 )
 const GroupName = Type.String({ minLength: 1, maxLength: 128 })
-export const NewGroup = Closed(Type.Object(
+export const NewGroup = ClosedObject(Type.Object(
   {
     name: GroupName,
     description: Type.Optional(Type.String()),
@@ -43,33 +43,33 @@ export const NewGroup = Closed(Type.Object(
     ]
   }
 ))
-export const GroupUpdate = Closed(Type.Partial(Type.Object({ ...NewGroup.properties, id: Unchanged }), {
+export const GroupUpdate = ClosedObject(Type.Partial(Type.Object({ ...NewGroup.properties, id: ReadOnlyMember }), {
   examples: [{ description: 'What everybody needs, and more' }]
 }))
 export const GroupId = Type.Object({ id: Type.String() })
 
 /** The members of a record that a route does not change: they may be sent back from a response, and are ignored. */
-const Beside = (...names: readonly string[]) =>
+const IgnoredMembers = (...names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, Type.Optional(Type.Unknown())]))
-export const GroupMembers = Closed(Type.Object(
-  { servers: SentMembers, ...Beside('id', 'name', 'description', 'owner') },
+export const GroupMembers = ClosedObject(Type.Object(
+  { servers: SentMembers, ...IgnoredMembers('id', 'name', 'description', 'owner') },
   { examples: [{ servers: ['issues', { name: 'files', tools: ['read_file'] }] }] }
 ))
 export const NewGroupMember =
-  Closed(Type.Object({ serverName: Type.String({ minLength: 1 }) }, { examples: [{ serverName: 'files' }] }))
+  ClosedObject(Type.Object({ serverName: Type.String({ minLength: 1 }) }, { examples: [{ serverName: 'files' }] }))
 export const GroupMemberName = Type.Object({ id: Type.String(), serverName: Type.String() })
-const Selection =
+const ItemSelector =
   Type.Union([Type.Literal('all'), Type.Array(Type.String())], { description: '`all`, or own names (resources: URIs)' })
-export const ToolSelection = Closed(Type.Object(
-  { tools: Selection, ...Beside('name', 'prompts', 'resources', 'alias') },
+export const ToolSelection = ClosedObject(Type.Object(
+  { tools: ItemSelector, ...IgnoredMembers('name', 'prompts', 'resources', 'alias') },
   { examples: [{ tools: ['read_file', 'list_directory'] }] }
 ))
 export const GroupMemberConfig = Type.Object(
   {
     name: Type.String(),
-    tools: Selection,
-    prompts: Selection,
-    resources: Selection,
+    tools: ItemSelector,
+    prompts: ItemSelector,
+    resources: ItemSelector,
     alias: Type
       .Optional(Type.String())
   },

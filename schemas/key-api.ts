@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
-import { Closed } from './closed.ts'
+import { ClosedObject } from './closed.ts'
 import { StringEnum } from './string-enum.ts'
-import { Unchanged } from './answers.ts'
+import { ReadOnlyMember } from './answers.ts'
 
 export const KeyRecord = Type.Object(
   {
@@ -39,7 +39,7 @@ export const KeyRecord = Type.Object(
     ]
   }
 )
-export const NewKey = Closed(Type.Object({
+export const NewKey = ClosedObject(Type.Object({
   name: Type.String({ minLength: 1, maxLength: 128 }),
   kind: Type.Optional(StringEnum(['system', 'user'], {
     description: '`user` where neither a kind, an access type nor a list is given: what its owner sees, by MCP'
@@ -58,14 +58,14 @@ export const NewKey = Closed(Type.Object({
 },
 { examples: [{ name: 'laptop' }, { name: 'agents of the web team', accessType: 'groups', allowedGroups: ['daily'] }] }))
 const unchangedOfKey = {
-  id: Unchanged,
-  token: Unchanged,
-  createdBy: Unchanged,
-  createdAt: Unchanged,
-  lastUsedAt: Unchanged,
-  inactive: Unchanged
+  id: ReadOnlyMember,
+  token: ReadOnlyMember,
+  createdBy: ReadOnlyMember,
+  createdAt: ReadOnlyMember,
+  lastUsedAt: ReadOnlyMember,
+  inactive: ReadOnlyMember
 }
-export const KeyUpdate = Closed(Type.Partial(Type.Object({ ...NewKey.properties, ...unchangedOfKey }), {
+export const KeyUpdate = ClosedObject(Type.Partial(Type.Object({ ...NewKey.properties, ...unchangedOfKey }), {
   examples: [{ enabled: false }],
   description: 'A user may change `name` and `enabled` only; all else may be sent as it was answered'
 }))

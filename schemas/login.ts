@@ -8,21 +8,23 @@ const Permissions = Type.Object({
   system: Type.Boolean()
 })
 
-export const Account = Type.Object({ username: Type.String(), isAdmin: Type.Boolean(), permissions: Permissions }, {
+export const AccountRecord = Type.Object({
+  username: Type.String(), isAdmin: Type.Boolean(), permissions: Permissions
+}, {
   examples: [
     { username: 'ada', isAdmin: false, permissions: { admin: false, servers: 'visible', users: false, system: false } }
   ]
 })
 
-export const Credentials = Type.Object(
+export const LoginCredentials = Type.Object(
   { username: Type.String({ minLength: 1, maxLength: 256 }), password: Type.String({ minLength: 1, maxLength: 1024 }) },
   { examples: [{ username: 'admin', password: 'the password of the first start' }] }
 )
 
-export const Login = Type.Object({
+export const LoginResult = Type.Object({
   success: Type.Literal(true),
   message: Type.String(),
   token: Type.String(),
-  user: Account,
+  user: AccountRecord,
   isUsingDefaultPassword: Type.Optional(Type.Boolean())
 })

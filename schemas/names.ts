@@ -1,8 +1,10 @@
 /** Names that no entity may have, since objects inherit members of these names, or pass them on (`prototype`). */
 export const inheritedNames: readonly string[] = [...Object.getOwnPropertyNames(Object.prototype), 'prototype']
 
-/** Why no entity may have this name, as a clause that follows the name of its member; undefined: there is no reason. */
-export const prototypeProblem = (name: string): string | undefined =>
+/**
+ * The reason why no entity may have this name, as a clause that follows the name of its member; undefined if it may.
+ */
+export const reservedNameProblem = (name: string): string | undefined =>
   name === 'prototype' ? 'must not be "prototype", which is reserved' : undefined
 
 /** Names that servers and groups must not have: the inherited names, and segments of routes. */
@@ -42,24 +44,27 @@ function wordProblem (name: string): string | undefined {
   return undefined
 }
 
-/** Why a new name is rejected unless it is in Unicode NFC: names with the same letters must be equal. */
+/** The reason why a new name is rejected unless it is in Unicode NFC: names with the same letters must be equal. */
 const composedProblem = (name: string): string | undefined =>
   name === name.normalize('NFC') ? undefined : 'the name must be written with composed letters (Unicode NFC)'
 
 /**
- * The reason why a server or group must not have this name, as a clause; undefined: it may. Valid names have 1 to 128
+ * The reason why a server or group must not have this name, as a clause; undefined if it may. Valid names have 1 to 128
  * code points: letters and digits of any script, `.`, `_`, `-` and inner spaces. They do not start with `.`, `$` or
  * `_`.
  */
 export const nameProblem = (name: string): string | undefined =>
   wordProblem(name) ?? (reserved.has(name) ? `the name ${JSON.stringify(name)} is reserved` : undefined)
 
-/** As `nameProblem`, for a new name. */
+/**
+ * The reason why a new server or group must not have this name; undefined if it may. New names must also be in Unicode
+ * NFC.
+ */
 export const newNameProblem = (name: string): string | undefined => nameProblem(name) ?? composedProblem(name)
 
 /**
- * As `newNameProblem`, for the alias of a group member. It replaces the server's name in names of tools, but is not
- * part of any route, so segments of routes are allowed.
+ * The reason why a group member must not have this alias; undefined if it may. The alias replaces the server's name in
+ * names of tools, but is not part of any route, so segments of routes are allowed.
  */
 export const aliasProblem = (name: string): string | undefined =>
   wordProblem(name) ?? (inheritedNames.includes(name)
@@ -73,7 +78,7 @@ export const looksLikeId = (name: string): boolean =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(name)
 
 /** Max length of a tool name in the model APIs of agents. */
-export const longestModelName = 64
+export const maxModelNameLength = 64
 
 /** Whether the model APIs of agents accept a name of a tool, prompt or argument. */
 export const isModelName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(name)
@@ -82,7 +87,7 @@ export const isModelName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.te
 export const toModelSeparator = (separator: string): string =>
   isModelName(separator) ? separator : toModelCharacters(separator)
 
-/** A sentence about a name separator that is changed for model APIs; undefined: it is used as it is. */
+/** A sentence about a name separator that is changed for model APIs; undefined if it is used as it is. */
 export const separatorWarning = (separator: unknown): string | undefined =>
   typeof separator !== 'string' || !/^[!-~]{1,8}$/.test(separator) || isModelName(separator)
     ? undefined
@@ -94,4 +99,4 @@ export const separatorWarning = (separator: unknown): string | undefined =>
  * `_`. The end may be truncated.
  */
 export const toModelCharacters = (text: string): string =>
-  text.slice(0, 4 * longestModelName).normalize('NFKD').replace(/\p{M}+/gu, '').replace(/[^A-Za-z0-9_-]+/g, '_')
+  text.slice(0, 4 * maxModelNameLength).normalize('NFKD').replace(/\p{M}+/gu, '').replace(/[^A-Za-z0-9_-]+/g, '_')

@@ -1,15 +1,15 @@
 /** Names longer than this are not compared, since the work grows with the product of both lengths. */
-const longest = 60
+const maxNameLength = 60
 
 /** The form in which names are compared: lower case, without `-`, `_` and spaces. */
-const plain = (name: string): string => name.toLowerCase().replace(/[-_ ]/g, '')
+const toComparable = (name: string): string => name.toLowerCase().replace(/[-_ ]/g, '')
 
 /**
  * The edit distance of two short texts: the number of insertions, deletions, replacements, and swaps of adjacent
  * characters (optimal string alignment).
  * @returns the number; if it is greater than `most`, that number or Infinity
  */
-function edits (one: string, other: string, most: number): number {
+function editDistance (one: string, other: string, most: number): number {
   let beforeLast: number[] = []
   let fewestLast = 0
   let last = Array.from({ length: other.length + 1 }, (_, at) => at)
@@ -35,21 +35,21 @@ function edits (one: string, other: string, most: number): number {
 /**
  * Finds the known name that was probably meant.
  * @param mostEdits max edits between two names, ignoring case, `-`, `_` and spaces
- * @returns undefined: no name is near enough
+ * @returns undefined if no name is near enough
  */
-export function nearName (
+export function nearestName (
   name: string,
   known: Iterable<string>,
   mostEdits: (given: string, known: string) => number
 ): string | undefined {
-  if (name.length > longest) return undefined
-  const given = plain(name)
+  if (name.length > maxNameLength) return undefined
+  const given = toComparable(name)
   let [nearest, fewest] = [undefined as string | undefined, Infinity]
   for (const each of known) {
-    const candidate = plain(each)
+    const candidate = toComparable(each)
     const most = mostEdits(given, candidate)
     if (Math.abs(given.length - candidate.length) > most) continue
-    const distance = edits(given, candidate, most)
+    const distance = editDistance(given, candidate, most)
     if (distance <= most && distance < fewest) [nearest, fewest] = [each, distance]
   }
   return nearest

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Unchanged } from './answers.ts'
-import { Closed } from './closed.ts'
+import { ReadOnlyMember } from './answers.ts'
+import { ClosedObject } from './closed.ts'
 import { StringEnum } from './string-enum.ts'
 
 const Seconds = (value: number, maximum: number) =>
@@ -53,7 +53,7 @@ const example = {
 }
 
 /** A client to be created by an admin. */
-export const NewOAuthClient = Closed(Type.Object({
+export const NewOAuthClient = ClosedObject(Type.Object({
   name: ClientMembers.name,
   redirectUris: ClientMembers.redirectUris,
   grants: Type.Optional(ClientMembers.grants),
@@ -62,14 +62,14 @@ export const NewOAuthClient = Closed(Type.Object({
 }, { examples: [{ name: example.name, redirectUris: example.redirectUris, scopes: example.scopes }] }))
 
 /** A change of a client by an admin; members that are absent stay unchanged. */
-export const OAuthClientUpdate = Closed(Type.Partial(Type.Object({
+export const OAuthClientUpdate = ClosedObject(Type.Partial(Type.Object({
   ...ClientMembers,
   requireSecret: Type.Boolean(),
-  clientId: Unchanged,
-  origin: Unchanged,
-  clientUri: Unchanged,
-  createdAt: Unchanged,
-  lastUsedAt: Unchanged
+  clientId: ReadOnlyMember,
+  origin: ReadOnlyMember,
+  clientUri: ReadOnlyMember,
+  createdAt: ReadOnlyMember,
+  lastUsedAt: ReadOnlyMember
 }), { examples: [{ redirectUris: example.redirectUris }] }))
 
 /** A client as admins see it. The secret is returned only by the request that generates it. */

@@ -20,8 +20,10 @@ export const DocumentQuery = Type.Object({
   servers: Type.Optional(Type.String({ description: 'Only these servers, comma-separated' }))
 })
 /** The query for the document of one group or server, which cannot select servers. */
-export const PartQuery = Type.Omit(DocumentQuery, ['servers'])
-export const PartName = Type.Object({ name: Type.String({ description: 'A group by id or name, else a server' }) })
+export const PartDocumentQuery = Type.Omit(DocumentQuery, ['servers'])
+export const GroupOrServerParams = Type.Object(
+  { name: Type.String({ description: 'A group by id or name, else a server' }) }
+)
 
 export const ServerNames = Type.Object(
   { success: Type.Literal(true), data: Type.Array(Type.String()) },
@@ -57,14 +59,15 @@ export const PartToolPath = Type.Object({
   tool: Type.String()
 })
 
-/** A response that the handler sends as JSON text, bypassing the serializer. */
-const AsText = (description: string, example: object) =>
+/** The schema of a response that the handler sends as JSON text, bypassing the serializer. */
+const TextResponse = (description: string, example: object) =>
   Type.Unsafe<string>(Type.Object({}, { additionalProperties: true, description, examples: [example] }))
-export const ToolResult = AsText('The MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`', {
-  content: [{ type: 'text', text: 'Hello' }]
-})
+export const ToolResult =
+  TextResponse('The MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`', {
+    content: [{ type: 'text', text: 'Hello' }]
+  })
 /** The result of a tool call with its name and arguments, on the management API. */
-export const CalledTool = Type.Object({
+export const ToolCallResult = Type.Object({
   toolName: Type.String(),
   arguments: Type.Object({}, { additionalProperties: true, description: 'As they were given' }),
   content: Type.Optional(Type.Unknown({
@@ -73,7 +76,7 @@ export const CalledTool = Type.Object({
   structuredContent: Type.Optional(Type.Unknown({ description: 'As the tool gave it' })),
   isError: Type.Optional(Type.Unknown({ description: 'As the tool gave it: true where it failed' }))
 }, { additionalProperties: true })
-export const OpenApiDocument = AsText('An OpenAPI 3.0.3 document', {
+export const OpenApiDocument = TextResponse('An OpenAPI 3.0.3 document', {
   openapi: '3.0.3',
   info: { title: 'Tool-Hub', version: '1.0.0' },
   paths: {}

@@ -57,7 +57,7 @@ export const OpenApiConfig = Type.Object({
 })
 export type OpenApiConfig = Static<typeof OpenApiConfig>
 
-/** The members of the credentials, from either place. */
+/** Returns the members of the credentials, from either of the two places. */
 export function securityOf ({
   type,
   apiKey,
@@ -69,7 +69,7 @@ export function securityOf ({
   return { ...flat, ...{ none: undefined, apiKey, http, oauth2, openIdConnect }[type], type }
 }
 
-/** A sentence about the member that the credentials lack; undefined: they are complete. */
+/** A sentence about the member that the credentials lack; undefined if they are complete. */
 export function securityProblem (security: OpenApiSecurity | undefined): string | undefined {
   if (!security) return undefined
   const { type, value, scheme, token, username, password, credentials, clientId, clientSecret } = securityOf(security)

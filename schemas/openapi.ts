@@ -4,7 +4,7 @@ import { ServerConfig } from './server.ts'
 import { SystemSections } from './system.ts'
 
 /** The static part of the management API's OpenAPI document. The paths are generated from the routes. */
-export const describeApi = (version: string, basePath: string) => ({
+export const apiDocumentBase = (version: string, basePath: string) => ({
   openapi: '3.1.0',
   info: {
     title: 'Tool-Hub management API',
@@ -64,7 +64,7 @@ interface Schema {
 
 const component = (schema: TSchema): Schema => JSON.parse(JSON.stringify(schema)) as Schema
 
-/** Composes an example for a schema from the examples within it; undefined: a required part has none. */
+/** Composes an example for a schema from the examples within it; undefined if a required part has none. */
 function exampleOf ({ examples, enum: choices, properties, required = [], items, anyOf }: Schema): unknown {
   const given = examples?.[0] ?? choices?.[0] ?? (anyOf?.[0] && exampleOf(anyOf[0]))
   if (given !== undefined) return given
@@ -202,7 +202,7 @@ const withConfigs = (value: unknown): unknown => {
  * Completes the document with what the routes do not declare: operationIds, error responses, and schemas of bodies that
  * the gateway validates itself. Routes without a summary (the MCP endpoints) are removed.
  */
-export function completeApi (given: object): object {
+export function completeApiDocument (given: object): object {
   const document = withConfigs(given) as Document
   const paths: NonNullable<Document['paths']> = {}
   for (const [path, item] of Object.entries(document.paths ?? {})) {

@@ -1,8 +1,8 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Value, ValueErrorType, type ValueError } from '@sinclair/typebox/value'
 
-/** The first violation of a schema: its path, and a message about what is expected; undefined: the value is valid. */
-export function problemOf (schema: TSchema, value: unknown): { path: string, message: string } | undefined {
+/** The first violation of a schema: its path, and a message about what is expected; undefined if the value is valid. */
+export function firstSchemaProblem (schema: TSchema, value: unknown): { path: string, message: string } | undefined {
   const error = Value.Errors(schema, value).First()
   return error && { path: error.path.slice(1).replaceAll('/', '.'), message: messageOf(error) }
 }

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-export const Health = Type.Object({
+export const HealthResponse = Type.Object({
   status: Type.String({
     description: '`ok` for as long as the process serves; `starting` while it waits for its database'
   }),
@@ -13,12 +13,12 @@ export const Health = Type.Object({
   ]
 })
 
-export const Config = Type.Object({
+export const ConfigResponse = Type.Object({
   success: Type.Literal(true),
   data: Type.Object({ basePath: Type.String(), version: Type.String(), name: Type.String() })
 }, { examples: [{ success: true, data: { basePath: '/hub', version: '1.0.0', name: 'tool-hub' } }] })
 
-export const PublicConfig = Type.Object(
+export const PublicConfigResponse = Type.Object(
   {
     success: Type.Literal(true),
     data: Type.Object({
@@ -41,9 +41,9 @@ export const PublicConfig = Type.Object(
   }
 )
 
-export const Liveness = Type.Object({ status: Type.String() }, { examples: [{ status: 'ok' }] })
+export const LivenessResponse = Type.Object({ status: Type.String() }, { examples: [{ status: 'ok' }] })
 
-export const Metrics = {
+export const MetricsResponse = {
   description: 'Lines of name, labels and value',
   content: { 'text/plain': { schema: Type.String({ examples: ['toolhub_sessions 2\n'] }) } }
 }

@@ -1,9 +1,9 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { nearName } from './near-name.ts'
-import { problemOf } from './problem.ts'
-import { Env, secretNames } from './env.ts'
-import { span } from './durations.ts'
+import { nearestName } from './near-name.ts'
+import { firstSchemaProblem } from './problem.ts'
+import { Env, secretVariableNames } from './env.ts'
+import { parseDuration } from './durations.ts'
 
 /** Reads the environment by its schema. @throws Error that names the variable and its expected value */
 export function readEnv (environment: Readonly<Record<string, string | undefined>>): Env {
@@ -12,7 +12,7 @@ export function readEnv (environment: Readonly<Record<string, string | undefined
     return text === undefined || text === '' ? [] : [[name, valueOf(schema, text)]]
   }))
   const env: unknown = Value.Default(Env, given)
-  const problem = problemOf(Env, env)
+  const problem = firstSchemaProblem(Env, env)
   if (!problem) return withinBounds(env as Env)
   const reason = expectedOf(Env.properties[problem.path as keyof Env]) ?? problem.message
   // A URL may contain a password.
@@ -26,20 +26,24 @@ function expectedOf ({ expected, type }: TSchema): string | undefined {
   return typeof words === 'string' ? `expected ${words}` : undefined
 }
 
-/** Why an option of the command line cannot replace a variable, as a clause; undefined: it can. */
-export function problemOfOption (name: keyof Env, text: string): string | undefined {
+/** The reason why an option of the command line cannot replace a variable, as a clause; undefined if it can. */
+export function optionProblem (name: keyof Env, text: string): string | undefined {
   const schema: TSchema = Env.properties[name]
   const value = valueOf(schema, text)
-  return text === '' || Value.Check(schema, value) ? undefined : expectedOf(schema) ?? problemOf(schema, value)?.message
+  return text === '' || Value.Check(
+    schema, value
+  )
+    ? undefined
+    : expectedOf(schema) ?? firstSchemaProblem(schema, value)?.message
 }
 
 /** Max of DRAIN_TIMEOUT, in ms. The process ends within 10 s; the remaining time is for ending its child processes. */
-const longestDrain = 9_000
+const maxDrainTimeout = 9_000
 
 /** @throws Error for a duration that the gateway cannot guarantee */
 function withinBounds (env: Env): Env {
   const { DRAIN_TIMEOUT: text } = env
-  if (span(text) <= longestDrain) return env
+  if (parseDuration(text) <= maxDrainTimeout) return env
   throw new Error(
     `The environment variable DRAIN_TIMEOUT cannot be ${JSON.stringify(text)}: the gateway ends within 10 s of ` +
     'SIGTERM, whatever still runs. Set it to 9s or less.'
@@ -52,21 +56,21 @@ function withinBounds (env: Env): Env {
  */
 function valueOf (schema: TSchema, text: string): unknown {
   if (schema.type === 'integer') return /^[0-9]+$/.test(text) ? Number(text) : text
-  return schema.type === 'boolean' ? switches.get(text.toLowerCase()) ?? text : text
+  return schema.type === 'boolean' ? booleanTexts.get(text.toLowerCase()) ?? text : text
 }
 
 /** The accepted texts of a boolean variable. */
-const switches: ReadonlyMap<string, boolean> = new Map([
+const booleanTexts: ReadonlyMap<string, boolean> = new Map([
   ...['true', 'yes', 'on', '1'].map((text) => [text, true] as const),
   ...['false', 'no', 'off', '0'].map((text) => [text, false] as const)
 ])
 
 /**
- * Durations that were probably meant in seconds: bare numbers are ms, and for these variables less than one second
- * makes no sense.
+ * Finds durations that were probably meant in seconds: bare numbers are ms, and less than one second makes no sense for
+ * these variables.
  * @returns a sentence for each
  */
-export const doubtsOf = (environment: Readonly<Record<string, string | undefined>>): string[] =>
+export const durationWarnings = (environment: Readonly<Record<string, string | undefined>>): string[] =>
   Object.entries<TSchema>(Env.properties).flatMap(([name, { isDuration }]) => {
     const text = environment[name] ?? ''
     if (isDuration !== true || !/^[0-9]+$/.test(text) || Number(text) === 0 || Number(text) >= 1_000) return []
@@ -78,7 +82,7 @@ export const doubtsOf = (environment: Readonly<Record<string, string | undefined
  * Max edit distance at which a variable's name counts as a mistyped known one. Lower for short names, since these are
  * near to too many others.
  */
-const typosIn = (given: string, known: string): number => {
+const maxTypos = (given: string, known: string): number => {
   const length = Math.min(given.length, known.length)
   if (length < 5) return -1
   if (length < 6) return 0
@@ -87,23 +91,23 @@ const typosIn = (given: string, known: string): number => {
 }
 
 /** Max warnings about mistyped names. */
-const mostTypos = 10
+const maxTypoWarnings = 10
 
 /**
  * Finds variables that have no effect, and whose names are similar to a known one that is not set: READ_ONLY,
  * JWT_SECERT.
  * @returns a sentence for each, without its value
  */
-export function misspeltIn (environment: Readonly<Record<string, string | undefined>>): string[] {
+export function misspeltVariableWarnings (environment: Readonly<Record<string, string | undefined>>): string[] {
   const isSet = (name: string): boolean => environment[name] !== undefined && environment[name] !== ''
-  const ours = new Set([...Object.keys(Env.properties), ...secretNames.map((name) => `${name}_FILE`)])
+  const ours = new Set([...Object.keys(Env.properties), ...secretVariableNames.map((name) => `${name}_FILE`)])
   const unset = [...ours].filter((name) => !isSet(name))
   return Object.keys(environment).flatMap((name) => {
     // npm passes each of its settings to the programs that it runs.
     if (ours.has(name) || !isSet(name) || /^npm_/i.test(name)) return []
-    const meant = nearName(name, unset, typosIn)
+    const meant = nearestName(name, unset, maxTypos)
     return meant === undefined
       ? []
       : [`The environment variable ${name} is not known and has no effect: did you mean ${meant}?`]
-  }).slice(0, mostTypos)
+  }).slice(0, maxTypoWarnings)
 }

@@ -75,7 +75,10 @@ export const ServerRecord = Type.Object(
   }
 )
 
-/** Not described further here: the gateway validates configs itself, with clearer messages. */
+/**
+ * A config of a server. The schema does not describe it, since the gateway validates configs itself, with clearer
+ * messages.
+ */
 const Config = Type.Object({}, { additionalProperties: true })
 export const NewServer = Type.Object(
   { name: Type.String(), config: Config },
@@ -95,13 +98,16 @@ export const ServerUpdate = Type.Object(
   { config: Config, newName: Type.Optional(Type.String()) },
   { examples: [{ config: { url: 'https://mcp.example.com/mcp', visibility: 'public' }, newName: 'tickets' }] }
 )
-export const Toggle = Type.Object({ enabled: Type.Boolean() }, { examples: [{ enabled: false }] })
+export const EnabledUpdate = Type.Object({ enabled: Type.Boolean() }, { examples: [{ enabled: false }] })
 export const ServerName = Type.Object({ name: Type.String() })
 
 /** Servers as an object with their names as members, the format of other programs. */
 const ByName = (description: string) =>
   Type.Object({}, { additionalProperties: true, maxProperties: 1_000, description })
-/** Each entry is validated separately: an invalid one is reported in the results, and the others are stored. */
+/**
+ * A batch of new servers. Each entry is validated separately: an invalid one is reported in the results, and the others
+ * are stored.
+ */
 export const NewServers = Type.Object(
   {
     servers: Type.Optional(Type.Union([
@@ -141,7 +147,7 @@ export const ServerToTest = Type.Object(
   },
   { examples: [{ config: { url: 'https://mcp.example.com/mcp' } }] }
 )
-export const ServerTested = Type.Object(
+export const ServerTestResult = Type.Object(
   {
     connected: Type.Boolean(),
     status: StringEnum(['connected', 'disconnected', 'oauth_required']),
@@ -184,13 +190,13 @@ const BatchData = Type.Object({
   successCount: Type.Integer(),
   failureCount: Type.Integer()
 })
-export const BatchDone = Type.Object({
+export const BatchWriteResult = Type.Object({
   success: Type.Literal(true),
   data: BatchData,
   message: Type.Optional(Type.String()),
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'About members of the body that are no servers' }))
 })
-export const BatchFailed = Type.Object({
+export const BatchWriteFailure = Type.Object({
   success: Type.Literal(false),
   data: Type.Optional(BatchData),
   message: Type.String(),

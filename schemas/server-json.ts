@@ -34,7 +34,7 @@ export type InputWithVariables = Static<typeof InputWithVariables>
 const KeyValueInput = Type.Object({ ...input, variables, name: Text(256) })
 type KeyValueInput = Static<typeof KeyValueInput>
 
-/** `positional` or `named`, with its flag as `name`. */
+/** An argument of a command, of the type `positional`, or `named` with its flag as `name`. */
 export const Argument = Type.Object({
   ...input,
   variables,
@@ -47,7 +47,7 @@ export type Argument = Static<typeof Argument>
 
 const Values = Type.Optional(Type.Array(KeyValueInput, { maxItems: 200 }))
 
-/** `stdio`, `streamable-http` or `sse`; `variables` are those of the URL of a remote. */
+/** A transport of the type `stdio`, `streamable-http` or `sse`. `variables` are those in the URL of a remote server. */
 export const RegistryTransport = Type.Object({ type: Text(64), url: Type.Optional(Text()), headers: Values, variables })
 export type RegistryTransport = Static<typeof RegistryTransport>
 
@@ -93,10 +93,10 @@ export const ServerJson = Type.Object({
 })
 export type ServerJson = Static<typeof ServerJson>
 
-/** The member with the registry's own metadata of an entry. */
-export const official = 'io.modelcontextprotocol.registry/official'
+/** The name of the member with the registry's own metadata of an entry. */
+export const officialMetaKey = 'io.modelcontextprotocol.registry/official'
 export const RegistryMeta = Type.Object({
-  [official]: Type.Optional(
+  [officialMetaKey]: Type.Optional(
     Type.Object({
       status: Type.Optional(Text(64)),
       statusMessage: Type.Optional(Text()),

@@ -85,17 +85,17 @@ export type ServerConfig = Static<typeof ServerConfig>
 
 /**
  * The type of a server. If the config has no type, it is derived from its members; with only a `url`, it is the type
- * that is tried first. Undefined: it cannot be derived.
+ * that is tried first. The result is undefined if the type cannot be derived.
  */
-export const typeOf = (
+export const serverTypeOf = (
   { type, command, url }: Pick<ServerConfig, 'type' | 'command' | 'url'>
 ): TransportType | undefined =>
   type ?? (command !== undefined ? 'stdio' : url !== undefined ? 'streamable-http' : undefined)
 
-/** A message about what a config of its type lacks; undefined: it is complete. */
-export function incomplete (config: ServerConfig): string | undefined {
+/** A message about what a config of its type lacks; undefined if it is complete. */
+export function configProblem (config: ServerConfig): string | undefined {
   const { type, command, url, proxy, openapi, oauth } = config
-  const known = typeOf(config)
+  const known = serverTypeOf(config)
   const locatedBy = known && transports[known].locatedBy
   if (locatedBy === 'command') return command ? undefined : `a ${known} server needs a "command"`
   const isDescription = locatedBy === 'description'

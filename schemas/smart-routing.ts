@@ -6,7 +6,7 @@ const aliases = {
 } as const
 
 /** The section `smartRouting` with the current member names: files and clients may use former ones. */
-export function withTodaysNames (smartRouting: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function withCurrentNames (smartRouting: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const section: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(smartRouting)) {
     const name = Object.hasOwn(aliases, key) ? aliases[key as keyof typeof aliases] : key

@@ -1,8 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Account } from './login.ts'
+import { AccountRecord } from './login.ts'
 
 /** The environment variables of social login. */
-export const socialNames = [
+export const socialVariableNames = [
   'SOCIAL_AUTH_ENABLED',
   'SOCIAL_AUTH_URL',
   'SOCIAL_AUTH_BASE_PATH',
@@ -62,7 +62,7 @@ export const SignInQuery = Type.Object({
   )
 })
 
-export const Callback = Type.Object({ provider: Type.String() })
+export const CallbackParams = Type.Object({ provider: Type.String() })
 
 export const SignInBody = Type.Object({
   provider: Type.String({ description: 'As `/public-config` lists them' }),
@@ -70,12 +70,14 @@ export const SignInBody = Type.Object({
   disableRedirect: Type.Optional(Type.Boolean({ default: false }))
 }, { examples: [{ provider: 'oidc', callbackURL: '/docs' }] })
 
-export const SignInStarted = Type.Object({
+export const SignInResult = Type.Object({
   url: Type.String({ description: 'Where the provider asks its user' }),
   redirect: Type.Boolean()
 })
 
-/** A session of a social login; null: the request has none. The token is only in the cookie, not in the response. */
+/**
+ * A session of a social login; null for a request without one. The token is only in the cookie, not in the response.
+ */
 export const SocialSession = Type.Union([
   Type.Null(),
   Type.Object({
@@ -86,6 +88,6 @@ export const SocialSession = Type.Union([
   })
 ])
 
-export const SignedOut = Type.Object({ success: Type.Literal(true) })
+export const SignOutResult = Type.Object({ success: Type.Literal(true) })
 
-export const SocialUser = Type.Object({ success: Type.Literal(true), user: Account })
+export const SocialUserResult = Type.Object({ success: Type.Literal(true), user: AccountRecord })

@@ -2,8 +2,8 @@ import { Type, type Static } from '@sinclair/typebox'
 
 /**
  * The values of a config that a user without admin rights wrote, as JSON Pointers (`/url`, `/headers/x-api-key`,
- * `/args/0`); true: all. The gateway sets this member. Variables in such a value are not expanded, and such an address
- * must be public.
+ * `/args/0`); true means all values. The gateway sets this member. Variables in such a value are not expanded, and such
+ * an address must be public.
  */
 export const StoredByUser = Type.Optional(
   Type.Union([Type.Boolean(), Type.Array(Type.String())], {
@@ -14,14 +14,16 @@ export const StoredByUser = Type.Optional(
 export type StoredByUser = Static<typeof StoredByUser> | undefined
 
 /** The JSON Pointer of a value (RFC 6901). */
-export const pointerTo = (...path: ReadonlyArray<string | number>): string =>
+export const jsonPointerOf = (...path: ReadonlyArray<string | number>): string =>
   path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
 /** Returns a test whether a user without admin rights wrote the value at a path. */
-export function writtenByUser (storedByUser: StoredByUser): (...path: ReadonlyArray<string | number>) => boolean {
+export function createWrittenByUserTest (
+  storedByUser: StoredByUser
+): (...path: ReadonlyArray<string | number>) => boolean {
   if (storedByUser === true) return () => true
   const pointers = new Set(storedByUser === undefined || storedByUser === false ? [] : storedByUser)
-  return (...path) => pointers.size > 0 && pointers.has(pointerTo(...path))
+  return (...path) => pointers.size > 0 && pointers.has(jsonPointerOf(...path))
 }
 
 /**

@@ -74,7 +74,7 @@ export const SentTemplate = Type.Object(
 )
 export type SentTemplate = Static<typeof SentTemplate>
 
-export const GroupTemplate = Type.Object({ name: Type.Optional(TemplateName) })
+export const GroupTemplateQuery = Type.Object({ name: Type.Optional(TemplateName) })
 
 export const ImportDetail = Type.Object({
   type: StringEnum(['server', 'group']),
@@ -84,7 +84,7 @@ export const ImportDetail = Type.Object({
 })
 export type ImportDetail = Static<typeof ImportDetail>
 
-export const Imported = Type.Object(
+export const TemplateImportResult = Type.Object(
   {
     serversCreated: Type.Integer(),
     serversSkipped: Type.Integer(),
@@ -106,4 +106,4 @@ export const Imported = Type.Object(
     ]
   }
 )
-export type Imported = Static<typeof Imported>
+export type TemplateImportResult = Static<typeof TemplateImportResult>

@@ -1,19 +1,19 @@
 /** The properties of a server type that are known without a connection. */
 interface TransportTraits {
-  /** Only admins may store such servers, unless ALLOW_USER_STDIO is set. */
+  /** Whether only admins may store such servers, unless ALLOW_USER_STDIO is set. */
   readonly isRestricted: boolean
   /**
    * The member of the config that says what to connect to: `command`, `url`, or `openapi` (a description of an HTTP
    * API).
    */
   readonly locatedBy: 'command' | 'address' | 'description'
-  /** Each request has its own stream and its own headers. Closing the stream cancels the request. */
+  /** Whether each request has its own stream and its own headers. Closing the stream cancels the request. */
   readonly hasStreams: boolean
-  /** A connection has state at the server, so it may be necessary to give clients separate connections. */
+  /** Whether a connection has state at the server, so that it may be necessary to give clients separate connections. */
   readonly hasSession: boolean
-  /** Its servers may support MCP 2026-07-28 in addition to earlier revisions. */
+  /** Whether its servers may support MCP 2026-07-28 in addition to earlier revisions. */
   readonly isDualEra: boolean
-  /** How configs of other programs spell the type: lower case, letters only. */
+  /** The spellings of the type in configs of other programs: lower case, letters only. */
   readonly spellings: readonly string[]
 }
 
@@ -63,7 +63,7 @@ export const isRestrictedType = (type: string): boolean =>
   !Object.hasOwn(transports, type) || transports[type as TransportType].isRestricted
 
 /** The type that another program's spelling stands for. */
-export function spelledType (text: string): TransportType | undefined {
+export function typeOfSpelling (text: string): TransportType | undefined {
   const spelling = text.toLowerCase().replace(/[-_ ]/g, '')
   return transportTypes.find((type) => transports[type].spellings.includes(spelling))
 }

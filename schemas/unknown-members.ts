@@ -1,9 +1,12 @@
 import type { TSchema } from '@sinclair/typebox'
-import { nearName } from './near-name.ts'
+import { nearestName } from './near-name.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** A copy of the function in `protocol/json.ts`, which schemas must not import. */
+/**
+ * Whether a value is a JSON object. This is a copy of the function in `protocol/json.ts`, which schemas must not
+ * import.
+ */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -11,22 +14,24 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 export const quoteName = (name: string): string => JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name)
 
 /** Whether a member is a comment, or the URL of a schema (`$schema`). */
-export const isComment = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
+export const isCommentName = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
 
-/** Max entries of one list or map that are examined, and max unknown members that are reported for one value. */
+/**
+ * Max entries of one list or map that are examined; `mostNamed`: max unknown members that are reported for one value.
+ */
 const [mostEntries, mostNamed] = [10_000, 20]
 
-/** The known member that was probably meant by an unknown one; undefined: none is near enough. */
-export const meantBy = (name: string, known: Iterable<string>): string | undefined =>
-  nearName(name, known, (given, { length }) => Math.min(given.length, length) < 6 ? 1 : 2)
+/** The known member that was probably meant by an unknown one; undefined if none is near enough. */
+export const meantMember = (name: string, known: Iterable<string>): string | undefined =>
+  nearestName(name, known, (given, { length }) => Math.min(given.length, length) < 6 ? 1 : 2)
 
 /**
  * A sentence about a member that a schema does not have.
  * @param path the full path of the member, such as `routing.skipAuht`
  * @param known the names of the known members in its place
  */
-export function unknownSentence (path: string, name: string, known: Iterable<string>): string {
-  const meant = meantBy(name, known)
+export function unknownMemberWarning (path: string, name: string, known: Iterable<string>): string {
+  const meant = meantMember(name, known)
   return `${quoteName(path)} is not known and has no ` +
     `effect${meant === undefined ? '' : `: did you mean ${quoteName(meant)}?`}`
 }
@@ -37,7 +42,7 @@ export function unknownSentence (path: string, name: string, known: Iterable<str
  * @param path the prefix of each reported path
  * @returns a sentence for each, at most 20
  */
-export function unknownMembers (schema: TSchema, value: unknown, path = ''): string[] {
+export function unknownMemberWarnings (schema: TSchema, value: unknown, path = ''): string[] {
   const found: string[] = []
   collect(schema, value, path, found)
   return found
@@ -64,8 +69,8 @@ function collectIn (schema: TSchema, value: Json, path: string, found: string[])
     if (found.length >= mostNamed) return
     const own = properties && Object.hasOwn(properties, name) ? properties[name] : ofMap
     if (own) collect(own, each, `${path}${name}.`, found)
-    else if (properties && !isComment(name)) {
-      found.push(unknownSentence(`${path}${name}`, name, Object.keys(properties)))
+    else if (properties && !isCommentName(name)) {
+      found.push(unknownMemberWarning(`${path}${name}`, name, Object.keys(properties)))
     }
   }
 }

@@ -53,7 +53,7 @@ export const UpstreamOAuth = Type.Object({
 })
 export type UpstreamOAuth = Static<typeof UpstreamOAuth>
 
-/** A message about what an OAuth configuration lacks; undefined: it is complete. */
+/** A message about what an OAuth configuration lacks; undefined if it is complete. */
 export function oauthProblem (oauth: UpstreamOAuth | undefined): string | undefined {
   if (oauth === undefined) return undefined
   for (const key of ['authorizationEndpoint', 'tokenEndpoint', 'redirectUri', 'issuer', 'resource'] as const) {

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
-import { Account } from './login.ts'
-import { Unchanged } from './answers.ts'
-import { Closed } from './closed.ts'
+import { AccountRecord } from './login.ts'
+import { ReadOnlyMember } from './answers.ts'
+import { ClosedObject } from './closed.ts'
 
 /** A user, without the password hash. */
 export const UserRecord = Type.Object(
@@ -11,8 +11,10 @@ export const UserRecord = Type.Object(
 
 const Username = Type.String({ description: '1 to 128 letters and digits of any script, and `@ . _ - +`' })
 
-/** The schema does not validate passwords: the gateway does, with a message for each rule that is broken. */
-export const NewUser = Closed(Type.Object({
+/**
+ * A new user. The schema does not validate the password: the gateway does, with a message for each rule that is broken.
+ */
+export const NewUser = ClosedObject(Type.Object({
   username: Username,
   password: Type.String({
     description: 'At least 8 characters with a letter, a digit and a special character; at most 256 bytes'
@@ -20,8 +22,8 @@ export const NewUser = Closed(Type.Object({
   isAdmin: Type.Optional(Type.Boolean({ default: false }))
 }, { examples: [{ username: 'ada', password: 'Analytical-1', isAdmin: false }] }))
 
-export const UserUpdate = Closed(Type.Object({
-  username: Type.Optional(Unchanged),
+export const UserUpdate = ClosedObject(Type.Object({
+  username: Type.Optional(ReadOnlyMember),
   isAdmin: Type.Optional(Type.Boolean()),
   newPassword: Type.Optional(Type.String({ description: 'As for a new user' }))
 }, { description: '`isAdmin`, `newPassword`, or both', examples: [{ newPassword: 'Difference-2' }] }))
@@ -35,17 +37,17 @@ export const UserStats = Type.Object(
 
 const Warnings = Type.Optional(Type.Array(Type.String(), { description: 'Suggestions for a stronger password' }))
 
-export const Registration = Closed(Type.Object({
+export const Registration = ClosedObject(Type.Object({
   username: Username,
   password: Type.String({ description: 'At least 6 characters, at most 256 bytes' }),
   isAdmin: Type.Optional(Type.Boolean({ default: false, description: 'Only an admin may set true' }))
 }, { examples: [{ username: 'ada', password: 'Analytical-1' }] }))
 
-export const Registered = Type.Object({
+export const RegistrationResult = Type.Object({
   success: Type.Literal(true),
   message: Type.String(),
   token: Type.String(),
-  user: Account,
+  user: AccountRecord,
   warnings: Warnings
 })
 
@@ -54,7 +56,7 @@ export const PasswordChange = Type.Object({
   newPassword: Type.String({ description: 'At least 6 characters, at most 256 bytes' })
 }, { examples: [{ currentPassword: 'Analytical-1', newPassword: 'Difference-2' }] })
 
-export const PasswordChanged = Type.Object({
+export const PasswordChangeResult = Type.Object({
   success: Type.Literal(true),
   message: Type.String(),
   token: Type.String({ description: 'A new token; all former ones are invalid' }),

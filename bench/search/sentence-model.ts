@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { fuse } from '../../plugins/extensions/smart-routing/fuse.ts'
-import { embeddedText } from '../../plugins/extensions/smart-routing/embeddings/texts.ts'
+import { fuseRankings } from '../../plugins/extensions/smart-routing/fuse.ts'
+import { textToEmbed } from '../../plugins/extensions/smart-routing/embeddings/texts.ts'
 import type { ShownTool } from '../../plugins/extensions/smart-routing/search-tools.ts'
 import type { SearchTool, ToolIndex } from '../../plugins/extensions/smart-routing/words/index.ts'
 import { cachedPackages } from '../../test/helpers/packages.ts'
@@ -22,7 +22,9 @@ const batch = 32
 const considered = 200
 
 /** Searches by meaning, and by both as the gateway does, for questions that are known beforehand. The model is installed below `.cache`. */
-export async function searchesByModel (index: ToolIndex, tools: readonly SearchTool[], questions: readonly string[]): Promise<{
+export async function searchesByModel (
+  index: ToolIndex, tools: readonly SearchTool[], questions: readonly string[]
+): Promise<{
   byMeaning: (query: string) => SearchTool[]
   fused: (query: string) => SearchTool[]
 }> {
@@ -37,7 +39,7 @@ export async function searchesByModel (index: ToolIndex, tools: readonly SearchT
   }
   const shown = tools.map((tool) => tool as ShownTool)
   const known = new Map(shown.map((tool) => [tool.name, tool]))
-  const ofTools = await embed(shown.map(embeddedText))
+  const ofTools = await embed(shown.map(textToEmbed))
   const asked = await embed(questions)
   const ofQuestions = new Map(questions.map((question, at) => [question, asked[at] ?? []]))
   const cosines = (query: string): Map<ShownTool, number> => {
@@ -47,7 +49,8 @@ export async function searchesByModel (index: ToolIndex, tools: readonly SearchT
   }
   return {
     byMeaning: (query) => [...cosines(query).keys()].slice(0, 20),
-    fused: (query) => fuse(index.search(query, considered), cosines(query), known).slice(0, 20).map(({ tool }) => tool)
+    fused: (query) =>
+      fuseRankings(index.search(query, considered), cosines(query), known).slice(0, 20).map(({ tool }) => tool)
   }
 }
 

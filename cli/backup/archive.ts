@@ -7,15 +7,15 @@ import { pipeline } from 'node:stream/promises'
 import { Type, type Static } from '@sinclair/typebox'
 import { ZipFile } from 'yazl'
 import {
-  type ArchiveBounds, ArchiveError, bundleNameProblem, extract, readEntries
+  type ArchiveBounds, ArchiveError, bundleNameProblem, extractEntries, readEntries
 } from '../../plugins/management/index.ts'
-import { problemOf } from '../../schemas/problem.ts'
+import { firstSchemaProblem } from '../../schemas/problem.ts'
 
 /**
  * The names of the files in a backup, which is a zip archive; a bundle is `bundles/<name>.zip`, a table
  * `database/<name>.jsonl`.
  */
-export const files = {
+export const backupFiles = {
   description: 'backup.json',
   settings: 'settings.json',
   key: 'encryption.key',
@@ -23,7 +23,7 @@ export const files = {
   bundles: 'bundles'
 } as const
 
-/** `backup.json`. */
+/** The content of `backup.json`, which describes a backup. */
 export const BackupDescription = Type.Object({
   format: Type.Literal(1),
   /** ISO 8601. */
@@ -40,26 +40,26 @@ export const BackupDescription = Type.Object({
 })
 export type BackupDescription = Static<typeof BackupDescription>
 
-const huge = 4 * 1024 ** 3 - 1
-/** The bounds of the archive format, since the operator trusts the backup. */
-const bounds: ArchiveBounds =
+const maxEntrySize = 4 * 1024 ** 3 - 1
+/** The bounds for reading a backup. They are those of the zip format, since the operator trusts the backup. */
+const backupBounds: ArchiveBounds =
   {
-    entries: 65_534,
-    file: huge,
-    total: 64 * 1024 ** 3,
-    ratio: 2_000,
-    ratioFrom: 1024 ** 3,
-    depth: 128,
-    name: 255,
-    path: 4_096
+    maxEntries: 65_534,
+    maxFileSize: maxEntrySize,
+    maxTotalSize: 64 * 1024 ** 3,
+    maxRatio: 2_000,
+    ratioCheckedFrom: 1024 ** 3,
+    maxDepth: 128,
+    maxNameLength: 255,
+    maxPathLength: 4_096
   }
 
-/** Unpacks an archive into a folder that does not exist. @throws ArchiveError */
+/** Unpacks an archive into a new folder. @throws ArchiveError */
 async function unpackAll (archive: string, folder: string): Promise<void> {
   const { signal } = new AbortController()
   const file = await open(archive, 'r')
   try {
-    await extract(file, await readEntries(file, bounds, signal), folder, bounds, signal)
+    await extractEntries(file, await readEntries(file, backupBounds, signal), folder, backupBounds, signal)
   } finally {
     await file.close()
   }
@@ -80,7 +80,7 @@ export async function * readLines (path: string): AsyncGenerator<string> {
 }
 
 /**
- * Unpacks and checks a backup, its bundles too.
+ * Unpacks and checks a backup, including the bundles in it.
  * @param folder for the content; this function creates it
  * @returns its description, and the names of its bundles
  * @throws Error if any part is damaged
@@ -91,10 +91,13 @@ export async function openBackup (path: string, folder: string): Promise<{
   try {
     await access(path).catch(() => { throw new ArchiveError('there is no such file, or it may not be read') })
     await unpackAll(path, folder)
-    const description: unknown = JSON.parse(await readFile(join(folder, files.description), 'utf8').catch(() => 'null'))
-    const problem = problemOf(BackupDescription, description)
+    const description: unknown = JSON.parse(await readFile(join(folder, backupFiles.description), 'utf8').catch(() =>
+      'null'))
+    const problem = firstSchemaProblem(BackupDescription, description)
     if (problem) {
-      throw new ArchiveError(`its ${files.description} is not that of a backup: "${problem.path}": ${problem.message}`)
+      throw new ArchiveError(
+        `its ${backupFiles.description} is not that of a backup: "${problem.path}": ${problem.message}`
+      )
     }
     const valid = description as BackupDescription
     const bundles: string[] = []
@@ -124,7 +127,7 @@ export async function openBackup (path: string, folder: string): Promise<{
 }
 
 /** Writes a zip archive. @param paths the path of each file, by its name in the archive */
-export async function pack (target: string, paths: ReadonlyMap<string, string>): Promise<void> {
+export async function writeZip (target: string, paths: ReadonlyMap<string, string>): Promise<void> {
   const zip = new ZipFile()
   for (const [name, path] of paths) zip.addFile(path, name)
   zip.end()
@@ -135,8 +138,8 @@ export async function pack (target: string, paths: ReadonlyMap<string, string>):
   ])
 }
 
-/** The files below a folder, by their relative paths, and the paths of links and devices, which an archive omits. */
-export async function filesOf (folder: string): Promise<{ paths: Map<string, string>, others: string[] }> {
+/** Lists a folder. `paths`: its files by relative path. `others`: links and devices, which an archive omits. */
+export async function listFiles (folder: string): Promise<{ paths: Map<string, string>, others: string[] }> {
   const root = await realpath(folder)
   const paths = new Map<string, string>()
   const others: string[] = []
@@ -148,8 +151,8 @@ export async function filesOf (folder: string): Promise<{ paths: Map<string, str
   return { paths, others }
 }
 
-/** Counts the sealed secrets of a file of JSON texts (`plugins/base/secrets/seal.ts`), by the ids of their keys. */
-export async function countSealed (path: string, counts: Record<string, number>): Promise<void> {
+/** Counts the encrypted secrets (`plugins/base/secrets/seal.ts`) in a file of JSON texts, by the ids of their keys. */
+export async function countSealedSecrets (path: string, counts: Record<string, number>): Promise<void> {
   for await (const line of readLines(path)) {
     for (const [, id = ''] of line.matchAll(/"v1\.([0-9a-f]{8})\.[\w-]{20,}"/g)) counts[id] = (counts[id] ?? 0) + 1
   }

@@ -4,23 +4,27 @@ import { existsSync } from 'node:fs'
 import { appendFile, copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { openDatabase } from '../../db/postgres/open.ts'
-import { dump } from '../../db/postgres/backup/dump.ts'
+import { dumpTables } from '../../db/postgres/backup/dump.ts'
 import { readSettings } from '../../db/seed.ts'
-import { current } from '../../plugins/management/index.ts'
+import { currentVersionLink } from '../../plugins/management/index.ts'
 import { readEnvironment } from '../../plugins/base/config/index.ts'
-import { milliseconds } from '../../schemas/durations.ts'
+import { parseTimerDuration } from '../../schemas/durations.ts'
 import type { Env } from '../../schemas/env.ts'
-import { checksumOf, files, openBackup, type BackupDescription, filesOf, pack, countSealed } from '../backup/archive.ts'
-import { explain } from '../errors.ts'
-import { placesOf, type Places } from '../places.ts'
-import type { Report, Task } from '../context.ts'
+import {
+  checksumOf, backupFiles, openBackup, type BackupDescription, listFiles, writeZip, countSealedSecrets
+} from '../backup/archive.ts'
+import { explainFileError } from '../errors.ts'
+import { gatewayPathsOf, type GatewayPaths } from '../places.ts'
+import type { MaintenanceReport, MaintenanceTask } from '../context.ts'
 import { packageVersion } from '../../package.ts'
 
 interface CreateOptions { readonly file: string | undefined, readonly withKey: boolean, readonly force: boolean }
 
-export async function createBackup ({ io, report }: Task, { file, withKey, force }: CreateOptions): Promise<void> {
+export async function createBackup (
+  { io, report }: MaintenanceTask, { file, withKey, force }: CreateOptions
+): Promise<void> {
   const env = readEnvironment(io.env)
-  const places = placesOf(env, io.cwd)
+  const places = gatewayPathsOf(env, io.cwd)
   const createdAt = new Date().toISOString()
   const target = resolve(io.cwd, file ?? `tool-hub-${createdAt.replace(/[:.]/g, '-')}.zip`)
   if (existsSync(target) && !force) {
@@ -36,34 +40,34 @@ export async function createBackup ({ io, report }: Task, { file, withKey, force
       return path
     }
     const kind = env.DB_URL === undefined ? 'file' : 'database'
-    if (env.DB_URL === undefined) await putSettings(places, put(files.settings))
+    if (env.DB_URL === undefined) await putSettings(places, put(backupFiles.settings))
     else await putTables(env, env.DB_URL, put, report)
     const sealedWith: BackupDescription['sealedWith'] = {}
-    for (const path of content.values()) await countSealed(path, sealedWith)
+    for (const path of content.values()) await countSealedSecrets(path, sealedWith)
     await putBundles(places, work, put, report)
     const hasKey = withKey && existsSync(places.key)
-    if (hasKey) await copyFile(places.key, put(files.key))
+    if (hasKey) await copyFile(places.key, put(backupFiles.key))
     const checksums: BackupDescription['checksums'] = {}
     for (const [name, path] of content) checksums[name] = await checksumOf(path)
     const description: BackupDescription =
       { format: 1, createdAt, version: packageVersion(), kind, bundlesFolder: places.bundles, sealedWith, checksums }
-    await writeFile(put(files.description), JSON.stringify(description, null, 2))
+    await writeFile(put(backupFiles.description), JSON.stringify(description, null, 2))
     const archive = join(work, 'archive')
-    await pack(archive, content)
+    await writeZip(archive, content)
     // Verifies that the backup can be restored.
     await openBackup(archive, join(work, 'check'))
     const handle = await open(archive, 'r')
     await handle.sync().finally(async () => { await handle.close() })
     await rename(archive, target)
-    tellOfKeys(report, env, withKey, hasKey, sealedWith)
-    report.result(
+    printKeyAdvice(report, env, withKey, hasKey, sealedWith)
+    report.writeResult(
       { file: target, kind, createdAt, hasKey, sealedWith },
       `The backup is ${target}. Only its owner may read it: it holds secrets${kind === 'file' ? ' in plain text' : ''}.`
     )
   } catch (error) {
-    throw explain(error, {
+    throw explainFileError(error, {
       target,
-      within: dirname(target),
+      folder: dirname(target),
       advice: 'Name a file in a folder that is there, that this user may write to, and that has room.'
     })
   } finally {
@@ -71,25 +75,27 @@ export async function createBackup ({ io, report }: Task, { file, withKey, force
   }
 }
 
-async function putSettings ({ settings }: Places, target: string): Promise<void> {
+async function putSettings ({ settings }: GatewayPaths, target: string): Promise<void> {
   if (await readSettings(settings) === undefined) throw new Error(`The settings file ${settings} does not exist.`)
   await copyFile(settings, target)
 }
 
-async function putTables (env: Env, dbUrl: string, put: (name: string) => string, { print }: Report): Promise<void> {
-  const startupTimeout = milliseconds(env.DB_STARTUP_TIMEOUT)
-  const driver = await openDatabase({ dbUrl, startupTimeout, info: print, warn: print, isExisting: true })
+async function putTables (
+  env: Env, dbUrl: string, put: (name: string) => string, { print }: MaintenanceReport
+): Promise<void> {
+  const startupTimeout = parseTimerDuration(env.DB_STARTUP_TIMEOUT)
+  const driver = await openDatabase({ dbUrl, startupTimeout, info: print, warn: print, mustExist: true })
   try {
     const paths = new Map<string, string>()
     let failure: unknown
-    await dump(driver, async (table, lines) => {
-      const path = paths.get(table) ?? put(`${files.tables}/${table}.jsonl`)
+    await dumpTables(driver, async (table, lines) => {
+      const path = paths.get(table) ?? put(`${backupFiles.tables}/${table}.jsonl`)
       paths.set(table, path)
       await appendFile(path, lines.map((line) => `${line}\n`).join(''), { mode: 0o600 }).catch((error: unknown) => {
         failure = error
         throw error
       })
-    // The transaction reports every error as one of the database.
+    // The transaction reports any error as a database error, so a failed write is rethrown as it was.
     }).catch((error: unknown) => { throw failure ?? error })
   } finally {
     await driver.end()
@@ -98,13 +104,13 @@ async function putTables (env: Env, dbUrl: string, put: (name: string) => string
 
 /** Packs the current version of each bundle into a separate archive. */
 async function putBundles (
-  { bundles }: Places, work: string, put: (name: string) => string, { print }: Report
+  { bundles }: GatewayPaths, work: string, put: (name: string) => string, { print }: MaintenanceReport
 ): Promise<void> {
   for (const name of await readdir(bundles).catch(() => [])) {
-    const folder = join(bundles, name, current)
+    const folder = join(bundles, name, currentVersionLink)
     if (name.startsWith('.') || !existsSync(folder)) continue
-    const { paths, others } = await filesOf(folder)
-    await pack(put(`${files.bundles}/${name}.zip`), paths)
+    const { paths, others } = await listFiles(folder)
+    await writeZip(put(`${backupFiles.bundles}/${name}.zip`), paths)
     if (others.length > 0) {
       print(`The bundle ${name} has ${others.length} links, which the backup leaves out: ` +
         `${others.slice(0, 3).join(', ')}`)
@@ -112,24 +118,24 @@ async function putBundles (
   }
 }
 
-/** Prints which keys the secrets of the backup need. */
-function tellOfKeys (
-  { print }: Report,
+/** Tells the operator which encryption keys a restore of this backup needs. */
+function printKeyAdvice (
+  { print }: MaintenanceReport,
   env: Env,
   isAsked: boolean,
   hasKey: boolean,
   sealedWith: BackupDescription['sealedWith']
 ): void {
-  const sealed = Object.entries(sealedWith)
+  const secretCounts = Object.entries(sealedWith)
   if (hasKey) print('It holds the key file, which opens all secrets in it: keep it as you keep the key.')
   else if (isAsked) print('There is no key file in DATA_DIR to put into it.')
   if (env.ENCRYPTION_KEY !== undefined) {
     print('ENCRYPTION_KEY is not in it: keep it where the environment of the gateway is kept.')
   }
-  if (sealed.length === 0 || hasKey) return
+  if (secretCounts.length === 0 || hasKey) return
   print(
     'Without the key, these secrets in it cannot be opened: ' +
-    `${sealed.map(([id, count]) => `${count} of key ${id}`).join(', ')}. They are credentials of servers (env, ` +
+    `${secretCounts.map(([id, count]) => `${count} of key ${id}`).join(', ')}. They are credentials of servers (env, ` +
     'headers, args, addresses), secrets of the system configuration, and what is kept encrypted. Passwords, keys and ' +
     'tokens are hashes, which need no key.'
   )

@@ -3,29 +3,29 @@ import { rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { errorCode } from '../../db/errors.ts'
 import { withoutRecords } from '../../db/json/records.ts'
-import { replace as replaceFile } from '../../db/json/write.ts'
+import { replaceFileAtomically as replaceFile } from '../../db/json/write.ts'
 import { documentText } from '../../db/document-text.ts'
-import type { Driver } from '../../db/postgres/connection/driver.ts'
+import type { DatabaseDriver } from '../../db/postgres/connection/driver.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
 import { exportDocument, importDocument } from '../../db/postgres/settings/transfer.ts'
 import { readSettings } from '../../db/seed.ts'
 import type { Vault } from '../../db/store.ts'
 import { readEnvironment } from '../../plugins/base/config/index.ts'
 import { openVault } from '../../plugins/base/secrets/index.ts'
-import { explain } from '../errors.ts'
-import { placesOf } from '../places.ts'
-import type { Task } from '../context.ts'
-import { milliseconds } from '../../schemas/durations.ts'
+import { explainFileError } from '../errors.ts'
+import { gatewayPathsOf } from '../places.ts'
+import type { MaintenanceTask } from '../context.ts'
+import { parseTimerDuration } from '../../schemas/durations.ts'
 import type { Env } from '../../schemas/env.ts'
 
 interface ImportOptions { readonly file: string | undefined, readonly replace: boolean }
 interface ExportOptions { readonly file: string | undefined, readonly force: boolean, readonly masked: boolean }
 
-/** Opens the database of an environment for some work. @param isExisting a database without tables is an error */
+/** Runs `work` with the database of DB_URL. @param isExisting whether a database without tables is an error */
 async function withDatabase (
-  { io, report }: Task,
+  { io, report }: MaintenanceTask,
   isExisting: boolean,
-  work: (driver: Driver, env: Env) => Promise<void>
+  work: (driver: DatabaseDriver, env: Env) => Promise<void>
 ): Promise<void> {
   const env = readEnvironment(io.env)
   if (env.DB_URL === undefined) {
@@ -33,10 +33,10 @@ async function withDatabase (
   }
   const driver = await openDatabase({
     dbUrl: env.DB_URL,
-    startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
+    startupTimeout: parseTimerDuration(env.DB_STARTUP_TIMEOUT),
     info: report.print,
     warn: report.print,
-    isExisting
+    mustExist: isExisting
   })
   try {
     await work(driver, env)
@@ -47,33 +47,35 @@ async function withDatabase (
 
 /** Opens the gateway's vault, so that commands and the gateway can decrypt each other's secrets. */
 const vaultOf = async (env: Env, cwd: string): Promise<Vault> =>
-  await openVault({ dataDir: placesOf(env, cwd).dataDir, encryptionKey: env.ENCRYPTION_KEY })
+  await openVault({ dataDir: gatewayPathsOf(env, cwd).dataDir, encryptionKey: env.ENCRYPTION_KEY })
 
-export async function migrate (task: Task): Promise<void> {
+export async function migrateDatabase (task: MaintenanceTask): Promise<void> {
   await withDatabase(task, false, async () => {
-    task.report.result({ migrated: true }, 'The tables are up to date.')
+    task.report.writeResult({ migrated: true }, 'The tables are up to date.')
   })
 }
 
-export async function importSettings (task: Task, { file, replace }: ImportOptions): Promise<void> {
+export async function importSettings (task: MaintenanceTask, { file, replace }: ImportOptions): Promise<void> {
   const { io, report } = task
   await withDatabase(task, false, async (driver, env) => {
     const path = resolve(io.cwd, file ?? env.SETTINGS_PATH)
     const document = await readSettings(path)
     if (document === undefined) throw new Error(`The settings file ${path} does not exist.`)
     await importDocument(driver, await vaultOf(env, io.cwd), withoutRecords(document), replace)
-    report.result({ file: path, location: driver.location }, `${path} is stored in the database at ${driver.location}.`)
+    report.writeResult(
+      { file: path, location: driver.location }, `${path} is stored in the database at ${driver.location}.`
+    )
   })
 }
 
-export async function exportSettings (task: Task, options: ExportOptions): Promise<void> {
-  await withDatabase(task, true, async (driver, env) => { await exportFrom(driver, env, task, options) })
+export async function exportSettings (task: MaintenanceTask, options: ExportOptions): Promise<void> {
+  await withDatabase(task, true, async (driver, env) => { await writeExport(driver, env, task, options) })
 }
 
-async function exportFrom (
-  driver: Driver,
+async function writeExport (
+  driver: DatabaseDriver,
   env: Env,
-  { io, report }: Task,
+  { io, report }: MaintenanceTask,
   { file, force, masked }: ExportOptions
 ): Promise<void> {
   const path = file === '-' ? '-' : resolve(io.cwd, file ?? env.SETTINGS_PATH)
@@ -104,13 +106,13 @@ async function exportFrom (
         // An incomplete export would prevent the next one.
         if (!force) await rm(path, { force: true }).catch(() => {})
         const advice = 'Name a file in a folder that is there, that this user may write to, and that has room.'
-        throw explain(error, { target: path, within: dirname(path), advice })
+        throw explainFileError(error, { target: path, folder: dirname(path), advice })
       }
     )
   const secrets = locked.length === 0
     ? 'holds secrets in plain text'
     : 'holds masks (••••) in place of the secrets that cannot be opened, and others in plain text'
-  report.result(
+  report.writeResult(
     { file: path, location: driver.location },
     `The database at ${driver.location} was exported to ${path}. The file ${secrets}: only its owner may read it.`
   )

@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, rename, rm, rmdir, symlink, chmod, readFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { openBackup, files, type BackupDescription } from './archive.ts'
-import { exits, CommandError, explain } from '../errors.ts'
-import { placesOf, type Places } from '../places.ts'
-import { openTarget, type RestoreTarget } from './target.ts'
-import { current } from '../../plugins/management/index.ts'
+import { openBackup, backupFiles, type BackupDescription } from './archive.ts'
+import { exitCodes, CommandError, explainFileError } from '../errors.ts'
+import { gatewayPathsOf, type GatewayPaths } from '../places.ts'
+import { openRestoreTarget, type RestoreTarget } from './target.ts'
+import { currentVersionLink } from '../../plugins/management/index.ts'
 import { readEnvironment } from '../../plugins/base/config/index.ts'
 import type { Env } from '../../schemas/env.ts'
-import type { Task } from '../context.ts'
+import type { MaintenanceTask } from '../context.ts'
 import { openKeyRing } from '../../plugins/base/secrets/index.ts'
 
 interface RestoreOptions {
@@ -21,12 +21,12 @@ interface RestoreOptions {
 }
 
 export async function restoreBackup (
-  { io, report }: Task,
+  { io, report }: MaintenanceTask,
   { file, replace, keepTokens, withoutKey }: RestoreOptions
 ): Promise<void> {
   const env = readEnvironment(io.env)
-  checkPlace(io.env)
-  const places = placesOf(env, io.cwd)
+  checkDatabaseVariables(io.env)
+  const places = gatewayPathsOf(env, io.cwd)
   const work = join(places.dataDir, `.restore-${randomUUID()}`)
   try {
     await mkdir(places.dataDir, { recursive: true, mode: 0o700 })
@@ -35,28 +35,28 @@ export async function restoreBackup (
     await checkKeys(description, work, places, env, { isAllowed: withoutKey, print: report.print })
     checkFolder(description, bundles, places)
     const options = { replace, keepTokens, print: report.print }
-    const target = await openTarget(description, work, places, env, options)
+    const target = await openRestoreTarget(description, work, places, env, options)
     report.print(`Restores the backup of ${description.createdAt} to ${target.location}.`)
     try {
-      await change(target, work, places, bundles)
+      await restoreFiles(target, work, places, bundles)
     } finally {
       await target.close()
     }
     report.print('Keys and users that were removed since are back: look at them. Who was logged in has to log in ' +
       'again.')
-    report.result(
+    report.writeResult(
       { location: target.location, createdAt: description.createdAt, kind: description.kind, bundles },
       `${basename(file)} of ${description.createdAt} is restored to ${target.location}, with ${bundles.length} bundles.`
     )
   } catch (error) {
-    throw explain(error, {
+    throw explainFileError(error, {
       target: `What is in ${places.dataDir} and ${dirname(places.settings)}`,
-      within: '/',
+      folder: '/',
       advice: 'Let this user write to these folders (DATA_DIR, SETTINGS_PATH), and give them room.'
     })
   } finally {
     await rm(work, { recursive: true, force: true }).catch(() => {})
-    // Fails unless the folder is empty, as after this command created it.
+    // Removes the folder only if it is empty: this command may have created it.
     await rmdir(places.dataDir).catch(() => {})
   }
 }
@@ -65,14 +65,14 @@ export async function restoreBackup (
  * Refuses DB_URL_FILE beside an empty DB_URL: the empty variable counts as unset, but may mean the settings file.
  * @throws CommandError
  */
-function checkPlace (
+function checkDatabaseVariables (
   { DB_URL: dbUrl, DB_URL_FILE: dbUrlFile = '' }: Readonly<Record<string, string | undefined>>
 ): void {
   if (dbUrl !== '' || dbUrlFile === '') return
   throw new CommandError(
     'DB_URL is empty, and DB_URL_FILE names a database. Set DB_URL_FILE= as well to restore to the settings file, or ' +
     'unset DB_URL to restore to that database. Nothing was changed.',
-    exits.usage
+    exitCodes.usage
   )
 }
 
@@ -84,7 +84,9 @@ function checkKind ({ kind }: BackupDescription, { DB_URL: dbUrl }: Env): void {
 }
 
 /** Checks the bundle folder, whose path in the sealed configs of a database cannot be changed. @throws Error */
-function checkFolder ({ kind, bundlesFolder }: BackupDescription, bundles: readonly string[], places: Places): void {
+function checkFolder (
+  { kind, bundlesFolder }: BackupDescription, bundles: readonly string[], places: GatewayPaths
+): void {
   if (kind === 'file' || bundles.length === 0 || bundlesFolder === places.bundles) return
   throw new Error(
     `This backup holds bundles of the folder ${bundlesFolder}, which configs of servers in it may name, encrypted. ` +
@@ -93,12 +95,14 @@ function checkFolder ({ kind, bundlesFolder }: BackupDescription, bundles: reado
 }
 
 /** Restores bundles, key and settings, the settings last. If a step fails, the steps before it are undone. */
-async function change (target: RestoreTarget, work: string, places: Places, bundles: readonly string[]): Promise<void> {
+async function restoreFiles (
+  target: RestoreTarget, work: string, places: GatewayPaths, bundles: readonly string[]
+): Promise<void> {
   const undo: Array<() => Promise<void>> = []
   const fresh = join(work, 'unpacked')
   const former = join(work, 'former-bundles')
   await mkdir(fresh, { recursive: true })
-  for (const name of bundles) await symlink('restored', join(fresh, name, current), 'dir')
+  for (const name of bundles) await symlink('restored', join(fresh, name, currentVersionLink), 'dir')
   try {
     if (existsSync(places.bundles)) {
       await rename(places.bundles, former)
@@ -106,7 +110,7 @@ async function change (target: RestoreTarget, work: string, places: Places, bund
     }
     await rename(fresh, places.bundles)
     undo.unshift(async () => { await rename(places.bundles, fresh) })
-    const key = join(work, files.key)
+    const key = join(work, backupFiles.key)
     if (existsSync(key) && !existsSync(places.key)) {
       await copyFile(key, `${places.key}.tmp`)
       await rename(`${places.key}.tmp`, places.key)
@@ -128,11 +132,11 @@ async function change (target: RestoreTarget, work: string, places: Places, bund
 async function checkKeys (
   { sealedWith }: BackupDescription,
   work: string,
-  places: Places,
+  places: GatewayPaths,
   { ENCRYPTION_KEY: encryptionKey }: Env,
   { isAllowed, print }: { isAllowed: boolean, print: (message: string) => void }
 ): Promise<void> {
-  const key = join(work, files.key)
+  const key = join(work, backupFiles.key)
   if (existsSync(key)) {
     await chmod(key, 0o600)
     const isOther =

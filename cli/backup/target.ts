@@ -2,31 +2,31 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { sql } from 'drizzle-orm'
-import type { Document } from '../../db/apply.ts'
+import type { SettingsDocument } from '../../db/apply.ts'
 import { isObject } from '../../protocol/json.ts'
 import { FileLock, LockHeldError } from '../../db/file-lock.ts'
-import { collections } from '../../db/records.ts'
+import { recordCollections } from '../../db/records.ts'
 import { withoutRecords } from '../../db/json/records.ts'
 import { parseSettings } from '../../db/json/parse.ts'
-import { replace } from '../../db/json/write.ts'
+import { replaceFileAtomically } from '../../db/json/write.ts'
 import { documentText } from '../../db/document-text.ts'
 import { orderedEntries, orderedObject } from '../../db/order.ts'
 import { selectRows } from '../../db/postgres/backup/dump.ts'
 import { restoreTables } from '../../db/postgres/backup/restore.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
 import { importDocument } from '../../db/postgres/settings/transfer.ts'
-import { withMarks } from '../../db/restored-users.ts'
+import { createAccountRestorer } from '../../db/restored-users.ts'
 import { readSettings } from '../../db/seed.ts'
 import { openVault } from '../../plugins/base/secrets/index.ts'
-import { milliseconds } from '../../schemas/durations.ts'
+import { parseTimerDuration } from '../../schemas/durations.ts'
 import type { Env } from '../../schemas/env.ts'
-import { files, readLines, type BackupDescription } from './archive.ts'
-import type { Places } from '../places.ts'
+import { backupFiles, readLines, type BackupDescription } from './archive.ts'
+import type { GatewayPaths } from '../places.ts'
 
 /** The destination of a restore, checked and locked. */
 export interface RestoreTarget {
   readonly location: string
-  /** Replaces the settings, in one step. */
+  /** Replaces the settings by those of the backup, in one step. */
   readonly commit: () => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -35,11 +35,11 @@ interface TargetOptions {
   readonly replace: boolean, readonly keepTokens: boolean, readonly print: (message: string) => void
 }
 
-/** Opens the target. @throws Error if a gateway uses it, or it holds settings that must not be replaced */
-export async function openTarget (
+/** Opens and locks the settings file or database to restore to. @throws Error if it is in use or must not change */
+export async function openRestoreTarget (
   description: BackupDescription,
   work: string,
-  places: Places,
+  places: GatewayPaths,
   env: Env,
   options: TargetOptions
 ): Promise<RestoreTarget> {
@@ -50,7 +50,7 @@ export async function openTarget (
 async function openFileTarget (
   { bundlesFolder }: BackupDescription,
   work: string,
-  { settings, bundles }: Places,
+  { settings, bundles }: GatewayPaths,
   { replace: mayReplace, keepTokens }: TargetOptions
 ): Promise<RestoreTarget> {
   const path = await realpath(settings).catch(() => settings)
@@ -67,11 +67,11 @@ async function openFileTarget (
       throw new Error(`The settings file ${path} exists, and was left as it is. Use --replace to replace it by the ` +
         'backup.')
     }
-    const document = moved(await documentOf(work), bundlesFolder, bundles)
-    // An unreadable file has no valid tokens.
+    const document = withBundlesFolder(await documentOf(work), bundlesFolder, bundles)
+    // The tokens of a file that cannot be read are lost anyway.
     const present = await readSettings(path).catch(() => ({}))
     const next = toText(document, present, keepTokens)
-    return { location: path, commit: async () => { await replace(path, Buffer.from(next)) }, close }
+    return { location: path, commit: async () => { await replaceFileAtomically(path, Buffer.from(next)) }, close }
   } catch (error) {
     await close()
     throw error
@@ -81,13 +81,13 @@ async function openFileTarget (
 async function openDatabaseTarget (
   { kind, bundlesFolder, createdAt }: BackupDescription,
   work: string,
-  { dataDir, bundles }: Places,
+  { dataDir, bundles }: GatewayPaths,
   env: Env,
   dbUrl: string,
   { replace: mayReplace, keepTokens, print }: TargetOptions
 ): Promise<RestoreTarget> {
   const driver =
-    await openDatabase({ dbUrl, startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT), info: print, warn: print })
+    await openDatabase({ dbUrl, startupTimeout: parseTimerDuration(env.DB_STARTUP_TIMEOUT), info: print, warn: print })
   const close = async (): Promise<void> => { await driver.end() }
   try {
     const running = await driver.db.transaction(async (tx) => await selectRows<{ pid: number }>(
@@ -101,16 +101,16 @@ async function openDatabaseTarget (
     }
     const commit = async (): Promise<void> => {
       if (kind === 'database') {
-        const pathOf = (table: string): string => join(work, files.tables, `${table}.jsonl`)
+        const pathOf = (table: string): string => join(work, backupFiles.tables, `${table}.jsonl`)
         await restoreTables(driver, {
           createdAt,
-          replace: mayReplace,
-          keepTokens,
-          linesOf: (table) => existsSync(pathOf(table)) ? readLines(pathOf(table)) : undefined
+          replacesExisting: mayReplace,
+          restoresTokens: keepTokens,
+          rowsOf: (table) => existsSync(pathOf(table)) ? readLines(pathOf(table)) : undefined
         })
         return
       }
-      const document = moved(await documentOf(work), bundlesFolder, bundles)
+      const document = withBundlesFolder(await documentOf(work), bundlesFolder, bundles)
       const marked = { ...withoutRecords(document), ...usersOf(document, [], false) }
       await importDocument(driver, await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY }), marked, mayReplace)
     }
@@ -121,33 +121,36 @@ async function openDatabaseTarget (
   }
 }
 
-const documentOf = async (work: string): Promise<Document> => {
-  const path = join(work, files.settings)
+const documentOf = async (work: string): Promise<SettingsDocument> => {
+  const path = join(work, backupFiles.settings)
   await readSettings(path)
   return parseSettings(await readFile(path), path)
 }
 
-/** The text of the restored settings. @param present the current settings; undefined: none */
-function toText (document: Document, present: Document | undefined, keepTokens: boolean): string {
+/** The text of the restored settings file. @param present the current settings, undefined if there are none */
+function toText (document: SettingsDocument, present: SettingsDocument | undefined, keepTokens: boolean): string {
   const users = present !== undefined && Array.isArray(present.users) ? present.users.filter(isObject) : []
   const keeps = keepTokens && present === undefined
   // Tokens and consents of the backup may have been used or withdrawn since; the current ones stay.
-  const spent = keeps
+  const keptRecords = keeps
     ? {}
-    : Object.fromEntries([collections.tokens, collections.consents].map(({ name }) => [name, present?.[name]]))
+    : Object.fromEntries([recordCollections.tokens, recordCollections.consents].map(({ name }) =>
+      [name, present?.[name]]))
   return documentText(
-    { ...(keeps ? document : withoutRecords(document)), ...usersOf(document, users, keeps), ...spent }
+    { ...(keeps ? document : withoutRecords(document)), ...usersOf(document, users, keeps), ...keptRecords }
   )
 }
 
-const usersOf = ({ users }: Document, present: ReadonlyArray<Record<string, unknown>>, keeps: boolean): Document => {
+const usersOf = (
+  { users }: SettingsDocument, present: ReadonlyArray<Record<string, unknown>>, keeps: boolean
+): SettingsDocument => {
   if (!Array.isArray(users)) return {}
-  const marks = withMarks(present, keeps)
+  const marks = createAccountRestorer(present, keeps)
   return { users: users.map((user: unknown) => isObject(user) ? marks(user) : user) }
 }
 
-/** A document whose servers run bundles in another folder. */
-function moved (document: Document, from: string, to: string): Document {
+/** A copy of the settings in which the paths of bundles begin with another folder. */
+function withBundlesFolder (document: SettingsDocument, from: string, to: string): SettingsDocument {
   const { mcpServers } = document
   if (from === to || !isObject(mcpServers)) return document
   const change = (value: unknown): unknown => {

@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
-import { outputOf, type Run } from '../context.ts'
+import { createOutput, type CommandRun } from '../context.ts'
 import { CommandError } from '../errors.ts'
 
-export function addCheckCommand (program: Command, run: Run): void {
+export function addCheckCommand (program: Command, run: CommandRun): void {
   program.command('check')
     .description('check the environment and the settings file, without starting anything')
     .action(async (_options, command: Command) => {
-      const out = outputOf(run, command)
+      const out = createOutput(run, command)
       const { findProblems } = await import('../findings.ts')
       const findings = await findProblems(run.env, run.cwd)
       const errors = findings.filter(({ level }) => level === 'error').length
-      out.result({ ok: errors === 0, findings }, () => findings.length === 0
+      out.writeResult({ ok: errors === 0, findings }, () => findings.length === 0
         ? out.style('green', 'All is well')
         : findings.map(({ level, place, message }) =>
           `${out.style(level === 'error' ? 'red' : 'yellow', level)} ${place}: ${message}`).join('\n'))

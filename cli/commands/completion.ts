@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
-import type { Run } from '../context.ts'
-import { exits, CommandError } from '../errors.ts'
+import type { CommandRun } from '../context.ts'
+import { exitCodes, CommandError } from '../errors.ts'
 
-/** The words that can follow a chain of commands. */
+/** A chain of commands, such as `group add`, and the words that can follow it. */
 interface Node { readonly path: string, readonly words: readonly string[] }
 
-export function addCompletion (program: Command, { stdout }: Run): void {
+export function addCompletionCommand (program: Command, { stdout }: CommandRun): void {
   program.command('completion')
     .description('a script that completes commands and options; for example: source <(tool-hub completion bash)')
     .argument('<shell>', 'bash, zsh or fish')
     .action((shell: string) => {
       const nodes = nodesOf(program, [])
       const script = { bash, zsh, fish }[shell]
-      if (script === undefined) throw new CommandError('expected bash, zsh or fish', exits.usage)
+      if (script === undefined) throw new CommandError('expected bash, zsh or fish', exitCodes.usage)
       stdout.write(script(nodes))
     })
 }
@@ -27,7 +27,7 @@ function nodesOf (command: Command, path: readonly string[]): Node[] {
 const cases = (nodes: readonly Node[]): string =>
   nodes.map(({ path, words }) => `    '${path}') words='${words.join(' ')}' ;;`).join('\n')
 
-/** The script finds the chain of at most two commands before the cursor. */
+/** The completion script for bash. It finds the chain of at most two commands before the cursor. */
 const bash = (nodes: readonly Node[]): string => `_tool_hub () {
   local path='' word words=''
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do

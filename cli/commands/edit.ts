@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { messageOf } from '../../db/errors.ts'
 import { isObject } from '../../protocol/json.ts'
-import { isAttended, piped } from '../io.ts'
-import { withApi, type Run } from '../context.ts'
-import { exits, CommandError } from '../errors.ts'
-import { collectOption, jsonOf, pairs } from './server-config.ts'
+import { canAskUser, readStdin } from '../io.ts'
+import { withApi, type CommandRun } from '../context.ts'
+import { exitCodes, CommandError } from '../errors.ts'
+import { collectOption, parseJsonArgument, parsePairs } from './server-config.ts'
 import { serverPath, type ServerRow } from './servers.ts'
 
 type Config = Record<string, unknown>
@@ -16,7 +16,7 @@ interface EditOptions {
   env: string[], header: string[], description?: string, visibility?: string, name?: string, configJson?: string
 }
 
-export function addEditCommands (program: Command, run: Run): void {
+export function addEditCommands (program: Command, run: CommandRun): void {
   for (const [verb, enabled] of [['enable', true], ['disable', false]] as const) {
     program.command(verb)
       .description(enabled ? 'connect a server that is disabled' : 'end a server\'s connections, and keep its config')
@@ -24,8 +24,8 @@ export function addEditCommands (program: Command, run: Run): void {
       .action(async (name: string, _options, command: Command) => {
         await withApi(run, command, async ({ api, out }) => {
           const path = `${serverPath(name)}/toggle`
-          const { data, message } = await api.whole<{ data: ServerRow, message?: string }>('POST', path, { enabled })
-          out.result(data, message ?? `The server was ${verb}d`)
+          const { data, message } = await api.request<{ data: ServerRow, message?: string }>('POST', path, { enabled })
+          out.writeResult(data, message ?? `The server was ${verb}d`)
         })
       })
   }
@@ -43,21 +43,21 @@ export function addEditCommands (program: Command, run: Run): void {
     .action(async (name: string, options: EditOptions, command: Command) => {
       const given = await configIn(run, options)
       const isByOptions = given !== undefined || hasChanges(options)
-      if (!isByOptions && !isAttended(run)) {
+      if (!isByOptions && !canAskUser(run)) {
         throw new CommandError('Say what to change: edit --help lists the options. An editor needs a ' +
-          'terminal.', exits.usage)
+          'terminal.', exitCodes.usage)
       }
       await withApi(run, command, async ({ api, out }) => {
         const { config: stored } = await api.get<{ config: Config }>(serverPath(name))
-        const config = isByOptions ? changed(given ?? stored, options) : await edited(run, name, stored)
+        const config = isByOptions ? applyOptions(given ?? stored, options) : await editInEditor(run, name, stored)
         if (config === undefined) {
-          out.result({ name, changed: false }, 'Nothing was changed')
+          out.writeResult({ name, changed: false }, 'Nothing was changed')
           return
         }
         const body = { config, ...(options.name === undefined ? {} : { newName: options.name }) }
         const { data, warnings = [] } =
-          await api.whole<{ data: ServerRow, warnings?: string[] }>('PUT', serverPath(name), body)
-        out.resultWithWarnings(data, warnings, `The server ${JSON.stringify(data.name)} was changed`)
+          await api.request<{ data: ServerRow, warnings?: string[] }>('PUT', serverPath(name), body)
+        out.writeResultWithWarnings(data, warnings, `The server ${JSON.stringify(data.name)} was changed`)
       })
     })
 }
@@ -66,21 +66,21 @@ const hasChanges = ({ env, header, description, visibility, name }: EditOptions)
   env.length > 0 || header.length > 0 || [description, visibility, name].some((value) => value !== undefined)
 
 /** The config of --config-json. @throws CommandError */
-async function configIn (run: Run, { configJson }: EditOptions): Promise<Config | undefined> {
+async function configIn (run: CommandRun, { configJson }: EditOptions): Promise<Config | undefined> {
   if (configJson === undefined) return undefined
-  const config = jsonOf(configJson === '-' ? await piped(run) : configJson, '--config-json')
-  if (!isObject(config)) throw new CommandError('--config-json: expected an object', exits.usage)
+  const config = parseJsonArgument(configJson === '-' ? await readStdin(run) : configJson, '--config-json')
+  if (!isObject(config)) throw new CommandError('--config-json: expected an object', exitCodes.usage)
   return config
 }
 
 /** Applies the options to a config. @throws CommandError */
-function changed (config: Config, { env, header, description, visibility }: EditOptions): Config {
+function applyOptions (config: Config, { env, header, description, visibility }: EditOptions): Config {
   const set = (member: 'env' | 'headers', given: Record<string, string>): Config =>
     Object.keys(given).length === 0 ? {} : { [member]: { ...isObject(config[member]) ? config[member] : {}, ...given } }
   return {
     ...config,
-    ...set('env', pairs(env, /^([^=]+)=(.*)$/s, '--env', 'NAME=value')),
-    ...set('headers', pairs(header, /^([^:\s]+):\s*(.*)$/s, '--header', 'Name: value')),
+    ...set('env', parsePairs(env, /^([^=]+)=(.*)$/s, '--env', 'NAME=value')),
+    ...set('headers', parsePairs(header, /^([^:\s]+):\s*(.*)$/s, '--header', 'Name: value')),
     ...(description === undefined ? {} : { description }),
     ...(visibility === undefined ? {} : { visibility })
   }
@@ -88,10 +88,10 @@ function changed (config: Config, { env, header, description, visibility }: Edit
 
 /**
  * Opens a config in the user's editor. A text that is not JSON stays in its file.
- * @returns undefined without a change
+ * @returns the new config, or undefined if the user changed nothing
  * @throws CommandError
  */
-async function edited ({ env }: Run, name: string, config: Config): Promise<Config | undefined> {
+async function editInEditor ({ env }: CommandRun, name: string, config: Config): Promise<Config | undefined> {
   const editor = env.VISUAL || env.EDITOR || 'vi'
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-edit-'))
   const file = join(folder, 'config.json')
@@ -108,8 +108,8 @@ async function edited ({ env }: Run, name: string, config: Config): Promise<Conf
   const after = await readFile(file, 'utf8')
   let value: unknown
   try {
-    value = jsonOf(after, 'The config')
-    if (!isObject(value)) throw new CommandError('The config is no object', exits.usage)
+    value = parseJsonArgument(after, 'The config')
+    if (!isObject(value)) throw new CommandError('The config is no object', exitCodes.usage)
   } catch (error) {
     const problem = messageOf(error)
     throw new CommandError(`${problem}. ${JSON.stringify(name)} was not changed; your text is in ${file}`)

@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
-import { segment, withApi, type Run } from '../context.ts'
+import { encodePathSegment, withApi, type CommandRun } from '../context.ts'
 
 interface Member { name: string, alias?: string, tools?: 'all' | string[] }
 interface Group { id: string, name: string, description?: string, owner?: string, servers: Array<string | Member> }
 interface Answer { data: Group, message?: string, warnings?: string[] }
 
-const groupPath = (name: string): string => `/api/groups/${segment(name)}`
+const groupPath = (name: string): string => `/api/groups/${encodePathSegment(name)}`
 
 const nameOf = (member: string | Member): string => typeof member === 'string' ? member : member.name
 
-export function addGroupCommands (program: Command, run: Run): void {
+export function addGroupCommands (program: Command, run: CommandRun): void {
   const group = program.command('group').description('groups of servers, each with a route of its own: /mcp/<group>')
 
   group.command('list')
@@ -17,9 +17,9 @@ export function addGroupCommands (program: Command, run: Run): void {
     .action(async (_options, command: Command) => {
       await withApi(run, command, async ({ api, out }) => {
         const groups = await api.get<Group[]>('/api/groups')
-        out.result(groups, () => groups.length === 0
+        out.writeResult(groups, () => groups.length === 0
           ? 'There are no groups yet: tool-hub group create <name> <server> …'
-          : out.table(['NAME', 'SERVERS', 'OWNER', 'DESCRIPTION'], groups
+          : out.formatTable(['NAME', 'SERVERS', 'OWNER', 'DESCRIPTION'], groups
             .map(({ name, servers, owner = '', description = '' }) =>
               [name, servers.map(nameOf).join(', '), owner, description])))
       })
@@ -31,7 +31,7 @@ export function addGroupCommands (program: Command, run: Run): void {
     .argument('[servers...]', 'servers that belong to it, with all that they list')
     .option('--description <text>')
     .action(async (name: string, servers: string[], { description }: { description?: string }, command: Command) => {
-      await change(
+      await changeGroup(
         run, command, 'POST', '/api/groups', { name, servers, ...(description === undefined ? {} : { description }) }
       )
     })
@@ -41,7 +41,7 @@ export function addGroupCommands (program: Command, run: Run): void {
     .argument('<group>')
     .argument('<server>')
     .action(async (name: string, serverName: string, _options, command: Command) => {
-      await change(run, command, 'POST', `${groupPath(name)}/servers`, { serverName })
+      await changeGroup(run, command, 'POST', `${groupPath(name)}/servers`, { serverName })
     })
 
   group.command('remove')
@@ -49,21 +49,26 @@ export function addGroupCommands (program: Command, run: Run): void {
     .argument('<group>')
     .argument('[server]')
     .action(async (name: string, server: string | undefined, _options, command: Command) => {
-      if (server !== undefined) await change(run, command, 'DELETE', `${groupPath(name)}/servers/${segment(server)}`)
-      else {
+      if (server !== undefined) {
+        await changeGroup(
+          run, command, 'DELETE', `${groupPath(name)}/servers/${encodePathSegment(server)}`
+        )
+      } else {
         await withApi(run, command, async ({ api, out }) => {
-          const { message } = await api.whole<{ message?: string }>('DELETE', groupPath(name))
-          out.result({ name, removed: true }, message ?? 'The group was removed')
+          const { message } = await api.request<{ message?: string }>('DELETE', groupPath(name))
+          out.writeResult({ name, removed: true }, message ?? 'The group was removed')
         })
       }
     })
 }
 
 /** Changes a group, and prints the result. */
-async function change (run: Run, command: Command, method: string, path: string, body?: object): Promise<void> {
+async function changeGroup (
+  run: CommandRun, command: Command, method: string, path: string, body?: object
+): Promise<void> {
   await withApi(run, command, async ({ api, out }) => {
-    const { data, warnings = [] } = await api.whole<Answer>(method, path, body)
+    const { data, warnings = [] } = await api.request<Answer>(method, path, body)
     const servers = data.servers.map(nameOf).join(', ') || 'no servers'
-    out.resultWithWarnings(data, warnings, `The group ${JSON.stringify(data.name)} has ${servers}`)
+    out.writeResultWithWarnings(data, warnings, `The group ${JSON.stringify(data.name)} has ${servers}`)
   })
 }

@@ -5,10 +5,10 @@ import { documentText } from '../../db/document-text.ts'
 import { orderedObject } from '../../db/order.ts'
 import type { EditorInput } from '../../schemas/foreign-document.ts'
 import type { ManagementApi } from '../api.ts'
-import { ask, isAttended } from '../io.ts'
+import { askUser, canAskUser } from '../io.ts'
 import type { ClientFile, ImportedGroup } from '../client-file.ts'
-import { outputOf, segment, withApi, type Run, type Output } from '../context.ts'
-import { exits, CommandError } from '../errors.ts'
+import { createOutput, encodePathSegment, withApi, type CommandRun, type Output } from '../context.ts'
+import { exitCodes, CommandError } from '../errors.ts'
 import { collectOption } from './server-config.ts'
 import { serverPath } from './servers.ts'
 
@@ -22,7 +22,7 @@ interface Result {
   warnings?: string[]
 }
 
-export function addImportCommand (program: Command, run: Run): void {
+export function addImportCommand (program: Command, run: CommandRun): void {
   program.command('import')
     .description('add the servers of a file of Claude, Cursor, VS Code, Copilot, Cline, Windsurf, Gemini, opencode, ' +
       'Zed, mcp-hub, MCPHub')
@@ -33,23 +33,25 @@ export function addImportCommand (program: Command, run: Run): void {
     .option('--input <id=value>', 'the answer to an input of VS Code (repeatable)', collectOption, [])
     .option('--project <folder>', 'Claude Code: the servers of this project as well')
     .action(async (path: string, options: ImportOptions, command: Command) => {
-      const out = outputOf(run, command)
+      const out = createOutput(run, command)
       const given = new Map(options.input.map((text) => {
         const at = text.indexOf('=')
-        if (at < 1) throw new CommandError('--input: expected id=value', exits.usage)
+        if (at < 1) throw new CommandError('--input: expected id=value', exitCodes.usage)
         return [text.slice(0, at), text.slice(at + 1)] as const
       }))
       const answer = async (input: EditorInput): Promise<string | undefined> =>
-        given.get(input.id) ?? await asked(run, input, path)
+        given.get(input.id) ?? await askForInput(run, input, path)
       const { readClientFile } = await import('../client-file.ts')
-      const file = chosen(await readClientFile(path, answer, options.project, run), options)
-      for (const warning of file.warnings) out.warn(warning)
-      for (const { name, warnings } of file.servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)
+      const file = selectServers(await readClientFile(path, answer, options.project, run), options)
+      for (const warning of file.warnings) out.writeWarning(warning)
+      for (const {
+        name, warnings
+      } of file.servers) for (const warning of warnings) out.writeWarning(`${name}: ${warning}`)
       if (options.dryRun) {
         const mcpServers = orderedObject(file.servers.map(({ name, config }) => [name, config]))
         const ofServers = file.servers.flatMap(({ name, warnings }) => warnings.map((warning) => `${name}: ${warning}`))
         const all = { mcpServers, groups: file.groups, warnings: [...file.warnings, ...ofServers] }
-        out.text(documentText(out.json ? all : { mcpServers }).trimEnd())
+        out.writeText(documentText(out.isJson ? all : { mcpServers }).trimEnd())
         return
       }
       if (file.servers.length === 0) throw new CommandError(`${path} holds no servers`)
@@ -57,7 +59,7 @@ export function addImportCommand (program: Command, run: Run): void {
     })
 }
 
-function chosen (file: ClientFile, { only = [] }: ImportOptions): ClientFile {
+function selectServers (file: ClientFile, { only = [] }: ImportOptions): ClientFile {
   if (only.length === 0) return file
   const missing = only.find((name) => !file.servers.some((server) => server.name === name))
   if (missing !== undefined) throw new CommandError(`The file has no server ${JSON.stringify(missing)}`)
@@ -68,15 +70,15 @@ async function store (
   api: ManagementApi, out: Output, { servers, groups, warnings }: ClientFile, replace: boolean
 ): Promise<void> {
   const entries = servers.map(({ name, config }) => ({ name, config }))
-  const results: Result[] = await batch(api, entries)
+  const results: Result[] = await addServers(api, entries)
   const known = results.every(({ success }) => success)
     ? []
     : await api.get<Array<{ name: string }>>('/api/servers?fields=name')
-  const there = new Set(known.map(({ name }) => name))
+  const storedNames = new Set(known.map(({ name }) => name))
   for (const [at, { name, success }] of results.entries()) {
     const config = servers[at]?.config
-    if (success || config === undefined || !there.has(name)) continue
-    results[at] = replace ? await replaced(api, name, config) : { name, success, message: differs }
+    if (success || config === undefined || !storedNames.has(name)) continue
+    results[at] = replace ? await replaceServer(api, name, config) : { name, success, message: differsMessage }
   }
   const ofFile = new Map(servers.map((server) => [server.name, server.warnings]))
   for (const result of results) {
@@ -85,39 +87,40 @@ async function store (
   const groupResults: Result[] = []
   for (const group of groups) groupResults.push(await addGroup(api, group, replace))
   const all = [...results, ...groupResults]
-  out.result({ servers: results, groups: groupResults, warnings }, () => out.table(['NAME', 'RESULT', 'REMARK'], [
-    ...results.map((result) => [result.name, said(result), result.success ? '' : result.message ?? '']),
-    ...groupResults.map((result) => [`${result.name} (group)`, said(result), result.message ?? ''])
-  ], (cell, column) => column === 1 ? out.style(cell === 'refused' ? 'red' : 'green', cell) : cell))
-  if (!out.json) {
+  out.writeResult({ servers: results, groups: groupResults, warnings }, () =>
+    out.formatTable(['NAME', 'RESULT', 'REMARK'], [
+      ...results.map((result) => [result.name, resultWord(result), result.success ? '' : result.message ?? '']),
+      ...groupResults.map((result) => [`${result.name} (group)`, resultWord(result), result.message ?? ''])
+    ], (cell, column) => column === 1 ? out.style(cell === 'refused' ? 'red' : 'green', cell) : cell))
+  if (!out.isJson) {
     for (const { name, warnings: found = [] } of groupResults) {
-      for (const each of found) out.warn(`${name} (group): ${each}`)
+      for (const each of found) out.writeWarning(`${name} (group): ${each}`)
     }
   }
   const failed = all.filter(({ success }) => !success).length
   if (failed > 0) throw new CommandError(`${failed} of ${all.length} could not be added`)
 }
 
-const differs = 'one of this name is there already, and differs: --replace replaces it'
+const differsMessage = 'one of this name is there already, and differs: --replace replaces it'
 
-const said = ({ success, unchanged, replaced }: Result): string =>
+const resultWord = ({ success, unchanged, replaced }: Result): string =>
   success ? unchanged ? 'unchanged' : replaced ? 'replaced' : 'added' : 'refused'
 
 /** Replaces the stored config. Owner, visibility and overrides stay, unless the file has them. */
-async function replaced (api: ManagementApi, name: string, config: Record<string, unknown>): Promise<Result> {
+async function replaceServer (api: ManagementApi, name: string, config: Record<string, unknown>): Promise<Result> {
   try {
-    const { warnings } = await api.whole<{ warnings?: string[] }>('PUT', serverPath(name), { config })
+    const { warnings } = await api.request<{ warnings?: string[] }>('PUT', serverPath(name), { config })
     return { name, success: true, replaced: true, ...(warnings && { warnings }) }
   } catch (error) {
-    if (!(error instanceof CommandError) || error.exit === exits.unreachable) throw error
+    if (!(error instanceof CommandError) || error.exitCode === exitCodes.unreachable) throw error
     return { name, success: false, message: error.message }
   }
 }
 
 /** Adds several servers. @returns the results, also if the API responds with an error because none was stored */
-async function batch (api: ManagementApi, servers: object[]): Promise<Result[]> {
+async function addServers (api: ManagementApi, servers: object[]): Promise<Result[]> {
   try {
-    return (await api.whole<{ data: { results: Result[] } }>('POST', '/api/servers/batch', { servers })).data.results
+    return (await api.request<{ data: { results: Result[] } }>('POST', '/api/servers/batch', { servers })).data.results
   } catch (error) {
     if (error instanceof CommandError && Array.isArray(error.results)) return error.results as Result[]
     throw error
@@ -125,10 +128,10 @@ async function batch (api: ManagementApi, servers: object[]): Promise<Result[]> 
 }
 
 /** The stored group with this name, if it exists and is visible. */
-async function groupNamed (api: ManagementApi, name: string): Promise<Record<string, unknown> | undefined> {
+async function fetchGroup (api: ManagementApi, name: string): Promise<Record<string, unknown> | undefined> {
   const groups = await api.get<Array<{ id: string, name: string }>>('/api/groups')
   const found = groups.find((each) => each.name === name)
-  return found && await api.get<Record<string, unknown>>(`/api/groups/${segment(found.id)}`)
+  return found && await api.get<Record<string, unknown>>(`/api/groups/${encodePathSegment(found.id)}`)
 }
 
 /** A group in the form in which two groups are compared: its members with all selectors, and its description. */
@@ -145,20 +148,22 @@ function groupForm ({ servers, description }: { servers?: unknown, description?:
 /** Adds or replaces a group. If the owner of a new group is unknown, the group belongs to the caller. */
 async function addGroup (api: ManagementApi, group: ImportedGroup, replace: boolean): Promise<Result> {
   const { name } = group
-  const former = await groupNamed(api, name)
+  const former = await fetchGroup(api, name)
   if (former && isDeepStrictEqual(groupForm(former), groupForm(group))) return { name, success: true, unchanged: true }
-  if (former && !replace) return { name, success: false, message: differs }
+  if (former && !replace) return { name, success: false, message: differsMessage }
   try {
     if (former) {
       const { owner: _, ...changes } = group
       const { warnings } =
-        await api.whole<{ warnings?: string[] }>('PUT', `/api/groups/${segment(String(former.id))}`, changes)
+        await api.request<{
+          warnings?: string[]
+        }>('PUT', `/api/groups/${encodePathSegment(String(former.id))}`, changes)
       return { name, success: true, replaced: true, ...(warnings && { warnings }) }
     }
-    const { warnings } = await api.whole<{ warnings?: string[] }>('POST', '/api/groups', group)
+    const { warnings } = await api.request<{ warnings?: string[] }>('POST', '/api/groups', group)
     return { name: group.name, success: true, ...(warnings && { warnings }) }
   } catch (error) {
-    if (!(error instanceof CommandError) || error.exit !== exits.failed) throw error
+    if (!(error instanceof CommandError) || error.exitCode !== exitCodes.failed) throw error
     const { owner, ...unowned } = group
     if (owner === undefined || !error.message.includes('"owner"')) {
       return { name: group.name, success: false, message: error.message }
@@ -171,11 +176,11 @@ async function addGroup (api: ManagementApi, group: ImportedGroup, replace: bool
   }
 }
 
-/** Asks the user for the value of an input; undefined without a terminal. */
-async function asked (
-  run: Run, { id, description, isSecret, fallback }: EditorInput, path: string
+/** Asks the user for the value of an input. @returns undefined if there is no terminal */
+async function askForInput (
+  run: CommandRun, { id, description, isSecret, fallback }: EditorInput, path: string
 ): Promise<string | undefined> {
-  if (path === '-' || !isAttended(run)) return undefined
-  const value = await ask(run, `${description ?? id}${fallback === undefined ? '' : ` (${fallback})`}`, isSecret)
+  if (path === '-' || !canAskUser(run)) return undefined
+  const value = await askUser(run, `${description ?? id}${fallback === undefined ? '' : ` (${fallback})`}`, isSecret)
   return value === '' ? fallback : value
 }

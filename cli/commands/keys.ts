@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { segment, withApi, type Run } from '../context.ts'
-import { exits, CommandError } from '../errors.ts'
+import { encodePathSegment, withApi, type CommandRun } from '../context.ts'
+import { exitCodes, CommandError } from '../errors.ts'
 import { collectOption } from './server-config.ts'
 
 interface Key {
@@ -19,7 +19,7 @@ interface Key {
 }
 interface CreateOptions { kind: string, owner: string, group: string[], server: string[], expires?: string }
 
-export function addKeyCommands (program: Command, run: Run): void {
+export function addKeyCommands (program: Command, run: CommandRun): void {
   const key = program.command('key').description('bearer keys')
 
   key.command('create')
@@ -46,11 +46,11 @@ export function addKeyCommands (program: Command, run: Run): void {
       }
       await withApi(run, command, async ({ api, out }) => {
         const { data, warnings = [] } =
-          await api.whole<{ data: Key, warnings?: string[] }>('POST', '/api/auth/keys', body)
+          await api.request<{ data: Key, warnings?: string[] }>('POST', '/api/auth/keys', body)
         // Only the token goes to stdout, so that a script can read it.
-        out.resultWithWarnings(data, warnings, data.token)
+        out.writeResultWithWarnings(data, warnings, data.token)
         const expiry = data.expiresAt === undefined ? '' : ` It expires at ${data.expiresAt}.`
-        if (!out.json) out.remark(`Keep the token: it is not shown again.${expiry}`)
+        if (!out.isJson) out.writeRemark(`Keep the token: it is not shown again.${expiry}`)
       })
     })
 
@@ -59,11 +59,11 @@ export function addKeyCommands (program: Command, run: Run): void {
     .action(async (_options, command: Command) => {
       await withApi(run, command, async ({ api, out }) => {
         const keys = await api.get<Key[]>('/api/auth/keys')
-        out.result(keys, () => keys.length === 0
+        out.writeResult(keys, () => keys.length === 0
           ? 'There are no keys yet: tool-hub key create'
-          : out.table(['ID', 'NAME', 'TOKEN', 'KIND', 'OWNER', 'OPENS', 'STATE', 'EXPIRES', 'LAST USED'], keys
+          : out.formatTable(['ID', 'NAME', 'TOKEN', 'KIND', 'OWNER', 'OPENS', 'STATE', 'EXPIRES', 'LAST USED'], keys
             .map((each) => [
-              ...[each.id, each.name, each.token, each.kind, each.owner ?? '', opens(each), stateOf(each)],
+              ...[each.id, each.name, each.token, each.kind, each.owner ?? '', scopeText(each), stateOf(each)],
               ...[each.expiresAt ?? '', each.lastUsedAt ?? '']
             ])))
       })
@@ -80,13 +80,15 @@ export function addKeyCommands (program: Command, run: Run): void {
           throw new CommandError(`${found.length} keys are named ${JSON.stringify(which)}: give the id of one`)
         }
         const [one = { id: which, name: which }] = found.sort((a, b) => Number(b.id === which) - Number(a.id === which))
-        await api.whole('DELETE', `/api/auth/keys/${segment(one.id)}`)
-        out.result({ id: one.id, name: one.name, revoked: true }, `The key ${JSON.stringify(one.name)} was revoked`)
+        await api.request('DELETE', `/api/auth/keys/${encodePathSegment(one.id)}`)
+        out.writeResult(
+          { id: one.id, name: one.name, revoked: true }, `The key ${JSON.stringify(one.name)} was revoked`
+        )
       })
     })
 }
 
-const opens = ({ accessType, allowedGroups, allowedServers }: Key): string =>
+const scopeText = ({ accessType, allowedGroups, allowedServers }: Key): string =>
   accessType === 'all' ? 'all' : [...allowedGroups, ...allowedServers].join(', ')
 
 function stateOf ({ enabled, expiresAt, inactive }: Key): string {
@@ -97,7 +99,7 @@ function stateOf ({ enabled, expiresAt, inactive }: Key): string {
 
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
 
-/** Whether a text begins with a day of the calendar: `Date` reads 31 November as 1 December. */
+/** Whether a text begins with an existing date. `Date` itself accepts 31 November and reads it as 1 December. */
 function isDay (text: string): boolean {
   const [, day = ''] = /^(\d{4}-\d{2}-\d{2})(?:$|[T ])/.exec(text) ?? []
   const time = Date.parse(day)
@@ -110,8 +112,8 @@ export function parseExpiry (text: string): string {
   const time = number === undefined ? Date.parse(text) : Date.now() + Number(number) * (units[unit] ?? 0)
   if (Number.isNaN(time) || (number === undefined && !isDay(text))) {
     throw new CommandError('--expires: expected a time from now, as 90s, 12h, 30d, or a date of the calendar, as ' +
-      '2027-01-31', exits.usage)
+      '2027-01-31', exitCodes.usage)
   }
-  if (time <= Date.now()) throw new CommandError('--expires: this time is over', exits.usage)
+  if (time <= Date.now()) throw new CommandError('--expires: this time is over', exitCodes.usage)
   return new Date(time).toISOString()
 }

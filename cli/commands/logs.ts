@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { withApi, type Context, type Run } from '../context.ts'
-import { exits, CommandError } from '../errors.ts'
+import { withApi, type CommandContext, type CommandRun } from '../context.ts'
+import { exitCodes, CommandError } from '../errors.ts'
 
 interface Line { timestamp: number, level: string, source: string, message: string, processId?: string }
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
 
-export function addLogsCommand (program: Command, run: Run): void {
+export function addLogsCommand (program: Command, run: CommandRun): void {
   program.command('logs')
     .description('the log of the gateway, and what servers print')
     .option('-f, --follow', 'go on as lines are written')
@@ -14,33 +14,33 @@ export function addLogsCommand (program: Command, run: Run): void {
     .option('--server <name>', 'what this server prints')
     .action(async (options: LogOptions, command: Command) => {
       if (!levels.includes(options.level)) {
-        throw new CommandError(`--level: expected one of ${levels.join(', ')}`, exits.usage)
+        throw new CommandError(`--level: expected one of ${levels.join(', ')}`, exitCodes.usage)
       }
       if (!/^\d{1,5}$/.test(options.lines)) {
-        throw new CommandError(`${linesOption(run.argv)}: expected a number`, exits.usage)
+        throw new CommandError(`${linesOption(run.argv)}: expected a number`, exitCodes.usage)
       }
       await withApi(run, command, async (context) => {
-        await (options.follow ? follow(context, options) : last(context, options))
+        await (options.follow ? follow(context, options) : printLastLines(context, options))
       }, true)
     })
 }
 
-/** The name of the option that the user gave. */
+/** The form in which the user wrote the option: `--lines` or `-n`. */
 const linesOption = (argv: readonly string[]): string =>
   argv.some((each) => /^--lines(=|$)/.test(each)) ? '--lines' : '-n'
 
 interface LogOptions { follow?: true, lines: string, level: string, server?: string }
 
-const isWanted = ({ level, server }: LogOptions) => (line: Line): boolean =>
+const lineFilter = ({ level, server }: LogOptions) => (line: Line): boolean =>
   levels.indexOf(line.level) >= levels.indexOf(level) && (server === undefined || line.processId === server)
 
-async function last ({ api, out }: Context, options: LogOptions): Promise<void> {
-  const lines = (await api.get<Line[]>('/api/logs')).filter(isWanted(options))
+async function printLastLines ({ api, out }: CommandContext, options: LogOptions): Promise<void> {
+  const lines = (await api.get<Line[]>('/api/logs')).filter(lineFilter(options))
   const shown = options.lines === '0' ? [] : lines.slice(-Number(options.lines))
-  out.result(shown, () => shown.map((line) => textOf(out, line)).join('\n'))
+  out.writeResult(shown, () => shown.map((line) => textOf(out, line)).join('\n'))
 }
 
-function textOf (out: Context['out'], { timestamp, level, processId, message }: Line): string {
+function textOf (out: CommandContext['out'], { timestamp, level, processId, message }: Line): string {
   const painted = level === 'warn'
     ? out.style('yellow', level)
     : level === 'error' || level === 'fatal' ? out.style('red', level) : level
@@ -53,13 +53,13 @@ function textOf (out: Context['out'], { timestamp, level, processId, message }: 
  * Prints log lines as they occur, with --json as one JSON text each, until the gateway or the reader of the output
  * ends.
  */
-async function follow ({ api, out, run: { signal, stdout } }: Context, options: LogOptions): Promise<void> {
+async function follow ({ api, out, run: { signal, stdout } }: CommandContext, options: LogOptions): Promise<void> {
   const answer = await fetch(`${api.url}/api/logs/stream`, { headers: api.headers, signal })
   if (!answer.ok || answer.body === null) {
     const isRefused = answer.status === 401 || answer.status === 403
-    throw new CommandError(`The gateway answered ${answer.status}`, isRefused ? exits.forbidden : exits.failed)
+    throw new CommandError(`The gateway answered ${answer.status}`, isRefused ? exitCodes.forbidden : exitCodes.failed)
   }
-  const write = (line: Line): void => { stdout.write(`${out.json ? JSON.stringify(line) : textOf(out, line)}\n`) }
+  const write = (line: Line): void => { stdout.write(`${out.isJson ? JSON.stringify(line) : textOf(out, line)}\n`) }
   let rest = ''
   const decoder = new TextDecoder()
   try {
@@ -71,7 +71,7 @@ async function follow ({ api, out, run: { signal, stdout } }: Context, options: 
         const data = /^data: (.*)$/m.exec(event)?.[1]
         if (data === undefined) continue
         const message = JSON.parse(data) as { type: string, logs?: Line[], log?: Line }
-        const lines = (message.logs ?? (message.log ? [message.log] : [])).filter(isWanted(options))
+        const lines = (message.logs ?? (message.log ? [message.log] : [])).filter(lineFilter(options))
         const shown = message.type !== 'initial'
           ? lines
           : options.lines === '0' ? [] : lines.slice(-Number(options.lines))
@@ -82,5 +82,5 @@ async function follow ({ api, out, run: { signal, stdout } }: Context, options: 
     // The connection breaks when the gateway is killed.
   }
   if (signal.aborted) return
-  throw new CommandError('The gateway has ended the stream', exits.unreachable)
+  throw new CommandError('The gateway has ended the stream', exitCodes.unreachable)
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type Run, type Task, Report } from '../context.ts'
+import { type CommandRun, type MaintenanceTask, MaintenanceReport } from '../context.ts'
 import { printError } from '../errors.ts'
 
 interface BackupOptions { withKey?: boolean, force?: boolean }
@@ -11,7 +11,7 @@ interface ExportOptions { force?: boolean, masked?: boolean }
  * Registers `backup`, `restore` and `db`, which work on the files and the database of the gateway's environment. Their
  * modules load the database drivers, so each is imported when its command runs.
  */
-export function addMaintenanceCommands (program: Command, run: Run): void {
+export function addMaintenanceCommands (program: Command, run: CommandRun): void {
   program.command('backup')
     .description('write settings, tokens and bundles to one file; the gateway may run meanwhile, unless its database ' +
       'is pglite://')
@@ -41,7 +41,7 @@ export function addMaintenanceCommands (program: Command, run: Run): void {
   addDatabaseCommands(program, run)
 }
 
-function addDatabaseCommands (program: Command, run: Run): void {
+function addDatabaseCommands (program: Command, run: CommandRun): void {
   const db = program.command('db')
     .description('a database: make its tables, fill it from a settings file, write one')
     .addHelpText('after', `
@@ -52,7 +52,7 @@ In a clone, options follow two dashes: npm run db:import -- --replace`)
   db.command('migrate')
     .description('create or update the tables')
     .action(async (_options, command: Command) => {
-      const { migrate } = await import('../backup/database.ts')
+      const { migrateDatabase: migrate } = await import('../backup/database.ts')
       await perform(run, command, migrate)
     })
 
@@ -77,10 +77,12 @@ In a clone, options follow two dashes: npm run db:import -- --replace`)
 }
 
 /** Runs a command, and prints its error without the name of the program. */
-async function perform (run: Run, command: Command, work: (task: Task) => Promise<void>): Promise<void> {
+async function perform (
+  run: CommandRun, command: Command, work: (task: MaintenanceTask) => Promise<void>
+): Promise<void> {
   const { json: isJson = false } = command.optsWithGlobals<{ json?: boolean }>()
   try {
-    await work({ io: run, report: new Report(run, isJson) })
+    await work({ io: run, report: new MaintenanceReport(run, isJson) })
   } catch (error) {
     run.exitCode = printError(error, run, { isJson, prefix: '' })
   }

@@ -3,8 +3,8 @@ import { delimiter, resolve } from 'node:path'
 import { messageOf } from '../../db/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import { withoutBom } from '../../protocol/text.ts'
-import type { Run } from '../context.ts'
-import { exits, CommandError } from '../errors.ts'
+import type { CommandRun } from '../context.ts'
+import { exitCodes, CommandError } from '../errors.ts'
 import type { Environment } from '../io.ts'
 
 /** The options of `add`. */
@@ -23,8 +23,8 @@ export interface AddOptions {
 export const collectOption = (value: string, former: readonly string[]): string[] => [...former, value]
 
 /** The config that the arguments and options of `add` describe. @throws CommandError */
-export function configOf (
-  { argv, env: environment, cwd }: Run,
+export function configFromArguments (
+  { argv, env: environment, cwd }: CommandRun,
   name: string,
   target: string[],
   options: AddOptions
@@ -37,20 +37,20 @@ export function configOf (
     ...(disabled ? { enabled: false } : {})
   }
   if (configJson !== undefined) {
-    const config = jsonOf(configJson, '--config-json')
-    if (!isObject(config)) throw new CommandError('--config-json: expected an object', exits.usage)
+    const config = parseJsonArgument(configJson, '--config-json')
+    if (!isObject(config)) throw new CommandError('--config-json: expected an object', exitCodes.usage)
     return { ...config, ...more }
   }
   if (first === undefined) {
-    throw new CommandError('Give an address, or a command after two dashes: add files -- npx -y …', exits.usage)
+    throw new CommandError('Give an address, or a command after two dashes: add files -- npx -y …', exitCodes.usage)
   }
   const isUrl = isHttpAddress(first)
-  if (isUrl && rest.length > 0) throw new CommandError('An address has no arguments', exits.usage)
+  if (isUrl && rest.length > 0) throw new CommandError('An address has no arguments', exitCodes.usage)
   if (type !== 'stdio' && !isBehindDashes(target, argv) && isMistypedAddress(first, environment, cwd)) {
-    throw new CommandError(mistypedAddress(name, first), exits.usage)
+    throw new CommandError(mistypedAddressMessage(name, first), exitCodes.usage)
   }
-  const env = pairs(options.env, /^([^=]+)=(.*)$/s, '--env', 'NAME=value')
-  const headers = pairs(options.header, /^([^:\s]+):\s*(.*)$/s, '--header', 'Name: value')
+  const env = parsePairs(options.env, /^([^=]+)=(.*)$/s, '--env', 'NAME=value')
+  const headers = parsePairs(options.header, /^([^:\s]+):\s*(.*)$/s, '--header', 'Name: value')
   return {
     ...(isUrl ? { url: first } : { command: first, args: rest }),
     ...(Object.keys(env).length > 0 ? { env } : {}),
@@ -59,7 +59,7 @@ export function configOf (
   }
 }
 
-/** Whether the whole target follows `--` on the command line; commander does not report it. */
+/** Whether the whole target follows `--` on the command line, which commander does not report. */
 function isBehindDashes (target: readonly string[], argv: readonly string[]): boolean {
   const at = argv.indexOf('--')
   return at >= 0 && argv.length - at - 1 >= target.length
@@ -67,35 +67,37 @@ function isBehindDashes (target: readonly string[], argv: readonly string[]): bo
 
 /**
  * Parses the values of a repeatable option into pairs.
- * @param shape names the syntax in the error
+ * @param shape the expected syntax, for the error message
  * @throws CommandError
  */
-export function pairs (
+export function parsePairs (
   texts: readonly string[], pattern: RegExp, option: string, shape: string
 ): Record<string, string> {
   return Object.fromEntries(texts.map((text) => {
     const [, name, value] = pattern.exec(text) ?? []
-    if (name === undefined || value === undefined) throw new CommandError(`${option}: expected ${shape}`, exits.usage)
+    if (name === undefined || value === undefined) {
+      throw new CommandError(`${option}: expected ${shape}`, exitCodes.usage)
+    }
     return [name, value]
   }))
 }
 
-/** Parses a JSON text. @param place names the text in the error @throws CommandError */
-export function jsonOf (text: string, place: string): unknown {
+/** Parses a JSON text. @param place where the text comes from, for the error message @throws CommandError */
+export function parseJsonArgument (text: string, place: string): unknown {
   try {
     return JSON.parse(withoutBom(text))
   } catch (error) {
-    throw new CommandError(`${place} is not JSON: ${messageOf(error)}`, exits.usage)
+    throw new CommandError(`${place} is not JSON: ${messageOf(error)}`, exitCodes.usage)
   }
 }
 
 /** Whether a text is the address of a remote server. */
 const isHttpAddress = (text: string): boolean => /^https?:\/\//i.test(text)
 
-/** Matches `ftp://…` and `https:/…`, but not a Windows path, whose drive is one letter. */
+/** Whether a text begins with a URL scheme: `ftp://…`, `https:/…`. A single letter is the drive of a Windows path. */
 const hasScheme = (text: string): boolean => /^[a-z][a-z0-9+.-]+:\//i.test(text)
 
-/** Matches a host with a port, and `localhost`, an IP address or a dotted name before a path. */
+/** Whether a text is a host with a port, or `localhost`, an IP address or a dotted name before a path. */
 const hasHost = (text: string): boolean => {
   const [, host = '', port, path] =
     /^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(:\d{1,5})?([/?#].*)?$/is.exec(text) ?? []
@@ -116,7 +118,7 @@ export const isMistypedAddress = (text: string, environment: Environment, cwd = 
   !isHttpAddress(text) && (hasScheme(text) || hasHost(text)) && !isFound(text, environment, cwd)
 
 /** The error message for a mistyped address, with the correct forms. @param name of the server to add */
-export function mistypedAddress (name: string, text: string): string {
+export function mistypedAddressMessage (name: string, text: string): string {
   // The address may contain a password or a key.
   const shown = text.replace(/:(\/+)[^/?#]*@/, ':$1…@').replace(/[?#].*$/s, '')
   const rest = shown.replace(/^[a-z][a-z0-9+.-]+:\/+/i, '')

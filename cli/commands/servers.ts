@@ -1,9 +1,11 @@
 import type { Command } from 'commander'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ManagementApi } from '../api.ts'
-import { segment, withApi, type Context, type Run, printable, plainLines, type Output } from '../context.ts'
-import { exits, CommandError } from '../errors.ts'
-import { collectOption, configOf, type AddOptions } from './server-config.ts'
+import {
+  encodePathSegment, withApi, type CommandContext, type CommandRun, toPrintable, toPrintableLines, type Output
+} from '../context.ts'
+import { exitCodes, CommandError } from '../errors.ts'
+import { collectOption, configFromArguments, type AddOptions } from './server-config.ts'
 
 interface Item { name?: string, uri?: string, description?: string, enabled: boolean }
 export interface ServerRow {
@@ -19,15 +21,17 @@ export interface ServerRow {
   protocolVersion?: string
   oauth?: { authorizationUrl: string }
 }
-interface Tested extends Omit<ServerRow, 'name' | 'config'> { connected: boolean, duration: number, warnings: string[] }
+interface ServerTestResult extends Omit<ServerRow, 'name' | 'config'> {
+  connected: boolean, duration: number, warnings: string[]
+}
 interface Answer<Data> { data: Data, message?: string, warnings?: string[] }
 
 /** Max time to wait for a server to connect, in ms. */
 const longestWait = 90_000
 
-export const serverPath = (name: string): string => `/api/servers/${segment(name)}`
+export const serverPath = (name: string): string => `/api/servers/${encodePathSegment(name)}`
 
-export function addServerCommands (program: Command, run: Run): void {
+export function addServerCommands (program: Command, run: CommandRun): void {
   program.command('status')
     .description('whether the gateway runs, and how its servers are')
     .action(async (_options, command: Command) => { await withApi(run, command, status) })
@@ -45,7 +49,7 @@ export function addServerCommands (program: Command, run: Run): void {
     .description('add a server: an address, or a command after two dashes')
     .argument('<name>')
     .argument('[target...]', 'https://…, or -- command args…')
-    .showHelpAfterError(behindDashes(run.argv))
+    .showHelpAfterError(dashesHint(run.argv))
     .option('--type <type>', 'stdio, streamable-http, sse or openapi')
     .option('--env <NAME=value>', 'an environment variable of the command (repeatable)', collectOption, [])
     .option('--header <Name: value>', 'a header for a remote server (repeatable)', collectOption, [])
@@ -55,7 +59,7 @@ export function addServerCommands (program: Command, run: Run): void {
     .option('--test', 'connect once before it is stored; do not store what does not connect, unless it wants a login')
     .option('--wait', 'wait until it is connected')
     .action(async (name: string, target: string[], options: AddOptions, command: Command) => {
-      const config = configOf(run, name, target, options)
+      const config = configFromArguments(run, name, target, options)
       await withApi(run, command, async (context) => { await add(context, name, config, options) })
     })
 
@@ -66,7 +70,7 @@ export function addServerCommands (program: Command, run: Run): void {
       await withApi(run, command, async ({ api, out }) => {
         const { config } = await api.get<ServerRow>(serverPath(name))
         const tested = await test(api, { name, config })
-        out.result(tested, () => testedText(out, tested))
+        out.writeResult(tested, () => testedText(out, tested))
         if (tested.connected) return
         if (tested.status !== 'oauth_required') throw new CommandError(`${name} does not connect`)
         tellLogin(out, await api.get<ServerRow>(serverPath(name)))
@@ -79,50 +83,50 @@ export function addServerCommands (program: Command, run: Run): void {
     .argument('<name>')
     .action(async (name: string, _options, command: Command) => {
       await withApi(run, command, async ({ api, out }) => {
-        const { message } = await api.whole<Answer<undefined>>('DELETE', serverPath(name))
-        out.result({ name, removed: true }, message ?? 'The server was removed')
+        const { message } = await api.request<Answer<undefined>>('DELETE', serverPath(name))
+        out.writeResult({ name, removed: true }, message ?? 'The server was removed')
       })
     })
 }
 
-/** The hint for a command whose options were parsed as options of `add`. */
-function behindDashes (argv: readonly string[]): string {
+/** The hint for a server's command whose own options were parsed as options of `tool-hub add`. */
+function dashesHint (argv: readonly string[]): string {
   const [name = '<name>', ...target] = argv.slice(argv.indexOf('add') + 1).filter((each) => each !== '--')
   // Without a target, no corrected command can be suggested.
   const command = target[0] === undefined || target[0].startsWith('-') ? '<command> <args…>' : target.join(' ')
   return `A command with options of its own stands after two dashes: tool-hub add ${name} -- ${command}`
 }
 
-async function status ({ api, out, run }: Context): Promise<void> {
+async function status ({ api, out, run }: CommandContext): Promise<void> {
   const servers =
     await api.get<Array<Pick<ServerRow, 'name' | 'status' | 'error'>>>('/api/servers?fields=name,status,error')
   const connected = servers.filter((server) => server.status === 'connected').length
-  const uptime = api.url === undefined ? undefined : (await api.whole<{ uptime?: number }>('GET', '/health')).uptime
-  out.result({ running: api.url !== undefined, url: api.url ?? null, uptime: uptime ?? null, servers }, () => [
+  const uptime = api.url === undefined ? undefined : (await api.request<{ uptime?: number }>('GET', '/health')).uptime
+  out.writeResult({ running: api.url !== undefined, url: api.url ?? null, uptime: uptime ?? null, servers }, () => [
     api.url === undefined
       ? `${out.style('yellow', 'The gateway is down')}; ${servers.length} servers are in its settings`
       : `The gateway runs at ${api.url}: ${connected} of ${servers.length} servers are connected`,
     ...servers.length === 0 ? [] : ['', serverTable(out, api, servers)]
   ].join('\n'))
   // Scripts use the exit code to find out whether the gateway runs.
-  if (api.url === undefined) run.exitCode = exits.unreachable
+  if (api.url === undefined) run.exitCode = exitCodes.unreachable
 }
 
 const serverTable = (
   out: Output, api: ManagementApi, servers: ReadonlyArray<Pick<ServerRow, 'name' | 'status' | 'error'>>
 ): string =>
-  out.table(
+  out.formatTable(
     ['NAME', 'STATUS', 'ERROR'],
     servers.map((server) => [server.name, statusOf(api, server), server.error ?? '']),
-    (cell, column) => column === 1 ? out.status(cell) : cell
+    (cell, column) => column === 1 ? out.styleStatus(cell) : cell
   )
 
 const statusOf = (api: ManagementApi, server: { status: string }): string =>
   api.url === undefined && server.status !== 'disabled' ? 'not running' : server.status
 
-async function listServers ({ api, out }: Context): Promise<void> {
+async function listServers ({ api, out }: CommandContext): Promise<void> {
   const servers = await api.get<ServerRow[]>('/api/servers')
-  out.result(servers, () => {
+  out.writeResult(servers, () => {
     if (servers.length === 0) {
       return 'There are no servers yet. Add one: tool-hub add <name> https://…, or tool-hub add <name> -- <command> …'
     }
@@ -133,10 +137,10 @@ async function listServers ({ api, out }: Context): Promise<void> {
       server.protocolVersion ?? '–',
       api.url === undefined ? '–' : String(server.tools.length)
     ])
-    return out.table(['NAME', 'STATUS', 'TARGET', 'MCP', 'TOOLS'], rows, (cell, column) =>
-      column === 1 ? out.status(cell) : cell)
+    return out.formatTable(['NAME', 'STATUS', 'TARGET', 'MCP', 'TOOLS'], rows, (cell, column) =>
+      column === 1 ? out.styleStatus(cell) : cell)
   })
-  for (const { name, warnings = [] } of servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)
+  for (const { name, warnings = [] } of servers) for (const warning of warnings) out.writeWarning(`${name}: ${warning}`)
 }
 
 const targetOf = ({ command, args = [], url }: ServerRow['config']): string => {
@@ -144,9 +148,9 @@ const targetOf = ({ command, args = [], url }: ServerRow['config']): string => {
   return text.length > 60 ? `${text.slice(0, 59)}…` : text
 }
 
-async function listItems ({ api, out }: Context, name: string): Promise<void> {
+async function listItems ({ api, out }: CommandContext, name: string): Promise<void> {
   const server = await api.get<ServerRow>(serverPath(name))
-  out.result(server, () => itemTable(out, server) || `${name} lists nothing: it is ${statusOf(api, server)}`)
+  out.writeResult(server, () => itemTable(out, server) || `${name} lists nothing: it is ${statusOf(api, server)}`)
 }
 
 function itemTable (
@@ -155,7 +159,7 @@ function itemTable (
   const rows = Object.entries({ tool: tools, prompt: prompts, resource: resources }).flatMap(([kind, items]) =>
     items.map(({ name, uri, description = '', enabled }) => [kind, uri ?? name ??
       '', enabled ? 'on' : 'off', firstLine(description)]))
-  return rows.length === 0 ? '' : out.table(['KIND', 'NAME', 'STATE', 'DESCRIPTION'], rows)
+  return rows.length === 0 ? '' : out.formatTable(['KIND', 'NAME', 'STATE', 'DESCRIPTION'], rows)
 }
 
 const firstLine = (text: string): string => {
@@ -163,25 +167,25 @@ const firstLine = (text: string): string => {
   return line.length > 80 ? `${line.slice(0, 79)}…` : line
 }
 
-const test = async (api: ManagementApi, body: object): Promise<Tested> =>
-  (await api.whole<Answer<Tested>>('POST', '/api/servers/test', body)).data
+const test = async (api: ManagementApi, body: object): Promise<ServerTestResult> =>
+  (await api.request<Answer<ServerTestResult>>('POST', '/api/servers/test', body)).data
 
-function testedText (out: Output, tested: Tested): string {
+function testedText (out: Output, tested: ServerTestResult): string {
   if (tested.connected) {
-    const spoken = tested.protocolVersion === undefined ? '' : `, and speaks MCP ${printable(tested.protocolVersion)}`
+    const spoken = tested.protocolVersion === undefined ? '' : `, and speaks MCP ${toPrintable(tested.protocolVersion)}`
     return `${out.style('green', 'It connects')} in ${tested.duration} ms${spoken}.\n${itemTable(out, tested)}`
   }
   const said = tested.status === 'oauth_required'
     ? out.style('yellow', 'It wants a login')
     : out.style('red', 'It does not connect')
-  return `${said}: ${plainLines(tested.error ?? '')}`
+  return `${said}: ${toPrintableLines(tested.error ?? '')}`
 }
 
 /** Prints how to log in to a server that waits for a login. */
 function tellLogin (out: Output, { name, oauth }: ServerRow): void {
-  if (oauth) out.remark(`Log in there, in a browser: ${printable(oauth.authorizationUrl)}`)
+  if (oauth) out.writeRemark(`Log in there, in a browser: ${toPrintable(oauth.authorizationUrl)}`)
   else {
-    out.remark(`The address to open stands in its record: tool-hub list ${printable(name)} --json, member ` +
+    out.writeRemark(`The address to open stands in its record: tool-hub list ${toPrintable(name)} --json, member ` +
     'oauth.authorizationUrl')
   }
 }
@@ -189,22 +193,22 @@ function tellLogin (out: Output, { name, oauth }: ServerRow): void {
 const withWarnings = (warnings: readonly string[]) => warnings.length > 0 ? { warnings } : {}
 
 async function add (
-  { api, out }: Context, name: string, config: Record<string, unknown>, options: AddOptions
+  { api, out }: CommandContext, name: string, config: Record<string, unknown>, options: AddOptions
 ): Promise<void> {
-  let tested: Tested | undefined
+  let tested: ServerTestResult | undefined
   if (options.test) {
     tested = await test(api, { name, config })
     // A login is possible only once the server is stored.
     const isReached = tested.connected || tested.status === 'oauth_required'
     if (!isReached) {
-      throw new CommandError(`${name} was not added. It does not connect: ${plainLines(tested.error ?? '')}`)
+      throw new CommandError(`${name} was not added. It does not connect: ${toPrintableLines(tested.error ?? '')}`)
     }
   }
-  const { data, warnings = [] } = await api.whole<Answer<ServerRow>>('POST', '/api/servers', { name, config })
-  if (!out.json) for (const warning of warnings) out.warn(warning)
+  const { data, warnings = [] } = await api.request<Answer<ServerRow>>('POST', '/api/servers', { name, config })
+  if (!out.isJson) for (const warning of warnings) out.writeWarning(warning)
   if (!options.wait) {
     const waits = tested?.status === 'oauth_required' && api.url !== undefined ? await waitFor(api, name) : undefined
-    out.result(
+    out.writeResult(
       { ...waits ?? data, ...(tested ? { tested } : {}), ...withWarnings(warnings) },
       () => [addedText(api, data), ...tested ? [testedText(out, tested)] : []].join('\n')
     )
@@ -212,14 +216,14 @@ async function add (
     return
   }
   if (api.url === undefined) {
-    throw new CommandError(`${name} was added. The gateway is down, so it is not connected.`, exits.unreachable)
+    throw new CommandError(`${name} was added. The gateway is down, so it is not connected.`, exitCodes.unreachable)
   }
   const ready = await waitFor(api, name)
-  const text = `${printable(name)} is ${out.status(ready.status)}, with ${ready.tools.length} tools`
-  out.result({ ...ready, ...withWarnings(warnings) }, text)
+  const text = `${toPrintable(name)} is ${out.styleStatus(ready.status)}, with ${ready.tools.length} tools`
+  out.writeResult({ ...ready, ...withWarnings(warnings) }, text)
   if (ready.status === 'connected') return
   if (ready.status !== 'oauth_required') {
-    throw new CommandError(`${name} was added, and is not connected: ${plainLines(ready.error ?? ready.status)}`)
+    throw new CommandError(`${name} was added, and is not connected: ${toPrintableLines(ready.error ?? ready.status)}`)
   }
   tellLogin(out, ready)
   throw new CommandError(`${name} was added, and waits for a login`)

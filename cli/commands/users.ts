@@ -1,21 +1,21 @@
 import type { Command } from 'commander'
 import { randomBytes } from 'node:crypto'
-import { ask, isAttended, piped } from '../io.ts'
-import { segment, withApi, type Run } from '../context.ts'
+import { askUser, canAskUser, readStdin } from '../io.ts'
+import { encodePathSegment, withApi, type CommandRun } from '../context.ts'
 
 interface User { username: string, isAdmin: boolean }
 interface CreateOptions { admin?: boolean, passwordStdin?: boolean }
 
-export function addUserCommands (program: Command, run: Run): void {
+export function addUserCommands (program: Command, run: CommandRun): void {
   const user = program.command('user').description('accounts')
   user.command('list')
     .description('the accounts')
     .action(async (_options, command: Command) => {
       await withApi(run, command, async ({ api, out }) => {
         const users = await api.get<User[]>('/api/users')
-        out.result(users, () => users.length === 0
+        out.writeResult(users, () => users.length === 0
           ? 'There are no users yet: tool-hub user create <username> --admin'
-          : out.table(
+          : out.formatTable(
             ['USERNAME', 'ROLE'], users.map(({ username, isAdmin }) => [username, isAdmin ? 'admin' : 'user'])
           ))
       })
@@ -29,12 +29,12 @@ export function addUserCommands (program: Command, run: Run): void {
     .action(async (username: string, { admin = false, passwordStdin = false }: CreateOptions, command: Command) => {
       const password = passwordStdin ? await givenPassword(run, username) : randomPassword()
       await withApi(run, command, async ({ api, out }) => {
-        const { data } = await api.whole<{ data: User }>('POST', '/api/users', { username, password, isAdmin: admin })
+        const { data } = await api.request<{ data: User }>('POST', '/api/users', { username, password, isAdmin: admin })
         // Only the password goes to stdout, so that a script can read it.
         const shown = passwordStdin ? undefined : password
-        out.result({ ...data, password: shown }, shown ?? `The user ${JSON.stringify(data.username)} was added`)
-        if (!passwordStdin && !out.json) {
-          out.remark(`This is the password of ${JSON.stringify(data.username)}. It is shown only now.`)
+        out.writeResult({ ...data, password: shown }, shown ?? `The user ${JSON.stringify(data.username)} was added`)
+        if (!passwordStdin && !out.isJson) {
+          out.writeRemark(`This is the password of ${JSON.stringify(data.username)}. It is shown only now.`)
         }
       })
     })
@@ -46,19 +46,23 @@ export function addUserCommands (program: Command, run: Run): void {
     .action(async (username: string, { passwordStdin = false }: { passwordStdin?: boolean }, command: Command) => {
       const newPassword = passwordStdin ? await givenPassword(run, username) : randomPassword()
       await withApi(run, command, async ({ api, out }) => {
-        await api.whole('PUT', `/api/users/${segment(username)}`, { newPassword })
+        await api.request('PUT', `/api/users/${encodePathSegment(username)}`, { newPassword })
         const shown = passwordStdin ? undefined : newPassword
-        out.result({ username, password: shown }, shown ?? 'The password was changed')
-        if (!passwordStdin && !out.json) {
-          out.remark(`This is the new password of ${JSON.stringify(username)}. It is shown only now.`)
+        out.writeResult({ username, password: shown }, shown ?? 'The password was changed')
+        if (!passwordStdin && !out.isJson) {
+          out.writeRemark(`This is the new password of ${JSON.stringify(username)}. It is shown only now.`)
         }
       })
     })
 }
 
 /** Reads a password from a pipe, or from the terminal without showing it. */
-const givenPassword = async (run: Run, username: string): Promise<string> =>
-  isAttended(run) ? await ask(run, `New password of ${username}`, true) : (await piped(run)).replace(/\r?\n$/, '')
+const givenPassword = async (run: CommandRun, username: string): Promise<string> =>
+  canAskUser(
+    run
+  )
+    ? await askUser(run, `New password of ${username}`, true)
+    : (await readStdin(run)).replace(/\r?\n$/, '')
 
 /** 120 random bits as text with a letter, a digit and a symbol, which the password rules require. */
 function randomPassword (): string {

@@ -6,13 +6,16 @@ import { errorCode } from '../errors.ts'
 import { makeFolder } from '../folder.ts'
 import type { CatalogueCache } from '../store.ts'
 
-/** The system's error codes for a missing folder; on a write, the folder is then created. */
-const noFolder: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR'])
+/** The system's error codes for a missing folder, which a write then creates. */
+const missingFolderCodes: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR'])
 
 /** The name of a server's file. */
-const nameOf = (server: string): string => `${createHash('sha256').update(server).digest('hex').slice(0, 32)}.json`
-/** The names of our files, finished or being written; other files in the folder are left alone. */
-const fileName = /^[0-9a-f]{32}(?:\.uses)?\.json(?:\.tmp)?$/
+const fileNameOf = (server: string): string => `${createHash('sha256').update(server).digest('hex').slice(0, 32)}.json`
+/**
+ * The pattern of the file names of this cache, of complete files and of those that are being written. Other files in
+ * the folder are left alone.
+ */
+const fileNamePattern = /^[0-9a-f]{32}(?:\.uses)?\.json(?:\.tmp)?$/
 /** The part of a file's name after the hash, for texts about the use of tools. */
 const usesEnd = /\.uses(?=\.json)/
 
@@ -35,7 +38,7 @@ export class CatalogueFiles implements CatalogueCache {
 
   async readUses (server: string): Promise<string> {
     return await readFile(this.#usesPath(server), 'utf8').catch((error: unknown) => {
-      if (noFolder.has(errorCode(error))) return ''
+      if (missingFolderCodes.has(errorCode(error))) return ''
       throw error
     })
   }
@@ -43,7 +46,7 @@ export class CatalogueFiles implements CatalogueCache {
   async writeUses (server: string, text: string): Promise<void> { await this.#write(this.#usesPath(server), [text]) }
 
   async #write (path: string, text: Iterable<string>): Promise<void> {
-    await this.#alone(path, async () => {
+    await this.#runExclusively(path, async () => {
       const file = await this.#create(`${path}.tmp`)
       try {
         await writeFile(file, text)
@@ -56,19 +59,20 @@ export class CatalogueFiles implements CatalogueCache {
 
   async remove (server: string): Promise<void> {
     for (const path of [this.#path(server), this.#usesPath(server)]) {
-      await this.#alone(path, async () => { await rm(path, { force: true }) })
+      await this.#runExclusively(path, async () => { await rm(path, { force: true }) })
     }
   }
 
   async keepOnly (servers: Iterable<string>): Promise<void> {
-    const kept = new Set([...servers].map((server) => nameOf(server)))
-    // Without the folder, nothing was ever cached.
+    const kept = new Set([...servers].map((server) => fileNameOf(server)))
+    // A missing folder means that nothing was ever cached.
     const names = await readdir(this.#folder).catch((): string[] => [])
-    const gone = names.filter((name) => fileName.test(name) && !kept.has(name.replace(/\.tmp$/, '').replace(usesEnd, '')))
+    const gone = names.filter((name) =>
+      fileNamePattern.test(name) && !kept.has(name.replace(/\.tmp$/, '').replace(usesEnd, '')))
     for (const name of gone) await rm(join(this.#folder, name), { force: true })
   }
 
-  async settled (): Promise<void> {
+  async waitForWrites (): Promise<void> {
     await Promise.allSettled([...this.#writing.values()].map(async (limit) => { await limit(() => {}) }))
   }
 
@@ -80,14 +84,14 @@ export class CatalogueFiles implements CatalogueCache {
     try {
       return await open(path, 'w', 0o600)
     } catch (error) {
-      if (!noFolder.has(errorCode(error))) throw error
+      if (!missingFolderCodes.has(errorCode(error))) throw error
       await makeFolder(this.#folder, 'DATA_DIR')
       return await open(path, 'w', 0o600)
     }
   }
 
   /** Runs work on a file after all earlier work on it. */
-  async #alone (path: string, work: () => Promise<void>): Promise<void> {
+  async #runExclusively (path: string, work: () => Promise<void>): Promise<void> {
     const limit = this.#writing.get(path) ?? pLimit(1)
     this.#writing.set(path, limit)
     try {
@@ -98,7 +102,7 @@ export class CatalogueFiles implements CatalogueCache {
   }
 
   #path (server: string): string {
-    return join(this.#folder, nameOf(server))
+    return join(this.#folder, fileNameOf(server))
   }
 
   #usesPath (server: string): string { return this.#path(server).replace(/\.json$/, '.uses.json') }

@@ -1,53 +1,53 @@
-import { clientSection, holdsSecret, readClient, toClientEntry, type ClientEntry } from '../client-entry.ts'
+import { clientsSectionName, hasPlainSecret, readClient, toClientEntry, type ClientEntry } from '../client-entry.ts'
 import {
-  isIdle, maxRegisteredClientsInFile, touchInterval, type OAuthClient, type Clients, type Range
+  isIdleClient, maxRegisteredClientsInFile, touchInterval, type OAuthClient, type OAuthClients, type ListRange
 } from '../ports/clients.ts'
 import { clientLabel } from '../records/labels.ts'
-import { collections, retention } from '../records.ts'
+import { recordCollections, tombstoneRetention } from '../records.ts'
 import type { FileRecords } from './records.ts'
 import { EntryList, mergeUpdates, type SectionFile } from './section.ts'
 
 const isEntry = (item: unknown): item is ClientEntry => readClient(item) !== undefined
-const idOf = (entry: ClientEntry): string => readClient(entry)?.clientId ?? ''
+const clientIdOf = (entry: ClientEntry): string => readClient(entry)?.clientId ?? ''
 
 interface FileClientsOptions {
   file: SectionFile
   records: FileRecords
   /** Max self-registered clients. */
-  count?: number
+  maxRegistered?: number
 }
 
 /**
  * Clients in the settings file, which people may edit. A secret in plain text is read as its hash, and replaced by the
  * hash when its entry is next written.
  */
-export class FileClients implements Clients {
+export class FileClients implements OAuthClients {
   readonly #file: SectionFile
   readonly #list: EntryList<ClientEntry>
   readonly #records: FileRecords
   readonly #maxRegistered: number
 
-  constructor ({ file, records, count = maxRegisteredClientsInFile }: FileClientsOptions) {
+  constructor ({ file, records, maxRegistered: count = maxRegisteredClientsInFile }: FileClientsOptions) {
     this.#file = file
-    this.#list = new EntryList(file, { name: clientSection, isEntry, keyOf: idOf, isEditable: true })
+    this.#list = new EntryList(file, { name: clientsSectionName, isEntry, keyOf: clientIdOf, isEditable: true })
     this.#records = records
     this.#maxRegistered = count
   }
 
   async find (clientId: string): Promise<OAuthClient | undefined> {
-    return clientIn(this.#list.entries, clientId)
+    return findActiveClient(this.#list.entries, clientId)
   }
 
-  async list ({ offset, limit }: Range = { offset: 0, limit: Infinity }): Promise<OAuthClient[]> {
-    return this.#present().sort(byAge).slice(offset, offset + limit)
+  async list ({ offset, limit }: ListRange = { offset: 0, limit: Infinity }): Promise<OAuthClient[]> {
+    return this.#activeClients().sort(byAge).slice(offset, offset + limit)
   }
 
   async count (): Promise<number> {
-    return this.#present().length
+    return this.#activeClients().length
   }
 
-  #present (): OAuthClient[] {
-    return clientsOf(this.#list.entries).filter((client) => !isIdle(client))
+  #activeClients (): OAuthClient[] {
+    return clientsOf(this.#list.entries).filter((client) => !isIdleClient(client))
   }
 
   async create (client: OAuthClient): Promise<boolean> {
@@ -60,7 +60,7 @@ export class FileClients implements Clients {
 
   async replace (clientId: string, change: (client: OAuthClient) => OAuthClient): Promise<OAuthClient | undefined> {
     return await this.#change((entries) => {
-      const former = clientIn(entries, clientId)
+      const former = findActiveClient(entries, clientId)
       if (former === undefined) return undefined
       const entry = toClientEntry({ ...change(former), clientId }, entries.get(clientId))
       entries.set(clientId, entry)
@@ -76,9 +76,9 @@ export class FileClients implements Clients {
     const isDue = (client: OAuthClient | undefined): client is OAuthClient =>
       client !== undefined && at - (client.lastUsedAt ?? 0) >= touchInterval
     try {
-      if (!isDue(clientIn(this.#list.entries, clientId))) return
+      if (!isDue(findActiveClient(this.#list.entries, clientId))) return
       await this.#change((entries) => {
-        const client = clientIn(entries, clientId)
+        const client = findActiveClient(entries, clientId)
         if (isDue(client)) entries.set(clientId, toClientEntry({ ...client, lastUsedAt: at }, entries.get(clientId)))
       })
     } catch {
@@ -87,33 +87,34 @@ export class FileClients implements Clients {
   }
 
   /**
-   * Runs work on a copy of the entries, enforces the limit, and writes the changes, without the tokens and consents of
-   * removed clients.
+   * Runs work on a copy of the entries, enforces the limit, and writes the changes. The tokens and consents of removed
+   * clients are removed in the same write.
    */
   async #change<Result> (work: (entries: Map<string, ClientEntry>) => Result): Promise<Result> {
     return await this.#file.updateSections((sections) => {
       const gone = new Set<string>()
       let dropsSecret = false
-      const own = this.#list.plan(sections, (entries) => {
+      const own = this.#list.planChange(sections, (entries) => {
         const former = new Map(entries)
-        for (const client of clientsOf(entries).filter(isIdle)) gone.add(client.clientId)
+        for (const client of clientsOf(entries).filter(isIdleClient)) gone.add(client.clientId)
         for (const clientId of gone) entries.delete(clientId)
         const result = work(entries)
-        for (const { clientId } of excess(entries, this.#maxRegistered)) entries.delete(clientId)
+        for (const { clientId } of excessClients(entries, this.#maxRegistered)) entries.delete(clientId)
         for (const [clientId, entry] of former) {
           if (!entries.has(clientId)) gone.add(clientId)
-          dropsSecret ||= holdsSecret(entry) && entries.get(clientId) !== entry
+          dropsSecret ||= hasPlainSecret(entry) && entries.get(clientId) !== entry
         }
         return result
       })
       const update = { ...own, dropsSecret }
       if (gone.size === 0) return update
       const which = { labels: [...gone].map(clientLabel) }
-      const tokens = this.#records.planRemoval(sections, collections.tokens, which, (families) => {
-        const entries = families.map((family) => ({ key: family, value: null, owner: family, expiresIn: retention }))
-        void this.#records.put(collections.revokedFamilies, entries)
+      const tokens = this.#records.planRemoval(sections, recordCollections.tokens, which, (families) => {
+        const entries = families.map((family) =>
+          ({ key: family, value: null, owner: family, expiresIn: tombstoneRetention }))
+        void this.#records.put(recordCollections.revokedFamilies, entries)
       })
-      return mergeUpdates(update, tokens, this.#records.planRemoval(sections, collections.consents, which))
+      return mergeUpdates(update, tokens, this.#records.planRemoval(sections, recordCollections.consents, which))
     })
   }
 }
@@ -121,9 +122,9 @@ export class FileClients implements Clients {
 const clientsOf = (entries: ReadonlyMap<string, ClientEntry>): OAuthClient[] =>
   [...entries.values()].flatMap((entry) => readClient(entry) ?? [])
 
-function clientIn (entries: ReadonlyMap<string, ClientEntry>, clientId: string): OAuthClient | undefined {
+function findActiveClient (entries: ReadonlyMap<string, ClientEntry>, clientId: string): OAuthClient | undefined {
   const client = readClient(entries.get(clientId))
-  return client === undefined || isIdle(client) ? undefined : client
+  return client === undefined || isIdleClient(client) ? undefined : client
 }
 
 /** Sorts clients by creation time. */
@@ -131,7 +132,7 @@ const byAge = (one: OAuthClient, other: OAuthClient): number =>
   one.createdAt - other.createdAt || (one.clientId < other.clientId ? -1 : 1)
 
 /** The self-registered clients beyond the limit. See `maxRegisteredClients`. */
-function excess (entries: ReadonlyMap<string, ClientEntry>, count: number): OAuthClient[] {
+function excessClients (entries: ReadonlyMap<string, ClientEntry>, count: number): OAuthClient[] {
   const registered = clientsOf(entries).filter(({ origin }) => origin === 'registered').sort((one, other) =>
     lastUse(other) - lastUse(one))
   if (registered.length <= count) return []

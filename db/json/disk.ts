@@ -2,26 +2,26 @@ import { readFileSync, statSync } from 'node:fs'
 import { chmod, open, readFile, readlink, realpath, rm, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { BigIntStats } from 'node:fs'
-import { backupOf, recover, tidy, writeInPlace } from './recovery.ts'
+import { backupPath, restoreInterruptedWrite, removeLeftovers, writeInPlace } from './recovery.ts'
 import { errorCode } from '../errors.ts'
 import { syncPath } from '../folder.ts'
-import { cannotReplace, FileEdited, replace, fromWriteError } from './write.ts'
+import { isRenameRefused, FileEditedError, replaceFileAtomically, toStorageError } from './write.ts'
 
 /**
  * Age in ms from which a file's timestamps identify its content: some file systems have timestamps as coarse as 2 s.
  */
 const timestampResolution = 2_500
 
-/** Number of bytes of the file that are compared at once. */
-const comparedAtOnce = 256 * 1024
+/** Number of bytes of the file that are read and compared in one step. */
+const comparisonChunkSize = 256 * 1024
 
 /**
- * Metadata that identifies a state of a file without reading it. Reliable only if `isSettled`: the last change is long
- * enough ago.
+ * Metadata that identifies a state of a file without reading it. `isSettled`: the last change is so long ago that
+ * another one would have changed the timestamps.
  */
-interface Stamp { readonly text: string, readonly isSettled: boolean }
+interface FileStamp { readonly text: string, readonly isSettled: boolean }
 
-const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs, ctimeMs }: BigIntStats): Stamp =>
+const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs, ctimeMs }: BigIntStats): FileStamp =>
   ({
     text: [dev, ino, size, mtimeNs, ctimeNs]
       .join(':'),
@@ -32,14 +32,14 @@ const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs, ctimeMs }: BigIntStats): St
  * The settings file on disk, compared with the bytes that were last read or written. The content decides whether it
  * changed; timestamps only avoid reads.
  */
-export class Disk {
+export class SettingsFile {
   readonly #path: string
-  /** The last known bytes and their stamp; undefined: no file. */
+  /** The bytes and the stamp of the file when it was last read or written; undefined if it did not exist. */
   #bytes: Buffer | undefined
-  #stamp: Stamp | undefined
+  #stamp: FileStamp | undefined
   #isBackedUp = false
   /** The buffer for parts of the file during the comparison with the known bytes. */
-  readonly #part = Buffer.allocUnsafeSlow(comparedAtOnce)
+  readonly #part = Buffer.allocUnsafeSlow(comparisonChunkSize)
 
   constructor (path: string) {
     this.#path = path
@@ -57,7 +57,7 @@ export class Disk {
    * @returns undefined when the file does not exist
    * @throws the system's error, or one with the code `ENOTFILE`
    */
-  async read (known?: Buffer): Promise<{ bytes: Buffer, stamp: Stamp } | undefined> {
+  async read (known?: Buffer): Promise<{ bytes: Buffer, stamp: FileStamp } | undefined> {
     const before = await stat(this.#path).catch(undefinedIfMissing)
     if (before === undefined) return undefined
     // Checked before opening, since opening a named pipe would wait for a writer.
@@ -67,7 +67,7 @@ export class Disk {
     const handle = await open(this.#path, 'r')
     try {
       const stamp = stampOf(await handle.stat({ bigint: true }))
-      const isKnown = known !== undefined && await this.#holds(handle, known)
+      const isKnown = known !== undefined && await this.#hasBytes(handle, known)
       return { bytes: isKnown ? known : await handle.readFile(), stamp }
     } finally {
       await handle.close()
@@ -75,11 +75,11 @@ export class Disk {
   }
 
   /**
-   * Compares the file with the known bytes.
-   * @returns the new bytes if they differ; the caller makes them the known ones with `remember`. If the file does not
-   *   exist: `gone`, or `none` if it did not exist before either
+   * Compares the file with the bytes that were last read or written.
+   * @returns `same`, or the new bytes, which the caller passes to `remember` once it has accepted them; `gone` if the
+   *   file does not exist any more, `none` if it did not exist before either
    */
-  async check (): Promise<'same' | 'gone' | 'none' | { bytes: Buffer, stamp: Stamp }> {
+  async findEdit (): Promise<'same' | 'gone' | 'none' | { bytes: Buffer, stamp: FileStamp }> {
     const now = await stat(this.#path, { bigint: true }).catch(undefinedIfMissing)
     if (now === undefined) return this.#checkMissing()
     if (this.#bytes !== undefined && this.#stamp?.isSettled === true && stampOf(now).text === this.#stamp.text) {
@@ -93,9 +93,9 @@ export class Disk {
   }
 
   /** Whether a file has exactly these bytes. */
-  async #holds (handle: FileHandle, bytes: Buffer): Promise<boolean> {
+  async #hasBytes (handle: FileHandle, bytes: Buffer): Promise<boolean> {
     for (let at = 0; ;) {
-      const { bytesRead } = await handle.read(this.#part, 0, comparedAtOnce, at)
+      const { bytesRead } = await handle.read(this.#part, 0, comparisonChunkSize, at)
       if (bytesRead === 0) return at === bytes.length
       if (!bytes.subarray(at, at + bytesRead).equals(this.#part.subarray(0, bytesRead))) return false
       at += bytesRead
@@ -107,20 +107,20 @@ export class Disk {
     return this.#bytes === undefined ? 'none' : 'gone'
   }
 
-  /** Makes these the known bytes. */
-  remember (found: { bytes: Buffer, stamp: Stamp } | undefined): void {
+  /** Makes these the bytes with which the file is compared. */
+  remember (found: { bytes: Buffer, stamp: FileStamp } | undefined): void {
     this.#bytes = found?.bytes
     this.#stamp = found?.stamp
   }
 
   /** Restores a file that an interrupted write in place left incomplete. @returns whether that was the case */
   async recover (): Promise<boolean> {
-    return await recover(await this.realPath()) !== undefined
+    return await restoreInterruptedWrite(await this.realPath()) !== undefined
   }
 
-  /** The `.bak` of the file; undefined: it does not exist or cannot be read. */
+  /** The `.bak` of the file; undefined if it does not exist or cannot be read. */
   async backup (): Promise<{ path: string, bytes: Buffer, time: Date } | undefined> {
-    const path = backupOf(await this.realPath())
+    const path = backupPath(await this.realPath())
     try {
       const { mtime: time } = await stat(path)
       return { path, bytes: await readFile(path), time }
@@ -133,13 +133,13 @@ export class Disk {
    * Sets the mode of the file to 0600, and removes leftovers of interrupted writes. The file must be valid, and this
    * process must hold its lock.
    */
-  async tidy (): Promise<void> {
-    await this.closeToOthers()
-    await tidy(await this.realPath())
+  async cleanUp (): Promise<void> {
+    await this.restrictMode()
+    await removeLeftovers(await this.realPath())
   }
 
   /** Sets the mode of the file to 0600. @returns whether other users could write it until now */
-  async closeToOthers (): Promise<boolean> {
+  async restrictMode (): Promise<boolean> {
     const path = await this.realPath()
     return await stat(path).then(async ({ mode }) => {
       if ((mode & 0o077) === 0) return false
@@ -149,68 +149,73 @@ export class Disk {
   }
 
   /** Overwrites the backup with the current bytes, if the former backup contains a secret that must not survive. */
-  async renewBackup (): Promise<void> {
-    if (this.#bytes !== undefined) await replace(backupOf(await this.realPath()), this.#bytes).catch(() => {})
+  async overwriteBackup (): Promise<void> {
+    if (this.#bytes !== undefined) {
+      await replaceFileAtomically(backupPath(await this.realPath()), this.#bytes).catch(() => {})
+    }
   }
 
   /**
    * Writes the file durably.
-   * @throws StorageError, or FileEdited when the file does not contain the known bytes; the file is then unchanged
+   * @throws StorageError, or FileEditedError when the file does not contain the known bytes; the file is then unchanged
    */
   async write (bytes: Buffer): Promise<void> {
     const former = this.#bytes
     const path = await this.realPath()
     try {
-      if (former !== undefined && !this.#isBackedUp) await replace(backupOf(path), former)
+      if (former !== undefined && !this.#isBackedUp) await replaceFileAtomically(backupPath(path), former)
       this.#isBackedUp = true
       const lastCheck = (): void => { this.#assertUnchanged() }
-      await replace(path, bytes, lastCheck).catch(async (error: unknown) => {
-        if (former === undefined || !cannotReplace(error)) throw error
+      await replaceFileAtomically(path, bytes, lastCheck).catch(async (error: unknown) => {
+        if (former === undefined || !isRenameRefused(error)) throw error
         await writeInPlace(path, bytes, former, lastCheck)
       })
     } catch (error) {
-      if (error instanceof FileEdited) throw error
-      await this.#undo(path, bytes, former)
-      throw fromWriteError(error)
+      if (error instanceof FileEditedError) throw error
+      await this.#undoWrite(path, bytes, former)
+      throw toStorageError(error)
     }
     this.#bytes = bytes
     this.#stamp = await stat(path, { bigint: true }).then(stampOf, () => undefined)
   }
 
   /** Tests whether a file of the same size could be written now. @throws StorageError */
-  async probe (): Promise<void> {
+  async testWrite (): Promise<void> {
     const path = `${await this.realPath()}.probe`
     try {
-      await replace(path, Buffer.alloc(this.#bytes?.length ?? 1))
+      await replaceFileAtomically(path, Buffer.alloc(this.#bytes?.length ?? 1))
     } catch (error) {
-      throw fromWriteError(error)
+      throw toStorageError(error)
     } finally {
       await rm(path, { force: true }).catch(() => {})
     }
   }
 
-  /** @throws FileEdited when the file does not contain the known bytes */
+  /**
+   * Checks, right before a write, that the file was not edited.
+   * @throws FileEditedError when it does not contain the known bytes
+   */
   #assertUnchanged (): void {
     const now = statSync(this.#path, { bigint: true, throwIfNoEntry: false })
     if ((now && stampOf(now).text) === this.#stamp?.text) return
     const isKnown =
       now !== undefined && this.#bytes !== undefined && now.isFile() && readFileSync(this.#path).equals(this.#bytes)
-    if (!isKnown) throw new FileEdited()
+    if (!isKnown) throw new FileEditedError()
   }
 
   /**
-   * Restores the old bytes if the write failed after the rename (at the fsync of the folder), so that the new bytes are
-   * in place.
+   * Restores the old bytes if the write failed after the rename, at the fsync of the folder, when the file has the new
+   * bytes already.
    */
-  async #undo (path: string, bytes: Buffer, former: Buffer | undefined): Promise<void> {
+  async #undoWrite (path: string, bytes: Buffer, former: Buffer | undefined): Promise<void> {
     try {
       const found = await this.read()
       if (found?.bytes.equals(bytes) !== true || former?.equals(bytes) === true) return
       if (former === undefined) await rm(path)
-      else await replace(path, former)
+      else await replaceFileAtomically(path, former)
       await syncPath(dirname(path))
     } catch {
-      // The next check finds the current content, and treats it as an edit.
+      // The next comparison finds the content of the file, and treats it as an edit.
     }
   }
 }

@@ -1,22 +1,28 @@
 import type { StorageError } from '../store.ts'
-import { adviceFor } from './load.ts'
+import { openFilesAdvice } from './load.ts'
 
 /** How long an invalid edit must persist before it is logged, in ms: an editor may still be writing. */
 const reportInvalidAfter = 500
 
 /** Whether the settings file can be read and written, and is valid. Each transition is logged once. */
-export class FileState {
+export class SettingsFileState {
   readonly #path: string
   readonly #warn: (message: string) => void
-  /** The content of the file is invalid; `since`: when that was first detected, in ms since the epoch. */
+  /**
+   * The reason why the content of the file is invalid. `since`: the time at which that was first detected, in ms since
+   * the epoch.
+   */
   #invalid: { reason: string, since: number, isReported: boolean } | undefined
   /** Whether the invalid content was logged, and its end was not logged yet. */
-  #isToldInvalid = false
-  /** The file is missing. That is logged at the second check, since an editor may be about to replace it. */
+  #hasLoggedInvalid = false
+  /**
+   * Set while the file is missing: `seen` at the first check, `reported` once it was logged. It is logged at the second
+   * check, since an editor may be about to replace the file.
+   */
   #missing: 'seen' | 'reported' | undefined
-  /** Why the system cannot read the file, whose content is then unknown. */
+  /** The reason why the system cannot read the file, whose content is then unknown. */
   #readFailure: string | undefined
-  /** The last write failed. */
+  /** The failure of the last write, with its time in ms since the epoch. */
   #writeFailure: { reason: string, since: number } | undefined
 
   constructor (path: string, warn: (message: string) => void) {
@@ -28,19 +34,22 @@ export class FileState {
   get readFailure (): string | undefined { return this.#readFailure }
   get writeFailure (): { readonly reason: string, readonly since: number } | undefined { return this.#writeFailure }
 
-  /** Records a write failure without logging it; `tellUnwritable` logs it later. */
-  keepWriteFailure ({ message: reason }: StorageError): void {
+  /** Records a write failure without logging it; `logWriteFailure` logs it later. */
+  recordWriteFailure ({ message: reason }: StorageError): void {
     this.#writeFailure = { reason, since: Date.now() }
   }
 
-  /** The file does not exist. Whether its content is readable and valid is unknown until it exists again. */
-  disappear (isKnown: boolean): void {
+  /**
+   * Records that the file does not exist: nothing is known of its content until it exists again.
+   * @param isKnown whether the file did not exist at the last check either
+   */
+  markMissing (isKnown: boolean): void {
     this.#readFailure = undefined
     this.#invalid = undefined
-    if (isKnown && this.#isToldInvalid) this.#tellGone()
+    if (isKnown && this.#hasLoggedInvalid) this.#logMissing()
   }
 
-  becomeInvalid (reason: string): void {
+  markInvalid (reason: string): void {
     this.#readFailure = undefined
     if (this.#invalid?.reason !== reason) this.#invalid = { reason, since: Date.now(), isReported: false }
   }
@@ -53,58 +62,58 @@ export class FileState {
       this.#missing = 'seen'
     } else if (this.#missing === 'seen') {
       this.#missing = 'reported'
-      this.#tellGone()
+      this.#logMissing()
     }
   }
 
-  #tellGone (): void {
-    this.#isToldInvalid = false
+  #logMissing (): void {
+    this.#hasLoggedInvalid = false
     this.#warn(`The settings file ${this.#path} is gone. The last settings stay in force; the next change creates ` +
       'the file again.')
   }
 
   /** Records a read failure. It is logged once, until the file can be read again. */
-  readFailed ({ message: reason }: StorageError): void {
+  markReadFailure ({ message: reason }: StorageError): void {
     if (this.#readFailure === undefined) {
-      this.#warn(`${this.#path}: ${reason}${adviceFor(reason)} The last settings stay in force.`)
+      this.#warn(`${this.#path}: ${reason}${openFilesAdvice(reason)} The last settings stay in force.`)
     }
     this.#readFailure = reason
   }
 
-  #becomeReadable (): void {
+  #markReadable (): void {
     if (this.#readFailure !== undefined) this.#warn(`The settings file ${this.#path} can be read again.`)
     this.#readFailure = undefined
   }
 
-  becomeValid (): void {
-    this.#becomeReadable()
-    if (this.#isToldInvalid) this.#warn(`The settings file ${this.#path} is valid again, and is in force.`)
-    this.#isToldInvalid = false
+  markValid (): void {
+    this.#markReadable()
+    if (this.#hasLoggedInvalid) this.#warn(`The settings file ${this.#path} is valid again, and is in force.`)
+    this.#hasLoggedInvalid = false
     this.#invalid = undefined
   }
 
   reportInvalid (): void {
     if (!this.#invalid || this.#invalid.isReported || Date.now() - this.#invalid.since < reportInvalidAfter) return
     this.#invalid.isReported = true
-    this.#isToldInvalid = true
+    this.#hasLoggedInvalid = true
     this.#warn(`${this.#invalid.reason} The last valid settings stay in force, and nothing is written until the file ` +
       'is corrected.')
   }
 
   /** Records a write failure. It is logged once, until the file can be written again. */
-  writeFailed ({ message: reason }: StorageError): void {
+  markWriteFailure ({ message: reason }: StorageError): void {
     const isKnown = this.#writeFailure !== undefined
     this.#writeFailure = { reason, since: Date.now() }
-    if (!isKnown) this.tellUnwritable()
+    if (!isKnown) this.logWriteFailure()
   }
 
   /** Logs a write failure that was recorded before, once the file has been read. */
-  tellUnwritable (): void {
+  logWriteFailure (): void {
     if (!this.#writeFailure) return
     this.#warn(`The settings file ${this.#path} is read, and cannot be written. ${this.#writeFailure.reason}`)
   }
 
-  becomeWritable (): void {
+  markWritable (): void {
     if (this.#writeFailure) this.#warn(`The settings file ${this.#path} can be written again.`)
     this.#writeFailure = undefined
   }

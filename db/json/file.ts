@@ -1,28 +1,28 @@
 import { dirname } from 'node:path'
 import pLimit from 'p-limit'
 import { messageOf } from '../errors.ts'
-import { apply, type Document } from '../apply.ts'
-import { checkKinds, holdsTokens, read, type Reading } from '../document.ts'
+import { applyChanges, type SettingsDocument } from '../apply.ts'
+import { checkSectionTypes, hasPlainTokens, readDocument, type DocumentReading } from '../document.ts'
 import { documentPieces } from '../document-text.ts'
 import { FolderError, makeFolder } from '../folder.ts'
 import { FileLock, LockHeldError } from '../file-lock.ts'
-import { checkInvariants, checkValues } from '../invariants.ts'
-import { Listeners } from '../listeners.ts'
-import { Conflict, StorageError, type Change, type Snapshot, type Store } from '../store.ts'
-import { Disk } from './disk.ts'
-import { FileState } from './file-state.ts'
-import { loadDocument, withReadError } from './load.ts'
+import { checkInvariants, checkChangedValues } from '../invariants.ts'
+import { SnapshotListeners } from '../listeners.ts'
+import { ConflictError, StorageError, type Change, type Snapshot, type Store } from '../store.ts'
+import { SettingsFile } from './disk.ts'
+import { SettingsFileState } from './file-state.ts'
+import { loadDocument, convertReadErrors } from './load.ts'
 import { parseSettings } from './parse.ts'
-import { share } from './share.ts'
-import { bytesInSteps, pause, isLarge } from './steps.ts'
-import type { SectionFile, Sections, SectionsUpdate } from './section.ts'
-import { Watcher } from './watcher.ts'
-import { FileEdited, fromWriteError } from './write.ts'
+import { shareUnchangedParts } from './share.ts'
+import { encodeInSteps, yieldToEventLoop, leavesLargeEntry } from './steps.ts'
+import type { SectionFile, ReadSection, SectionsUpdate } from './section.ts'
+import { FileWatcher } from './watcher.ts'
+import { FileEditedError, toStorageError } from './write.ts'
 
 /** Min time between two attempts to write after a failed write, in ms. */
 const probeInterval = 5_000
 
-const invalidEdit = 'The settings file was edited and cannot be used as it is; the log says what is wrong.'
+const invalidEditMessage = 'The settings file was edited and cannot be used as it is; the log says what is wrong.'
 
 /**
  * The settings in a JSON file that people may edit, too. All reads and writes of the file run in one queue, so that
@@ -32,24 +32,24 @@ const invalidEdit = 'The settings file was edited and cannot be used as it is; t
 export class JsonFileStore implements Store, SectionFile {
   readonly #path: string
   readonly #warn: (message: string) => void
-  readonly #disk: Disk
+  readonly #disk: SettingsFile
   readonly #queue = pLimit(1)
-  /** The serialized bytes of large entries; a cache for `bytesInSteps`. */
+  /** The serialized bytes of large entries; a cache for `encodeInSteps`. */
   readonly #bytesOfEntries = new WeakMap<object, Buffer>()
-  readonly #listeners: Listeners
+  readonly #listeners: SnapshotListeners
   #lock: FileLock | undefined
-  #watcher: Watcher | undefined
-  #reading: Reading | undefined
-  readonly #state: FileState
+  #watcher: FileWatcher | undefined
+  #reading: DocumentReading | undefined
+  readonly #state: SettingsFileState
   #isChecking = false
   #isClosed = false
 
   constructor (path: string, warn: (message: string) => void = () => {}) {
     this.#path = path
     this.#warn = warn
-    this.#disk = new Disk(path)
-    this.#listeners = new Listeners(warn)
-    this.#state = new FileState(path, warn)
+    this.#disk = new SettingsFile(path)
+    this.#listeners = new SnapshotListeners(warn)
+    this.#state = new SettingsFileState(path, warn)
   }
 
   async load (): Promise<Snapshot> {
@@ -70,8 +70,8 @@ export class JsonFileStore implements Store, SectionFile {
         const reading = this.#read(document)
         this.#reading =
           { ...reading, snapshot: { ...reading.snapshot, problems: [...problems, ...reading.snapshot.problems] } }
-        this.#state.tellUnwritable()
-        this.#watcher = new Watcher(await this.#disk.realPath(), () => { this.#onPossibleChange() })
+        this.#state.logWriteFailure()
+        this.#watcher = new FileWatcher(await this.#disk.realPath(), () => { this.#onPossibleChange() })
         return this.#reading.snapshot
       } catch (error) {
         lock.release()
@@ -83,52 +83,54 @@ export class JsonFileStore implements Store, SectionFile {
   async commit (changes: readonly Change[], baseVersion: number): Promise<Snapshot> {
     return await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)
-      if (baseVersion !== this.#loaded().snapshot.version) {
-        throw new Conflict('The settings were changed meanwhile.', false)
+      if (baseVersion !== this.#requireReading().snapshot.version) {
+        throw new ConflictError('The settings were changed meanwhile.', false)
       }
       // Repeats the commit if the file was edited during the write without a change of the settings.
       for (;;) {
         const found = await this.#checkFile()
         if (found === 'invalid') {
-          throw new Conflict('the file cannot be used as it is. `tool-hub check` and the log say what is wrong.', true)
+          throw new ConflictError(
+            'the file cannot be used as it is. `tool-hub check` and the log say what is wrong.', true
+          )
         }
-        if (found === 'edited') throw new Conflict('The settings file was edited meanwhile.', true)
-        const former = this.#loaded()
-        checkValues(changes)
-        const document = apply(former.document, changes)
-        const isLong = changes.some((change) => isLarge(document, change))
-        if (isLong) await pause()
+        if (found === 'edited') throw new ConflictError('The settings file was edited meanwhile.', true)
+        const former = this.#requireReading()
+        checkChangedValues(changes)
+        const document = applyChanges(former.document, changes)
+        const isLong = changes.some((change) => leavesLargeEntry(document, change))
+        if (isLong) await yieldToEventLoop()
         if (document === former.document && found === 'same') return former.snapshot
-        const next = read(document, former.snapshot.version + 1, former)
+        const next = readDocument(document, former.snapshot.version + 1, former)
         checkInvariants(former.snapshot, next.snapshot)
-        if (isLong) await pause()
+        if (isLong) await yieldToEventLoop()
         if (!await this.#write(document)) continue
         this.#reading = next
         // The write replaced plain-text tokens by hashes: the backup must not keep them.
-        if (holdsTokens(former.snapshot) && !holdsTokens(next.snapshot)) await this.#disk.renewBackup()
+        if (hasPlainTokens(former.snapshot) && !hasPlainTokens(next.snapshot)) await this.#disk.overwriteBackup()
         return next.snapshot
       }
     })
   }
 
-  section (name: string): unknown {
-    return this.#loaded().document[name]
+  readSection (name: string): unknown {
+    return this.#requireReading().document[name]
   }
 
-  /** As `commit`, for sections that are not part of snapshots: the version of the snapshot stays the same. */
-  async updateSections<Result> (change: (sections: Sections) => SectionsUpdate<Result>): Promise<Result> {
+  /** Changes sections outside the snapshot under the rules of `commit`; its version does not change. */
+  async updateSections<Result> (change: (sections: ReadSection) => SectionsUpdate<Result>): Promise<Result> {
     return await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)
       for (;;) {
-        if (await this.#checkFile() === 'invalid') throw new StorageError(invalidEdit, false)
-        const former = this.#loaded()
+        if (await this.#checkFile() === 'invalid') throw new StorageError(invalidEditMessage, false)
+        const former = this.#requireReading()
         const { changed, result, onWritten, dropsSecret } = change((name) => former.document[name])
         if (Object.keys(changed).length === 0) return result
         const document = { ...former.document, ...changed }
         if (!await this.#write(document)) continue
         this.#reading = { ...former, document }
         onWritten?.()
-        if (dropsSecret === true) await this.#disk.renewBackup()
+        if (dropsSecret === true) await this.#disk.overwriteBackup()
         return result
       }
     })
@@ -140,7 +142,7 @@ export class JsonFileStore implements Store, SectionFile {
 
   health (readonly = false): string | undefined {
     if (this.#isClosed) return 'The store is closed.'
-    if (this.#state.invalid) return invalidEdit
+    if (this.#state.invalid) return invalidEditMessage
     return this.#state.readFailure ?? (readonly ? undefined : this.#state.writeFailure?.reason)
   }
 
@@ -153,26 +155,26 @@ export class JsonFileStore implements Store, SectionFile {
     })
   }
 
-  #loaded (): Reading {
+  #requireReading (): DocumentReading {
     if (!this.#reading) throw new Error('load comes first')
     return this.#reading
   }
 
   /**
    * Writes a document.
-   * @returns false: the file was edited since the last check, and nothing was written
+   * @returns false if the file was edited since the last check, and nothing was written
    * @throws StorageError
    */
-  async #write (document: Document): Promise<boolean> {
+  async #write (document: SettingsDocument): Promise<boolean> {
     try {
       await this.#acquireLock()
-      await this.#disk.write(await bytesInSteps(documentPieces(document), this.#bytesOfEntries))
-      this.#state.becomeWritable()
+      await this.#disk.write(await encodeInSteps(documentPieces(document), this.#bytesOfEntries))
+      this.#state.markWritable()
       return true
     } catch (error) {
-      if (error instanceof FileEdited) return false
-      const failure = fromWriteError(error)
-      this.#state.writeFailed(failure)
+      if (error instanceof FileEditedError) return false
+      const failure = toStorageError(error)
+      this.#state.markWriteFailure(failure)
       throw failure
     }
   }
@@ -197,8 +199,8 @@ export class JsonFileStore implements Store, SectionFile {
       }
       // Without the folder there is no file, and no change could be stored. A full disk, however, may be fixed while
       // the process runs.
-      if (error instanceof FolderError && !fromWriteError(error).full) throw error
-      this.#state.keepWriteFailure(fromWriteError(error))
+      if (error instanceof FolderError && !toStorageError(error).isFull) throw error
+      this.#state.recordWriteFailure(toStorageError(error))
     }
     return this.#lock
   }
@@ -217,10 +219,10 @@ export class JsonFileStore implements Store, SectionFile {
     return this.#lock?.isHeld === true && await this.#disk.recover().catch(() => false)
   }
 
-  #read (document: Document, former?: Reading): Reading {
+  #read (document: SettingsDocument, former?: DocumentReading): DocumentReading {
     try {
-      if (former) checkKinds(former.document, document)
-      return read(document, (former?.snapshot.version ?? 0) + 1, former)
+      if (former) checkSectionTypes(former.document, document)
+      return readDocument(document, (former?.snapshot.version ?? 0) + 1, former)
     } catch (error) {
       throw new Error(`The settings file ${this.#path} cannot be used: ${messageOf(error)}. It was left as it is: ` +
         'correct it.')
@@ -235,34 +237,34 @@ export class JsonFileStore implements Store, SectionFile {
     const former = this.#reading
     if (!former) return 'same'
     try {
-      const found = await withReadError(this.#disk.check(), this.#path)
+      const found = await convertReadErrors(this.#disk.findEdit(), this.#path)
       if (found === 'gone' || found === 'none') {
-        this.#state.disappear(found === 'none')
+        this.#state.markMissing(found === 'none')
         return found === 'none' ? 'same' : 'gone'
       }
       if (found === 'same') {
-        this.#state.becomeValid()
+        this.#state.markValid()
         return 'same'
       }
-      const document = share(former.document, parseSettings(found.bytes, this.#path))
+      const document = shareUnchangedParts(former.document, parseSettings(found.bytes, this.#path))
       const next = document === former.document ? former : this.#read(document, former)
       this.#disk.remember(found)
-      if (this.#lock?.isHeld === true && await this.#disk.closeToOthers()) {
+      if (this.#lock?.isHeld === true && await this.#disk.restrictMode()) {
         this.#warn(`The settings file ${this.#path} was open to writes of other users; now only its owner may read ` +
           'and write it.')
       }
-      this.#state.becomeValid()
+      this.#state.markValid()
       if (next === former) return 'same'
       this.#reading = next
       this.#listeners.notify(next.snapshot)
       return 'edited'
     } catch (error) {
       if (error instanceof StorageError) {
-        this.#state.readFailed(error)
+        this.#state.markReadFailure(error)
         throw error
       }
       if (await this.#recover()) return await this.#checkFile()
-      this.#state.becomeInvalid(messageOf(error))
+      this.#state.markInvalid(messageOf(error))
       return 'invalid'
     }
   }
@@ -276,21 +278,21 @@ export class JsonFileStore implements Store, SectionFile {
       this.#state.reportMissing(await this.#checkFile() === 'gone')
       this.#state.reportInvalid()
       const { writeFailure } = this.#state
-      if (writeFailure && Date.now() - writeFailure.since >= probeInterval) await this.#probe()
+      if (writeFailure && Date.now() - writeFailure.since >= probeInterval) await this.#testWrite()
     }).catch((error: unknown) => {
-      // `readFailed` logs read failures.
+      // `markReadFailure` logs read failures.
       if (!(error instanceof StorageError)) this.#warn(messageOf(error))
     }).finally(() => { this.#isChecking = false })
   }
 
   /** Tries to write again after a failed write, so that `health` recovers without waiting for the next change. */
-  async #probe (): Promise<void> {
+  async #testWrite (): Promise<void> {
     try {
       await this.#acquireLock()
-      await this.#disk.probe()
-      this.#state.becomeWritable()
+      await this.#disk.testWrite()
+      this.#state.markWritable()
     } catch (error) {
-      this.#state.writeFailed(fromWriteError(error))
+      this.#state.markWriteFailure(toStorageError(error))
     }
   }
 }

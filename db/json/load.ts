@@ -1,11 +1,11 @@
 import { errorCode, messageOf } from '../errors.ts'
-import type { Document } from '../apply.ts'
+import type { SettingsDocument } from '../apply.ts'
 import { StorageError } from '../store.ts'
-import type { Disk } from './disk.ts'
+import type { SettingsFile } from './disk.ts'
 import { parseSettings } from './parse.ts'
 
-/** System errors that say nothing about the file's content, by code. */
-const systemFailures: Readonly<Record<string, string>> = {
+/** Error codes of the system that say nothing about the file's content, with their reasons as clauses. */
+const transientReadErrors: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many files open',
   ENFILE: 'the system has too many files open',
   ENOMEM: 'no memory is left',
@@ -17,15 +17,15 @@ const systemFailures: Readonly<Record<string, string>> = {
  * Adds the path and advice to a read error.
  * @throws StorageError when the system failed, regardless of the file's content; Error
  */
-export async function withReadError<Result> (reading: Promise<Result>, path: string): Promise<Result> {
-  return await reading.catch((error: unknown) => { throw readError(error, path) })
+export async function convertReadErrors<Result> (reading: Promise<Result>, path: string): Promise<Result> {
+  return await reading.catch((error: unknown) => { throw toReadError(error, path) })
 }
 
 /**
  * Advice for the operator when too many files are open; empty for other read failures.
  * @param reason the message of the StorageError
  */
-export const adviceFor = (reason: string): string =>
+export const openFilesAdvice = (reason: string): string =>
   /E[MN]FILE/.test(reason)
     ? ' Raise the limit of open files (ulimit -n, LimitNOFILE of systemd; fs.file-max for all processes).'
     : ''
@@ -34,20 +34,20 @@ export const adviceFor = (reason: string): string =>
  * Converts the error for a settings file that exists and cannot be read. The message of a StorageError contains no
  * path, since it may reach a client.
  */
-export function readError (error: unknown, path: string): Error {
+export function toReadError (error: unknown, path: string): Error {
   const code = errorCode(error) ?? messageOf(error)
-  const failure = systemFailures[code]
+  const failure = transientReadErrors[code]
   if (failure !== undefined) {
     return new StorageError(`The settings file cannot be read (${failure}, ${code}).`, false, code === 'EIO')
   }
-  // ENOTFILE is our own code: a device, a named pipe or a socket.
+  // `SettingsFile.read` throws ENOTFILE for a device, a named pipe or a socket.
   const reason = code === 'ENOTFILE' ? 'it is not a regular file' : code
   return new Error(`The settings file ${path} cannot be read (${reason}). Check that it is a file and that this user ` +
     'may read it.')
 }
 
 interface LoadOptions {
-  disk: Disk
+  disk: SettingsFile
   path: string
   /** Whether this process holds the lock, and therefore may write. */
   isLocked: boolean
@@ -62,28 +62,28 @@ interface LoadOptions {
  */
 export async function loadDocument (
   { disk, path, isLocked, recover }: LoadOptions
-): Promise<{ document: Document, problems: string[] }> {
-  let found = await withReadError(disk.read(), path)
+): Promise<{ document: SettingsDocument, problems: string[] }> {
+  let found = await convertReadErrors(disk.read(), path)
   if (found === undefined) return { document: {}, problems: [] }
   const problems: string[] = []
-  let document: Document
+  let document: SettingsDocument
   try {
     document = parseSettings(found.bytes, path)
   } catch (error) {
-    if (!await recover()) throw await withBackup(error, disk, path)
-    found = await withReadError(disk.read(), path)
+    if (!await recover()) throw await withBackupHint(error, disk, path)
+    found = await convertReadErrors(disk.read(), path)
     if (found === undefined) throw error
     document = parseSettings(found.bytes, path)
     problems.push(`A write of the settings file ${path} was interrupted; the file was restored from its .bak, as it ` +
       'was before that write.')
   }
   disk.remember(found)
-  if (isLocked) await disk.tidy()
+  if (isLocked) await disk.cleanUp()
   return { document, problems }
 }
 
-/** Adds to a parse error how to restore the backup, if that can be parsed. */
-async function withBackup (error: unknown, disk: Disk, path: string): Promise<unknown> {
+/** Adds advice to a parse error: how to restore the backup, if the backup can be parsed. */
+async function withBackupHint (error: unknown, disk: SettingsFile, path: string): Promise<unknown> {
   const backup = await disk.backup()
   if (backup === undefined || !(error instanceof Error)) return error
   try {

@@ -1,7 +1,7 @@
 import { isObject } from '../../schemas/unknown-members.ts'
-import type { Document } from '../apply.ts'
-import { noteRepeated } from '../repeated-names.ts'
-import { inTextOrder } from '../text-order.ts'
+import type { SettingsDocument } from '../apply.ts'
+import { recordRepeatedNames } from '../repeated-names.ts'
+import { recordTextOrder } from '../text-order.ts'
 
 /** The number of levels whose member order is recorded: the document and its sections. */
 const sectionLevels = 2
@@ -10,7 +10,7 @@ const sectionLevels = 2
  * Parses the bytes of a settings file. Servers keep their order in the text.
  * @throws Error with one sentence that names the path and contains no part of the content, which may be a secret
  */
-export function parseSettings (bytes: Buffer, path: string): Document {
+export function parseSettings (bytes: Buffer, path: string): SettingsDocument {
   const invalid = (reason: string): Error =>
     new Error(`The settings file ${path} ${reason}. It was left as it is: correct it, or move it away to start with ` +
       'an empty one.')
@@ -28,8 +28,8 @@ export function parseSettings (bytes: Buffer, path: string): Document {
     throw invalid(`is not valid JSON (${error instanceof Error ? describeSyntaxError(error.message, text) : ''})`)
   }
   if (!isObject(value)) throw invalid('does not hold a JSON object')
-  noteRepeated(text, value)
-  return inTextOrder(text, value, sectionLevels)
+  recordRepeatedNames(text, value)
+  return recordTextOrder(text, value, sectionLevels)
 }
 
 /** The message of JSON.parse without its excerpt of the text, and with line and column in place of the position. */

@@ -1,22 +1,27 @@
 import { isObject } from '../../schemas/unknown-members.ts'
-import type { Document } from '../apply.ts'
-import { isExpired, MemoryRecords, select, toKept, toStored, trim, type Entries, type Kept } from '../memory/records.ts'
-import { collections, type Collection, type Entry, type Records, type Selection, type StoredEntry } from '../records.ts'
+import type { SettingsDocument } from '../apply.ts'
+import {
+  isExpired, MemoryRecords, selectEntries, toMemoryEntry, toStoredEntry, trimEntries, type MemoryEntries,
+  type MemoryEntry
+} from '../memory/records.ts'
+import {
+  recordCollections, type RecordCollection, type RecordEntry, type Records, type EntryFilter, type StoredRecord
+} from '../records.ts'
 import type { Resealing, SealedCounts, Vault } from '../store.ts'
-import { EntryList, type SectionFile, type Sections, type SectionsUpdate } from './section.ts'
-import { pause } from './steps.ts'
+import { EntryList, type SectionFile, type ReadSection, type SectionsUpdate } from './section.ts'
+import { yieldToEventLoop } from './steps.ts'
 
 /** An entry in the file, with its value in plain JSON or encrypted. */
-interface FileEntry extends Kept {
+interface FileEntry extends MemoryEntry {
   readonly data?: { readonly secret: string }
   readonly sealed?: string | null
 }
 
-/** The place that a value is encrypted for: it cannot be decrypted under another key. */
-const placeOf = ({ name }: Collection, key: string): string => `${name}/${key}`
+/** The `place` of a record for the vault: its value cannot be decrypted if it is copied to another record. */
+const vaultPlaceOf = ({ name }: RecordCollection, key: string): string => `${name}/${key}`
 /** The id of the encryption key of an encrypted text. */
 const keyIdOf = (sealed: string): string => sealed.split('.')[1] ?? ''
-const inFile = Object.values<Collection>(collections).filter(({ isInFile }) => isInFile)
+const fileCollections = Object.values<RecordCollection>(recordCollections).filter(({ isInFile }) => isInFile)
 
 /**
  * Records in sections of the settings file, and in memory. Items of another shape in these sections are kept unchanged.
@@ -39,19 +44,19 @@ export class FileRecords implements Records, Resealing {
     this.#memory = new MemoryRecords(now)
   }
 
-  async put (collection: Collection, entries: readonly Entry[]): Promise<void> {
+  async put (collection: RecordCollection, entries: readonly RecordEntry[]): Promise<void> {
     if (!collection.isInFile) return await this.#memory.put(collection, entries)
     await this.#list(collection).change((kept) => { this.#add(collection, kept, entries) })
   }
 
-  async find (collection: Collection, key: string): Promise<StoredEntry | undefined> {
+  async find (collection: RecordCollection, key: string): Promise<StoredRecord | undefined> {
     if (!collection.isInFile) return await this.#memory.find(collection, key)
     const found = this.#list(collection).entries.get(key)
-    return found === undefined || isExpired(found, this.#now()) ? undefined : this.#open(collection, found)
+    return found === undefined || isExpired(found, this.#now()) ? undefined : this.#decrypt(collection, found)
   }
 
   async swap (
-    collection: Collection, version: string | undefined, entry: Entry, added: readonly Entry[] = []
+    collection: RecordCollection, version: string | undefined, entry: RecordEntry, added: readonly RecordEntry[] = []
   ): Promise<boolean> {
     if (!collection.isInFile) return await this.#memory.swap(collection, version, entry, added)
     return await this.#list(collection).change((kept) => {
@@ -63,13 +68,13 @@ export class FileRecords implements Records, Resealing {
     })
   }
 
-  async list (collection: Collection, which: Selection, isBrief = false): Promise<StoredEntry[]> {
+  async list (collection: RecordCollection, which: EntryFilter, isBrief = false): Promise<StoredRecord[]> {
     if (!collection.isInFile) return await this.#memory.list(collection, which)
-    return select(this.#list(collection).entries, which, this.#now())
-      .map((entry) => isBrief ? toStored(entry, this.#now()) : this.#open(collection, entry))
+    return selectEntries(this.#list(collection).entries, which, this.#now())
+      .map((entry) => isBrief ? toStoredEntry(entry, this.#now()) : this.#decrypt(collection, entry))
   }
 
-  async remove (collection: Collection, which: string | Selection): Promise<number> {
+  async remove (collection: RecordCollection, which: string | EntryFilter): Promise<number> {
     if (!collection.isInFile) return await this.#memory.remove(collection, which)
     return await this.#list(collection).change((kept) => this.#removeFrom(kept, which))
   }
@@ -79,15 +84,15 @@ export class FileRecords implements Records, Resealing {
    * @param onRemoved called with the owners of the entries once they are removed
    */
   planRemoval (
-    sections: Sections,
-    collection: Collection,
-    which: Selection,
+    sections: ReadSection,
+    collection: RecordCollection,
+    which: EntryFilter,
     onRemoved: (owners: string[]) => void = () => {}
   ): SectionsUpdate<void> {
     if (!Array.isArray(sections(collection.name))) return { changed: {}, result: undefined }
     const owners = new Set<string>()
-    const update = this.#list(collection).plan(sections, (kept) => {
-      for (const { key, owner } of select(kept, which, this.#now())) {
+    const update = this.#list(collection).planChange(sections, (kept) => {
+      for (const { key, owner } of selectEntries(kept, which, this.#now())) {
         kept.delete(key)
         if (owner !== undefined) owners.add(owner)
       }
@@ -99,28 +104,28 @@ export class FileRecords implements Records, Resealing {
   async count (): Promise<SealedCounts> {
     const locked = new Map<string, number>()
     let former = 0
-    for (const { sealed } of this.#sealed()) {
-      if (this.#vault.outdated(sealed)) former++
-      else if (this.#vault.locked(sealed)) locked.set(keyIdOf(sealed), (locked.get(keyIdOf(sealed)) ?? 0) + 1)
+    for (const { sealed } of this.#sealedEntries()) {
+      if (this.#vault.isOutdated(sealed)) former++
+      else if (this.#vault.isLocked(sealed)) locked.set(keyIdOf(sealed), (locked.get(keyIdOf(sealed)) ?? 0) + 1)
     }
     return { former, locked: [...locked].map(([key, count]) => ({ what: 'logins at servers', key, count })) }
   }
 
   /**
-   * Re-encrypts, in steps, what a former key has encrypted, and writes it at once. An entry that changes meanwhile
-   * stays as it is.
+   * Re-encrypts in steps the values that a former encryption key has encrypted, and writes each collection at once. An
+   * entry that changes meanwhile is not overwritten.
    */
   async run (signal: AbortSignal): Promise<{ anew: number, broken: number }> {
     const anew = new Map<FileEntry, FileEntry>()
     let broken = 0
-    const changed = new Set<Collection>()
-    for (const { collection, entry, sealed } of this.#sealed()) {
-      if (!this.#vault.outdated(sealed)) continue
-      const next = this.#resealed(collection, entry)
+    const changed = new Set<RecordCollection>()
+    for (const { collection, entry, sealed } of this.#sealedEntries()) {
+      if (!this.#vault.isOutdated(sealed)) continue
+      const next = this.#resealEntry(collection, entry)
       if (next) anew.set(entry, next)
       else broken++
       changed.add(collection)
-      await pause()
+      await yieldToEventLoop()
       signal.throwIfAborted()
     }
     for (const collection of anew.size > 0 ? changed : []) {
@@ -131,56 +136,62 @@ export class FileRecords implements Records, Resealing {
     return { anew: anew.size, broken }
   }
 
-  #list (collection: Collection): EntryList<FileEntry> {
+  #list (collection: RecordCollection): EntryList<FileEntry> {
     const { name } = collection
     const list =
-      this.#lists.get(name) ?? new EntryList(this.#file, { name, isEntry, keyOf: ({ key }) => key, isEditable: false })
+      this.#lists.get(name) ?? new EntryList(this.#file, {
+        name,
+        isEntry: isFileEntry,
+        keyOf: ({ key }) =>
+          key,
+        isEditable: false
+      })
     this.#lists.set(name, list)
     return list
   }
 
-  #add (collection: Collection, kept: Map<string, FileEntry>, added: readonly Entry[]): void {
-    for (const entry of added) kept.set(entry.key, this.#sealedEntry(collection, toKept(entry, this.#now())))
+  #add (collection: RecordCollection, kept: Map<string, FileEntry>, added: readonly RecordEntry[]): void {
+    for (const entry of added) kept.set(entry.key, this.#toFileEntry(collection, toMemoryEntry(entry, this.#now())))
     const owners = new Set(added.flatMap(({ owner }) => owner ?? []))
-    trim(kept as Entries, collection, collection.maxInFile ?? collection.maxEntries, owners, this.#now())
+    trimEntries(kept as MemoryEntries, collection, collection.maxInFile ?? collection.maxEntries, owners, this.#now())
   }
 
-  #removeFrom (kept: Map<string, FileEntry>, which: string | Selection): number {
-    const keys = typeof which === 'string' ? [which] : select(kept, which, this.#now()).map(({ key }) => key)
+  #removeFrom (kept: Map<string, FileEntry>, which: string | EntryFilter): number {
+    const keys = typeof which === 'string' ? [which] : selectEntries(kept, which, this.#now()).map(({ key }) => key)
     return keys.filter((key) => kept.delete(key)).length
   }
 
-  #sealedEntry (collection: Collection, entry: Kept): FileEntry {
+  #toFileEntry (collection: RecordCollection, entry: MemoryEntry): FileEntry {
     if (!collection.isSealed) return entry
     // With a trailing space, the mask does not show the last characters of the text.
     const secret = `${JSON.stringify(entry.value)} `
-    const { value: data, sealed } = this.#vault.hide({ secret }, placeOf(collection, entry.key))
+    const { value: data, sealed } = this.#vault.hide({ secret }, vaultPlaceOf(collection, entry.key))
     const { value: _, ...others } = entry
     return { ...others, data, sealed } as FileEntry
   }
 
-  #open (collection: Collection, entry: FileEntry): StoredEntry {
-    const stored = toStored(entry, this.#now())
+  #decrypt (collection: RecordCollection, entry: FileEntry): StoredRecord {
+    const stored = toStoredEntry(entry, this.#now())
     if (entry.data === undefined) return stored
     try {
-      const { secret } = this.#vault.reveal(entry.data, entry.sealed ?? null, placeOf(collection, entry.key))
+      const { secret } = this.#vault.reveal(entry.data, entry.sealed ?? null, vaultPlaceOf(collection, entry.key))
       return { ...stored, value: JSON.parse(secret) as unknown }
     } catch {
       return { ...stored, isLocked: true }
     }
   }
 
-  * #sealed (): Generator<{ collection: Collection, entry: FileEntry, sealed: string }> {
-    for (const collection of inFile.filter(({ isSealed }) => isSealed)) {
+  * #sealedEntries (): Generator<{ collection: RecordCollection, entry: FileEntry, sealed: string }> {
+    for (const collection of fileCollections.filter(({ isSealed }) => isSealed)) {
       for (const entry of this.#list(collection).entries.values()) {
         if (typeof entry.sealed === 'string') yield { collection, entry, sealed: entry.sealed }
       }
     }
   }
 
-  /** @returns undefined: it cannot be decrypted */
-  #resealed (collection: Collection, entry: FileEntry): FileEntry | undefined {
-    const place = placeOf(collection, entry.key)
+  /** Re-encrypts the value of an entry with the newest key. @returns undefined if the value cannot be decrypted */
+  #resealEntry (collection: RecordCollection, entry: FileEntry): FileEntry | undefined {
+    const place = vaultPlaceOf(collection, entry.key)
     try {
       const { value: data, sealed } =
         this.#vault.hide(this.#vault.reveal(entry.data, entry.sealed ?? null, place), place)
@@ -195,15 +206,15 @@ export class FileRecords implements Records, Resealing {
  * Removes the records from a document, for a copy of it: restoring the copy must not bring back tokens and consents
  * that were used, revoked or withdrawn since.
  */
-export function withoutRecords (document: Document): Document {
-  const changed = inFile.flatMap(({ name }) => {
+export function withoutRecords (document: SettingsDocument): SettingsDocument {
+  const changed = fileCollections.flatMap(({ name }) => {
     const value = document[name]
-    return Array.isArray(value) && value.some(isEntry) ? [[name, value.filter((entry) => !isEntry(entry))]] : []
+    return Array.isArray(value) && value.some(isFileEntry) ? [[name, value.filter((entry) => !isFileEntry(entry))]] : []
   })
   return changed.length === 0 ? document : { ...document, ...Object.fromEntries(changed) }
 }
 
-function isEntry (entry: unknown): entry is FileEntry {
+function isFileEntry (entry: unknown): entry is FileEntry {
   if (!isObject(entry)) return false
   const { key, owner, labels, version, at, changedAt, expiresAt, data, sealed } = entry
   return (

@@ -1,13 +1,13 @@
-import type { Document } from '../apply.ts'
+import type { SettingsDocument } from '../apply.ts'
 import { StorageError } from '../store.ts'
 
-/** Returns the value of a section. */
-export type Sections = (name: string) => unknown
+/** A function that returns the value of a section by its name. */
+export type ReadSection = (name: string) => unknown
 
 /** New values of sections. */
 export interface SectionsUpdate<Result> {
   /** The new values by section name; if empty, nothing is written. */
-  readonly changed: Document
+  readonly changed: SettingsDocument
   readonly result: Result
   /** Called once the sections are written, before the next update. */
   readonly onWritten?: () => void
@@ -18,13 +18,13 @@ export interface SectionsUpdate<Result> {
 /** Access to the sections of a settings file that are not part of snapshots. */
 export interface SectionFile {
   /** The value of a section as it is in the file. */
-  section: Sections
+  readSection: ReadSection
   /**
    * Changes sections durably, in one write; updates run one at a time.
    * @param change may be called again if the file is edited meanwhile
    * @throws StorageError when nothing was changed, or the error of `change`
    */
-  updateSections: <Result>(change: (sections: Sections) => SectionsUpdate<Result>) => Promise<Result>
+  updateSections: <Result>(change: (sections: ReadSection) => SectionsUpdate<Result>) => Promise<Result>
 }
 
 /** Merges updates of different sections into one, with the result of the first. */
@@ -33,7 +33,7 @@ export function mergeUpdates<Result> (
   ...others: ReadonlyArray<SectionsUpdate<void>>
 ): SectionsUpdate<Result> {
   return {
-    changed: Object.assign({}, first.changed, ...others.map(({ changed }) => changed)) as Document,
+    changed: Object.assign({}, first.changed, ...others.map(({ changed }) => changed)) as SettingsDocument,
     result: first.result,
     onWritten: () => { for (const { onWritten } of [first, ...others]) onWritten?.() },
     dropsSecret: first.dropsSecret
@@ -57,8 +57,8 @@ interface EntryListOptions<Entry> {
 export class EntryList<Entry extends object> {
   readonly #file: SectionFile
   readonly #options: EntryListOptions<Entry>
-  /** The last value of the section, with its entries; undefined: it was not read yet. */
-  #known: { readonly value: unknown, readonly entries: ReadonlyMap<string, Entry> } | undefined
+  /** The last value of the section, with its entries; undefined if it was not read yet. */
+  #lastRead: { readonly value: unknown, readonly entries: ReadonlyMap<string, Entry> } | undefined
 
   constructor (file: SectionFile, options: EntryListOptions<Entry>) {
     this.#file = file
@@ -67,16 +67,16 @@ export class EntryList<Entry extends object> {
 
   /** The entries as they are in the file, by key. */
   get entries (): ReadonlyMap<string, Entry> {
-    return this.#read(this.#file.section(this.#options.name))
+    return this.#read(this.#file.readSection(this.#options.name))
   }
 
   /** Runs work on a copy of the entries, and writes them if they changed. @throws StorageError */
   async change<Result> (work: (entries: Map<string, Entry>) => Result): Promise<Result> {
-    return await this.#file.updateSections((sections) => this.plan(sections, work))
+    return await this.#file.updateSections((sections) => this.planChange(sections, work))
   }
 
   /** Computes the update that `change` would make. @throws StorageError when the section is not a list */
-  plan<Result> (sections: Sections, work: (entries: Map<string, Entry>) => Result): SectionsUpdate<Result> {
+  planChange<Result> (sections: ReadSection, work: (entries: Map<string, Entry>) => Result): SectionsUpdate<Result> {
     const { name } = this.#options
     const value = sections(name)
     if (!isMissing(value) && !Array.isArray(value)) {
@@ -89,24 +89,24 @@ export class EntryList<Entry extends object> {
     if (entries.size === former.size && [...entries].every(([key, entry]) => former.get(key) === entry)) {
       return { changed: {}, result }
     }
-    const next = this.#replaced(value ?? [], entries)
-    return { changed: { [name]: next }, result, onWritten: () => { this.#known = { value: next, entries } } }
+    const next = this.#mergeEntries(value ?? [], entries)
+    return { changed: { [name]: next }, result, onWritten: () => { this.#lastRead = { value: next, entries } } }
   }
 
   #read (value: unknown): ReadonlyMap<string, Entry> {
-    if (this.#known !== undefined && this.#known.value === value) return this.#known.entries
+    if (this.#lastRead !== undefined && this.#lastRead.value === value) return this.#lastRead.entries
     const { isEntry, keyOf, isEditable } = this.#options
     const found =
       new Map((Array.isArray(value) ? value : []).filter(isEntry).reverse().map((entry) => [keyOf(entry), entry]))
-    const entries = this.#known === undefined || isEditable
+    const entries = this.#lastRead === undefined || isEditable
       ? new Map([...found].reverse())
-      : new Map([...this.#known.entries].filter(([key]) => found.has(key)))
-    this.#known = { value, entries }
+      : new Map([...this.#lastRead.entries].filter(([key]) => found.has(key)))
+    this.#lastRead = { value, entries }
     return entries
   }
 
   /** The items of the section with the new entries: existing ones keep their positions, new ones come last. */
-  #replaced (items: readonly unknown[], entries: ReadonlyMap<string, Entry>): unknown[] {
+  #mergeEntries (items: readonly unknown[], entries: ReadonlyMap<string, Entry>): unknown[] {
     const { isEntry, keyOf, isEditable } = this.#options
     const left = new Map(entries)
     const kept = items.flatMap((item) => {
@@ -115,7 +115,8 @@ export class EntryList<Entry extends object> {
       const entry = left.get(key)
       left.delete(key)
       if (entry !== undefined) return [entry]
-      // A second entry with this key, which a person wrote: it is removed together with the first.
+      // A person wrote several entries with this key: the later ones are kept while the first one exists, and removed
+      // with it.
       return isEditable && entries.has(key) ? [item] : []
     })
     return [...kept, ...left.values()]

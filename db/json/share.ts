@@ -1,6 +1,6 @@
 import { isObject } from '../../schemas/unknown-members.ts'
-import type { Document } from '../apply.ts'
-import { entities, isListName } from '../entities.ts'
+import type { SettingsDocument } from '../apply.ts'
+import { entities, isListEntityName } from '../entities.ts'
 import { orderedEntries, orderedObject } from '../order.ts'
 
 const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
@@ -9,11 +9,11 @@ const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one
  * Replaces parts of a re-read document by the equal objects of the former one: entries of sections, whole sections, or
  * the whole document. Afterwards, different objects mean different content.
  */
-export function share (former: Document, next: Document): Document {
+export function shareUnchangedParts (former: SettingsDocument, next: SettingsDocument): SettingsDocument {
   const shared = Object.entries(next).map(([name, value]): [string, unknown] => {
     const before = Object.hasOwn(former, name) ? former[name] : undefined
     if (name === 'mcpServers' && isObject(before) && isObject(value)) return [name, shareMembers(before, value)]
-    if (isListName(name) && Array.isArray(before) && Array.isArray(value)) {
+    if (isListEntityName(name) && Array.isArray(before) && Array.isArray(value)) {
       return [name, shareList(before, value, entities[name].key)]
     }
     return [name, before !== undefined && isSameJson(before, value) ? before : value]
@@ -36,7 +36,10 @@ function isSameObject (object: Readonly<Record<string, unknown>>, entries: Reado
     entries.every(([name, value], at) => name === members[at]?.[0] && value === members[at][1])
 }
 
-/** @param keyMember the member that identifies an entry of the list */
+/**
+ * Replaces entries of a re-read list by the equal objects of the former one.
+ * @param keyMember the member that identifies an entry of the list
+ */
 function shareList (former: readonly unknown[], next: readonly unknown[], keyMember: string): readonly unknown[] {
   const byKey = new Map<unknown, unknown>()
   for (const entry of former) if (isObject(entry) && !byKey.has(entry[keyMember])) byKey.set(entry[keyMember], entry)

@@ -1,29 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Document } from '../apply.ts'
+import type { SettingsDocument } from '../apply.ts'
 import { isObject } from '../../schemas/unknown-members.ts'
 import { jsonSize } from '../json-size.ts'
 import type { Change } from '../store.ts'
 import type { DocumentPiece } from '../document-text.ts'
 
-/** How long one step takes, in ms. */
-const step = 1
-/** Number of bytes that are copied at once: the system provides new memory page by page, on the first write. */
-const copiedAtOnce = 64 * 1024
+/** Time after which a step ends, in ms. */
+const stepDuration = 1
+/**
+ * Number of bytes that are copied in one step. Copying into new memory is slow, since the system provides it page by
+ * page on the first write.
+ */
+const copyChunkSize = 64 * 1024
 
 /**
- * Yields to the event loop during a long change. Not by setImmediate: scheduled from an I/O callback, it runs before
- * sockets are polled again.
+ * Yields to the event loop during a long change. It does not use setImmediate, which, scheduled from an I/O callback,
+ * runs before sockets are polled again.
  */
-export const pause = async (): Promise<void> => { await sleep(0) }
+export const yieldToEventLoop = async (): Promise<void> => { await sleep(0) }
 
 /** Yields to the event loop after each step. */
 class Steps {
   #begun = performance.now()
 
-  get isOver (): boolean { return performance.now() - this.#begun >= step }
+  get isOver (): boolean { return performance.now() - this.#begun >= stepDuration }
 
   async next (): Promise<void> {
-    // Sockets are polled between two of these; a timer would double the total time.
+    // The event loop polls sockets between two immediates. A timer would double the total time.
     await new Promise((resolve) => { setImmediate(resolve) })
     this.#begun = performance.now()
   }
@@ -34,7 +37,7 @@ class Steps {
  * piece takes.
  * @param kept the bytes of large entries, as slices of the last buffer: an unchanged entry is not serialized again
  */
-export async function bytesInSteps (pieces: Iterable<DocumentPiece>, kept: WeakMap<object, Buffer>): Promise<Buffer> {
+export async function encodeInSteps (pieces: Iterable<DocumentPiece>, kept: WeakMap<object, Buffer>): Promise<Buffer> {
   const steps = new Steps()
   const chunks: Buffer[] = []
   const ranges: Array<readonly [entry: object, start: number, end: number]> = []
@@ -52,7 +55,7 @@ export async function bytesInSteps (pieces: Iterable<DocumentPiece>, kept: WeakM
     for (const piece of each) {
       if (typeof piece === 'string') {
         text += piece
-        if (text.length >= copiedAtOnce) encode()
+        if (text.length >= copyChunkSize) encode()
       } else {
         encode()
         const start = length
@@ -70,8 +73,8 @@ export async function bytesInSteps (pieces: Iterable<DocumentPiece>, kept: WeakM
   const bytes = Buffer.allocUnsafeSlow(length)
   let at = 0
   for (const chunk of chunks) {
-    for (let from = 0; from < chunk.length; from += copiedAtOnce) {
-      at += chunk.copy(bytes, at, from, from + copiedAtOnce)
+    for (let from = 0; from < chunk.length; from += copyChunkSize) {
+      at += chunk.copy(bytes, at, from, from + copyChunkSize)
       if (steps.isOver) await steps.next()
     }
   }
@@ -79,11 +82,11 @@ export async function bytesInSteps (pieces: Iterable<DocumentPiece>, kept: WeakM
   return bytes
 }
 
-/** In characters of JSON. */
-const largeEntry = 64 * 1024
+/** The size above which an entry is large, in characters of its JSON text. */
+const largeEntrySize = 64 * 1024
 /** Whether a change leaves an entry so large that it should not be processed in one step. */
-export const isLarge = ({ mcpServers }: Document, change: Change): boolean => {
+export const leavesLargeEntry = ({ mcpServers }: SettingsDocument, change: Change): boolean => {
   if (change.entity !== 'mcpServers' || !isObject(mcpServers)) return false
   const entry = mcpServers[change.rename ?? change.key]
-  return isObject(entry) && jsonSize(entry) > largeEntry
+  return isObject(entry) && jsonSize(entry) > largeEntrySize
 }

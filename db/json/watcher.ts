@@ -4,13 +4,13 @@ import { basename, dirname } from 'node:path'
 /** Poll interval in ms, for changes that the system does not report: they must be noticed well within 3 s. */
 const pollInterval = 1_000
 /** Delay after a file system event, in ms, so that a burst of events causes one check. */
-const debounce = 50
+const debounceDelay = 50
 
 /**
  * Calls back when a file may have changed: on file system events, and once a second in any case. Does not keep the
  * process alive.
  */
-export class Watcher {
+export class FileWatcher {
   readonly #timer: NodeJS.Timeout
   readonly #watch: FSWatcher | undefined
   #debouncing: NodeJS.Timeout | undefined
@@ -21,7 +21,7 @@ export class Watcher {
       // The folder is watched, since replacing the file creates another one. If watching fails, the timer is enough.
       this.#watch = watch(dirname(path), { persistent: false }, (_, name) => {
         if (name !== null && name !== basename(path)) return
-        this.#debouncing ??= setTimeout(() => { this.#debouncing = undefined; onChange() }, debounce).unref()
+        this.#debouncing ??= setTimeout(() => { this.#debouncing = undefined; onChange() }, debounceDelay).unref()
       })
       this.#watch.on('error', () => { this.#watch?.close() })
     } catch {}

@@ -5,7 +5,7 @@ import { errorCode } from '../errors.ts'
 import { syncPath } from '../folder.ts'
 import { StorageError } from '../store.ts'
 
-/** Why a write failed, by the system's error code. */
+/** The reason why a write failed, by the system's error code. */
 const reasons: Readonly<Record<string, string>> = {
   ENOSPC: 'no space is left on the disk',
   EDQUOT: 'the disk quota is used up',
@@ -18,13 +18,13 @@ const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist'
 }
 
-/** The file was edited since it was last read: nothing was written. */
-export class FileEdited extends Error {
+/** The error for a file that was edited since it was last read. Nothing was written. */
+export class FileEditedError extends Error {
   override readonly name = 'FileEdited'
 }
 
 /** Converts the error of a failed write. The message contains no path, since it may reach a client. */
-export function fromWriteError (error: unknown): StorageError {
+export function toStorageError (error: unknown): StorageError {
   if (error instanceof StorageError) return error
   const code = errorCode(error)
   const reason = code === undefined ? 'unknown error' : `${reasons[code] ?? 'the system refuses'}, ${code}`
@@ -41,7 +41,9 @@ export function fromWriteError (error: unknown): StorageError {
  * @param lastCheck called right before the rename; if it throws, the old bytes stay
  * @throws the system's error; if the failure is before the rename, nothing has changed
  */
-export async function replace (path: string, bytes: Uint8Array, lastCheck: () => void = () => {}): Promise<void> {
+export async function replaceFileAtomically (
+  path: string, bytes: Uint8Array, lastCheck: () => void = () => {}
+): Promise<void> {
   const temp = `${path}.tmp`
   try {
     await rm(temp, { force: true })
@@ -65,13 +67,19 @@ export async function replace (path: string, bytes: Uint8Array, lastCheck: () =>
   await syncPath(dirname(path))
 }
 
-/** Whether `replace` failed because the file cannot be renamed over, for example because it is a mount point. */
-export const cannotReplace = (error: unknown): boolean =>
+/**
+ * Whether `replaceFileAtomically` failed because no file can be renamed over this one, for example because it is a
+ * mount point.
+ */
+export const isRenameRefused = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && error.syscall === 'rename' &&
     ['EBUSY', 'EXDEV', 'EPERM'].includes(errorCode(error) ?? '')
 
-/** Overwrites a file in place. A crash leaves it incomplete: see `recover`. @param lastCheck as for `replace` */
-export async function overwrite (path: string, bytes: Uint8Array, lastCheck: () => void = () => {}): Promise<void> {
+/**
+ * Overwrites a file in place. A crash leaves it incomplete, which `restoreInterruptedWrite` repairs.
+ * @param lastCheck called right before the write; if it throws, the old bytes stay
+ */
+export async function overwriteFile (path: string, bytes: Uint8Array, lastCheck: () => void = () => {}): Promise<void> {
   const handle = await open(path, 'r+')
   try {
     lastCheck()

@@ -1,18 +1,21 @@
 import { randomUUID } from 'node:crypto'
-import type { Collection, Entry, Records, Selection, StoredEntry } from '../records.ts'
+import type { RecordCollection, RecordEntry, Records, EntryFilter, StoredRecord } from '../records.ts'
 
-/** An entry with the time by which it is ordered. `value` is undefined if it is stored encrypted. */
-export interface Kept extends Omit<Entry, 'expiresIn'> {
+/**
+ * A record with its defaults filled in: `at` is the time by which records are ordered, `changedAt` that of the last
+ * write, in ms since 1970. `value` is undefined if it is stored encrypted.
+ */
+export interface MemoryEntry extends Omit<RecordEntry, 'expiresIn'> {
   readonly labels: readonly string[]
   readonly at: number
   readonly version: string
   readonly changedAt: number
 }
 
-/** The entries of one collection, by key. */
-export type Entries = Map<string, Kept>
+/** The records of one collection, by key. */
+export type MemoryEntries = Map<string, MemoryEntry>
 
-export function toKept ({ expiresIn, expiresAt, ...entry }: Entry, now: number): Kept {
+export function toMemoryEntry ({ expiresIn, expiresAt, ...entry }: RecordEntry, now: number): MemoryEntry {
   const expires = expiresIn === undefined ? expiresAt : now + expiresIn
   return {
     ...entry,
@@ -24,16 +27,18 @@ export function toKept ({ expiresIn, expiresAt, ...entry }: Entry, now: number):
   }
 }
 
-export const isExpired = ({ expiresAt = Infinity }: Kept, now: number): boolean => expiresAt <= now
+export const isExpired = ({ expiresAt = Infinity }: MemoryEntry, now: number): boolean => expiresAt <= now
 
-export const toStored = ({ value, owner, labels, version, changedAt, expiresAt }: Kept, now: number): StoredEntry =>
+export const toStoredEntry = (
+  { value, owner, labels, version, changedAt, expiresAt }: MemoryEntry, now: number
+): StoredRecord =>
   ({ value, owner, labels, version, expiresAt, age: now - changedAt })
 
-/** The matching entries, newest first. */
-export function select (
-  entries: ReadonlyMap<string, Kept>, { owner, labels, changedWithin }: Selection, now: number
-): Kept[] {
-  // Of entries with the same time, the one stored last comes first.
+/** Returns the records that match a filter, newest first. */
+export function selectEntries (
+  entries: ReadonlyMap<string, MemoryEntry>, { owner, labels, changedWithin }: EntryFilter, now: number
+): MemoryEntry[] {
+  // Reversed first, so that of records with the same time the one that was stored last comes first.
   return [...entries.values()]
     .reverse()
     .filter((entry) =>
@@ -44,24 +49,27 @@ export function select (
     .sort((one, other) => other.at - one.at)
 }
 
-/** Removes expired entries, and those beyond the limits. @param written the owners of new entries */
-export function trim (
-  entries: Entries, collection: Collection, maxEntries: number, written: ReadonlySet<string>, now: number
+/**
+ * Removes expired records, and those beyond the limits of their collection.
+ * @param written the owners of records that were just added, whose limits are checked
+ */
+export function trimEntries (
+  entries: MemoryEntries, collection: RecordCollection, maxEntries: number, written: ReadonlySet<string>, now: number
 ): void {
   for (const [key, entry] of entries) if (isExpired(entry, now)) entries.delete(key)
   const { maxPerOwner = Infinity } = collection
   if (maxPerOwner < entries.size) {
     for (const owner of written) {
-      for (const { key } of select(entries, { owner }, now).slice(maxPerOwner)) entries.delete(key)
+      for (const { key } of selectEntries(entries, { owner }, now).slice(maxPerOwner)) entries.delete(key)
     }
   }
   if (entries.size <= maxEntries) return
-  if (collection.evicts === 'largest owners') removeLargest(entries, maxEntries)
-  else for (const { key } of select(entries, {}, now).slice(maxEntries)) entries.delete(key)
+  if (collection.evicts === 'largest owners') removeLargestOwners(entries, maxEntries)
+  else for (const { key } of selectEntries(entries, {}, now).slice(maxEntries)) entries.delete(key)
 }
 
-/** Removes the entries of the owners with the most of them. */
-function removeLargest (entries: Entries, maxEntries: number): void {
+/** Removes all records of the owners with the most records, until `maxEntries` suffices. */
+function removeLargestOwners (entries: MemoryEntries, maxEntries: number): void {
   const owners = new Map<string, { owner: string, size: number, last: number }>()
   for (const { owner = '', expiresAt = Infinity } of entries.values()) {
     const before = owners.get(owner)
@@ -84,66 +92,67 @@ const sweepInterval = 60_000
 export class MemoryRecords implements Records {
   readonly outlivesProcess = false
   readonly #now: () => number
-  readonly #collections = new Map<string, { readonly entries: Entries, sweptAt: number }>()
+  readonly #collections = new Map<string, { readonly entries: MemoryEntries, sweptAt: number }>()
 
   /** @param now the clock, in ms since 1970 */
   constructor (now = () => Date.now()) {
     this.#now = now
   }
 
-  async put (collection: Collection, entries: readonly Entry[]): Promise<void> {
+  async put (collection: RecordCollection, entries: readonly RecordEntry[]): Promise<void> {
     this.#write(collection, entries)
   }
 
-  async find (collection: Collection, key: string): Promise<StoredEntry | undefined> {
+  async find (collection: RecordCollection, key: string): Promise<StoredRecord | undefined> {
     const found = this.#find(collection, key)
-    return found && toStored(found, this.#now())
+    return found && toStoredEntry(found, this.#now())
   }
 
   async swap (
-    collection: Collection, version: string | undefined, entry: Entry, added: readonly Entry[] = []
+    collection: RecordCollection, version: string | undefined, entry: RecordEntry, added: readonly RecordEntry[] = []
   ): Promise<boolean> {
     if (this.#find(collection, entry.key)?.version !== version) return false
     this.#write(collection, [entry, ...added])
     return true
   }
 
-  async list (collection: Collection, which: Selection): Promise<StoredEntry[]> {
-    return select(this.#entries(collection), which, this.#now()).map((entry) => toStored(entry, this.#now()))
+  async list (collection: RecordCollection, which: EntryFilter): Promise<StoredRecord[]> {
+    return selectEntries(this.#entries(collection), which, this.#now()).map((entry) =>
+      toStoredEntry(entry, this.#now()))
   }
 
-  async remove (collection: Collection, which: string | Selection): Promise<number> {
+  async remove (collection: RecordCollection, which: string | EntryFilter): Promise<number> {
     const entries = this.#entries(collection)
-    const keys = typeof which === 'string' ? [which] : select(entries, which, this.#now()).map(({ key }) => key)
+    const keys = typeof which === 'string' ? [which] : selectEntries(entries, which, this.#now()).map(({ key }) => key)
     return keys.filter((key) => entries.delete(key)).length
   }
 
-  #find (collection: Collection, key: string): Kept | undefined {
+  #find (collection: RecordCollection, key: string): MemoryEntry | undefined {
     const found = this.#entries(collection).get(key)
     return found === undefined || isExpired(found, this.#now()) ? undefined : found
   }
 
-  #entries ({ name }: Collection): Entries {
-    return this.#of(name).entries
+  #entries ({ name }: RecordCollection): MemoryEntries {
+    return this.#stateOf(name).entries
   }
 
-  #of (name: string): { readonly entries: Entries, sweptAt: number } {
+  #stateOf (name: string): { readonly entries: MemoryEntries, sweptAt: number } {
     const known = this.#collections.get(name) ?? { entries: new Map(), sweptAt: this.#now() }
     this.#collections.set(name, known)
     return known
   }
 
-  #write (collection: Collection, added: readonly Entry[]): void {
-    const own = this.#of(collection.name)
+  #write (collection: RecordCollection, added: readonly RecordEntry[]): void {
+    const own = this.#stateOf(collection.name)
     const now = this.#now()
     for (const entry of added) {
       // Re-inserted at the end, so that the oldest entries come first.
       own.entries.delete(entry.key)
-      own.entries.set(entry.key, toKept({ ...entry, value: structuredClone(entry.value) }, now))
+      own.entries.set(entry.key, toMemoryEntry({ ...entry, value: structuredClone(entry.value) }, now))
     }
     const isCrowded = own.entries.size > collection.maxEntries || collection.maxPerOwner !== undefined
     if (!isCrowded && now - own.sweptAt < sweepInterval) return
     own.sweptAt = now
-    trim(own.entries, collection, collection.maxEntries, new Set(added.flatMap(({ owner }) => owner ?? [])), now)
+    trimEntries(own.entries, collection, collection.maxEntries, new Set(added.flatMap(({ owner }) => owner ?? [])), now)
   }
 }

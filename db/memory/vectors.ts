@@ -1,17 +1,17 @@
-import { maxVectorNumbers, type Vector, type Vectors } from '../ports/vectors.ts'
+import { maxVectorNumbers, type Vector, type VectorStore } from '../ports/vectors.ts'
 import { unitVector } from '../unit-vector.ts'
 
-/** `usedAt` in ms since 1970. */
-interface Kept { readonly hash: string, readonly unit: Float32Array, usedAt: number }
+/** An embedding as a unit vector, with the hash of its text. `usedAt` is in ms since 1970. */
+interface MemoryVector { readonly hash: string, readonly unit: Float32Array, usedAt: number }
 
 /**
  * Embeddings of this process alone; they are computed again after a restart. Beyond the limit, the oldest are removed.
  */
-export class MemoryVectors implements Vectors {
+export class MemoryVectors implements VectorStore {
   readonly #maxNumbers: number
   readonly #now: () => number
-  /** By collection and id. */
-  readonly #collections = new Map<string, Map<string, Kept>>()
+  /** The embeddings by collection and id. */
+  readonly #collections = new Map<string, Map<string, MemoryVector>>()
   #numbers = 0
 
   /**
@@ -43,7 +43,7 @@ export class MemoryVectors implements Vectors {
     }
   }
 
-  async hashes (collection: string, ids: readonly string[]): Promise<Map<string, string>> {
+  async findHashes (collection: string, ids: readonly string[]): Promise<Map<string, string>> {
     const vectors = this.#collections.get(collection)
     return new Map(
       ids.flatMap((id) => {
@@ -53,7 +53,7 @@ export class MemoryVectors implements Vectors {
     )
   }
 
-  async nearest (
+  async findNearest (
     collection: string,
     embedding: readonly number[],
     ids: readonly string[],
@@ -70,7 +70,7 @@ export class MemoryVectors implements Vectors {
     return found.sort((one, other) => other.score - one.score).slice(0, count)
   }
 
-  async use (collection: string, ids: readonly string[]): Promise<void> {
+  async markUsed (collection: string, ids: readonly string[]): Promise<void> {
     const vectors = this.#collections.get(collection)
     for (const id of ids) {
       const vector = vectors?.get(id)

@@ -34,7 +34,7 @@ export interface ActivityFilter
 }
 
 /** The distinct values that can be filtered by, sorted; at most 1,000 of each kind. */
-export interface ActivityValues {
+export interface ActivityFilterValues {
   readonly servers: readonly string[]
   readonly tools: readonly string[]
   readonly groups: readonly string[]
@@ -60,21 +60,20 @@ export interface Activities {
    */
   list: (filter: ActivityFilter, page: number, limit: number) => Promise<ActivityPage>
   find: (id: string) => Promise<Activity | undefined>
-  /** The values that occur. `from` and `to` are rounded to hours. */
-  values: (filter: ActivityFilter) => Promise<ActivityValues>
-  /** The number of calls and of failed calls, and the mean duration in ms; 0 if there are none. */
+  /** Lists the distinct values that occur in matching calls. `from` and `to` are rounded to hours. */
+  listFilterValues: (filter: ActivityFilter) => Promise<ActivityFilterValues>
+  /** Computes the number of calls and of failed calls, and the mean duration in ms; all are 0 if no call matches. */
   stats: (filter: ActivityFilter) => Promise<{ total: number, errors: number, duration: number }>
   /**
-   * The duration in ms that a given share of the newest calls, at most 10,000, does not exceed; undefined: there are
-   * none.
-   * @param share between 0 and 1
+   * Computes a quantile of the durations of the newest calls, at most 10,000, in ms; undefined if there are no calls.
+   * @param share the share of calls that are not longer, between 0 and 1
    */
-  durationOf: (filter: ActivityFilter, share: number) => Promise<number | undefined>
-  /** Removes the activities before a time, in small steps. @returns the number of removed ones */
-  cleanup: (before: number) => Promise<number>
+  durationQuantile: (filter: ActivityFilter, share: number) => Promise<number | undefined>
+  /** Removes all activities before a time, in small steps. @returns the number of removed ones */
+  removeBefore: (before: number) => Promise<number>
   /**
    * Removes some of the activities before a time.
    * @returns their number; 0 also while another replica removes some
    */
-  expire: (before: number) => Promise<number>
+  removeSomeBefore: (before: number) => Promise<number>
 }

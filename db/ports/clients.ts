@@ -4,7 +4,7 @@
  * alone cannot evict a client in use.
  */
 export const maxRegisteredClients = 10_000
-/** Max self-registered clients in a settings file. */
+/** Max self-registered clients in a settings file; beyond, one is removed as in a database. */
 export const maxRegisteredClientsInFile = 1_000
 
 /** How long a self-registered client may be unused, in ms; after that it is removed, with its tokens and consents. */
@@ -19,7 +19,7 @@ export type ClientOrigin = 'admin' | 'registered'
 export interface OAuthClient {
   /** At most 2,000 bytes. */
   readonly clientId: string
-  /** SHA-256 of the secret, in hex; undefined: a public client. The secret itself is never stored. */
+  /** SHA-256 of the secret, in hex; undefined for a public client. The secret itself is never stored. */
   readonly secretHash?: string
   /** SHA-256 of the registration access token (RFC 7592), in hex. */
   readonly registrationTokenHash?: string
@@ -27,7 +27,7 @@ export interface OAuthClient {
   readonly redirectUris: readonly string[]
   readonly grantTypes: readonly string[]
   readonly responseTypes?: readonly string[]
-  /** undefined: a client from a settings file that does not state it. The secret is then accepted in either way. */
+  /** undefined for a client from a settings file that does not state it: its secret is accepted by either method. */
   readonly tokenEndpointAuthMethod?: string
   /** The scopes that the client may be granted, separated by spaces. */
   readonly scope: string
@@ -40,33 +40,33 @@ export interface OAuthClient {
   readonly softwareVersion?: string
   readonly applicationType?: string
   readonly origin: ClientOrigin
-  /** 0: a client from a settings file that does not state it. */
+  /** In ms since 1970; 0 for a client from a settings file that does not state it. */
   readonly createdAt: number
-  /** Accurate to an hour. */
+  /** The time at which a token was last issued to the client, in ms since 1970, accurate to an hour. */
   readonly lastUsedAt?: number
 }
 
 /** Whether a self-registered client was unused for too long. Never true for a client of unknown age. */
-export const isIdle = ({ origin, createdAt, lastUsedAt = createdAt }: OAuthClient): boolean =>
+export const isIdleClient = ({ origin, createdAt, lastUsedAt = createdAt }: OAuthClient): boolean =>
   origin === 'registered' && lastUsedAt !== 0 && lastUsedAt <= Date.now() - maxClientIdle
 
-/** A range of a list. */
-export interface Range { readonly offset: number, readonly limit: number }
+/** A range of a list: at most `limit` items, after the first `offset` ones. */
+export interface ListRange { readonly offset: number, readonly limit: number }
 
 /**
  * Clients of the authorization server. When a client is removed, by `remove` or by a limit, its tokens and consents are
  * removed in the same transaction. An edit of the settings file can also add, change and remove clients; it leaves
  * their tokens and consents.
  */
-export interface Clients {
-  /** Finds a client. @returns undefined: it is unknown, or self-registered and unused for too long */
+export interface OAuthClients {
+  /** Finds a client. @returns undefined if it is unknown, or self-registered and unused for too long */
   find: (clientId: string) => Promise<OAuthClient | undefined>
   /** Lists clients, oldest first: all of them, or a range, in which case no others are read. */
-  list: (range?: Range) => Promise<OAuthClient[]>
+  list: (range?: ListRange) => Promise<OAuthClient[]>
   count: () => Promise<number>
   /**
    * Adds a client. If several callers, on any replica, add the same id, exactly one succeeds.
-   * @returns false: the id exists
+   * @returns false if a client with this id exists
    */
   create: (client: OAuthClient) => Promise<boolean>
   /**
@@ -74,7 +74,7 @@ export interface Clients {
    * so no change is lost.
    * @param change is synchronous, and may be called more than once; if it throws, nothing is changed, and its error is
    *   thrown
-   * @returns the new client; undefined: there is none with this id
+   * @returns the new client; undefined if there is none with this id
    */
   replace: (clientId: string, change: (client: OAuthClient) => OAuthClient) => Promise<OAuthClient | undefined>
   /** Removes a client, its tokens and its consents. @returns whether it existed */

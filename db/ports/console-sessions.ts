@@ -9,7 +9,10 @@ export interface ConsoleSession {
 export interface ConsoleSessions {
   /** @param idle the time after which the session ends unless it is used, in ms */
   begin: (hash: string, session: ConsoleSession, idle: number) => Promise<void>
-  /** Finds a session. @returns undefined: it is unknown or has ended. `age`: the time since its last renewal, in ms */
+  /**
+   * Finds a session.
+   * @returns undefined if it is unknown or has ended. `age`: the time since its last renewal, in ms
+   */
   find: (hash: string) => Promise<ConsoleSession & { readonly age: number } | undefined>
   /** Restarts the idle time of a session, unless it has ended. */
   renew: (hash: string, idle: number) => Promise<void>

@@ -1,25 +1,28 @@
-/** The result of taking a grant. The first caller gets the value; all others learn that it was taken before. */
-export type Taken =
+/**
+ * The result of taking a one-time value. The first caller gets the value; all others learn that it was taken before.
+ */
+export type TakenValue =
   { readonly first: true, readonly family: string, readonly value: unknown } | {
     readonly first: false, readonly family: string
   }
 
 /**
- * Single-use values, such as authorization codes and states of a login. They are stored under the SHA-256 of the secret
- * that was issued; a database stores the value encrypted.
+ * Values that can be taken once, such as the data of an authorization code or of a login's state. Each is stored under
+ * the SHA-256 of the secret that was issued for it; a database stores the value encrypted.
  */
-export interface Grants {
+export interface OneTimeValues {
   /**
+   * Stores a value.
    * @param hash SHA-256, in hex, of at least 128 random bits
-   * @param family of all tokens issued for the grant: if the grant is taken a second time, the caller learns the
-   *   family, in order to revoke it
+   * @param family the id of all tokens that will be issued for the value: a caller that takes it a second time learns
+   *   the family, in order to revoke these tokens
    * @param value plain JSON
    */
   put: (hash: string, family: string, value: unknown, expiresAt: number) => Promise<void>
   /**
-   * Takes a grant. If several callers, on any replica, take it, exactly one is the first. A taken grant is remembered
-   * for an hour.
-   * @returns undefined: the grant is unknown, has expired, or was taken longer than an hour ago
+   * Takes a value. If several callers, on any replica, take it, exactly one is the first. For an hour it is remembered
+   * that the value was taken.
+   * @returns undefined if the hash is unknown, or the value has expired or was taken longer than an hour ago
    */
-  take: (hash: string) => Promise<Taken | undefined>
+  take: (hash: string) => Promise<TakenValue | undefined>
 }

@@ -15,7 +15,7 @@ export interface LoginState {
 /** Browser states, by the SHA-256 of their cookies in hex. Without a database, they are lost at a restart. */
 export interface LoginStates {
   put: (hash: string, state: LoginState, expiresAt: number) => Promise<void>
-  /** Finds a state. @returns undefined: it is unknown or has expired */
+  /** Finds a state. @returns undefined if it is unknown or has expired */
   find: (hash: string) => Promise<LoginState | undefined>
   findByUid: (uid: string) => Promise<LoginState | undefined>
   remove: (hash: string) => Promise<void>
@@ -23,17 +23,22 @@ export interface LoginStates {
   removeAll: (username: string) => Promise<void>
 }
 
-/** The first use of a state: the SHA-256 of its answers, in hex, and how long ago it was, in ms. */
-export interface StateUse { readonly answers: string, readonly age: number }
+/**
+ * The first use of a `requestState`. `answers`: the SHA-256, in hex, of the answers that came with it; `age`: the time
+ * since then, in ms.
+ */
+export interface RequestStateUse { readonly answers: string, readonly age: number }
 
 /** The states (`requestState`, MCP 2026-07-28) that clients have returned, by their SHA-256 in hex. */
-export interface UsedStates {
-  /** False: used states are forgotten at a restart, so no state may be valid beyond the life of the process. */
+export interface UsedRequestStates {
+  /**
+   * Whether used states are remembered across a restart. If not, no state may be valid beyond the life of the process.
+   */
   readonly outlivesProcess: boolean
   /**
-   * Uses a state. If several callers, on any replica, use it, exactly one is the first.
+   * Records the use of a state. If several callers, on any replica, use it, exactly one is the first.
    * @param expiresAt when the state itself expires: its use is remembered until then
-   * @returns its first use, which is this one if it was not used before
+   * @returns the first use of the state: this one, if the state was not used before
    */
-  use: (hash: string, answers: string, expiresAt: number) => Promise<StateUse>
+  recordUse: (hash: string, answers: string, expiresAt: number) => Promise<RequestStateUse>
 }

@@ -12,26 +12,26 @@ export interface SocialIdentity {
   readonly verified: boolean
 }
 
-/** What social login stores. Available with a database only. */
+/** The storage of social login: identities, sessions, and the key of their cookies. Available with a database only. */
 export interface SocialLogins {
-  /** The `database` option of better-auth. The library's adapter is loaded by the first call. */
-  adapter: () => Promise<object>
+  /** Returns the `database` option of better-auth. The first call loads the library's adapter. */
+  loadAdapter: () => Promise<object>
   /**
-   * The key that signs session cookies, the same on all replicas. It is generated once, and again if it can no longer
-   * be decrypted.
+   * Returns the key that signs session cookies, which all replicas share. It is generated once, and again if it can no
+   * longer be decrypted.
    */
-  secret: () => Promise<string>
+  loadSigningKey: () => Promise<string>
   find: (hash: string) => Promise<SocialIdentity | undefined>
   /** Stores an identity, replacing a former one with this hash. */
   put: (identity: SocialIdentity) => Promise<void>
   remove: (hash: string) => Promise<void>
-  /** The identity for which a local account was created. */
+  /** Finds the identity for which a local account was created. @returns undefined if it was not created for one */
   creatorOf: (username: string, subject: string) => Promise<SocialIdentity | undefined>
   /**
    * Removes the identities bound to a local account, with their sessions.
    * @param emailOf returns the e-mail address under which better-auth stores an identity, from its hash
    */
-  forget: (username: string, subject: string, emailOf: (hash: string) => string) => Promise<void>
+  removeIdentities: (username: string, subject: string, emailOf: (hash: string) => string) => Promise<void>
   /** Ends a person's expired sessions, and the oldest ones beyond `max`. */
-  trim: (userId: string, max: number) => Promise<void>
+  trimSessions: (userId: string, max: number) => Promise<void>
 }

@@ -25,7 +25,7 @@ export interface IssuedToken {
 export type StoredToken = TokenFamily & IssuedToken
 
 /** The tokens to revoke: one token, or all of a family, a client, a user, or a client of a user. */
-export type Revocation =
+export type RevocationTarget =
   | { readonly hash: string }
   | { readonly family: string }
   | { readonly clientId: string, readonly username?: undefined }
@@ -38,18 +38,18 @@ export type Revocation =
  * that time: a caller that stores tokens must check afterwards whether client and user still exist, and revoke the
  * family if not.
  */
-export interface Tokens {
+export interface OAuthTokens {
   /** Adds tokens to a family. If the family was revoked within the last hour, they are invalid. */
   put: (authorization: TokenFamily, issued: readonly IssuedToken[]) => Promise<void>
-  /** Finds a valid token. @returns undefined: it is unknown, expired, used or revoked */
+  /** Finds a valid token. @returns undefined if it is unknown, expired, used or revoked */
   find: (hash: string) => Promise<StoredToken | undefined>
   /** Lists the families that were revoked within the last `time`, in ms, on any replica. */
-  revokedWithin: (time: number) => Promise<string[]>
+  listRevokedWithin: (time: number) => Promise<string[]>
   /**
    * Exchanges a refresh token for new tokens of the same family, and marks it as used. If several callers, on any
    * replica, exchange it, exactly one succeeds; for the others the token is `reused`, and the family is revoked.
    * @returns `unknown`: there is no such refresh token, or it has expired or was revoked
    */
-  swap: (hash: string, issued: readonly IssuedToken[]) => Promise<'swapped' | 'reused' | 'unknown'>
-  revoke: (target: Revocation) => Promise<void>
+  rotate: (hash: string, issued: readonly IssuedToken[]) => Promise<'swapped' | 'reused' | 'unknown'>
+  revoke: (target: RevocationTarget) => Promise<void>
 }

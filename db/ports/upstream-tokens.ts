@@ -1,20 +1,22 @@
-/** A value of `UpstreamTokens`. Each change gives it another `version`. */
-export interface StoredLogin { readonly version: string, readonly value: unknown }
-/** A change of `UpstreamTokens`. `version` undefined: the value was removed. */
-export interface LoginChange { readonly server: string, readonly holder: string, readonly version: string | undefined }
+/** A stored login at an upstream server. Each change gives it another `version`. */
+export interface StoredUpstreamLogin { readonly version: string, readonly value: unknown }
+/** A change of a login at an upstream server. `version` is undefined if the login was removed. */
+export interface UpstreamLoginChange {
+  readonly server: string, readonly holder: string, readonly version: string | undefined
+}
 
 /**
  * Tokens and client registrations of the gateway at the authorization servers of upstream servers. Values are plain
  * JSON, and stored encrypted. Each belongs to one holder at one server; the caller chooses the names of holders.
  */
 export interface UpstreamTokens {
-  find: (server: string, holder: string) => Promise<StoredLogin | undefined>
+  find: (server: string, holder: string) => Promise<StoredUpstreamLogin | undefined>
   /**
    * Stores a value if the stored one still has that version. If several callers, on any replica, name the same version,
    * exactly one succeeds.
-   * @param replaces undefined: nothing may be stored, or only a value that cannot be decrypted; `any`: whatever is
-   *   stored
-   * @returns the new version; undefined: another value was stored meanwhile
+   * @param replaces the version that the new value replaces; `any` replaces every version; undefined replaces none, or
+   *   only a value that cannot be decrypted
+   * @returns the new version; undefined if another value was stored meanwhile
    */
   swap: (
     server: string,
@@ -25,7 +27,7 @@ export interface UpstreamTokens {
   /**
    * Claims the right to replace a version. Exactly one caller, on any replica, gets it, until the value changes or a
    * time in ms has passed.
-   * @returns false: another caller has the claim, or another value was stored meanwhile
+   * @returns false if another caller has the claim, or another value was stored meanwhile
    */
   claim: (server: string, holder: string, version: string, time: number) => Promise<boolean>
   /** Removes a value. @returns whether it existed */
@@ -33,5 +35,5 @@ export interface UpstreamTokens {
   /** Removes all values of a server, or of a holder. */
   removeAll: (target: { readonly server: string } | { readonly holder: string }) => Promise<void>
   /** Lists what was stored or removed within the last `time`, in ms (at most an hour), on any replica. */
-  changedWithin: (time: number) => Promise<LoginChange[]>
+  listChangedWithin: (time: number) => Promise<UpstreamLoginChange[]>
 }

@@ -1,31 +1,31 @@
-/** Max numbers in all in-memory embeddings, four bytes each; beyond, the oldest embeddings are removed. */
+/** Max numbers (of four bytes) in all in-memory embeddings together; beyond, the oldest embeddings are removed. */
 export const maxVectorNumbers = 32 * 1024 * 1024
 
 /** An embedding, and the hash of the embedded text. */
 export interface Vector { readonly id: string, readonly hash: string, readonly embedding: readonly number[] }
 
 /** Embeddings in collections. All embeddings of a collection were made by the same model. */
-export interface Vectors {
+export interface VectorStore {
   /**
    * Adds vectors, or replaces those with the same ids.
    * @throws RangeError when a vector has no direction: it is empty, all zero, or contains a number that is not finite
    */
   put: (collection: string, vectors: readonly Vector[]) => Promise<void>
-  /** The hashes of the stored vectors. A text whose hash differs or is missing must be embedded again. */
-  hashes: (collection: string, ids: readonly string[]) => Promise<Map<string, string>>
+  /** Returns the hashes of the stored vectors by id. A text whose hash differs or is missing must be embedded again. */
+  findHashes: (collection: string, ids: readonly string[]) => Promise<Map<string, string>>
   /**
    * Finds the vectors among `ids` that are most similar to an embedding, best first. Vectors of another length are
    * ignored.
    * @returns `score`: the cosine, from -1 to 1
    */
-  nearest: (
+  findNearest: (
     collection: string,
     embedding: readonly number[],
     ids: readonly string[],
     count: number
   ) => Promise<Array<{ id: string, score: number }>>
   /** Marks vectors as used now, as `put` does. */
-  use: (collection: string, ids: readonly string[]) => Promise<void>
+  markUsed: (collection: string, ids: readonly string[]) => Promise<void>
   /**
    * Removes vectors of all collections that were neither stored nor marked as used for `age` ms.
    * @param count max vectors to remove
@@ -35,4 +35,4 @@ export interface Vectors {
 }
 
 /** Embeddings in a separate database. `close` never throws. */
-export interface OpenedVectors { readonly vectors: Vectors, readonly close: () => Promise<void> }
+export interface OpenVectorStore { readonly vectors: VectorStore, readonly close: () => Promise<void> }

@@ -29,7 +29,7 @@ export function betterAuthDatabase (queries: QueryRunner): MakeAdapter {
       transaction: async <Result>(work: (adapter: Adapter) => Promise<Result>): Promise<Result> => {
         // The library keeps the request in an AsyncLocalStorage context, which a driver's queue would lose.
         const bound = AsyncResource.bind(work)
-        return await queries.transact(async (tx) => await bound(on(tx)))
+        return await queries.runTransaction(async (tx) => await bound(on(tx)))
       }
     }
     // An adapter without a connection shows which methods exist.
@@ -38,7 +38,7 @@ export function betterAuthDatabase (queries: QueryRunner): MakeAdapter {
         const own: unknown = target[name]
         if (typeof own !== 'function') return own
         methods[name] ??= async (...args: unknown[]) =>
-          await queries.quick(async (db) => await (on(db)[name] as Method)(...args))
+          await queries.runQuick(async (db) => await (on(db)[name] as Method)(...args))
         return methods[name]
       }
     })

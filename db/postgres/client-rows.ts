@@ -1,14 +1,14 @@
 // OAuth clients as rows, for the port and for the transfer of settings.
-import { readClient, toClientEntry, furtherMembers, type ClientEntry } from '../client-entry.ts'
+import { readClient, toClientEntry, unknownClientMembers, type ClientEntry } from '../client-entry.ts'
 import type { OAuthClient } from '../ports/clients.ts'
 import type { Vault } from '../store.ts'
 import type { Transaction } from './connection/driver.ts'
 import { clientLabel } from '../records/labels.ts'
-import { collections } from '../records.ts'
-import { matching, removeRecords, revokedFamilyRows } from './ports/records.ts'
-import { openText, sealText } from './sealed-text.ts'
+import { recordCollections } from '../records.ts'
+import { recordCondition, removeRecords, revokedFamilyRows } from './ports/records.ts'
+import { unsealText, sealText } from './sealed-text.ts'
 import { oauthClients as clients, records } from './tables.ts'
-import { indexable } from './text.ts'
+import { toIndexableText } from './text.ts'
 
 export type ClientRow = typeof clients.$inferInsert
 type StoredClient = typeof clients.$inferSelect
@@ -16,14 +16,14 @@ type StoredClient = typeof clients.$inferSelect
 /** Max clients in one statement. */
 const batchSize = 1_000
 
-/** The place that the unknown members of a client are encrypted for. */
+/** The `place` of a client for the vault: its unknown members cannot be decrypted for another client. */
 const placeOf = (key: string): string => `oauth-clients/${key}`
 
 /** The columns that are derived from a client. */
-export function columnsOf (client: OAuthClient): Omit<ClientRow, 'unknown' | 'sealed'> {
+export function toClientColumns (client: OAuthClient): Omit<ClientRow, 'unknown' | 'sealed'> {
   const { lastUsedAt, ...rest } = client
   return {
-    key: indexable(client.clientId),
+    key: toIndexableText(client.clientId),
     origin: client.origin,
     data: JSON.stringify(toClientEntry(rest)),
     lastUsed: lastUsedAt === undefined ? null : new Date(lastUsedAt),
@@ -34,32 +34,32 @@ export function columnsOf (client: OAuthClient): Omit<ClientRow, 'unknown' | 'se
 
 /** Converts an entry of the settings into a row, with its unknown members encrypted. */
 export function toClientRow (entry: ClientEntry, client: OAuthClient, vault: Vault): ClientRow {
-  const columns = columnsOf(client)
-  const unknown = furtherMembers(entry)
+  const columns = toClientColumns(client)
+  const unknown = unknownClientMembers(entry)
   if (Object.keys(unknown).length === 0) return { ...columns, unknown: null, sealed: null }
   const { data, sealed } = sealText(vault, JSON.stringify(unknown), placeOf(columns.key))
   return { ...columns, unknown: data, sealed }
 }
 
 /** Reads the client of a row. Its unknown members stay encrypted. */
-export function clientOf ({ data, lastUsed }: Pick<StoredClient, 'data' | 'lastUsed'>): OAuthClient {
+export function clientOfRow ({ data, lastUsed }: Pick<StoredClient, 'data' | 'lastUsed'>): OAuthClient {
   const client = readClient(JSON.parse(data))
   if (client === undefined) throw new Error('A client in the table "oauth_clients" cannot be read.')
   return lastUsed === null ? client : { ...client, lastUsedAt: lastUsed.getTime() }
 }
 
-/** Converts a row back into an entry. @throws Error when its unknown members cannot be decrypted */
-export function toEntry (stored: StoredClient, vault: Vault): ClientEntry {
-  return toClientEntry(clientOf(stored), unknownOf(stored, vault))
+/** Converts a row to the client's entry in the settings. @throws Error when its unknown members cannot be decrypted */
+export function clientEntryOfRow (stored: StoredClient, vault: Vault): ClientEntry {
+  return toClientEntry(clientOfRow(stored), unknownOf(stored, vault))
 }
 
 const unknownOf = ({ key, unknown, sealed }: StoredClient, vault: Vault): Record<string, unknown> =>
   unknown === null
     ? {}
-    : JSON.parse(openText(vault, { data: unknown, sealed }, placeOf(key))) as Record<string, unknown>
+    : JSON.parse(unsealText(vault, { data: unknown, sealed }, placeOf(key))) as Record<string, unknown>
 
-/** Re-encrypts the unknown members of a client with the newest key. @throws Error as `toEntry` */
-export function resealed (stored: StoredClient, vault: Vault): Pick<ClientRow, 'unknown' | 'sealed'> {
+/** Re-encrypts the unknown members of a client with the newest key. @throws Error when these cannot be decrypted */
+export function resealClientColumns (stored: StoredClient, vault: Vault): Pick<ClientRow, 'unknown' | 'sealed'> {
   const { data, sealed } = sealText(vault, JSON.stringify(unknownOf(stored, vault)), placeOf(stored.key))
   return { unknown: data, sealed }
 }
@@ -72,15 +72,17 @@ export async function insertClients (tx: Transaction, rows: readonly ClientRow[]
 }
 
 /** Revokes the tokens and removes the consents of clients that this transaction removes. */
-export async function endClients (tx: Transaction, removed: ReadonlyArray<{ data: string }>): Promise<void> {
+export async function removeClientAuthorizations (
+  tx: Transaction, removed: ReadonlyArray<{ data: string }>
+): Promise<void> {
   const ids = removed.map(({ data }) => (JSON.parse(data) as { clientId: string }).clientId)
   for (let at = 0; at < ids.length; at += batchSize) {
     const labels = ids.slice(at, at + batchSize).map(clientLabel)
-    const tokens = matching(collections.tokens, { labels })
+    const tokens = recordCondition(recordCollections.tokens, { labels })
     // The first removal waits for token swaps in progress; the second one finds the tokens that they created.
     const gone = [...await removeRecords(tx, tokens), ...await removeRecords(tx, tokens)]
     const families = [...new Set(gone.flatMap(({ owner }) => owner ?? []))]
     if (families.length > 0) await tx.insert(records).values(revokedFamilyRows(families)).onConflictDoNothing()
-    await removeRecords(tx, matching(collections.consents, { labels }))
+    await removeRecords(tx, recordCondition(recordCollections.consents, { labels }))
   }
 }

@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm'
-import type { OpenedVectors } from '../ports/vectors.ts'
+import type { OpenVectorStore } from '../ports/vectors.ts'
 import { describeFailure } from './connection/failures.ts'
 import { createQueryRunner } from './connection/query-runner.ts'
 import { openDriver } from './open.ts'
 import { PostgresVectors } from './ports/vectors.ts'
 
-/** The same table definition as in the migration. */
-const table = sql`create table if not exists vectors (
+/** The statement that creates the table of embeddings, as the migration of the main database defines it. */
+const createTable = sql`create table if not exists vectors (
   collection text not null,
   key text not null,
   hash text not null,
@@ -14,11 +14,11 @@ const table = sql`create table if not exists vectors (
   used_at timestamp with time zone not null default now(),
   constraint vectors_collection_key_pk primary key (collection, key)
 )`
-/** @throws Error with one sentence, without user and password */
-export async function openVectorDatabase (dbUrl: string): Promise<OpenedVectors> {
+/** Opens a database for embeddings only. @throws Error with one sentence, without user and password */
+export async function openVectorDatabase (dbUrl: string): Promise<OpenVectorStore> {
   const driver = await openDriver(dbUrl)
   try {
-    await driver.db.execute(table)
+    await driver.db.execute(createTable)
   } catch (error) {
     await driver.end()
     throw new Error(`The database of smartRouting.dbUrl at ${driver.location} cannot be used: ` +

@@ -3,20 +3,20 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../errors.ts'
 import { packagePath } from '../../package.ts'
-import type { Driver } from './connection/driver.ts'
-import { assertUsable, PgliteDriver } from './connection/pglite.ts'
+import type { DatabaseDriver } from './connection/driver.ts'
+import { assertUsableFolder, PgliteDriver } from './connection/pglite.ts'
 import { PostgresJsDriver } from './connection/postgres-js.ts'
-import { tablesIn } from './connection/migrations.ts'
-import { parseAddress } from './connection/address.ts'
-import { errorCodeOf, describeFailure, isPermanent, isUnavailable } from './connection/failures.ts'
+import { migrationStateOf } from './connection/migrations.ts'
+import { parseDatabaseUrl } from './connection/address.ts'
+import { databaseErrorCode, describeFailure, isPermanentFailure, isDatabaseUnavailable } from './connection/failures.ts'
 
-const migrations = packagePath('db/migrations')
+const migrationsFolder = packagePath('db/migrations')
 
 /** Waiting time after which a message about it is logged, in ms. */
 const reportAfter = 1_000
 
-/** Why the start waits for an embedded database. */
-const preparing = 'its tables are being checked and brought up to date'
+/** The reason, for messages, why the start waits for an embedded database. */
+const preparationReason = 'its tables are being checked and brought up to date'
 
 interface DatabaseOptions {
   /** `postgres://…`, or `pglite://<folder>`. */
@@ -27,8 +27,8 @@ interface DatabaseOptions {
   info: (message: string) => void
   /** Receives warnings for the operator. */
   warn: (message: string) => void
-  /** The database must be one of Tool-Hub, with tables of this version: nothing is created or changed. */
-  isExisting?: boolean
+  /** Whether the database must be one of Tool-Hub, with tables of this version: nothing is then created or changed. */
+  mustExist?: boolean
 }
 
 /**
@@ -36,13 +36,13 @@ interface DatabaseOptions {
  * @throws Error with one sentence, without user and password, when that fails within the timeout
  */
 export async function openDatabase (
-  { dbUrl, startupTimeout, info, warn, isExisting = false }: DatabaseOptions
-): Promise<Driver> {
+  { dbUrl, startupTimeout, info, warn, mustExist: isExisting = false }: DatabaseOptions
+): Promise<DatabaseDriver> {
   const driver = await openDriver(dbUrl, isExisting)
   const prepare = async (onWait: () => void): Promise<boolean> =>
-    isExisting ? await assertTables(driver) : await driver.migrate(migrations, onWait)
+    isExisting ? await assertTables(driver) : await driver.migrate(migrationsFolder, onWait)
   try {
-    if (await reached(driver, prepare, startupTimeout, info)) {
+    if (await prepareWithRetries(driver, prepare, startupTimeout, info)) {
       warn(
         `A newer version of Tool-Hub has changed the tables in the database at ${driver.location}. Each change by ` +
         'this version may lose data that the newer one keeps in them: use the newer version again, or an older backup.'
@@ -55,19 +55,19 @@ export async function openDatabase (
   }
 }
 
-/** The database is reachable, but not in the required state. The message says why. */
-class Unfit extends Error {}
+/** The error for a database that is reachable, but not in the required state. The message says why. */
+class UnusableDatabaseError extends Error {}
 
 /**
  * Checks that the tables are there and up to date.
  * @returns whether a newer version has changed the tables
- * @throws Unfit when there are none, or those of an older version
+ * @throws UnusableDatabaseError when there are none, or those of an older version
  */
-async function assertTables (driver: Driver): Promise<boolean> {
-  const found = await tablesIn(driver.db, migrations)
-  if (found === 'none') throw new Unfit(nothingAt(driver.location))
+async function assertTables (driver: DatabaseDriver): Promise<boolean> {
+  const found = await migrationStateOf(driver.db, migrationsFolder)
+  if (found === 'none') throw new UnusableDatabaseError(missingDatabaseMessage(driver.location))
   if (found === 'older') {
-    throw new Unfit(
+    throw new UnusableDatabaseError(
       `The tables in the database at ${driver.location} are those of an older version, and were left as they are. ` +
       'Start the gateway once, which brings them up to date, or use that version.'
     )
@@ -75,8 +75,8 @@ async function assertTables (driver: Driver): Promise<boolean> {
   return found === 'newer'
 }
 
-/** Advice for a location without a database of Tool-Hub. */
-export const nothingAt = (location: string): string =>
+/** The message for a location without a database of Tool-Hub. */
+export const missingDatabaseMessage = (location: string): string =>
   `There is no Tool-Hub database at ${location}, and none was made. Check DB_URL; a first start of the gateway ` +
   '(tool-hub serve) makes it.'
 
@@ -85,22 +85,22 @@ export const nothingAt = (location: string): string =>
  * @param isExisting the folder of an embedded database must exist: it is not created
  * @throws Error with one sentence when the URL cannot be used
  */
-export async function openDriver (dbUrl: string, isExisting = false): Promise<Driver> {
+export async function openDriver (dbUrl: string, isExisting = false): Promise<DatabaseDriver> {
   const folder = folderOf(dbUrl)
   if (folder === undefined) return new PostgresJsDriver(dbUrl)
-  if (isExisting && !existsSync(join(folder, 'PG_VERSION'))) throw new Error(nothingAt(folder))
+  if (isExisting && !existsSync(join(folder, 'PG_VERSION'))) throw new Error(missingDatabaseMessage(folder))
   return await PgliteDriver.open(folder)
 }
 
 /** Validates a URL as far as possible without opening the database. @throws Error with one sentence */
-export async function assertUrl (dbUrl: string): Promise<void> {
+export async function assertDatabaseUrl (dbUrl: string): Promise<void> {
   const folder = folderOf(dbUrl)
-  if (folder === undefined) parseAddress(dbUrl)
-  else await assertUsable(folder)
+  if (folder === undefined) parseDatabaseUrl(dbUrl)
+  else await assertUsableFolder(folder)
 }
 
 /**
- * The folder of an embedded database; undefined: the database is on a server.
+ * The folder of an embedded database; undefined if the database is on a server.
  * @throws Error when the URL is of neither kind
  */
 function folderOf (dbUrl: string): string | undefined {
@@ -116,8 +116,8 @@ function folderOf (dbUrl: string): string | undefined {
  * Prepares a database, with retries while it is unavailable.
  * @param prepare returns whether a newer version has run migrations; `onWait` is called while another replica runs them
  */
-async function reached (
-  driver: Driver,
+async function prepareWithRetries (
+  driver: DatabaseDriver,
   prepare: (onWait: () => void) => Promise<boolean>,
   startupTimeout: number,
   info: (message: string) => void
@@ -139,7 +139,7 @@ async function reached (
     const reporting = setTimeout(() => {
       report(waitsForReplica
         ? 'another replica is migrating the tables'
-        : driver.isEmbedded ? preparing : 'no answer yet')
+        : driver.isEmbedded ? preparationReason : 'no answer yet')
     }, reportAfter)
     const outcome = await Promise.race([
       prepare(() => { waitsForReplica = true }).then((isNewer) => ({ isNewer }), (error: unknown) => ({ error })),
@@ -149,11 +149,11 @@ async function reached (
     timeout.abort()
     if ('isNewer' in outcome) return outcome.isNewer
     const { error } = outcome
-    if (error instanceof Unfit) throw error
-    if (isPermanent(error)) {
+    if (error instanceof UnusableDatabaseError) throw error
+    if (isPermanentFailure(error)) {
       throw new Error(`PostgreSQL at ${driver.location} cannot be used: ${describeFailure(error)}. Check DB_URL.`)
     }
-    if (!isUnavailable(error)) {
+    if (!isDatabaseUnavailable(error)) {
       throw new Error(`The tables cannot be made in the database at ${driver.location}: ` +
         `${describeMigrationFailure(error)}`)
     }
@@ -164,13 +164,20 @@ async function reached (
   }
 }
 
-/** @param error the failure of the last attempt; undefined: another replica was migrating all the time */
-function timeoutError ({ location, isEmbedded }: Driver, startupTimeout: number, error: unknown): Error {
+/**
+ * Creates the error for a database that was not ready in time.
+ * @param error the failure of the last attempt; undefined if another replica was migrating all the time
+ */
+function timeoutError ({ location, isEmbedded }: DatabaseDriver, startupTimeout: number, error: unknown): Error {
   const seconds = Math.round(startupTimeout / 100) / 10
   if (isEmbedded) {
     return new Error(
       `The embedded database in ${location} was not ready within ${seconds} s ` +
-      `(${errorCodeOf(error) === 'ETIMEDOUT' ? preparing : describeFailure(error)}). DB_STARTUP_TIMEOUT says how ` +
+      `(${databaseErrorCode(
+        error
+      ) === 'ETIMEDOUT'
+? preparationReason
+: describeFailure(error)}). DB_STARTUP_TIMEOUT says how ` +
       'long to wait.'
     )
   }
@@ -185,7 +192,7 @@ function timeoutError ({ location, isEmbedded }: Driver, startupTimeout: number,
 
 /** The reason of a failed migration in the database's words, which are about tables and hold no secrets. */
 function describeMigrationFailure (error: unknown): string {
-  const code = errorCodeOf(error)
+  const code = databaseErrorCode(error)
   const message = messageOfCause(error)
   if (code === '42704' && /parameter/.test(message)) {
     return `DB_URL asks for a setting that PostgreSQL does not know: ${message}. Take it out of DB_URL.`

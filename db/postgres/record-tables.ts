@@ -5,7 +5,7 @@ import type { AuditEntry } from '../audit-trail.ts'
 import type { ActivityStatus } from '../ports/activities.ts'
 
 /** The columns by which calls are filtered. */
-const dimensions = () => ({
+const filterColumns = () => ({
   server: text().notNull(),
   tool: text().notNull(),
   status: text().$type<ActivityStatus>().notNull(),
@@ -25,7 +25,7 @@ const dimensions = () => ({
 export const activities = pgTable('activities', {
   id: uuid().primaryKey(),
   timestamp: bigint({ mode: 'number' }).notNull(),
-  ...dimensions(),
+  ...filterColumns(),
   duration: doublePrecision().notNull(),
   sourceIp: text('source_ip'),
   clientId: text('client_id'),
@@ -58,7 +58,7 @@ export const activities = pgTable('activities', {
 export const activityHours = pgTable('activity_hours', {
   hour: bigint({ mode: 'number' }).notNull(),
   hash: text().notNull(),
-  ...dimensions(),
+  ...filterColumns(),
   calls: bigint({ mode: 'number' }).notNull(),
   duration: doublePrecision().notNull()
 }, ({ hour, hash }) => [primaryKey({ columns: [hour, hash] })])

@@ -3,14 +3,14 @@ import type { Vault } from '../store.ts'
 /** An encrypted text in two columns: a mask in `data`, and the encrypted text in `sealed`. */
 export interface SealedText { readonly data: { secret: string }, readonly sealed: string | null }
 
-/** Encrypts a text. @param place it is stored in; the result can be decrypted for this place only */
+/** Encrypts a text. @param place names where the result is stored; it can be decrypted for this place only */
 export function sealText (vault: Vault, text: string, place: string): SealedText {
   // With a trailing space, the mask does not show the last characters of the text.
   const { value: data, sealed } = vault.hide({ secret: `${text} ` }, place)
   return { data, sealed }
 }
 
-/** Re-encrypts the result of `sealText` with the newest key. @throws Error as `openText` */
+/** Re-encrypts the result of `sealText` with the newest key. @throws Error when it cannot be decrypted */
 export function resealText (vault: Vault, { data, sealed }: SealedText, place: string): SealedText {
   const anew = vault.hide(vault.reveal(data, sealed, place), place)
   return { data: anew.value, sealed: anew.sealed }
@@ -20,5 +20,5 @@ export function resealText (vault: Vault, { data, sealed }: SealedText, place: s
  * Reverses `sealText`.
  * @throws Error when the encryption key is not available, or the text was encrypted for another place
  */
-export const openText = (vault: Vault, { data, sealed }: SealedText, place: string): string =>
+export const unsealText = (vault: Vault, { data, sealed }: SealedText, place: string): string =>
   vault.reveal(data, sealed, place).secret

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import {
   bigint, check, index, integer, jsonb, pgTable, primaryKey, type PgTable, real, text, timestamp, uuid
 } from 'drizzle-orm/pg-core'
-import { factsOf, listNames, type ListName } from '../entities.ts'
+import { entityFactsOf, listEntityNames, type ListEntityName } from '../entities.ts'
 import type { ClientOrigin } from '../ports/clients.ts'
 
 export * from './record-tables.ts'
@@ -15,7 +15,7 @@ export * from './social-tables.ts'
  * such an entry is kept and not used. `spelling` is the JSON text of `data` if JSONB does not preserve it, for example
  * because of the order of members. `sealed` contains the encrypted secrets, in place of which `data` has masks.
  */
-const entry = () => ({
+const entryColumns = () => ({
   position: bigint({ mode: 'number' }).primaryKey(),
   key: text().unique(),
   data: jsonb().$type<unknown>(),
@@ -23,30 +23,32 @@ const entry = () => ({
   sealed: text()
 })
 
-const listTable = (name: ListName): PgTable =>
-  pgTable(factsOf(name).table, factsOf(name).alias === undefined ? entry() : { ...entry(), alias: text().unique() })
+const listTable = (name: ListEntityName): PgTable =>
+  pgTable(entityFactsOf(
+    name
+  ).table, entityFactsOf(name).alias === undefined ? entryColumns() : { ...entryColumns(), alias: text().unique() })
 
 /**
  * The tables of settings, by the name of the section that they store. `sections` stores all other sections, unchanged.
  */
 export const settingsTables = {
   // `name` is the full name; `key` is shortened if the full name is too long for an index.
-  mcpServers: pgTable(factsOf('mcpServers').table, { ...entry(), name: text().notNull() }),
-  ...Object.fromEntries(listNames.map((name) => [name, listTable(name)])) as Record<ListName, PgTable>,
-  // At most one row.
-  systemConfig: pgTable('system_config', entry()),
-  sections: pgTable('sections', { ...entry(), name: text().notNull() })
+  mcpServers: pgTable(entityFactsOf('mcpServers').table, { ...entryColumns(), name: text().notNull() }),
+  ...Object.fromEntries(listEntityNames.map((name) => [name, listTable(name)])) as Record<ListEntityName, PgTable>,
+  // This table has at most one row.
+  systemConfig: pgTable('system_config', entryColumns()),
+  sections: pgTable('sections', { ...entryColumns(), name: text().notNull() })
 }
 /** The name of a section with its own table; `sections`: the table of all others. */
 export type TableName = keyof typeof settingsTables
 export const tableNames = Object.keys(settingsTables) as TableName[]
 // Used for its type only.
 // eslint-disable-next-line @typescript-eslint/no-unused-vars
-const widest = pgTable('', { ...entry(), name: text(), alias: text() })
+const widestTable = pgTable('', { ...entryColumns(), name: text(), alias: text() })
 /** A row with the columns of all settings tables. */
-export type Stored = typeof widest.$inferSelect
+export type StoredSettingsRow = typeof widestTable.$inferSelect
 /** A table by name, typed as if it had all columns; Drizzle reads and writes those that exist. */
-export const tableOf = (name: TableName): typeof widest => settingsTables[name] as unknown as typeof widest
+export const tableOf = (name: TableName): typeof widestTable => settingsTables[name] as unknown as typeof widestTable
 
 /** One row: the number of commits to the settings, and the id of the last one. */
 export const revision = pgTable('revision', {
@@ -56,8 +58,8 @@ export const revision = pgTable('revision', {
 }, ({ id }) => [check('revision_is_one_row', sql`${id} = 1`)])
 
 /**
- * The last commits, each with the rows that it touched, so that other replicas read only those. Null: too many rows to
- * list.
+ * The last commits, each with the rows that it touched, so that other replicas read only those. `touched` is null if
+ * there are too many rows to list.
  */
 export const commits = pgTable('commits', {
   version: bigint({ mode: 'number' }).primaryKey(),

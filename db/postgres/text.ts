@@ -4,23 +4,23 @@ import { createHash } from 'node:crypto'
  * Escapes characters that PostgreSQL cannot store in a text (NUL, unpaired surrogates), and U+E000 itself, as U+E000
  * and four hex digits.
  */
-export const escape = (text: string): string =>
+export const escapeText = (text: string): string =>
   text.replace(
     // eslint-disable-next-line no-control-regex
     /[\u0000\ue000]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
     (character) => `\ue000${character.charCodeAt(0).toString(16).padStart(4, '0')}`
   )
-/** Reverses `escape`. */
-export const unescape = (text: string): string =>
+/** Reverses `escapeText`. */
+export const unescapeText = (text: string): string =>
   text.replace(/\ue000([0-9a-f]{4})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 const plainName = /^[\x20-\x7e]{0,512}$/
 
-/** Shortens a name that is too long for an index. */
-export function indexable (name: string): string {
+/** Escapes a name, and shortens one that is too long for an index. */
+export function toIndexableText (name: string): string {
   if (plainName.test(name)) return name
-  const text = escape(name)
+  const text = escapeText(name)
   return Buffer.byteLength(text) <= 512 ? text : `${text.slice(0, 64)}…${sha256(text)}`
 }

@@ -1,34 +1,34 @@
-import type { Grants, Taken } from '../ports/grants.ts'
-import { collections, retention, type Collection, type Records } from '../records.ts'
+import type { OneTimeValues, TakenValue } from '../ports/grants.ts'
+import { recordCollections, tombstoneRetention, type RecordCollection, type Records } from '../records.ts'
 import { StorageError } from '../store.ts'
 
-interface Stored { readonly family: string, readonly value?: unknown, readonly isTaken?: true }
+interface StoredValue { readonly family: string, readonly value?: unknown, readonly isTaken?: true }
 
-/** Grants, stored as records under their hashes. A taken grant is replaced by a record of its family. */
-export class RecordedGrants implements Grants {
+/** One-time values as records under their hashes. A value that is taken is replaced by a record of its family. */
+export class RecordedOneTimeValues implements OneTimeValues {
   readonly #records: Records
-  readonly #grants: Collection
+  readonly #grants: RecordCollection
 
-  constructor (records: Records, grants: Collection = collections.grants) {
+  constructor (records: Records, grants: RecordCollection = recordCollections.grants) {
     this.#records = records
     this.#grants = grants
   }
 
   async put (hash: string, family: string, value: unknown, expiresAt: number): Promise<void> {
     await this.#records.put(
-      this.#grants, [{ key: hash, value: { family, value } satisfies Stored, owner: 'waiting', expiresAt }]
+      this.#grants, [{ key: hash, value: { family, value } satisfies StoredValue, owner: 'waiting', expiresAt }]
     )
   }
 
-  async take (hash: string): Promise<Taken | undefined> {
+  async take (hash: string): Promise<TakenValue | undefined> {
     for (;;) {
       const found = await this.#records.find(this.#grants, hash)
       if (found === undefined) return undefined
       if (found.isLocked) throw new StorageError('A grant is sealed with a key that is not available.', false)
-      const { family, value, isTaken } = found.value as Stored
+      const { family, value, isTaken } = found.value as StoredValue
       if (isTaken) return { first: false, family }
       const taken = {
-        key: hash, value: { family, isTaken: true } satisfies Stored, owner: 'taken', expiresIn: retention
+        key: hash, value: { family, isTaken: true } satisfies StoredValue, owner: 'taken', expiresIn: tombstoneRetention
       }
       if (await this.#records.swap(this.#grants, found.version, taken)) return { first: true, family, value }
     }

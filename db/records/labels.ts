@@ -1,3 +1,3 @@
-// The labels that more than one collection has.
+// The labels by which records of more than one collection are selected.
 export const clientLabel = (clientId: string): string => `client:${clientId}`
 export const userLabel = (username: string): string => `user:${username}`

@@ -2,8 +2,8 @@
 // clients returned.
 import type { Consent, Consents } from '../ports/consents.ts'
 import type { ConsoleSession, ConsoleSessions } from '../ports/console-sessions.ts'
-import type { LoginState, LoginStates, StateUse, UsedStates } from '../ports/login-states.ts'
-import { collections, type Collection, type Records } from '../records.ts'
+import type { LoginState, LoginStates, RequestStateUse, UsedRequestStates } from '../ports/login-states.ts'
+import { recordCollections, type RecordCollection, type Records } from '../records.ts'
 import { clientLabel } from './labels.ts'
 
 const consentKey = (username: string, clientId: string): string => JSON.stringify([username, clientId])
@@ -11,9 +11,9 @@ const consentKey = (username: string, clientId: string): string => JSON.stringif
 /** Consents as records, owned by their users. */
 export class RecordedConsents implements Consents {
   readonly #records: Records
-  readonly #consents: Collection
+  readonly #consents: RecordCollection
 
-  constructor (records: Records, consents: Collection = collections.consents) {
+  constructor (records: Records, consents: RecordCollection = recordCollections.consents) {
     this.#records = records
     this.#consents = consents
   }
@@ -55,9 +55,9 @@ const uidLabel = (uid: string): string => `uid:${uid}`
  */
 export class RecordedLoginStates implements LoginStates {
   readonly #records: Records
-  readonly #states: Collection
+  readonly #states: RecordCollection
 
-  constructor (records: Records, states: Collection = collections.loginStates) {
+  constructor (records: Records, states: RecordCollection = recordCollections.loginStates) {
     this.#records = records
     this.#states = states
   }
@@ -86,18 +86,18 @@ export class RecordedLoginStates implements LoginStates {
   }
 }
 
-export class RecordedUsedStates implements UsedStates {
+export class RecordedUsedStates implements UsedRequestStates {
   readonly outlivesProcess: boolean
   readonly #records: Records
-  readonly #states: Collection
+  readonly #states: RecordCollection
 
-  constructor (records: Records, states: Collection = collections.usedStates) {
+  constructor (records: Records, states: RecordCollection = recordCollections.usedStates) {
     this.outlivesProcess = records.outlivesProcess
     this.#records = records
     this.#states = states
   }
 
-  async use (hash: string, answers: string, expiresAt: number): Promise<StateUse> {
+  async recordUse (hash: string, answers: string, expiresAt: number): Promise<RequestStateUse> {
     if (await this.#records.swap(this.#states, undefined, { key: hash, value: answers, expiresAt })) {
       return { answers, age: 0 }
     }
@@ -109,9 +109,9 @@ export class RecordedUsedStates implements UsedStates {
 /** Console sessions as records, owned by their users. */
 export class RecordedConsoleSessions implements ConsoleSessions {
   readonly #records: Records
-  readonly #sessions: Collection
+  readonly #sessions: RecordCollection
 
-  constructor (records: Records, sessions: Collection = collections.consoleSessions) {
+  constructor (records: Records, sessions: RecordCollection = recordCollections.consoleSessions) {
     this.#records = records
     this.#sessions = sessions
   }

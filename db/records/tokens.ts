@@ -1,22 +1,24 @@
-import type { IssuedToken, Revocation, StoredToken, TokenFamily, Tokens } from '../ports/tokens.ts'
+import type { IssuedToken, RevocationTarget, StoredToken, TokenFamily, OAuthTokens } from '../ports/tokens.ts'
 import { clientLabel, userLabel } from './labels.ts'
-import { collections, retention, type Collection, type Entry, type Records } from '../records.ts'
+import {
+  recordCollections, tombstoneRetention, type RecordCollection, type RecordEntry, type Records
+} from '../records.ts'
 
 /**
  * A refresh token that was exchanged is kept as `used` and without labels, so that a revocation does not remove it and
  * its reuse is detected.
  */
-type Stored = StoredToken & { readonly used?: true }
+type RecordedToken = StoredToken & { readonly used?: true }
 
 /**
  * Tokens as records, under their hashes. A revoked family is remembered, since tokens of it may just be about to be
  * stored.
  */
-export class RecordedTokens implements Tokens {
+export class RecordedTokens implements OAuthTokens {
   readonly #records: Records
-  readonly #tokens: Collection
+  readonly #tokens: RecordCollection
 
-  constructor (records: Records, tokens: Collection = collections.tokens) {
+  constructor (records: Records, tokens: RecordCollection = recordCollections.tokens) {
     this.#records = records
     this.#tokens = tokens
   }
@@ -27,33 +29,37 @@ export class RecordedTokens implements Tokens {
   }
 
   async find (hash: string): Promise<StoredToken | undefined> {
-    const found = (await this.#records.find(this.#tokens, hash))?.value as Stored | undefined
+    const found = (await this.#records.find(this.#tokens, hash))?.value as RecordedToken | undefined
     return found === undefined || found.used === true ? undefined : found
   }
 
-  async revokedWithin (time: number): Promise<string[]> {
-    return (await this.#records.list(collections.revokedFamilies, { changedWithin: time }, true)).flatMap(({ owner }) =>
+  async listRevokedWithin (time: number): Promise<string[]> {
+    return (await this.#records.list(recordCollections.revokedFamilies, { changedWithin: time }, true)).flatMap((
+      { owner }
+    ) =>
       owner ?? [])
   }
 
-  async swap (hash: string, issued: readonly IssuedToken[]): Promise<'swapped' | 'reused' | 'unknown'> {
+  async rotate (hash: string, issued: readonly IssuedToken[]): Promise<'swapped' | 'reused' | 'unknown'> {
     const found = await this.#records.find(this.#tokens, hash)
-    const token = found?.value as Stored | undefined
+    const token = found?.value as RecordedToken | undefined
     if (found === undefined || token?.kind !== 'refresh') return 'unknown'
-    const used: Entry = { key: hash, value: { ...token, used: true }, owner: token.family, expiresAt: token.expiresAt }
+    const used: RecordEntry = {
+      key: hash, value: { ...token, used: true }, owner: token.family, expiresAt: token.expiresAt
+    }
     const added = issued.map((each) => toEntry(token, each))
     if (token.used !== true && await this.#records.swap(this.#tokens, found.version, used, added)) {
       await this.#endIfRevoked(token.family)
       return 'swapped'
     }
     // Another caller was faster, or the token was revoked meanwhile.
-    const now = (await this.#records.find(this.#tokens, hash))?.value as Stored | undefined
+    const now = (await this.#records.find(this.#tokens, hash))?.value as RecordedToken | undefined
     if (now?.used !== true) return 'unknown'
     await this.revoke({ family: token.family })
     return 'reused'
   }
 
-  async revoke (target: Revocation): Promise<void> {
+  async revoke (target: RevocationTarget): Promise<void> {
     if ('hash' in target) {
       const found = await this.find(target.hash)
       if (found !== undefined) await this.#records.remove(this.#tokens, target.hash)
@@ -69,16 +75,20 @@ export class RecordedTokens implements Tokens {
     await this.#end([...new Set(affected.flatMap(({ owner }) => owner ?? []))])
   }
 
-  /** First the families are recorded as revoked: a token that is stored afterwards is then recognized as invalid. */
+  /**
+   * Revokes families. They are recorded as revoked first, so that a token that is stored afterwards is recognized as
+   * invalid.
+   */
   async #end (families: readonly string[]): Promise<void> {
     if (families.length === 0) return
-    const revoked = families.map((family) => ({ key: family, value: null, owner: family, expiresIn: retention }))
-    await this.#records.put(collections.revokedFamilies, revoked)
+    const revoked = families.map((family) =>
+      ({ key: family, value: null, owner: family, expiresIn: tombstoneRetention }))
+    await this.#records.put(recordCollections.revokedFamilies, revoked)
     await this.#records.remove(this.#tokens, { labels: families.map(familyLabel) })
   }
 
   async #endIfRevoked (family: string): Promise<void> {
-    if (await this.#records.find(collections.revokedFamilies, family) === undefined) return
+    if (await this.#records.find(recordCollections.revokedFamilies, family) === undefined) return
     await this.#records.remove(this.#tokens, { labels: [familyLabel(family)] })
   }
 }
@@ -93,7 +103,7 @@ const labelsOf = ({ clientId, username, mark }: Partial<TokenFamily>): string[] 
 
 function toEntry (
   { family, clientId, username, mark }: TokenFamily, { hash, kind, scope, resource, expiresAt }: IssuedToken
-): Entry {
+): RecordEntry {
   const value: StoredToken = {
     hash,
     kind,

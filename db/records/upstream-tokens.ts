@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { LoginChange, StoredLogin, UpstreamTokens } from '../ports/upstream-tokens.ts'
+import type { UpstreamLoginChange, StoredUpstreamLogin, UpstreamTokens } from '../ports/upstream-tokens.ts'
 import {
-  collections, retention, type Collection, type Entry, type Records, type Selection, type StoredEntry
+  recordCollections, tombstoneRetention, type RecordCollection, type RecordEntry, type Records, type EntryFilter,
+  type StoredRecord
 } from '../records.ts'
 
 const keyOf = (server: string, holder: string): string => JSON.stringify([server, holder])
@@ -14,14 +15,14 @@ const holderLabel = (holder: string): string => `holder:${holder}`
  */
 export class RecordedUpstreamTokens implements UpstreamTokens {
   readonly #records: Records
-  readonly #logins: Collection
+  readonly #logins: RecordCollection
 
-  constructor (records: Records, logins: Collection = collections.upstreamTokens) {
+  constructor (records: Records, logins: RecordCollection = recordCollections.upstreamTokens) {
     this.#records = records
     this.#logins = logins
   }
 
-  async find (server: string, holder: string): Promise<StoredLogin | undefined> {
+  async find (server: string, holder: string): Promise<StoredUpstreamLogin | undefined> {
     const found = await this.#records.find(this.#logins, keyOf(server, holder))
     return found === undefined || found.isLocked ? undefined : { version: found.version, value: found.value }
   }
@@ -33,7 +34,7 @@ export class RecordedUpstreamTokens implements UpstreamTokens {
     value: unknown
   ): Promise<string | undefined> {
     const version = randomUUID()
-    const entry: Entry = {
+    const entry: RecordEntry = {
       key: keyOf(server, holder), value, version, labels: [serverLabel(server), holderLabel(holder)]
     }
     if (replaces === 'any') {
@@ -50,7 +51,7 @@ export class RecordedUpstreamTokens implements UpstreamTokens {
     const key = keyOf(server, holder)
     if ((await this.#records.find(this.#logins, key))?.version !== version) return false
     const claim = { key: `${version} ${key}`, value: null, expiresIn: time }
-    return await this.#records.swap(collections.upstreamClaims, undefined, claim)
+    return await this.#records.swap(recordCollections.upstreamClaims, undefined, claim)
   }
 
   async remove (server: string, holder: string): Promise<boolean> {
@@ -60,14 +61,18 @@ export class RecordedUpstreamTokens implements UpstreamTokens {
   }
 
   async removeAll (target: { readonly server: string } | { readonly holder: string }): Promise<void> {
-    const which: Selection = { labels: ['server' in target ? serverLabel(target.server) : holderLabel(target.holder)] }
+    const which: EntryFilter = {
+      labels: ['server' in target
+        ? serverLabel(target.server)
+        : holderLabel(target.holder)]
+    }
     const gone = await this.#records.list(this.#logins, which, true)
     await this.#records.remove(this.#logins, which)
     await this.#note(gone)
   }
 
-  async changedWithin (time: number): Promise<LoginChange[]> {
-    const removed = await this.#records.list(collections.removedLogins, { changedWithin: time }, true)
+  async listChangedWithin (time: number): Promise<UpstreamLoginChange[]> {
+    const removed = await this.#records.list(recordCollections.removedLogins, { changedWithin: time }, true)
     const stored = await this.#records.list(this.#logins, { changedWithin: time }, true)
     const changes = [
       ...removed.map((entry) => toChange(entry, undefined)), ...stored.map((entry) => toChange(entry, entry.version))
@@ -76,14 +81,14 @@ export class RecordedUpstreamTokens implements UpstreamTokens {
   }
 
   /** Records that logins were removed, so that every replica learns of it. */
-  async #note (removed: ReadonlyArray<Pick<StoredEntry, 'labels'>>): Promise<void> {
+  async #note (removed: ReadonlyArray<Pick<StoredRecord, 'labels'>>): Promise<void> {
     const entries =
-      removed.map(({ labels }) => ({ key: JSON.stringify(labels), value: null, labels, expiresIn: retention }))
-    await this.#records.put(collections.removedLogins, entries)
+      removed.map(({ labels }) => ({ key: JSON.stringify(labels), value: null, labels, expiresIn: tombstoneRetention }))
+    await this.#records.put(recordCollections.removedLogins, entries)
   }
 }
 
 const toChange = (
-  { labels: [server = '', holder = ''] }: Pick<StoredEntry, 'labels'>, version: string | undefined
-): LoginChange =>
+  { labels: [server = '', holder = ''] }: Pick<StoredRecord, 'labels'>, version: string | undefined
+): UpstreamLoginChange =>
   ({ server: server.slice(serverLabel('').length), holder: holder.slice(holderLabel('').length), version })

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
-import type { UsedStates } from '../../db/ports/login-states.ts'
+import type { UsedRequestStates } from '../../db/ports/login-states.ts'
 import type { Snapshot } from '../../db/store.ts'
-import { type View, mayRun } from '../settings/index.ts'
+import { type View, canUseMcp } from '../settings/index.ts'
 import type { Sealer } from '../base/secrets/index.ts'
 import type { Gateway } from '../gateway/index.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -29,7 +29,7 @@ class Downstream {
     snapshot: () => Snapshot,
     logError: (error: unknown, sentence: string) => void,
     sealer: Sealer | undefined,
-    usedStates: UsedStates,
+    usedStates: UsedRequestStates,
     isOwnCredential?: (value: string) => boolean
   ) {
     this.requests = new LegacyRequests(gateway, snapshot, logError)
@@ -73,18 +73,18 @@ declare module 'fastify' {
 }
 
 /** Decorates `app.downstream`, the MCP endpoints. `app.ts` drains them. */
-export default fp<{ sealer?: Sealer, usedStates: UsedStates }>(async (app, { sealer, usedStates }) => {
+export default fp<{ sealer?: Sealer, usedStates: UsedRequestStates }>(async (app, { sealer, usedStates }) => {
   const logError = (error: unknown, sentence: string): void => { app.log.error({ err: error }, sentence) }
   const isOurs = (value: string): boolean => app.credentials.hasMatchIn(value)
   const downstream = new Downstream(app.gateway, () => app.settings.current, logError, sealer, usedStates, isOurs)
   app.decorate('downstream', downstream)
   // A session without access ends; the others lose the servers that they may no longer use.
-  app.auth.standings.on('changed', (standingOf) => {
+  app.auth.accessChanges.on('changed', (standingOf) => {
     downstream.revoke((view) => {
       const principal = standingOf(view.principal)
-      return principal !== undefined && mayRun(principal) && app.access.stands(view, principal)
+      return principal !== undefined && canUseMcp(principal) && app.access.isViewCurrent(view, principal)
     })
     app.gateway.applyAccess()
   })
-  app.auth.standings.on('expired', (id) => { downstream.closeChannels(id) })
+  app.auth.accessChanges.on('expired', (id) => { downstream.closeChannels(id) })
 }, { name: 'downstream', dependencies: ['base', 'gateway', 'auth', 'access', 'settings'] })

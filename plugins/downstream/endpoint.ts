@@ -3,7 +3,7 @@ import type { Snapshot } from '../../db/store.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import { Table } from '../../protocol/table.ts'
 import { ShareError } from '../base/limits/index.ts'
-import { headerOf, type Principal, type View } from '../settings/index.ts'
+import { keyHeaderOf, type Principal, type View } from '../settings/index.ts'
 
 /** One HTTP request at an MCP endpoint, admitted by the `mcp` scope and with its body read. */
 export interface InboundRequest {
@@ -82,5 +82,5 @@ export const firstValue = (value: string | string[] | undefined): string | undef
  */
 export function credentialHeader ({ kind }: Principal, snapshot: Snapshot): string | undefined {
   if (kind === 'anonymous') return undefined
-  return kind === 'system-key' || kind === 'user-key' ? headerOf(snapshot) : 'authorization'
+  return kind === 'system-key' || kind === 'user-key' ? keyHeaderOf(snapshot) : 'authorization'
 }

@@ -4,7 +4,7 @@ import { eventText } from '../../protocol/event-stream.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import { allowsBatch } from '../../protocol/legacy/versions.ts'
 import { errorText, resultText, type Request } from '../../protocol/message.ts'
-import { type View, ownerOf, type Principal } from '../settings/index.ts'
+import { type View, chargedOwnerOf, type Principal } from '../settings/index.ts'
 import { errors } from '../base/errors/index.ts'
 import type { Gateway } from '../gateway/index.ts'
 import { Shares } from '../base/limits/index.ts'
@@ -101,7 +101,7 @@ class SseEndpoint implements Endpoint {
     const { sessions, requests, messagesPath } = this.#deps
     if (!parseAccept(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
     if (requests.isClosing) throw new errors.Draining()
-    const release = this.#shares.take(ownerOf(view.principal, address))
+    const release = this.#shares.take(chargedOwnerOf(view.principal, address))
     const id = randomBytes(32).toString('base64url')
     const stream = new EventStream(raw, {})
     const connection = new SseConnection(id, view, stream)

@@ -1,10 +1,10 @@
 import fp from 'fastify-plugin'
 import type { ExtensionOptions } from './parts.ts'
 
-export { type LogOutput, logOutput, lostTerminals } from './logs/logger.ts'
+export { type LogOutput, createLogOutput, createTerminalCloser } from './logs/logger.ts'
 export type { ExtensionOptions } from './parts.ts'
 
-export { startLog } from './logs/logger.ts'
+export { prepareLog } from './logs/logger.ts'
 export { explanation, type Reasons } from './smart-routing/reasons.ts'
 
 /** The extensions of the gateway: hooks that observe calls, and presentations that change what is listed. */

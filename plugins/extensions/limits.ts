@@ -36,45 +36,46 @@ export const extensionsLimits = {
   },
   compression: {
     /**
-     * Max size of the results that wait to be compressed, in bytes of memory, with a share for each owner; beyond: one
-     * stays as it is.
+     * Max size of the results that wait to be compressed, in bytes of memory, with a share for each owner; beyond: a
+     * result is not compressed.
      */
-    waiting: 64 * 1024 * 1024,
-    /** Max time to compress one result, in ms; beyond: it stays as it is. */
+    waitingSize: 64 * 1024 * 1024,
+    /** Max time to compress one result, in ms; beyond: it is not compressed. */
     time: 20_000,
-    /** Max heap of the thread that compresses, in MB; beyond: the result stays as it is. */
-    heap: 256,
-    /** Max time that the thread may be idle, in ms; beyond: it ends. */
-    idle: 60_000,
+    /** Max heap of the thread that compresses, in MB; beyond: the result is not compressed. */
+    maxHeap: 256,
+    /** Max time that the thread which compresses may be idle, in ms; beyond: it ends. */
+    idleTimeout: 60_000,
     /**
-     * Max size of all originals that are kept, in bytes; beyond: the oldest of the principal that holds most are
-     * forgotten.
+     * Max size of all originals of compressed results that are kept, in bytes; beyond: the oldest originals of the
+     * principal that holds most are removed.
      */
-    originals: 128 * 1024 * 1024,
-    /** How long an original can be read, in ms. */
-    kept: 3_600_000,
-    /** Max size of one answer with a part of an original, in bytes; beyond: it is read in several parts. */
-    part: 1024 * 1024
+    originalsSize: 128 * 1024 * 1024,
+    /** Time for which the original of a compressed result can be read, in ms. */
+    originalsLifetime: 3_600_000,
+    /** Max size of one answer with a part of an original, in bytes; beyond: the original is read in several parts. */
+    partSize: 1024 * 1024
   },
 
   /**
-   * `$smart`. `indexes`: max sets of tools that are indexed, and `tools`: max tools in all of them but the last, 7 KB
-   * each; beyond: the index that was used longest ago is dropped, and built again on demand. `inUse`: time after a
-   * search in which an index follows its view, in ms; later: with the next search. `query`: max length of a question,
-   * in characters; beyond: it is cut. `servers`: max length of the list of servers in a tool's description, in
-   * characters; beyond: the others are counted. `found`: size that a found tool may have in an answer, on average, and
-   * `only`: that of a search for one tool, in characters of JSON; beyond: schemas and descriptions are shortened.
-   * `schema`: max size of a tool whose schema is read to be answered, in characters; beyond: it is left out.
+   * `$smart`. `indexes`: max search indexes, and `tools`: max tools in all indexes but the newest, 7 KB each; beyond:
+   * the index that was used longest ago is dropped, and built again on demand. `inUsePeriod`: time after a search in
+   * which an index is updated as soon as its view changes, in ms; later: with the next search. `queryLength`: max
+   * length of a query, in characters; beyond: it is cut. `serverListLength`: max length of the list of servers in a
+   * tool's description, in characters; beyond: the other servers are only counted. `foundToolSize`: average size of a
+   * found tool in a search result, and `singleToolSize`: size of the only tool in a search with limit 1, in characters
+   * of JSON; beyond: schemas and descriptions are shortened. `parsedToolSize`: max size of a tool whose schema is
+   * parsed for a search result, in characters; beyond: the schema is `{"type": "object"}`.
    */
   smartRouting: {
     indexes: 64,
     tools: 50_000,
-    inUse: 5 * 60_000,
-    query: 4_000,
-    servers: 250,
-    found: 300,
-    only: 24 * 1024,
-    schema: 64 * 1024,
+    inUsePeriod: 5 * 60_000,
+    queryLength: 4_000,
+    serverListLength: 250,
+    foundToolSize: 300,
+    singleToolSize: 24 * 1024,
+    parsedToolSize: 64 * 1024,
     /**
      * The static model. `nearest`: tools that are ranked by it. Of a tool: `name`: max characters of a name or a title,
      * `sentence`: of the first sentence, `parameters`: max names of parameters, `words`: max words of each part;
@@ -102,41 +103,44 @@ export const extensionsLimits = {
       delay: 5_000
     },
     /**
-     * `text`: max length of a tool's text that is embedded, in characters; beyond: it is cut. `perOwner`, `all`: max
-     * texts of the servers of one user who is not an admin, and of all, per `window` in ms; beyond: those tools are
-     * found by words only. `waiting`: max tools that wait to be embedded; beyond: the same. `known`: max vectors that
-     * are known to be stored; beyond: the oldest is looked up again. `batch`: texts of one request, `lookUps`: ids of
-     * one query. `answer`: max size of an answer of the API, in bytes, `numbers`: of one embedding, `time`: max time
-     * for an answer, in ms; beyond: the request failed. `lease`: how long one replica embeds while the others wait, and
-     * `poll`: how often they look, in ms. `overQuota`: time until tools beyond `perOwner` or `all` are tried again, in
-     * ms. `questions`: max questions whose embeddings are kept; beyond: the oldest is dropped. `wait`: max time that a
-     * search waits for embeddings, in ms; beyond: it is by words. `nearest`: tools that are ranked by meaning.
-     * `pending`: share of the tools that may still have to be embedded; beyond: a search is by words. `marked`: how
-     * often the vectors of tools that are there are marked as in use, and `unused`: time after which others are
-     * removed, in ms: `removed` of them at once, with a pause of `poll`.
+     * Embeddings. `textLength`: max length of the text of a tool that is embedded, in characters; beyond: it is cut.
+     * `textsPerOwner`, `textsInTotal`: max texts that are embedded per `quotaPeriod` (in ms), for the servers of one
+     * user who is not an admin, and for all servers; beyond: those tools are found by words only. `waitingTools`: max
+     * tools that wait to be embedded; beyond: the others are found by words only. `knownVectors`: max vectors that are
+     * known to be stored; beyond: the oldest is looked up again. `batchSize`: max texts of one request. `idsPerQuery`:
+     * max ids of one database query. `answerSize`: max size of an answer of the API, in bytes, `vectorLength`: max
+     * numbers of one embedding, `requestTimeout`: max time for an answer, in ms; beyond: the request fails.
+     * `leaseTime`: time for which one replica embeds while the others wait, and `pollInterval`: time between two
+     * attempts of the others, in ms. `quotaRetryDelay`: time until tools beyond a quota are tried again, in ms.
+     * `cachedQueries`: max search queries whose embeddings are cached; beyond: the oldest is dropped. `searchTimeout`:
+     * max time that a search waits for embeddings, in ms; beyond: it is by words only. `nearestTools`: max tools that
+     * are ranked by embeddings. `maxPendingShare`: share of the tools that may be not embedded yet; beyond: a search is
+     * by words only. `markInterval`: time between two times that the vectors of present tools are marked as in use, and
+     * `unusedLifetime`: time after which vectors without a mark are removed, in ms. `removalBatchSize`: vectors that
+     * are removed at once, before a pause of `pollInterval`.
      */
     embeddings: {
-      text: 2_000,
-      perOwner: 1_000,
-      all: 50_000,
-      window: 60 * 60_000,
-      waiting: 50_000,
-      known: 200_000,
-      batch: 32,
-      lookUps: 1_000,
-      answer: 32 * 1024 * 1024,
-      numbers: 65_536,
-      time: 10_000,
-      lease: 30_000,
-      poll: 1_000,
-      overQuota: 60_000,
-      questions: 500,
-      wait: 250,
-      nearest: 200,
-      pending: 0.02,
-      marked: 24 * 60 * 60_000,
-      unused: 30 * 24 * 60 * 60_000,
-      removed: 200
+      textLength: 2_000,
+      textsPerOwner: 1_000,
+      textsInTotal: 50_000,
+      quotaPeriod: 60 * 60_000,
+      waitingTools: 50_000,
+      knownVectors: 200_000,
+      batchSize: 32,
+      idsPerQuery: 1_000,
+      answerSize: 32 * 1024 * 1024,
+      vectorLength: 65_536,
+      requestTimeout: 10_000,
+      leaseTime: 30_000,
+      pollInterval: 1_000,
+      quotaRetryDelay: 60_000,
+      cachedQueries: 500,
+      searchTimeout: 250,
+      nearestTools: 200,
+      maxPendingShare: 0.02,
+      markInterval: 24 * 60 * 60_000,
+      unusedLifetime: 30 * 24 * 60 * 60_000,
+      removalBatchSize: 200
     }
   }
 } as const

@@ -24,7 +24,7 @@ import { TaskHandles } from './task-handles.ts'
 export type { Result }
 
 interface GatewayDeps {
-  access: Pick<Access, 'snapshot' | 'visible' | 'register'>
+  access: Pick<Access, 'snapshot' | 'visibleServers' | 'register'>
   /** The gateway's own, for routes that merge several servers. */
   serverInfo: { name: string, version: string }
   logError: (error: unknown, sentence: string) => void

@@ -1,4 +1,4 @@
-import { isEnabled, overrideOf, selects } from '../settings/index.ts'
+import { isItemEnabled, overrideOf, selectsItem } from '../settings/index.ts'
 import { itemKindOf, type Section } from './section.ts'
 
 /** Resources that are hidden even if a server lists them or a template matches them. */
@@ -27,13 +27,13 @@ export function collectHidden (sections: readonly Section[]): HiddenResources {
       if (byAdmin) into.byAdmins.add(each)
     }
   }
-  for (const { server, member, catalogue, ofAdmin } of sections) {
+  for (const { server, member, catalogue, isOwnedByAdmin: ofAdmin } of sections) {
     if (!ofAdmin) users.add(server.name)
     for (const uri of Object.keys(server.config[kind] ?? {})) {
-      if (!isEnabled(overrideOf(server, kind, uri))) hide(server.name, uri, ofAdmin)
+      if (!isItemEnabled(overrideOf(server, kind, uri))) hide(server.name, uri, ofAdmin)
     }
     for (const { key } of catalogue?.lists.resources ?? []) {
-      if (!selects(member, kind, key)) hide(server.name, key, false)
+      if (!selectsItem(member, kind, key)) hide(server.name, key, false)
     }
   }
   return { ...exact, files, users }

@@ -1,7 +1,7 @@
 import { allListKinds, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { toModelSeparator } from '../../schemas/names.ts'
 import {
-  isEnabled, looksHashed, nameAfter, overrideOf, prefixesOf, prefixOf, selects, writtenPrefixOf
+  isItemEnabled, hasHashSuffix, prefixedName, overrideOf, acceptedPrefixesOf, prefixOf, selectsItem, unconvertedPrefixOf
 } from '../settings/index.ts'
 import { itemKindOf, type Section } from './section.ts'
 import { gatewayLimits } from './limits.ts'
@@ -43,7 +43,7 @@ export class Precedence {
   ) {
     this.#written = separator
     this.#separator = asWritten ? separator : toModelSeparator(separator)
-    const prefixOfSection = asWritten ? writtenPrefixOf : prefixOf
+    const prefixOfSection = asWritten ? unconvertedPrefixOf : prefixOf
     // A surface keeps its precedence, which must not keep the provider of a restarted server in memory.
     this.#claimants = sections.map((section, at) => ({
       at,
@@ -73,7 +73,7 @@ export class Precedence {
     const own = this.#claimants[at]
     if (!own) return 'lost'
     const name = own.prefix + key
-    const isHashLike = looksHashed(name)
+    const isHashLike = hasHashSuffix(name)
     const unprefixed = this.#unprefixed[kind].get(name)
     if (unprefixed) return unprefixed === own && !isHashLike ? 'own' : 'lost'
     if (isHashLike && name.length === 64) return 'lost'
@@ -89,7 +89,7 @@ export class Precedence {
         if (isSameMember(rival, own)) continue
         isContested = true
         // Users' servers take no names from admins' servers.
-        if (rival.section.ofAdmin || !own.section.ofAdmin) rivals++
+        if (rival.section.isOwnedByAdmin || !own.section.isOwnedByAdmin) rivals++
         // The plain name must not look like a hashed name of a rival's item.
         if (isHashLike || rivals > gatewayLimits.nameRivals || !this
           .#nameStays(own, key, rival, name.slice(length), kind)) return 'lost'
@@ -101,7 +101,7 @@ export class Precedence {
   /** Whether the name stays with `own` although a rival might list an item under it. */
   #nameStays (own: Claimant, key: string, rival: Claimant, rivalKey: string, kind: ListKind): boolean {
     if (rival.at > own.at) return hasPrecedence(own, key, rival, rivalKey, kind)
-    if (rival.section.ofAdmin !== own.section.ofAdmin || !rival.claims.isKnown) return false
+    if (rival.section.isOwnedByAdmin !== own.section.isOwnedByAdmin || !rival.claims.isKnown) return false
     return !hasPrecedence(rival, rivalKey, own, key, kind)
   }
 
@@ -124,8 +124,8 @@ export class Precedence {
    */
   adminsServer (kind: 'prompts' | 'resources', name: string): string | undefined {
     return this.#claimants.find(({ section, claims }) => {
-      if (!section.ofAdmin || section.server.unprefixed === true) return false
-      return (kind === 'prompts' ? prefixesOf(section.label, this.#written) : ['']).some((prefix) => {
+      if (!section.isOwnedByAdmin || section.server.unprefixed === true) return false
+      return (kind === 'prompts' ? acceptedPrefixesOf(section.label, this.#written) : ['']).some((prefix) => {
         const key = name.slice(prefix.length)
         return name.startsWith(prefix) && claims.firstListing(kind, key) !== undefined && showsKey(section, kind, key)
       })
@@ -175,7 +175,7 @@ function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<
         if (found[kind].has(key) || !showsKey(section, kind, key)) continue
         found[kind].set(key, claimant)
         // The exposed name is taken as well.
-        if (kind === 'tools' || kind === 'prompts') found[kind].set(nameAfter('', key), claimant)
+        if (kind === 'tools' || kind === 'prompts') found[kind].set(prefixedName('', key), claimant)
       }
     }
   }
@@ -188,7 +188,7 @@ function hasPrecedence (
 ): boolean {
   const first = earlier.claims.firstListing(kind, earlierKey)
   if (first === undefined) return false
-  if (first.isInitial || earlier.section.ofAdmin !== later.section.ofAdmin) return true
+  if (first.isInitial || earlier.section.isOwnedByAdmin !== later.section.isOwnedByAdmin) return true
   return first.reading <= (later.claims.firstListing(kind, laterKey)?.reading ?? Infinity)
 }
 
@@ -199,5 +199,5 @@ const isSameMember = ({ section: one }: Claimant, { section: other }: Claimant):
 /** Whether a section shows items with this key: not disabled by an admin, and selected by the group. */
 export function showsKey ({ server, member }: Section, kind: ListKind, key: string): boolean {
   const section = itemKindOf(kind)
-  return selects(member, section, key) && isEnabled(overrideOf(server, section, key))
+  return selectsItem(member, section, key) && isItemEnabled(overrideOf(server, section, key))
 }

@@ -2,7 +2,7 @@ import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange } from '../../protocol/exchange.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import {
-  itemOtherName, looksHashed, maybeShownAs, nameAfter, prefixesOf, prefixOf, type View
+  alternativeItemName, hasHashSuffix, canBeShownAs, prefixedName, acceptedPrefixesOf, prefixOf, type View
 } from '../settings/index.ts'
 import type { ProviderTable } from './providers.ts'
 import type { ResourceLinks } from './result-notes.ts'
@@ -35,20 +35,20 @@ export class ItemResolver {
     const found = targets.get(name) ?? aliases.get(name)
     if (found || view.presentation !== 'raw' || view.scope.kind !== 'server') return found
     const { name: server } = view.scope
-    for (const prefix of prefixesOf(server, this.#surfaces.separator)) {
+    for (const prefix of acceptedPrefixesOf(server, this.#surfaces.separator)) {
       const target = name.startsWith(prefix) ? targets.get(name.slice(prefix.length)) : undefined
       if (target) return target
     }
-    if (!looksHashed(name)) return undefined
+    if (!hasHashSuffix(name)) return undefined
     // The hashed names of merged routes are accepted as well.
     const prefix = prefixOf(server, this.#surfaces.separator)
     let left = maxHashed
     for (const target of targets.values()) {
       const { key } = target
-      if (!maybeShownAs(name, prefix, key)) continue
+      if (!canBeShownAs(name, prefix, key)) continue
       if (left-- === 0) return undefined
-      const exposed = nameAfter(prefix, key)
-      if (exposed === name || itemOtherName(exposed, server, key) === name) return target
+      const exposed = prefixedName(prefix, key)
+      if (exposed === name || alternativeItemName(exposed, server, key) === name) return target
     }
     return undefined
   }
@@ -117,7 +117,7 @@ export class ItemResolver {
       return await this.#read(view.scope.name, client, deadline) ? look(this.#surfaces.of(view, client)) : undefined
     }
     const prefixIn = (text: string, label: string): string | undefined =>
-      prefixesOf(label, this.#surfaces.separator).find((prefix) => text.startsWith(prefix))
+      acceptedPrefixesOf(label, this.#surfaces.separator).find((prefix) => text.startsWith(prefix))
     const meant = this.#surfaces.sections(view, client).filter(({ provider, label, catalogue }) =>
       prefixIn(name, label) !== undefined && (catalogue !== undefined || provider?.status === 'connecting'))
     const connecting =

@@ -3,7 +3,9 @@ import type { Catalogue, Item, ListKind } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import { isObject, memberOf, withMembers } from '../../protocol/json.ts'
 import type { ClientCapabilities } from '../../protocol/capabilities.ts'
-import { isEnabled, type ItemKind, overrideOf, selects, type View, type VisibleServer } from '../settings/index.ts'
+import {
+  isItemEnabled, type ItemKind, overrideOf, selectsItem, type View, type VisibleServer
+} from '../settings/index.ts'
 
 /** A visible server with its provider and the provider's catalogue for the client, as far as they are known. */
 export interface Section extends VisibleServer {
@@ -40,11 +42,11 @@ export function showItem (
   { server, member }: VisibleServer, kind: ListKind, item: Item, apps: boolean
 ): SectionItem | undefined {
   const section = itemKindOf(kind)
-  if (!selects(member, section, item.key)) return undefined
+  if (!selectsItem(member, section, item.key)) return undefined
   const override = overrideOf(server, section, item.key)
   const text = kind === 'tools' && !apps ? withoutApps(item.text) : item.text
   if (text === undefined) return undefined
-  return { text, description: override?.description, enabled: isEnabled(override) }
+  return { text, description: override?.description, enabled: isItemEnabled(override) }
 }
 
 /** The MCP Apps extension (SEP-1865). */

@@ -28,7 +28,7 @@ export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate
         return {
           literals,
           target: { provider: section.server.name, key, item: items.get(key) },
-          ofAdmin: section.ofAdmin,
+          ofAdmin: section.isOwnedByAdmin,
           late: lateness(claims.firstListing(kind, key)),
           length: literalLength(literals)
         }
@@ -50,8 +50,8 @@ export function adminsTemplates (
   sections: readonly Section[],
   templates: ReadonlyArray<ResourceTemplate<Target>>
 ): ReadonlyArray<ResourceTemplate<Target>> {
-  if (sections.every(({ ofAdmin }) => ofAdmin)) return []
-  const admins = new Set(sections.filter(({ ofAdmin }) => ofAdmin).map(({ server }) => server.name))
+  if (sections.every(({ isOwnedByAdmin: ofAdmin }) => ofAdmin)) return []
+  const admins = new Set(sections.filter(({ isOwnedByAdmin: ofAdmin }) => ofAdmin).map(({ server }) => server.name))
   return templates.filter(({ target }) => admins.has(target.provider))
 }
 
@@ -78,7 +78,7 @@ export function uriOwnerLookup (
   return (uri) => {
     const owner = precedence.ownerOf(uri)
     const work = { left: gatewayLimits.templateWork }
-    const template = owner?.ofAdmin === false
+    const template = owner?.isOwnedByAdmin === false
       ? admins.find(({ literals }) => matchesTemplate(literals, uri, work))
       : undefined
     return template?.target.provider ?? owner?.server.name

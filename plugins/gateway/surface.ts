@@ -3,7 +3,9 @@ import {
   isServerInfo, allListKinds, type Catalogue, type Item, type ListingHistory, type ListKind
 } from '../../protocol/lists.ts'
 import { isModernVersion } from '../../protocol/modern/envelope.ts'
-import { itemOtherName, nameAfter, prefixesOf, prefixOf, writtenPrefixOf } from '../settings/index.ts'
+import {
+  alternativeItemName, prefixedName, acceptedPrefixesOf, prefixOf, unconvertedPrefixOf
+} from '../settings/index.ts'
 import { ListResult, type ListEntry } from './list.ts'
 import {
   collectHidden, hasHidden, isListedHidden, unlistedHiddenTest, type HiddenResources
@@ -69,7 +71,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   const built: Builder = { tools: empty(), prompts: empty(), resources: empty(), resourceTemplates: empty() }
   const capabilities = new Map<string, ServerCapabilities>()
   const precedence = input.isRaw ? undefined : new Precedence(input.sections, input.separator, input.claimsOf)
-  const isWrittenOtherwise = input.sections.some(({ label }) => prefixesOf(label, input.separator).length > 1)
+  const isWrittenOtherwise = input.sections.some(({ label }) => acceptedPrefixesOf(label, input.separator).length > 1)
   const written = isWrittenOtherwise ? new Precedence(input.sections, input.separator, input.claimsOf, true) : undefined
   const templates = precedence && mergedTemplates(precedence)
   const admins = adminsTemplates(input.sections, templates ?? [])
@@ -152,21 +154,21 @@ function addNamed (
   const section = sections[at]
   if (!section) return
   const { server, label } = section
-  const [prefix, writtenPrefix] = [prefixOf(label, separator), writtenPrefixOf(label, separator)]
+  const [prefix, writtenPrefix] = [prefixOf(label, separator), unconvertedPrefixOf(label, separator)]
   const { targets, aliases } = built[kind]
   for (const item of catalogue.lists[kind]) {
     const shown = showItem(section, kind, item, supportsApps)
     if (!shown?.enabled) continue
-    const plain = nameAfter(prefix, item.key)
+    const plain = prefixedName(prefix, item.key)
     const taken = targets.get(plain)
     // A group may contain a server twice.
     if (taken?.provider === server.name && taken.key === item.key) continue
     const standing = precedence.plainNameStanding(at, kind, item.key)
-    const name = standing === 'lost' || taken ? itemOtherName(plain, server.name, item.key) : plain
+    const name = standing === 'lost' || taken ? alternativeItemName(plain, server.name, item.key) : plain
     if (targets.has(name)) continue
     add(built[kind], section, item, name, shown)
     if (standing === 'won' && name === plain) {
-      aliases.set(itemOtherName(plain, server.name, item.key), { provider: server.name, key: item.key, item })
+      aliases.set(alternativeItemName(plain, server.name, item.key), { provider: server.name, key: item.key, item })
     }
     // The name with unchanged label and separator is accepted but not listed, since model APIs refuse it.
     const given = `${writtenPrefix}${item.key}`
@@ -189,7 +191,7 @@ function addLocated (
   for (const item of catalogue.lists[kind]) {
     const shown = showItem(section, kind, item, false)
     if (!shown?.enabled || built[kind].targets.has(item.key) || !precedence.ownsUri(at, kind, item.key)) continue
-    if (kind === 'resources' && !section.ofAdmin && isReserved(item.key)) continue
+    if (kind === 'resources' && !section.isOwnedByAdmin && isReserved(item.key)) continue
     add(built[kind], section, item, item.key, shown)
   }
 }

@@ -47,7 +47,7 @@ interface FoldedSurfaces {
  * catalogues share a surface.
  */
 export class Surfaces {
-  readonly #access: Pick<Access, 'snapshot' | 'visible'>
+  readonly #access: Pick<Access, 'snapshot' | 'visibleServers'>
   readonly #providers: ProviderTable
   readonly #claims = new ClaimsByServer()
   readonly #presentations = new Map<PresentationName, Presentation['present']>()
@@ -55,7 +55,7 @@ export class Surfaces {
   #last: LastSurface | undefined
   #folded: FoldedSurfaces | undefined
 
-  constructor (access: Pick<Access, 'snapshot' | 'visible'>, providers: ProviderTable) {
+  constructor (access: Pick<Access, 'snapshot' | 'visibleServers'>, providers: ProviderTable) {
     this.#access = access
     this.#providers = providers
   }
@@ -68,7 +68,7 @@ export class Surfaces {
   get separator (): string { return this.#access.snapshot.system.nameSeparator ?? '-' }
 
   /** The servers that a view sees now. */
-  visible (view: View): VisibleServer[] { return this.#access.visible(view) }
+  visible (view: View): VisibleServer[] { return this.#access.visibleServers(view) }
 
   /** The servers that a view sees now, with the catalogue of each for this client. */
   sections (view: View, client: Client): Section[] {

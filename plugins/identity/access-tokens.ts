@@ -1,37 +1,37 @@
 import { EventEmitter } from 'node:events'
 import fp from 'fastify-plugin'
-import type { Clients } from '../../db/ports/clients.ts'
-import type { Revocation, StoredToken, Tokens } from '../../db/ports/tokens.ts'
+import type { OAuthClients } from '../../db/ports/clients.ts'
+import type { RevocationTarget, StoredToken, OAuthTokens } from '../../db/ports/tokens.ts'
 import { credentialPrefixes } from '../../schemas/credential-prefixes.ts'
 import { BoundedMap, ownerOfAddress, Semaphore } from '../base/limits/index.ts'
 import { sha256 } from '../base/secrets/index.ts'
 import { identityLimits } from './limits.ts'
 
 /** How long a cached token is used without asking the storage, in ms. */
-const fresh = 2_000
+const freshTime = 2_000
 /**
  * How long a cached token is used while the storage is being asked, in ms. This bounds the time until a revocation on
  * another replica takes effect.
  */
-const usable = 4_000
+const usableTime = 4_000
 /** Interval at which ended authorizations are searched for, in ms. */
 const sweepInterval = 2_000
 /**
  * How long an authorization is remembered after its access token has expired, in ms: as long as an idle session is
  * kept.
  */
-const remembered = identityLimits.sessionIdle
-/** How far back revocations of other replicas are looked for, in ms. */
-const lookBack = 30_000
+const authorizationRetention = identityLimits.sessionIdle
+/** Age of the oldest revocations by other replicas that are looked for, in ms. */
+const revocationLookBack = 30_000
 
 /**
- * The form of a token of the authorization server: 256 random bits in base64url after a prefix. Tokens of earlier
+ * The pattern of a token of the authorization server: 256 random bits in base64url after a prefix. Tokens of earlier
  * versions have no prefix.
  */
-const shape = new RegExp(`^(?:${credentialPrefixes.token})?[\\w-]{43}$`)
+const tokenPattern = new RegExp(`^(?:${credentialPrefixes.token})?[\\w-]{43}$`)
 
-/** A token that the storage returned, and when. */
-interface Known {
+/** A cached token. `at`: the time at which the storage returned it, in ms since 1970; `reading`: a read in progress. */
+interface CachedToken {
   readonly token: StoredToken, readonly at: number, reading: Promise<StoredToken | undefined> | undefined
 }
 
@@ -45,9 +45,9 @@ interface Authorization { readonly token: StoredToken, isExpired: boolean }
  * use it only after a 401.
  */
 export class AccessTokens extends EventEmitter<{ ended: [family: string], expired: [family: string] }> {
-  readonly #tokens: Tokens
-  readonly #clients: Pick<Clients, 'find'>
-  readonly #known = new BoundedMap<string, Known>(identityLimits.accessTokens)
+  readonly #tokens: OAuthTokens
+  readonly #clients: Pick<OAuthClients, 'find'>
+  readonly #cache = new BoundedMap<string, CachedToken>(identityLimits.accessTokens)
   readonly #authorizations = new BoundedMap<string, Authorization>(identityLimits.accessTokens)
   /** Limits concurrent look-ups of uncached tokens, which anybody can cause. Client addresses take turns. */
   readonly #lookUps = new Semaphore({ places: identityLimits.tokenLookUps.places })
@@ -55,7 +55,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   #revocations = 0
   readonly #sweeper: NodeJS.Timeout
 
-  constructor (tokens: Tokens, clients: Pick<Clients, 'find'>) {
+  constructor (tokens: OAuthTokens, clients: Pick<OAuthClients, 'find'>) {
     super()
     this.#tokens = tokens
     this.#clients = clients
@@ -64,28 +64,28 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
 
   /**
    * Finds a valid access token. Synchronous for a cached token, since every call runs through here.
-   * @param address of the client
-   * @returns undefined: it is not an access token, or it is not valid
+   * @param address the IP address of the client
+   * @returns undefined if it is not an access token, or it is not valid
    * @throws StorageError
    */
   find (text: string, address = ''): StoredToken | undefined | Promise<StoredToken | undefined> {
-    if (!shape.test(text)) return undefined
+    if (!tokenPattern.test(text)) return undefined
     const hash = sha256(text)
-    const known = this.#known.get(hash)
+    const known = this.#cache.get(hash)
     const age = known ? Date.now() - known.at : Infinity
     if (!known) return this.#lookUp(hash, ownerOfAddress(address))
-    if (age >= usable) return this.#readOnce(hash, known)
-    if (age >= fresh) this.#readOnce(hash, known).catch(() => {})
+    if (age >= usableTime) return this.#readOnce(hash, known)
+    if (age >= freshTime) this.#readOnce(hash, known).catch(() => {})
     return known.token.expiresAt > Date.now() ? known.token : undefined
   }
 
   /** Revokes tokens, and ends their sessions and calls. @throws StorageError */
-  async revoke (target: Revocation): Promise<void> {
+  async revoke (target: RevocationTarget): Promise<void> {
     await this.#tokens.revoke(target)
     this.#revocations++
     const families = new Set<string>()
-    for (const { token } of this.#known.values()) if (isTarget(token, target)) families.add(token.family)
-    for (const { token } of this.#authorizations.values()) if (isTarget(token, target)) families.add(token.family)
+    for (const { token } of this.#cache.values()) if (isCoveredBy(token, target)) families.add(token.family)
+    for (const { token } of this.#authorizations.values()) if (isCoveredBy(token, target)) families.add(token.family)
     for (const family of families) this.#end(family)
   }
 
@@ -93,41 +93,41 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
    * Ends the sessions and calls of families that the storage has revoked, for example after the reuse of a refresh
    * token.
    */
-  async endRevoked (): Promise<void> {
+  async endRevokedFamilies (): Promise<void> {
     this.#revocations++
     await this.#sweep()
   }
 
   /** Ends the sessions and calls of a family. */
   #end (family: string): void {
-    for (const [hash, { token }] of this.#known) if (token.family === family) this.#known.delete(hash)
+    for (const [hash, { token }] of this.#cache) if (token.family === family) this.#cache.delete(hash)
     this.#authorizations.delete(family)
     this.emit('ended', family)
   }
 
   close (): void { clearInterval(this.#sweeper) }
 
-  async #readOnce (hash: string, known: Known): Promise<StoredToken | undefined> {
-    known.reading ??= this.#ask(hash).finally(() => { known.reading = undefined })
+  async #readOnce (hash: string, known: CachedToken): Promise<StoredToken | undefined> {
+    known.reading ??= this.#readCurrent(hash).finally(() => { known.reading = undefined })
     return await known.reading
   }
 
   async #lookUp (hash: string, owner: string): Promise<StoredToken | undefined> {
     const leave = await this.#lookUps.take(owner)
     try {
-      return await this.#ask(hash)
+      return await this.#readCurrent(hash)
     } finally {
       leave()
     }
   }
 
   /** Reads a token from the storage; reads it again if a token was revoked meanwhile. @throws StorageError */
-  async #ask (hash: string): Promise<StoredToken | undefined> {
+  async #readCurrent (hash: string): Promise<StoredToken | undefined> {
     for (;;) {
       const [at, revocations] = [Date.now(), this.#revocations]
       const token = await this.#read(hash)
       if (revocations !== this.#revocations) continue
-      if (token === undefined) this.#known.delete(hash)
+      if (token === undefined) this.#cache.delete(hash)
       else this.#remember(hash, token, at)
       return token
     }
@@ -144,7 +144,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
   }
 
   #remember (hash: string, token: StoredToken, at: number): void {
-    this.#known.setNewest(hash, { token, at, reading: undefined })
+    this.#cache.setNewest(hash, { token, at, reading: undefined })
     const former = this.#authorizations.get(token.family)
     if (former && former.token.expiresAt > token.expiresAt) return
     this.#authorizations.setNewest(token.family, { token, isExpired: false })
@@ -155,7 +155,7 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     const now = Date.now()
     for (const [family, authorization] of this.#authorizations) {
       const { token: { expiresAt }, isExpired } = authorization
-      if (expiresAt + remembered <= now) this.#end(family)
+      if (expiresAt + authorizationRetention <= now) this.#end(family)
       else if (expiresAt <= now && !isExpired) {
         authorization.isExpired = true
         this.emit('expired', family)
@@ -163,13 +163,13 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     }
     if (this.#authorizations.size === 0) return
     // While the storage is unavailable, no token counts as revoked.
-    const revoked = await this.#tokens.revokedWithin(lookBack).catch(() => [])
+    const revoked = await this.#tokens.listRevokedWithin(revocationLookBack).catch(() => [])
     for (const family of revoked) if (this.#authorizations.has(family)) this.#end(family)
   }
 }
 
 /** Whether a revocation covers a token. */
-function isTarget (token: StoredToken, target: Revocation): boolean {
+function isCoveredBy (token: StoredToken, target: RevocationTarget): boolean {
   if ('hash' in target) return token.hash === target.hash
   if ('family' in target) return token.family === target.family
   if ('mark' in target && target.mark !== token.mark) return false
@@ -182,7 +182,7 @@ declare module 'fastify' {
 }
 
 /** `app.accessTokens`: the access tokens of the gateway's own authorization server. */
-export default fp<{ tokens: Tokens, clients: Clients }>(async (app, { tokens, clients }) => {
+export default fp<{ tokens: OAuthTokens, clients: OAuthClients }>(async (app, { tokens, clients }) => {
   const accessTokens = new AccessTokens(tokens, clients)
   app.decorate('accessTokens', accessTokens)
   app.addHook('onClose', async () => { accessTokens.close() })

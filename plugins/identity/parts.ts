@@ -11,7 +11,7 @@ import users from './users/users.ts'
 
 export interface IdentityOptions {
   storage: Pick<Storage, 'clients' | 'consents' | 'grants' | 'loginStates' | 'socialLogins' | 'tokens'>
-  /** The credential of the command line on this machine; undefined: there is none. */
+  /** The credential of the command line on this machine, if there is one. */
   localToken?: string
 }
 

@@ -1,14 +1,16 @@
-import { foldName } from '../../db/invariants.ts'
+import { foldUsername } from '../../db/invariants.ts'
 import { jsonSize } from '../../db/json-size.ts'
 import type { Server, Snapshot } from '../../db/store.ts'
 import { looksLikeId, newNameProblem } from '../../schemas/names.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { errors, noSuchError } from '../base/errors/index.ts'
 import { defaultOwner } from '../identity/index.ts'
-import { canManage, canSee, groupNamed, isRestricted, type Principal, takesPlace } from '../settings/index.ts'
+import {
+  canManage, canSee, findGroupByName, isRestrictedConfig, type Principal, hasPrecedence
+} from '../settings/index.ts'
 import { managementLimits } from './limits.ts'
 
-/** Checks a new name for a server or group. @param place the member of the request @throws InvalidInput */
+/** Checks a new name for a server or group. @param place the request's member that holds it @throws InvalidInput */
 function checkName (name: string, place: string, noun: 'server' | 'group', isTaken: boolean): void {
   const problem = newNameProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"${place}": ${problem}`)
@@ -26,13 +28,13 @@ export function checkServerName (
 ): void {
   checkName(name, place, 'server', snapshot.servers.has(name))
   if (principal.isAdmin) return
-  const folded = foldName(name)
-  const others = countFolded(snapshot, folded) - (former !== undefined && foldName(former) === folded ? 1 : 0)
+  const folded = foldUsername(name)
+  const others = countFolded(snapshot, folded) - (former !== undefined && foldUsername(former) === folded ? 1 : 0)
   if (others > 0) {
     const sentence = `There is a server whose name differs from ${JSON.stringify(name)} only by case`
     throw new errors.InvalidInput(`${sentence}; only an admin may add such a name`)
   }
-  if (groupNamed(snapshot, name)) {
+  if (findGroupByName(snapshot, name)) {
     throw new errors.InvalidInput(`There is a group named ${JSON.stringify(name)}; only an admin may give a server ` +
       'its name')
   }
@@ -42,7 +44,7 @@ export function checkServerName (
 export function checkGroupName (
   snapshot: Snapshot, principal: Principal, { id, name }: { id: string, name: string }
 ): void {
-  const other = groupNamed(snapshot, name) ?? snapshot.groups.get(name)
+  const other = findGroupByName(snapshot, name) ?? snapshot.groups.get(name)
   checkName(name, 'name', 'group', other !== undefined && other.id !== id)
   if (snapshot.servers.has(name) && !principal.isAdmin) {
     throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)}; only an admin may give a group ` +
@@ -57,17 +59,21 @@ function countFolded ({ servers }: Snapshot, folded: string): number {
   let counts = foldedNames.get(servers)
   if (!counts) {
     counts = new Map()
-    for (const name of servers.keys()) counts.set(foldName(name), (counts.get(foldName(name)) ?? 0) + 1)
+    for (const name of servers.keys()) counts.set(foldUsername(name), (counts.get(foldUsername(name)) ?? 0) + 1)
     foldedNames.set(servers, counts)
   }
   return counts.get(folded) ?? 0
 }
 
-/** The warnings if a server and a group share a name. @param about which of both was stored */
+/** Warnings if a server and a group have the same name. @param about which of the two was stored */
 export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'server' | 'group'): string[] {
-  const [group, server] = [groupNamed(snapshot, name), snapshot.servers.get(name)]
+  const [group, server] = [findGroupByName(snapshot, name), snapshot.servers.get(name)]
   if (!group || !server) return []
-  const target = takesPlace(snapshot, group, server) ? 'group' : 'server, since the owner of the group is not an admin'
+  const target = hasPrecedence(
+    snapshot, group, server
+  )
+    ? 'group'
+    : 'server, since the owner of the group is not an admin'
   const other = about === 'group' ? 'server' : 'group'
   const owner = about === 'group' ? '' : `, owned by ${JSON.stringify(group.owner ?? defaultOwner)}`
   return [`There is a ${other} named ${JSON.stringify(name)} too${owner}: routes with this name lead to the ${target}`]
@@ -78,7 +84,7 @@ export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'se
  * @param added the number of others that the same request adds
  * @throws ShareUsed
  */
-export function checkCount (
+export function checkEntryQuota (
   { servers, groups }: Snapshot, { isAdmin, username }: Principal, noun: 'server' | 'group', added = 0
 ): void {
   if (isAdmin || (noun === 'server' && username === undefined)) return
@@ -89,7 +95,7 @@ export function checkCount (
 }
 
 /** Checks that the configs of a user's servers stay within the size limit per user. @throws ShareUsed */
-export function checkConfigRoom (
+export function checkConfigQuota (
   { servers }: Snapshot, { isAdmin, username }: Principal, name: string, config: object
 ): void {
   if (isAdmin || username === undefined) return
@@ -105,15 +111,15 @@ export function checkConfigRoom (
 }
 
 /** A server that the principal may see. @throws NoSuch, also for an existing server that it may not see */
-export function visible (snapshot: Snapshot, principal: Principal, name: string): Server {
+export function visibleServer (snapshot: Snapshot, principal: Principal, name: string): Server {
   const server = snapshot.servers.get(name)
   if (!server || !canSee(principal, server, 'public')) throw noSuchError('server', name)
   return server
 }
 
 /** A server that the principal may change. @throws NoSuch, Forbidden */
-export function managed (snapshot: Snapshot, principal: Principal, name: string): Server {
-  const server = visible(snapshot, principal, name)
+export function managedServer (snapshot: Snapshot, principal: Principal, name: string): Server {
+  const server = visibleServer(snapshot, principal, name)
   if (!canManage(principal, server)) throw new errors.Forbidden('Only its owner or an admin may change this server')
   return server
 }
@@ -124,8 +130,8 @@ export function managed (snapshot: Snapshot, principal: Principal, name: string)
  * @param usersMayRun ALLOW_USER_STDIO
  * @throws Forbidden
  */
-export function checkMayRun (principal: Principal, config: ServerConfig, usersMayRun: boolean): void {
-  if (principal.isAdmin || usersMayRun || !isRestricted(config)) return
+export function checkMayStoreType (principal: Principal, config: ServerConfig, usersMayRun: boolean): void {
+  if (principal.isAdmin || usersMayRun || !isRestrictedConfig(config)) return
   throw new errors.Forbidden('Only an admin may store servers that run a command or are of type "openapi" ' +
     '(ALLOW_USER_STDIO lifts this)')
 }

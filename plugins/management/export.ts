@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import { documentText } from '../../db/document-text.ts'
-import { lockOf } from '../../db/document.ts'
-import { factsOf, listNames, type Entity, type MemberOf } from '../../db/entities.ts'
+import { lockReasonOf } from '../../db/document.ts'
+import { entityFactsOf, listEntityNames, type EntityName, type SnapshotMemberOf } from '../../db/entities.ts'
 import { jsonSize } from '../../db/json-size.ts'
 import { orderedObject } from '../../db/order.ts'
 import type { Server, Snapshot } from '../../db/store.ts'
@@ -12,11 +12,11 @@ import type { Groups, ShownGroup } from './groups/groups.ts'
 
 type Json = Record<string, unknown>
 
-/** Max names listed in an error. */
+/** Max number of names that are listed in an error. */
 const mostNamed = 20
 
 /** The settings in the format of a settings file, with which another gateway can start. */
-interface Exported {
+interface ExportedSettings {
   mcpServers: Json
   groups: ShownGroup[]
   /** This and the following members are for admins only. */
@@ -39,60 +39,62 @@ class Export {
    * @param secrets whether to include secrets, and hashes of passwords and tokens, instead of masks; for admins only
    * @throws Forbidden, SecretsLocked when some secrets cannot be decrypted, ShareError
    */
-  get (principal: Principal, secrets: boolean): Exported {
+  get (principal: Principal, secrets: boolean): ExportedSettings {
     if (secrets && !principal.isAdmin) throw new errors.Forbidden('Only an admin may export secrets')
-    // With skipAuth anybody is an admin. Exported secrets would outlast that setting, and may be valid elsewhere.
+    // With `skipAuth`, a guest is an admin. Exported secrets would stay known after that setting is switched off.
     if (secrets && principal.kind === 'guest') {
       throw new errors.Forbidden('Log in to export secrets: a guest gets masks')
     }
     const snapshot = this.#settings.current
-    if (secrets) checkLocks(snapshot)
+    if (secrets) checkDecryptable(snapshot)
     const mask = (value: Readonly<Json>): Json => secrets ? { ...value } : maskConfig(value)
     // The export is serialised in one piece.
-    this.#settings.countLarge(
-      principal, managed(snapshot, principal).reduce((size, { config }) => size + jsonSize(config), 0)
+    this.#settings.chargeLargeChange(
+      principal, managedServers(snapshot, principal).reduce((size, { config }) => size + jsonSize(config), 0)
     )
     const mcpServers = orderedObject(
-      managed(snapshot, principal).map(({ name, config: { storedBy: _, ...config } }) => [name, mask(config)])
+      managedServers(snapshot, principal).map(({ name, config: { storedBy: _, ...config } }) => [name, mask(config)])
     )
-    const groups = this.#groups.all(principal).filter(({ owner }) => principal.isAdmin || owner === principal.username)
+    const groups = this.#groups.listWithSelectors(principal).filter(({ owner }) =>
+      principal.isAdmin || owner === principal.username)
     if (!principal.isAdmin) return { mcpServers, groups }
     return {
       mcpServers,
       groups,
       systemConfig: mask(snapshot.system),
-      ...Object.fromEntries(listNames.flatMap((section) => {
-        const { member, credentials } = factsOf(section)
-        const items = [...snapshot[member as MemberOf<Entity>].values()] as Json[]
+      ...Object.fromEntries(listEntityNames.flatMap((section) => {
+        const { member, credentials } = entityFactsOf(section)
+        const items = [...snapshot[member as SnapshotMemberOf<EntityName>].values()] as Json[]
         if (section === 'groups' || (items.length === 0 && credentials === undefined)) return []
         return [
-          [section, secrets || credentials === undefined ? items : items.map((item) => without(item, credentials))]
+          [section, secrets || credentials === undefined ? items : items.map((item) => omitMembers(item, credentials))]
         ]
       }))
     }
   }
 
   /** The export as the text of a settings file. Servers keep their order, even if their names are numbers. */
-  text (exported: object): string { return documentText(exported) }
+  toText (exported: object): string { return documentText(exported) }
 }
 
 /**
  * Refuses to export settings with secrets that cannot be decrypted, since the export would be an incomplete backup.
  * @throws SecretsLocked
  */
-function checkLocks ({ servers, system }: Snapshot): void {
+function checkDecryptable ({ servers, system }: Snapshot): void {
   const locked =
-    [...servers.values()].flatMap(({ name, config }) => lockOf(config) === undefined ? [] : [JSON.stringify(name)])
-  if (lockOf(system) !== undefined) locked.push('"systemConfig"')
+    [...servers.values()].flatMap(({ name, config }) =>
+      lockReasonOf(config) === undefined ? [] : [JSON.stringify(name)])
+  if (lockReasonOf(system) !== undefined) locked.push('"systemConfig"')
   if (locked.length === 0) return
   const ellipsis = locked.length > mostNamed ? ' …' : ''
   throw new errors.SecretsLocked(`${locked.slice(0, mostNamed).join(', ')}${ellipsis}`)
 }
 
-const without = (item: Json, names: readonly string[]): Json =>
+const omitMembers = (item: Json, names: readonly string[]): Json =>
   Object.fromEntries(Object.entries(item).filter(([name]) => !names.includes(name)))
 
-const managed = (snapshot: Snapshot, principal: Principal): Server[] =>
+const managedServers = (snapshot: Snapshot, principal: Principal): Server[] =>
   [...snapshot.servers.values()].filter((server) => canManage(principal, server))
 
 declare module 'fastify' {

@@ -19,63 +19,64 @@ export const managementLimits = {
   groupValues: 20_000,
 
   /**
-   * Catalogues of other services. `answer`: max size of one answer, in bytes, `depth`: max nesting of it, `time`: max
-   * time for it, in ms; beyond: 502, or what the service said before. `requests`: max requests at the same time, with a
-   * share for each owner; beyond: 429 or
-   * 503. `answers`, `size`: max answers that are kept, and their size together, in bytes; beyond: the oldest is
-   *      dropped. `fresh`: time until an answer is asked for again, `retry`: time until a service that failed is, in
-   *      ms. `entries`: max entries of one answer; beyond: the rest is left out. `pages`: max pages of a list that is
-   *      read as a whole; beyond: the same.
+   * Catalogues of other services. `answerSize`: max size of one answer, in bytes, `answerDepth`: its max nesting depth,
+   * `time`: max time for it, in ms; beyond: 502, or the cached answer. `concurrentRequests`: max requests at the same
+   * time, with a share for each owner; beyond: 429 or 503. `cachedAnswers`, `cachedSize`: max cached answers, and their
+   * max size together, in bytes; beyond: the oldest is dropped. `freshFor`: time until a cached answer is revalidated,
+   * `retryDelay`: time until a service that failed is asked again, in ms. `answerEntries`: max entries of one answer;
+   * beyond: the rest is omitted. `listPages`: max pages of a list that is read as a whole; beyond: the rest is omitted.
    */
   catalogues: {
-    answer: 4 * 1024 * 1024,
-    depth: 64,
+    answerSize: 4 * 1024 * 1024,
+    answerDepth: 64,
     time: 10_000,
-    requests: 32,
-    answers: 256,
-    size: 16 * 1024 * 1024,
-    fresh: 60_000,
-    retry: 15_000,
-    entries: 1_000,
-    pages: 10
+    concurrentRequests: 32,
+    cachedAnswers: 256,
+    cachedSize: 16 * 1024 * 1024,
+    freshFor: 60_000,
+    retryDelay: 15_000,
+    answerEntries: 1_000,
+    listPages: 10
   },
 
   /**
-   * Uploads of bundles. `upload`: max size, in bytes; beyond: 413. `uploads`: max that are received or wait to be
-   * unpacked, which happens one at a time, with a share for each owner; beyond: 429 or 503. `idle`, `time`: max time
-   * without a byte, and of the whole upload, in ms; beyond: 408. `manifest`: max size of the manifest, in bytes.
-   * `archive`: the content, as `ArchiveBounds` says; beyond all of these: 400.
+   * Uploads of bundles. `uploadSize`: max size of an upload, in bytes; beyond: 413. `concurrentUploads`: max uploads
+   * that are received or wait to be unpacked, which happens one at a time, with a share for each owner; beyond: 429 or
+   * 503. `idleTimeout`, `uploadTimeout`: max time without a byte, and of the whole upload, in ms; beyond: 408.
+   * `manifestSize`: max size of the manifest, in bytes; beyond: 400. `archiveBounds`: bounds of the content, described
+   * at `ArchiveBounds`; beyond: 400.
    */
   bundles: {
-    upload: 100 * 1024 * 1024,
-    uploads: 4,
-    idle: 30_000,
-    time: 10 * 60_000,
-    manifest: 1024 * 1024,
-    archive: {
-      entries: 10_000,
-      file: 100 * 1024 * 1024,
-      total: 500 * 1024 * 1024,
-      ratio: 200,
-      ratioFrom: 1024 * 1024,
-      depth: 32,
-      name: 255,
-      path: 1_024
+    uploadSize: 100 * 1024 * 1024,
+    concurrentUploads: 4,
+    idleTimeout: 30_000,
+    uploadTimeout: 10 * 60_000,
+    manifestSize: 1024 * 1024,
+    archiveBounds: {
+      maxEntries: 10_000,
+      maxFileSize: 100 * 1024 * 1024,
+      maxTotalSize: 500 * 1024 * 1024,
+      maxRatio: 200,
+      ratioCheckedFrom: 1024 * 1024,
+      maxDepth: 32,
+      maxNameLength: 255,
+      maxPathLength: 1_024
     }
   },
 
   /**
-   * The console. `idle`: time without use after which a session ends, `renewal`: time after which a use is stored,
-   * `welcome`: time for which the link of the first start is good, in ms. `form`: max size of a form, in bytes; beyond:
-   * 413. `tokens`: max tokens of forms that are remembered; beyond: others are made. `streams`: max open pages of one
-   * user that are told of changes; beyond: the oldest is not any more.
+   * The console. `sessionIdleTimeout`: time without use after which a session ends, `sessionRenewal`: min time between
+   * two renewals of a session in the store, `welcomeLinkLifetime`: time for which the link of the first start is valid,
+   * in ms. `formSize`: max size of a form, in bytes; beyond: 413. `formTokens`: max cached tokens of forms; beyond: new
+   * ones are made. `streamsPerUser`: max open pages of one user that are notified of changes; beyond: the stream of the
+   * oldest page is closed.
    */
   console: {
-    idle: 12 * 60 * 60_000,
-    renewal: 10 * 60_000,
-    welcome: 15 * 60_000,
-    form: 2 * 1024 * 1024,
-    tokens: 1_000,
-    streams: 32
+    sessionIdleTimeout: 12 * 60 * 60_000,
+    sessionRenewal: 10 * 60_000,
+    welcomeLinkLifetime: 15 * 60_000,
+    formSize: 2 * 1024 * 1024,
+    formTokens: 1_000,
+    streamsPerUser: 32
   }
 } as const

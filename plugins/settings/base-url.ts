@@ -10,7 +10,7 @@ export interface AddressConfig { readonly basePath: Config['basePath'], readonly
  * The public address as the operator configured it, with the name of its source: BASE_URL, else `install.baseUrl`. It
  * is not validated.
  */
-export function statedAddress (
+export function configuredAddress (
   { install }: SystemConfig,
   { BASE_URL: url }: AddressConfig['env']
 ): { name: 'BASE_URL' | 'install.baseUrl', text: string } | undefined {
@@ -21,7 +21,7 @@ export function statedAddress (
 /**
  * Derives the public base URL from an address: its origin and path, with the base path appended unless the path already
  * ends with it.
- * @returns the URL without a trailing slash; undefined: it is not an http(s) URL
+ * @returns the URL without a trailing slash; undefined if it is not an http(s) URL
  */
 export function withBasePath (address: string | undefined, basePath: string): string | undefined {
   if (address === undefined || !URL.canParse(address)) return undefined
@@ -31,13 +31,13 @@ export function withBasePath (address: string | undefined, basePath: string): st
   return `${origin}${path.endsWith(basePath) ? path : `${path}${basePath}`}`
 }
 
-/** The public base URL from BASE_URL or `install.baseUrl`; undefined: neither is set to an http(s) URL. */
-export const configuredBase = (system: SystemConfig, { basePath, env }: AddressConfig): string | undefined =>
-  withBasePath(statedAddress(system, env)?.text, basePath)
+/** The public base URL from BASE_URL or `install.baseUrl`; undefined if neither is set to an http(s) URL. */
+export const configuredBaseUrl = (system: SystemConfig, { basePath, env }: AddressConfig): string | undefined =>
+  withBasePath(configuredAddress(system, env)?.text, basePath)
 
 /** The public base URL: the configured one, else the address on which the gateway listens. */
-export const publicBase = (app: FastifyInstance): string =>
-  configuredBase(app.settings.current.system, app.config) ?? `${listeningOrigin(app)}${app.config.basePath}`
+export const publicBaseUrl = (app: FastifyInstance): string =>
+  configuredBaseUrl(app.settings.current.system, app.config) ?? `${listeningOrigin(app)}${app.config.basePath}`
 
 /** The origin of the address on which the gateway listens. */
 export function listeningOrigin (app: FastifyInstance): string {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { entities, entityNames, factsOf, type Entity, type MemberOf } from '../../db/entities.ts'
+import { entities, entityNames, entityFactsOf, type EntityName, type SnapshotMemberOf } from '../../db/entities.ts'
 import type { Snapshot } from '../../db/store.ts'
 
 /** Max entries of one section that a log clause names; the others are counted. */
@@ -8,9 +8,9 @@ const maxNames = 10
 interface Entry { readonly id: string, readonly name: string, readonly value: unknown }
 
 /** The entries of an entity by id. `value` is the part of an entry that an edit can change. */
-function entriesOf (entity: Entity, snapshot: Snapshot): Map<string, Entry> {
-  const { member, label, usage = '' } = factsOf(entity)
-  const items = [...snapshot[member as MemberOf<Entity>] as ReadonlyMap<string, Record<string, unknown>>]
+function entriesOf (entity: EntityName, snapshot: Snapshot): Map<string, Entry> {
+  const { member, label, usage = '' } = entityFactsOf(entity)
+  const items = [...snapshot[member as SnapshotMemberOf<EntityName>] as ReadonlyMap<string, Record<string, unknown>>]
   return new Map(items.map(([id, item]): [string, Entry] => {
     const { [usage]: _, ...others } = item
     return [
@@ -22,7 +22,7 @@ function entriesOf (entity: Entity, snapshot: Snapshot): Map<string, Entry> {
 /**
  * Describes the differences between two snapshots as a clause for the log: `servers "a" (added), "b" (changed)`. It
  * contains names only, no values.
- * @returns undefined: no relevant difference
+ * @returns undefined if there is no relevant difference
  */
 export function describeEdit (former: Snapshot, next: Snapshot): string | undefined {
   const parts = entityNames.flatMap((entity) => {

@@ -7,7 +7,7 @@ import { settingsLimits } from './limits.ts'
  * and serves all callers that asked before it started. The number of look-ups per second is limited, so that wrong
  * credentials cannot load the database.
  */
-export class FreshLookUps {
+export class StoreRefresher {
   readonly #store: Pick<Store, 'refresh'>
   readonly #rate =
     new TokenBucket({ burst: settingsLimits.freshLookUps.perSecond, perSecond: settingsLimits.freshLookUps.perSecond })
@@ -27,7 +27,7 @@ export class FreshLookUps {
    * Resolves with true when all changes made before the call have arrived; with false when the store fails or is too
    * slow. Returns undefined when no look-up is made.
    */
-  request (): Promise<boolean> | undefined {
+  refresh (): Promise<boolean> | undefined {
     if (!this.#store.refresh) return undefined
     if (this.#next) return this.#next
     if (!this.#rate.take('')) return undefined

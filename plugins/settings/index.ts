@@ -1,32 +1,36 @@
 import fp from 'fastify-plugin'
 import type { SettingsOptions } from './parts.ts'
 
-export { type Author, authorKey, sponsorsOf, toAuthor } from './access/author.ts'
+export { type Author, authorKeyOf, responsibleUsersOf, toAuthor } from './access/author.ts'
 export { auditedEntities } from '../../db/audit-trail.ts'
-export { listNames } from '../../db/entities.ts'
+export { listEntityNames } from '../../db/entities.ts'
 export { countServers } from './access/count-servers.ts'
 export type { Access } from './access/index.ts'
 export {
-  exposedName, itemOtherName, looksHashed, maybeShownAs, nameAfter, otherName, ownNames, prefixOf, prefixesOf,
-  writtenPrefixOf
+  exposedName, alternativeItemName, hasHashSuffix, canBeShownAs, prefixedName, alternativeName, mapToOwnNames, prefixOf,
+  acceptedPrefixesOf,
+  unconvertedPrefixOf
 } from './access/item-names.ts'
-export { headerOf } from './access/key-header.ts'
+export { keyHeaderOf } from './access/key-header.ts'
 export {
-  type ItemKind, type Overridden, type OverrideChange, isEnabled, itemDefaults, overrideMembers, overrideOf,
-  ownOverrideOf, selects, unmatchedIn, withOverride
+  type ItemKind, type OverriddenServer, type OverrideChange, isItemEnabled, itemDefaults, overrideMembers, overrideOf,
+  ownOverrideOf, selectsItem, unmatchedOverrides, withOverride
 } from './access/overrides.ts'
-export { chargedUser, ownerOf } from './access/owner.ts'
-export { isInForce, isRestricted, storersOf, withPresentRights } from './access/restricted.ts'
+export { chargedUserOf, chargedOwnerOf } from './access/owner.ts'
+export { hasStoredRights, isRestrictedConfig, storersOf, withCurrentRights } from './access/restricted.ts'
 export {
-  type Credential, type PresentationName, type Principal, type View, inPresentation, makeView, mayRun, mcpScope, routeOf
+  type Credential, type PresentationName, type Principal, type View, inPresentation, makeView, canUseMcp, mcpScope,
+  routeOf
 } from './access/view.ts'
-export { type VisibleServer, canManage, canSee, groupNamed, isAdmins, takesPlace } from './access/visibility.ts'
-export type { Parts } from './audit/entries.ts'
 export {
-  type AddressConfig, configuredBase, listeningOrigin, publicBase, statedAddress, withBasePath
+  type VisibleServer, canManage, canSee, findGroupByName, isAdminOwner, hasPrecedence
+} from './access/visibility.ts'
+export type { AuditedChange } from './audit/entries.ts'
+export {
+  type AddressConfig, configuredBaseUrl, listeningOrigin, publicBaseUrl, configuredAddress, withBasePath
 } from './base-url.ts'
-export { withoutToken } from './hashed-key.ts'
-export { namesOfNothing } from './names-of-nothing.ts'
+export { withHashedToken } from './hashed-key.ts'
+export { missingNameWarnings } from './names-of-nothing.ts'
 export type { Settings } from './settings.ts'
 export type { SettingsOptions } from './parts.ts'
 

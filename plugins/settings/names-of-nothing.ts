@@ -1,7 +1,9 @@
 import type { Snapshot } from '../../db/store.ts'
 
 /** A clause for each server or group that a group or a key references and that does not exist. */
-export function namesOfNothing ({ servers, groups, keys }: Pick<Snapshot, 'servers' | 'groups' | 'keys'>): string[] {
+export function missingNameWarnings (
+  { servers, groups, keys }: Pick<Snapshot, 'servers' | 'groups' | 'keys'>
+): string[] {
   const quoted = (name: string): string => JSON.stringify(name)
   const groupNames = new Set([...groups.values()].map(({ name }) => name))
   const isGroup = (name: string): boolean => groups.has(name) || groupNames.has(name)

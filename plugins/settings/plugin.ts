@@ -1,12 +1,12 @@
 import fp from 'fastify-plugin'
-import { restrictServers } from './access/restricted.ts'
+import { createServerRestriction } from './access/restricted.ts'
 import { describeEdit } from './edited.ts'
-import { namesOfNothing } from './names-of-nothing.ts'
+import { missingNameWarnings } from './names-of-nothing.ts'
 import { Settings } from './settings.ts'
 import type { Store } from '../../db/store.ts'
 
 /** Max dangling references that one warning names. */
-const mostNames = 20
+const maxReferences = 20
 
 declare module 'fastify' {
   interface FastifyInstance { settings: Settings }
@@ -15,15 +15,15 @@ declare module 'fastify' {
 /** `app.settings`: the settings. @throws when they cannot be read, so that the process does not start */
 export default fp<{ store: Store }>(async (app, { store }) => {
   const { READONLY: readonly, ALLOW_USER_STDIO: usersMayRun } = app.config.env
-  const settings = await Settings.open(store, readonly, usersMayRun ? undefined : restrictServers())
+  const settings = await Settings.open(store, readonly, usersMayRun ? undefined : createServerRestriction())
   const tell = (sentences: readonly string[]): void => {
-    for (const sentence of sentences.slice(0, mostNames)) app.log.warn(sentence)
-    if (sentences.length > mostNames) {
-      app.log.warn(`${sentences.length - mostNames} more; \`tool-hub check\` tells them all`)
+    for (const sentence of sentences.slice(0, maxReferences)) app.log.warn(sentence)
+    if (sentences.length > maxReferences) {
+      app.log.warn(`${sentences.length - maxReferences} more; \`tool-hub check\` tells them all`)
     }
   }
   for (const problem of settings.current.problems) app.log.warn(problem)
-  tell(namesOfNothing(settings.current))
+  tell(missingNameWarnings(settings.current))
   settings.on('changed', ({ problems }, former) => {
     const known = new Set(former.problems)
     for (const problem of problems) if (!known.has(problem)) app.log.warn(problem)
@@ -36,8 +36,8 @@ export default fp<{ store: Store }>(async (app, { store }) => {
     if (store.isShared === true) app.log.debug(`changes of another replica are in force: ${edit}`)
     else {
       app.log.info(`an edit of the settings file is in force: ${edit}`)
-      const known = new Set(namesOfNothing(former))
-      tell(namesOfNothing(next).filter((sentence) => !known.has(sentence)))
+      const known = new Set(missingNameWarnings(former))
+      tell(missingNameWarnings(next).filter((sentence) => !known.has(sentence)))
     }
   })
   settings.on('outdated', (reason) => {

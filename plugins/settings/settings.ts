@@ -1,25 +1,27 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Conflict, Invalid, StorageError, type Change, type Snapshot, type Store } from '../../db/store.ts'
+import {
+  ConflictError, InvalidChangeError, StorageError, type Change, type Snapshot, type Store
+} from '../../db/store.ts'
 import { errors, storageFault } from '../base/errors/index.ts'
 import { toAuthor, type Author } from './access/author.ts'
 import type { Principal } from './access/view.ts'
 import { countValues } from '../base/body/index.ts'
 import { Semaphore, ShareError, Shares, TokenBucket, baseLimits } from '../base/limits/index.ts'
-import { FreshLookUps } from './fresh-look-ups.ts'
-import { withoutToken } from './hashed-key.ts'
+import { StoreRefresher } from './fresh-look-ups.ts'
+import { withHashedToken } from './hashed-key.ts'
 import { settingsLimits } from './limits.ts'
 
-/** One commit. */
-export interface Committed {
-  /** The author of the commit; undefined: the gateway itself. */
+/** A commit of this process, as the event `committed` reports it. */
+export interface CommitEvent {
+  /** The author of the commit; undefined for the gateway itself. */
   by: Author | undefined
   changes: readonly Change[]
   former: Snapshot
   next: Snapshot
 }
 
-type View = (snapshot: Snapshot) => Snapshot
+type MapSnapshot = (snapshot: Snapshot) => Snapshot
 
 /** Max retries of a change that conflicts with another writer's commit. */
 const retries = 20
@@ -36,60 +38,60 @@ const manyValues = 2_000
  */
 export class Settings extends EventEmitter<{
   changed: [next: Snapshot, former: Snapshot]
-  committed: [Committed]
+  committed: [CommitEvent]
   edited: [next: Snapshot, former: Snapshot]
   outdated: [reason: string]
 }> {
   readonly #store: Store
   readonly #readonly: boolean
   readonly #unsubscribe: () => void
-  readonly #lookUps: FreshLookUps
+  readonly #lookUps: StoreRefresher
   readonly #turns = new Semaphore({ places: 1 })
   readonly #waiting = new Shares(settingsLimits.changes, 'changes of the settings')
   readonly #rate = new TokenBucket(settingsLimits.userChanges, { maxKeys: settingsLimits.userChanges.owners })
   readonly #changing = new Set<Promise<unknown>>()
-  readonly #view: View
-  readonly #watch: NodeJS.Timeout
+  readonly #mapSnapshot: MapSnapshot
+  readonly #healthTimer: NodeJS.Timeout
   #current: Snapshot
-  /** Since when the store has been unavailable, in ms since the epoch; undefined: it is available. */
+  /** The time since which the store has been unavailable, in ms since the epoch; undefined if it is available. */
   #awaySince: number | undefined
   #wasOutdated = false
 
   /**
-   * @param readonly READONLY: `problem` ignores whether the store can be written
+   * @param readonly whether READONLY is set: `problem` then ignores whether the store can be written
    * @param view maps each stored snapshot to the one that is served, for example to mark servers that may not be
    *   started now
    */
-  static async open (store: Store, readonly = false, view: View = (snapshot) => snapshot): Promise<Settings> {
+  static async open (store: Store, readonly = false, view: MapSnapshot = (snapshot) => snapshot): Promise<Settings> {
     return new Settings(store, await store.load(), readonly, view)
   }
 
-  private constructor (store: Store, current: Snapshot, readonly: boolean, view: View) {
+  private constructor (store: Store, current: Snapshot, readonly: boolean, view: MapSnapshot) {
     super()
     this.setMaxListeners(0)
     this.#store = store
-    this.#lookUps = new FreshLookUps(store)
+    this.#lookUps = new StoreRefresher(store)
     this.#readonly = readonly
-    this.#view = view
+    this.#mapSnapshot = view
     this.#current = view(current)
-    this.#watch = setInterval(() => { this.#lookAtStore() }, healthInterval).unref()
+    this.#healthTimer = setInterval(() => { this.#checkStoreHealth() }, healthInterval).unref()
     this.#unsubscribe = store.onChange((snapshot) => {
       const former = this.#current
-      if (this.#take(snapshot)) this.emit('edited', this.#current, former)
+      if (this.#adopt(snapshot)) this.emit('edited', this.#current, former)
     })
   }
 
   get current (): Snapshot { return this.#current }
 
-  /** Why the store cannot be read or written now; undefined: it can. */
+  /** The reason why the store cannot be read or written now; undefined if it can. */
   get problem (): string | undefined { return this.#store.health(this.#readonly) }
 
   /**
-   * Why the store is unavailable, once that has lasted for `settingsLimits.storageAway`; undefined: it is available, or
-   * has been unavailable for less time.
+   * The reason why the store is unavailable, once that has lasted for `settingsLimits.storageAway`; undefined if it is
+   * available, or has been unavailable for less time.
    */
-  get outage (): string | undefined {
-    this.#lookAtStore()
+  get outageReason (): string | undefined {
+    this.#checkStoreHealth()
     return this.#isTooLongAway ? this.problem : undefined
   }
 
@@ -97,9 +99,9 @@ export class Settings extends EventEmitter<{
    * Whether the store shared with other replicas has been unavailable for so long that credentials may have been
    * revoked without this replica knowing.
    */
-  get isOutdated (): boolean { return this.#store.refresh !== undefined && this.outage !== undefined }
+  get isOutdated (): boolean { return this.#store.refresh !== undefined && this.outageReason !== undefined }
 
-  #lookAtStore (): void {
+  #checkStoreHealth (): void {
     const { problem } = this
     this.#awaySince = problem === undefined ? undefined : this.#awaySince ?? Date.now()
     const isOutdated = this.#store.refresh !== undefined && this.#isTooLongAway
@@ -114,12 +116,12 @@ export class Settings extends EventEmitter<{
   /**
    * Checks the store once for a change by another replica, for a caller that refers to something unknown here.
    * Afterwards `current` is a new snapshot, or still the same one.
-   * @returns undefined: no look-up is made
+   * @returns undefined if no look-up is made
    * @throws DataAway (as a rejection) while a store shared with other replicas is unavailable, since it may contain
    *   what is unknown here
    */
   lookUp (): Promise<void> | undefined {
-    const looking = this.#isAway ? Promise.resolve(false) : this.#lookUps.request()
+    const looking = this.#isAway ? Promise.resolve(false) : this.#lookUps.refresh()
     return looking?.then((hasAnswered) => {
       if (!hasAnswered || this.#isAway) throw new errors.DataAway()
     })
@@ -133,14 +135,14 @@ export class Settings extends EventEmitter<{
    * @param work returns the changes to the newest snapshot, or throws to reject the request; it runs again after a
    *   conflict with another writer
    * @param by the principal that makes the request, whose rights are checked against each snapshot passed to `work`; or
-   *   the name of a user whose rights the caller has checked; undefined: the gateway itself
+   *   the name of a user whose rights the caller has checked; undefined for the gateway itself
    * @returns the snapshot with the changes
    * @throws Unauthorized, Forbidden, EditedOnDisk, InvalidChange, StorageFull, DiskFailing, StorageAway, ShareError
    */
   async change (work: (snapshot: Snapshot) => readonly Change[], by?: Principal | string): Promise<Snapshot> {
     // The gateway's own changes are few and must not be refused, so no quota applies to them.
     const owner = by === undefined ? undefined : accountOf(by)
-    if (typeof by === 'object') this.#count(by, settingsLimits.userChanges.each)
+    if (typeof by === 'object') this.#charge(by, settingsLimits.userChanges.each)
     const leave = owner === undefined ? () => {} : this.#waiting.take(owner)
     const changing = this.#inTurn(owner ?? '', async () => await this.#change(work, by)).finally(leave)
     this.#changing.add(changing)
@@ -154,15 +156,15 @@ export class Settings extends EventEmitter<{
   /**
    * Charges a large change to the principal's rate limit, since storing it delays all other writers. Changes by admins
    * are not charged.
-   * @param size of the submitted or stored value, in characters
+   * @param size the size of the submitted or stored value, in characters
    * @throws ShareError when the principal exceeds the limit
    */
-  countLarge (principal: Principal, size: number): void {
-    if (size > baseLimits.steppedBody) this.#count(principal, size)
+  chargeLargeChange (principal: Principal, size: number): void {
+    if (size > baseLimits.steppedBody) this.#charge(principal, size)
   }
 
   /** @throws ShareError */
-  #count (principal: Principal, size: number): void {
+  #charge (principal: Principal, size: number): void {
     if (principal.isAdmin || this.#rate.take(accountOf(principal), size)) return
     throw new ShareError('You make more changes, or larger ones, than one user may; try again in a minute', true)
   }
@@ -186,7 +188,7 @@ export class Settings extends EventEmitter<{
     const author = typeof by === 'string' ? { username: by } : by?.username === undefined ? undefined : toAuthor(by)
     for (let left = retries; ; left--) {
       const base = this.#current
-      if (typeof by === 'object') mustStand(base, by)
+      if (typeof by === 'object') assertStillValid(base, by)
       const asked = work(base)
       if (asked.length === 0) return base
       // The token hashes come first, since a requested change may touch the same keys: renaming a server updates the
@@ -195,15 +197,15 @@ export class Settings extends EventEmitter<{
       await pauseAfter(asked)
       try {
         const stored = await this.#store.commit(changes, base.version)
-        this.#take(stored)
-        const next = this.#current.version === stored.version ? this.#current : this.#view(stored)
+        this.#adopt(stored)
+        const next = this.#current.version === stored.version ? this.#current : this.#mapSnapshot(stored)
         await pauseAfter(asked)
         this.emit('committed', { by: author, changes: asked, former: base, next })
         return next
       } catch (error) {
-        if (error instanceof Conflict) {
+        if (error instanceof ConflictError) {
           if (left > 0 && this.#current !== base) continue
-          if (error.edited) throw new errors.EditedOnDisk(error.message)
+          if (error.isFileEdit) throw new errors.EditedOnDisk(error.message)
           if (left === 0) throw new errors.StorageAway('too many changes at once')
           await new Promise((resolve) => { setImmediate(resolve) })
           continue
@@ -220,30 +222,30 @@ export class Settings extends EventEmitter<{
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(() => {
-        this.#store.hurry?.()
+        this.#store.abortPending?.()
         resolve()
       }, ms)
     })
-    await Promise.race([late, this.#settled()])
+    await Promise.race([late, this.#waitForChanges()])
     clearTimeout(timer)
   }
 
-  async #settled (): Promise<void> {
+  async #waitForChanges (): Promise<void> {
     while (this.#changing.size > 0) await Promise.allSettled(this.#changing)
   }
 
   /** Closes the store. */
   async close (): Promise<void> {
-    clearInterval(this.#watch)
+    clearInterval(this.#healthTimer)
     this.#unsubscribe()
     await this.#store.close()
   }
 
   /** Makes a snapshot the current one if its version is higher. @returns whether it did */
-  #take (stored: Snapshot): boolean {
+  #adopt (stored: Snapshot): boolean {
     if (stored.version <= this.#current.version) return false
     const former = this.#current
-    const next = this.#current = this.#view(stored)
+    const next = this.#current = this.#mapSnapshot(stored)
     this.emit('changed', next, former)
     return true
   }
@@ -262,7 +264,7 @@ const accountOf = (by: Principal | string): string => typeof by === 'string' ? b
 
 /** The HTTP error for an error of the store. */
 function toHttpError (error: unknown): unknown {
-  if (error instanceof Invalid) return new errors.InvalidChange(error.message)
+  if (error instanceof InvalidChangeError) return new errors.InvalidChange(error.message)
   return error instanceof StorageError ? storageFault(error, new errors.StorageAway(error.message)) : error
 }
 
@@ -271,7 +273,7 @@ function toHttpError (error: unknown): unknown {
  * of the request.
  * @throws Unauthorized, Forbidden
  */
-function mustStand (snapshot: Snapshot, { standing, isAdmin }: Principal): void {
+function assertStillValid (snapshot: Snapshot, { inSnapshot: standing, isAdmin }: Principal): void {
   if (standing === undefined) return
   const now = standing(snapshot)
   if (!now) throw new errors.Unauthorized('This credential is not valid any more, and nothing was changed')
@@ -285,6 +287,6 @@ function hashTokens ({ keys }: Snapshot, asked: readonly Change[]): Change[] {
     key.token === undefined ||
       touched.has(key.id)
       ? []
-      : [{ entity: 'bearerKeys', key: key.id, value: withoutToken(key) }]
+      : [{ entity: 'bearerKeys', key: key.id, value: withHashedToken(key) }]
   )
 }

@@ -3,8 +3,8 @@ import type { CatalogueCache, Server, Snapshot, Storage } from '../../db/store.t
 import type { ProcessUser } from '../../protocol/transports/started-process.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { Semaphore } from '../base/limits/index.ts'
-import { goneAccounts } from '../identity/index.ts'
-import { chargedUser, unmatchedIn, withPresentRights } from '../settings/index.ts'
+import { removedAccountNames } from '../identity/index.ts'
+import { chargedUserOf, unmatchedOverrides, withCurrentRights } from '../settings/index.ts'
 import { ChildRecord } from './links/child-record.ts'
 import logins from './login/index.ts'
 import { Upstreams } from './upstreams.ts'
@@ -99,10 +99,10 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
     cache,
     logins: app.logins,
     settings: {
-      userOf: (config) => chargedUser(app.settings.current, config),
+      userOf: (config) => chargedUserOf(app.settings.current, config),
       remarks (name, catalogue) {
         const server = app.settings.current.servers.get(name)
-        return server === undefined ? [] : unmatchedIn(server, catalogue)
+        return server === undefined ? [] : unmatchedOverrides(server, catalogue)
       }
     },
     isOurs,
@@ -120,7 +120,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
   record?.endOrphans()
   app.addHook('onReady', async () => { await upstreams.apply(serversOf(app.settings.current)) })
   app.settings.on('changed', (next, former) => {
-    const gone = new Set(goneAccounts(former.users, next.users))
+    const gone = new Set(removedAccountNames(former.users, next.users))
     if (gone.size > 0) void upstreams.endLinksOf(gone)
     upstreams.apply(serversOf(next)).catch((error: unknown) => {
       app.log.error({ err: error }, 'the servers could not be applied')
@@ -131,7 +131,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
 /** The servers of a snapshot, each with the current rights of those who stored it. */
 const serversOf = (snapshot: Snapshot): ReadonlyMap<string, Server> =>
   new Map([...snapshot.servers].map(([name, server]) => {
-    const config = withPresentRights(snapshot, server.config)
+    const config = withCurrentRights(snapshot, server.config)
     return [name, config === server.config ? server : { ...server, config }]
   }))
 

@@ -1,4 +1,4 @@
-import { isUsable, type CatalogueCache, type Server } from '../../db/store.ts'
+import { isUsableServer, type CatalogueCache, type Server } from '../../db/store.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protocol/provider.ts'
@@ -76,7 +76,7 @@ export class Upstreams implements ProviderSource {
     const former = new Map<string, Upstream>()
     for (const [name, upstream] of this.#upstreams) {
       const server = servers.get(name)
-      if (server && isUsable(server) && (server.config === upstream.config ||
+      if (server && isUsableServer(server) && (server.config === upstream.config ||
           isSameConnection(server.config, upstream.config))) continue
       this.#upstreams.delete(name)
       this.#withOwnCatalogues.delete(upstream)
@@ -84,7 +84,7 @@ export class Upstreams implements ProviderSource {
     }
     const fresh: Upstream[] = []
     for (const [name, server] of servers) {
-      if (isUsable(server) && !this.#upstreams.has(name)) fresh.push(this.#put(server, former.get(name)))
+      if (isUsableServer(server) && !this.#upstreams.has(name)) fresh.push(this.#put(server, former.get(name)))
     }
     if (!this.#isStarted) this.#forgetOthers(servers.keys())
     this.#isStarted = true
@@ -176,7 +176,7 @@ export class Upstreams implements ProviderSource {
     await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.close() }))
     this.#upstreams.clear()
     await Promise.allSettled(this.#ending.values())
-    await this.#deps.cache.settled()
+    await this.#deps.cache.waitForWrites()
   }
 
   /** At the start, removes the stored lists of servers that were removed while the gateway was down. */

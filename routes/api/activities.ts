@@ -1,18 +1,18 @@
 import {
-  ActivityAvailable, ActivityCriteria, ActivityFilters, ActivityId, ActivityList, ActivityPageQuery, ActivityRecord,
+  ActivityAvailability, ActivityCriteria, ActivityFilters, ActivityId, ActivityList, ActivityPageQuery, ActivityRecord,
   ActivityStats
 } from '../../schemas/activities.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
-/** The record of calls: users see their own, admins all. */
+/** The routes of recorded calls. Users see their own calls, admins see all. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { activities } = app
   const api = endpointsOf(app, 'Activities')
   const before = (): void => { activities.mustBeAvailable() }
 
-  api.get('/activities/available', { summary: 'Whether calls are recorded', data: ActivityAvailable }, () =>
-    ({ data: { available: activities.available } }))
+  api.get('/activities/available', { summary: 'Whether calls are recorded', data: ActivityAvailability }, () =>
+    ({ data: { available: activities.isAvailable } }))
 
   api.get('/activities', {
     summary: 'Recorded calls',
@@ -37,7 +37,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.get('/activities/filters', {
     summary: 'The values to filter by', data: ActivityFilters, before
   }, async ({ principal }) =>
-    ({ data: await activities.filters(principal) }))
+    ({ data: await activities.filterValues(principal) }))
 
   api.get('/activities/:id', {
     summary: 'One recorded call', params: ActivityId, data: ActivityRecord, before

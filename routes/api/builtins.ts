@@ -1,28 +1,28 @@
 import { Type } from '@sinclair/typebox'
 import { Success } from '../../schemas/answers.ts'
-import { ReadResource } from '../../schemas/builtins.ts'
-import { callerOf, withData } from '../caller.ts'
+import { ResourceToRead } from '../../schemas/builtins.ts'
+import { callerOf, wrapData } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { promptsOf, resourcesOf } from './entities.ts'
+import { promptEntity, resourceEntity } from './entities.ts'
 import { addReadRoutes } from './entity.ts'
 import { principalOf } from './principal.ts'
 
 /** Prompts and resources: the built-in ones, and those of servers. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  addReadRoutes(app, promptsOf(app))
-  addReadRoutes(app, resourcesOf(app))
+  addReadRoutes(app, promptEntity(app))
+  addReadRoutes(app, resourceEntity(app))
 
   app.post('/resources/read', {
     schema: {
       tags: ['Built-ins'],
       summary: 'Read a resource',
       description: 'A built-in one, or one of any server that you may see: by its URI, listed or of a template.',
-      body: ReadResource,
+      body: ResourceToRead,
       response: { 200: Type.Unsafe<string>(Success(Type.Object({ contents: Type.Array(Type.Unknown()) }))) }
     },
     config: { effect: 'run' }
   }, async (request, reply) =>
-    withData(reply, await app.tools.read(callerOf(request, reply, principalOf(request)), request.body.uri)))
+    wrapData(reply, await app.tools.read(callerOf(request, reply, principalOf(request)), request.body.uri)))
 
   app.post('/mcp/:serverName/prompts/:promptName', {
     schema: {
@@ -50,7 +50,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async (request, reply) => {
     const { serverName, promptName } = request.params
     const caller = callerOf(request, reply, principalOf(request))
-    return withData(reply, await app.tools.prompt(caller, serverName, promptName, request.body.arguments ?? {}))
+    return wrapData(reply, await app.tools.prompt(caller, serverName, promptName, request.body.arguments ?? {}))
   })
 }
 export default routes

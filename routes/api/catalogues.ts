@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import { ownerOf } from '../../plugins/settings/index.ts'
+import { chargedOwnerOf } from '../../plugins/settings/index.ts'
 import {
   CloudServer, CloudTool, MarketServer, RegistryEntry, RegistryPage, RegistryQuery
 } from '../../schemas/catalogues.ts'
@@ -15,9 +15,9 @@ const Texts = Type.Array(Type.String())
 const Servers = Type.Array(MarketServer)
 
 /** The owner of a caller, for its share of requests. */
-const ownerOfRequest = (request: FastifyRequest): string => ownerOf(principalOf(request), request.ip)
+const ownerOfRequest = (request: FastifyRequest): string => chargedOwnerOf(principalOf(request), request.ip)
 
-/** The response of a service; the message says so if it is stale. */
+/** Makes the answer of a route from that of a service. If it is stale, the message says so. */
 const answer = ({ value, staleSince }: { value: unknown, staleSince?: string }) => ({
   data: value,
   ...(staleSince !== undefined && { message: `The catalogue gives no answer now: this is from ${staleSince}` })
@@ -33,7 +33,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   get('/market/servers', {
     summary: 'List the servers that the project knows',
     data: Servers
-  }, () => ({ data: market.list() }))
+  }, () => ({ data: market.listServers() }))
   get('/market/servers/search', {
     summary: 'Search them',
     query: Type.Object(
@@ -45,7 +45,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'Read one of them',
     params: Type.Object({ entry: Type.String() }),
     data: MarketServer
-  }, ({ params }) => ({ data: market.server(params.entry) }))
+  }, ({ params }) => ({ data: market.findServer(params.entry) }))
   get('/market/categories', { summary: 'List their categories', data: Texts }, () => ({ data: market.categories() }))
   get('/market/categories/:category', {
     summary: 'List the servers of a category',
@@ -62,27 +62,27 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'List the servers of the service that mcpRouter names',
     description: '400 while `mcpRouter.baseUrl` or `mcpRouter.apiKey` is not set.',
     data: Type.Array(CloudServer)
-  }, async ({ request }) => answer(await cloud.servers(ownerOfRequest(request))))
+  }, async ({ request }) => answer(await cloud.listServers(ownerOfRequest(request))))
   get('/cloud/servers/:name', {
     summary: 'Read one of them', params: Name, data: CloudServer
   }, async ({ params, request }) =>
-    answer(await cloud.server(params.name, ownerOfRequest(request))))
+    answer(await cloud.findServer(params.name, ownerOfRequest(request))))
   get('/cloud/servers/:name/tools', {
     summary: 'List its tools', params: Name, data: Type.Array(CloudTool)
   }, async ({ params, request }) =>
-    answer(await cloud.tools(params.name, ownerOfRequest(request))))
+    answer(await cloud.listTools(params.name, ownerOfRequest(request))))
 
   get('/registry/servers', {
     summary: 'List or search the MCP registry',
     description: 'The API v0.1 of the registry at REGISTRY_URL. Each entry also has its `configs`.',
     query: RegistryQuery,
     data: RegistryPage
-  }, async ({ query, request }) => answer(await registry.list(query, ownerOfRequest(request))))
+  }, async ({ query, request }) => answer(await registry.listEntries(query, ownerOfRequest(request))))
   get('/registry/servers/:serverName/versions', {
     summary: 'List the versions of an entry',
     params: Type.Object({ serverName: ServerName }),
     data: RegistryPage
-  }, async ({ params, request }) => answer(await registry.versions(params.serverName, ownerOfRequest(request))))
+  }, async ({ params, request }) => answer(await registry.listVersions(params.serverName, ownerOfRequest(request))))
   get('/registry/servers/:serverName/versions/:version', {
     summary: 'Read a version of an entry',
     params: Type.Object(
@@ -90,6 +90,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     ),
     data: RegistryEntry
   }, async ({ params, request }) =>
-    answer(await registry.version(params.serverName, params.version, ownerOfRequest(request))))
+    answer(await registry.findVersion(params.serverName, params.version, ownerOfRequest(request))))
 }
 export default routes

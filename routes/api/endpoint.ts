@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, preSerializationAsy
 import { errors } from '../../plugins/base/errors/index.ts'
 import type { Effect } from '../../plugins/base/scopes/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { Done, PageOf, PageQuery, Success, SuccessWithWarnings } from '../../schemas/answers.ts'
+import { SuccessWithoutData, PageOf, PageQuery, Success, SuccessWithWarnings } from '../../schemas/answers.ts'
 import { principalOf } from './principal.ts'
 
 /** The arguments of a handler: the caller, and the typed parts of the request. */
@@ -18,17 +18,20 @@ export interface ApiCall<
   readonly reply: FastifyReply
 }
 
-/** A response without `success`. Warnings are also appended to the message, since some clients show nothing else. */
+/**
+ * The answer of a handler, from which the response is made. Warnings are also appended to the message, since some
+ * clients show nothing else.
+ */
 interface Answer {
   readonly data?: unknown
   /** A sentence without its full stop. */
   readonly message?: string
   readonly warnings?: readonly string[]
-  /** The key of the created item, for status 201 and the Location header. */
+  /** The key of the item that was created, for status 201 and the Location header. */
   readonly created?: string
-  /** Some (207) or all (400) of several items failed. */
+  /** Whether some (`partial`, status 207) or all (`failed`, status 400) of several items failed. */
   readonly outcome?: 'partial' | 'failed'
-  // Members that only single routes have.
+  // Further members of the response, which only a few routes use.
   readonly nextCursor?: string
   readonly pagination?: object
   readonly token?: string
@@ -41,7 +44,7 @@ interface Endpoint<Params extends TSchema, Query extends TSchema, Body extends T
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
-  /** The schema of `data`; undefined: the response has no `data`. */
+  /** The schema of `data`, or undefined if the response has no `data`. */
   readonly data?: TSchema
   /** The schemas of whole responses by status; replaces `data`. */
   readonly response?: Readonly<Record<number, unknown>>
@@ -55,7 +58,7 @@ interface Endpoint<Params extends TSchema, Query extends TSchema, Body extends T
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
-type Add = <Params extends TSchema, Query extends TSchema, Body extends TSchema>(
+type AddRoute = <Params extends TSchema, Query extends TSchema, Body extends TSchema>(
   path: string,
   endpoint: Endpoint<Params, Query, Body>,
   answer: (call: ApiCall<Params, Query, Body>) => Answer | Promise<Answer>
@@ -63,10 +66,10 @@ type Add = <Params extends TSchema, Query extends TSchema, Body extends TSchema>
 
 /** Adds routes with the response `{success: true, data?, message?, warnings?}` to an instance. */
 interface Endpoints {
-  readonly get: Add
-  readonly post: Add
-  readonly put: Add
-  readonly delete: Add
+  readonly get: AddRoute
+  readonly post: AddRoute
+  readonly put: AddRoute
+  readonly delete: AddRoute
   /** Adds a GET that lists items in pages. @param key the member that is unique in the list */
   readonly list: <Item extends object> (
     path: string,
@@ -75,9 +78,9 @@ interface Endpoints {
   ) => void
 }
 
-/** @param tag the OpenAPI tag of the routes */
+/** Makes the functions that add routes of the management API to an instance. @param tag the OpenAPI tag of these */
 export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
-  const add = (method: Method): Add =>
+  const add = (method: Method): AddRoute =>
     (path, { query: querystring, before, effect, preSerialization, ...endpoint }, answer) => {
       const { summary, description, params, body, collection } = endpoint
       app.route({
@@ -122,7 +125,7 @@ export function endpointsOf (app: FastifyInstance, tag: string): Endpoints {
 }
 
 function responseOf (method: Method, data: TSchema | undefined): TSchema {
-  if (!data) return Done
+  if (!data) return SuccessWithoutData
   return method === 'GET' ? Success(data) : SuccessWithWarnings(data)
 }
 

@@ -6,23 +6,23 @@ import {
   BuiltInId, NewPrompt, NewResource, PromptRecord, PromptUpdate, ResourceRecord, ResourceUpdate
 } from '../../schemas/builtins.ts'
 import { NewUser, UserName, UserRecord, UserUpdate } from '../../schemas/users.ts'
-import type { Entity } from './entity.ts'
+import type { ManagedEntity } from './entity.ts'
 
-/** The groups. Every path takes the id of a group or its name. */
-export const groupsOf = ({ groups }: FastifyInstance): Entity<
+/** The entity of groups. Every path takes the id of a group or its name. */
+export const groupEntity = ({ groups }: FastifyInstance): ManagedEntity<
   Static<typeof GroupRecord>, typeof NewGroup, typeof GroupUpdate
 > => ({
   tag: 'Groups',
   path: '/groups',
   params: GroupId,
   noun: 'group',
-  listed: 'groups that you may see',
-  item: GroupRecord,
-  newItem: NewGroup,
-  change: GroupUpdate,
+  listedItems: 'groups that you may see',
+  itemSchema: GroupRecord,
+  newItemSchema: NewGroup,
+  changeSchema: GroupUpdate,
   key: 'id',
   pageKey: 'name',
-  about: { get: ', by id or name' },
+  descriptions: { get: ', by id or name' },
   list: (principal) => groups.list(principal),
   get: (principal, id) => groups.get(principal, id),
   mustManage: (principal, id) => { groups.mustManage(principal, id) },
@@ -31,19 +31,19 @@ export const groupsOf = ({ groups }: FastifyInstance): Entity<
   remove: async (principal, id) => { await groups.remove(principal, id) }
 })
 
-export const keysOf = ({ keys }: FastifyInstance): Entity<
+export const keyEntity = ({ keys }: FastifyInstance): ManagedEntity<
   Static<typeof KeyRecord>, typeof NewKey, typeof KeyUpdate
 > => ({
   tag: 'Bearer keys',
   path: '/auth/keys',
   params: KeyId,
   noun: 'bearer key',
-  listed: 'bearer keys that you may manage',
-  item: KeyRecord,
-  newItem: NewKey,
-  change: KeyUpdate,
+  listedItems: 'bearer keys that you may manage',
+  itemSchema: KeyRecord,
+  newItemSchema: NewKey,
+  changeSchema: KeyUpdate,
   key: 'id',
-  about: {
+  descriptions: {
     create: 'The token is shown in this answer and never again.',
     update: 'The name and `enabled`; as an admin also its scope. The token stays, and is not shown.'
   },
@@ -55,44 +55,44 @@ export const keysOf = ({ keys }: FastifyInstance): Entity<
   remove: async (principal, id) => { await keys.remove(principal, id) }
 })
 
-export const usersOf = ({ users }: FastifyInstance): Entity<
+export const userEntity = ({ users }: FastifyInstance): ManagedEntity<
   Static<typeof UserRecord>, typeof NewUser, typeof UserUpdate
 > => ({
   tag: 'Users',
   path: '/users',
   params: UserName,
   noun: 'user',
-  listed: 'users',
-  item: UserRecord,
-  newItem: NewUser,
-  change: UserUpdate,
+  listedItems: 'users',
+  itemSchema: UserRecord,
+  newItemSchema: NewUser,
+  changeSchema: UserUpdate,
   key: 'username',
-  about: {
+  descriptions: {
     update: 'A new password ends earlier logins; a change of `isAdmin` takes effect at once.',
     remove: 'Its servers and groups pass to `admin`, servers become private, bearer keys are removed, logins and ' +
       'sessions end.'
   },
   list: () => users.list(),
-  get: (_principal, username) => users.mustGet(username),
+  get: (_principal, username) => users.getExisting(username),
   create: async (principal, input) => ({ data: await users.create(principal, input) }),
   update: async (principal, username, change) => ({ data: await users.update(principal, username, change) }),
   remove: async (principal, username) => { await users.remove(principal, username) }
 })
 
-export const promptsOf = (
+export const promptEntity = (
   { builtIns: { prompts } }: FastifyInstance
-): Entity<Static<typeof PromptRecord>, typeof NewPrompt, typeof PromptUpdate> => ({
+): ManagedEntity<Static<typeof PromptRecord>, typeof NewPrompt, typeof PromptUpdate> => ({
   tag: 'Built-ins',
   path: '/prompts',
   params: BuiltInId,
   noun: 'built-in prompt',
-  listed: 'built-in prompts',
-  item: PromptRecord,
-  newItem: NewPrompt,
-  change: PromptUpdate,
+  listedItems: 'built-in prompts',
+  itemSchema: PromptRecord,
+  newItemSchema: NewPrompt,
+  changeSchema: PromptUpdate,
   key: 'id',
   pageKey: 'name',
-  about: {
+  descriptions: {
     create: 'It is listed on the global MCP route. `{{name}}` in its template is replaced by the argument of that name.'
   },
   list: () => prompts.list(),
@@ -102,20 +102,20 @@ export const promptsOf = (
   remove: async (principal, id) => { await prompts.remove(principal, id) }
 })
 
-export const resourcesOf = (
+export const resourceEntity = (
   { builtIns: { resources } }: FastifyInstance
-): Entity<Static<typeof ResourceRecord>, typeof NewResource, typeof ResourceUpdate> => ({
+): ManagedEntity<Static<typeof ResourceRecord>, typeof NewResource, typeof ResourceUpdate> => ({
   tag: 'Built-ins',
   path: '/resources',
   params: BuiltInId,
   noun: 'built-in resource',
-  listed: 'built-in resources',
-  item: ResourceRecord,
-  newItem: NewResource,
-  change: ResourceUpdate,
+  listedItems: 'built-in resources',
+  itemSchema: ResourceRecord,
+  newItemSchema: NewResource,
+  changeSchema: ResourceUpdate,
   key: 'id',
   pageKey: 'uri',
-  about: { create: 'It is listed on the global MCP route.' },
+  descriptions: { create: 'It is listed on the global MCP route.' },
   list: () => resources.list(),
   get: (_principal, id) => resources.get(id),
   create: async (principal, input) => ({ data: await resources.create(principal, input) }),

@@ -4,27 +4,27 @@ import type { Principal } from '../../plugins/settings/index.ts'
 import { endpointsOf } from './endpoint.ts'
 
 /** A record after a change, with warnings about probable mistakes in it. */
-interface Written { readonly data: object, readonly warnings?: readonly string[] }
+interface WriteResult { readonly data: object, readonly warnings?: readonly string[] }
 
-/** An entity of the settings, as the management API lists, reads and changes it. */
-export interface Entity<Item extends object, New extends TSchema, Change extends TSchema> {
+/** A kind of entry in the settings, with all that is needed to add the routes that list, read and change its items. */
+export interface ManagedEntity<Item extends object, New extends TSchema, Change extends TSchema> {
   readonly tag: string
   /** The path of the collection below `/api`. */
   readonly path: string
   /** The schema of the path parameter that identifies an item. */
   readonly params: TObject
-  /** The noun for summaries and messages. */
+  /** The noun for one item, for summaries and messages. */
   readonly noun: string
-  /** Which items a caller sees, as the end of a sentence. */
-  readonly listed: string
-  readonly item: TObject
-  readonly newItem: New
-  readonly change: Change
+  /** The items that a caller sees, as the end of the sentence "List the …". */
+  readonly listedItems: string
+  readonly itemSchema: TObject
+  readonly newItemSchema: New
+  readonly changeSchema: Change
   /** The member of an item that is its path parameter. */
   readonly key: keyof Item & string
   /** The member that cursors are based on; by default `key`. */
   readonly pageKey?: keyof Item & string
-  readonly about?: {
+  readonly descriptions?: {
     readonly get?: string, readonly create?: string, readonly update?: string, readonly remove?: string
   }
   /** The message after creation; by default "The <noun> was added". */
@@ -34,12 +34,12 @@ export interface Entity<Item extends object, New extends TSchema, Change extends
   readonly get: (principal: Principal, key: string) => Item
   /** Checks that the caller may change an item; by default `get` does. @throws NoSuch, Forbidden */
   readonly mustManage?: (principal: Principal, key: string) => unknown
-  readonly create: (principal: Principal, input: Static<New>) => Promise<Written>
-  readonly update: (principal: Principal, key: string, change: Static<Change>) => Promise<Written>
+  readonly create: (principal: Principal, input: Static<New>) => Promise<WriteResult>
+  readonly update: (principal: Principal, key: string, change: Static<Change>) => Promise<WriteResult>
   readonly remove: (principal: Principal, key: string) => Promise<void>
 }
 
-/** The value of the only parameter of a path. */
+/** The key of an item: the value of the only parameter of its path. */
 const keyIn = (params: unknown): string => Object.values(params as Record<string, string>)[0] ?? ''
 
 const pathOf = ({ path, params }: { path: string, params: TObject }): string =>
@@ -48,9 +48,11 @@ const pathOf = ({ path, params }: { path: string, params: TObject }): string =>
 /** Adds the routes that list the items of an entity, and read one. */
 export function addReadRoutes<Item extends object, New extends TSchema, Change extends TSchema> (
   app: FastifyInstance,
-  entity: Entity<Item, New, Change>
+  entity: ManagedEntity<Item, New, Change>
 ): void {
-  const { tag, path, params, noun, listed, item, key, pageKey = key, about = {} } = entity
+  const {
+    tag, path, params, noun, listedItems: listed, itemSchema: item, key, pageKey = key, descriptions: about = {}
+  } = entity
   const api = endpointsOf(app, tag)
   api.list(path, { summary: `List the ${listed}`, item, key: pageKey }, ({ principal }) => entity.list(principal))
   api.get(pathOf(entity), { summary: `One ${noun}${about.get ?? ''}`, params, data: item }, (call) =>
@@ -60,14 +62,14 @@ export function addReadRoutes<Item extends object, New extends TSchema, Change e
 /** Adds the routes that create, change and remove an item of an entity. */
 export function addWriteRoutes<Item extends object, New extends TSchema, Change extends TSchema> (
   app: FastifyInstance,
-  entity: Entity<Item, New, Change>
+  entity: ManagedEntity<Item, New, Change>
 ): void {
-  const { tag, path, params, noun, item, key, about = {}, mustManage = entity.get } = entity
+  const { tag, path, params, noun, itemSchema: item, key, descriptions: about = {}, mustManage = entity.get } = entity
   const api = endpointsOf(app, tag)
   const before = ({ principal, params }: { principal: Principal, params: unknown }): unknown =>
     mustManage(principal, keyIn(params))
   const added = {
-    summary: `Add a ${noun}`, description: about.create, body: entity.newItem, data: item, collection: path
+    summary: `Add a ${noun}`, description: about.create, body: entity.newItemSchema, data: item, collection: path
   }
   api.post(path, added, async ({ principal, body }) => {
     const { data, warnings } = await entity.create(principal, body)
@@ -75,7 +77,7 @@ export function addWriteRoutes<Item extends object, New extends TSchema, Change 
     return { data, message, warnings, created: String((data as Item)[key]) }
   })
   const changed = {
-    summary: `Change a ${noun}`, description: about.update, params, body: entity.change, data: item, before
+    summary: `Change a ${noun}`, description: about.update, params, body: entity.changeSchema, data: item, before
   }
   api.put(pathOf(entity), changed, async (call) => {
     const { data, warnings } = await entity.update(call.principal, keyIn(call.params), call.body)

@@ -4,13 +4,13 @@ import {
 } from '../../schemas/group-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
-import { groupsOf } from './entities.ts'
+import { groupEntity } from './entities.ts'
 import { addReadRoutes, addWriteRoutes } from './entity.ts'
 
 /** The groups and their members. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { groups } = app
-  const entity = groupsOf(app)
+  const entity = groupEntity(app)
   addReadRoutes(app, entity)
   addWriteRoutes(app, entity)
   const api = endpointsOf(app, 'Groups')

@@ -1,6 +1,6 @@
 import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
-import { tagEntity } from '../entity-tag.ts'
+import { addEntityTag } from '../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
 import activities from './activities.ts'
@@ -8,7 +8,7 @@ import admin from './admin/index.ts'
 import catalogues from './catalogues.ts'
 import builtIns from './builtins.ts'
 import groups from './groups.ts'
-import { keysOf } from './entities.ts'
+import { keyEntity } from './entities.ts'
 import { addReadRoutes, addWriteRoutes } from './entity.ts'
 import items from './items.ts'
 import oauth from './oauth.ts'
@@ -23,22 +23,22 @@ const cacheControl = 'no-store'
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'api')
   app.addHook('onRoute', refuseUnknownQuery)
-  app.addHook('onSend', tagEntity(cacheControl))
+  app.addHook('onSend', addEntityTag(cacheControl))
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request, reply) => {
     // Responses are for this caller only, and often contain secrets.
     reply.header('cache-control', cacheControl)
-    request.principal = await app.auth.management(request)
+    request.principal = await app.auth.identifyManager(request)
     // A guest presents no credential, so only the Origin header distinguishes its requests from those of another site's
     // page.
-    if (request.principal.kind === 'guest') app.auth.origin(request)
+    if (request.principal.kind === 'guest') app.auth.checkOrigin(request)
   })
   await app.register(account)
   await app.register(servers)
   await app.register(items)
   await app.register(groups)
-  addReadRoutes(app, keysOf(app))
-  addWriteRoutes(app, keysOf(app))
+  addReadRoutes(app, keyEntity(app))
+  addWriteRoutes(app, keyEntity(app))
   await app.register(settings)
   await app.register(tools)
   await app.register(builtIns)

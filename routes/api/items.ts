@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { OverrideChange } from '../../plugins/settings/index.ts'
-import { ItemRecord, NewDescription, Toggle } from '../../schemas/server-api.ts'
+import { ItemRecord, NewDescription, EnabledUpdate } from '../../schemas/server-api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type ApiCall, endpointsOf } from './endpoint.ts'
 
@@ -11,7 +11,7 @@ const kinds = [
   { kind: 'resources', noun: 'resource', param: 'resourceUri', maxLength: 2_048 }
 ] as const
 
-/** Overrides of single items. */
+/** The routes that override single tools, prompts and resources of a server. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { servers } = app
   const api = endpointsOf(app, 'Servers')
@@ -34,10 +34,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       { principal, params }: Pick<ApiCall, 'principal' | 'params'>, change: OverrideChange
     ): Promise<object> => {
       const [server, key] = keyOf(params)
-      return await servers.override(principal, server, kind, key, change)
+      return await servers.overrideItem(principal, server, kind, key, change)
     }
 
-    api.post(`${path}/toggle`, { ...common, summary: `Enable or disable a ${noun}`, body: Toggle }, async (call) => ({
+    api.post(`${path}/toggle`, { ...common, summary: `Enable or disable a ${noun}`, body: EnabledUpdate }, async (
+      call
+    ) => ({
       data: await override(call, { enabled: call.body.enabled }),
       message: `The ${noun} was ${call.body.enabled ? 'enabled' : 'disabled'}`
     }))

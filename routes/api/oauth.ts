@@ -3,24 +3,24 @@ import { ConsentRecord, OAuthClientId } from '../../schemas/oauth.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 
-/** The consents of a user. */
+/** The routes for the consents that the caller has given to OAuth clients. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { oauth } = app
-  app.addHook('onRequest', async () => { oauth.mustBeOn() })
+  app.addHook('onRequest', async () => { oauth.assertEnabled() })
   const api = endpointsOf(app, 'OAuth')
 
   api.get('/oauth/consents', {
     summary: 'List what you have allowed applications',
     data: Type.Array(ConsentRecord)
   }, async (call) =>
-    ({ data: await oauth.consents(call.principal.username ?? '') }))
+    ({ data: await oauth.listConsents(call.principal.username ?? '') }))
 
   api.delete('/oauth/consents/:clientId', {
     summary: 'Withdraw what you have allowed an application',
     description: 'Its tokens end, and it has to ask again.',
     params: OAuthClientId
   }, async ({ principal, params }) => {
-    await oauth.withdraw(principal.username ?? '', params.clientId)
+    await oauth.withdrawConsent(principal.username ?? '', params.clientId)
     return { message: 'The consent was withdrawn' }
   })
 }

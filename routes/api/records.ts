@@ -1,5 +1,5 @@
 import type { preSerializationAsyncHookHandler } from 'fastify'
-import { recordsJson } from '../../plugins/management/index.ts'
+import { recordsToJson } from '../../plugins/management/index.ts'
 
 /**
  * Serialises responses with servers or catalogue entries, which may be large. Unlike Fastify's serializer, it keeps the
@@ -10,5 +10,5 @@ export const serializeRecords: preSerializationAsyncHookHandler = async (_reques
   // The response is serialised already. The type of `serializer` allows strings only, but Fastify sends a stream
   // unchanged.
   reply.serializer((serialized: unknown) => serialized as string)
-  return recordsJson(answer)
+  return recordsToJson(answer)
 }

@@ -1,10 +1,11 @@
-import { serverEntries } from '../../plugins/management/index.ts'
+import { parseServerEntries } from '../../plugins/management/index.ts'
 import { toAuthor } from '../../plugins/settings/index.ts'
 import {
-  BatchDone, BatchFailed, NewServer, NewServers, ServerName, ServerRecord, ServerTested, ServerToTest, ServerUpdate,
-  Toggle
+  BatchWriteResult, BatchWriteFailure, NewServer, NewServers, ServerName, ServerRecord, ServerTestResult, ServerToTest,
+  ServerUpdate,
+  EnabledUpdate
 } from '../../schemas/server-api.ts'
-import { signalOf } from '../caller.ts'
+import { abortSignalOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { type ApiCall, endpointsOf } from './endpoint.ts'
 import { serializeRecords } from './records.ts'
@@ -26,7 +27,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.list('/servers', {
     summary: 'List the servers that you may see', item: ServerRecord, key: 'name'
   }, async ({ principal }) =>
-    await servers.listToLogIn(principal))
+    await servers.listWithLoginUrls(principal))
 
   api.post('/servers', {
     summary: 'Add a server',
@@ -36,7 +37,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async ({ principal, body: { name, config } }) => {
     const data = await servers.create(principal, name, config)
     const message = `Server ${JSON.stringify(name)} was added${data.enabled ? ' and is connecting' : ', disabled'}`
-    return { data, message, warnings: servers.warnings(name, config) }
+    return { data, message, warnings: servers.warningsAbout(name, config) }
   })
 
   api.post('/servers/batch', {
@@ -46,8 +47,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       'file of a client ' +
       'is taken as it is: what it writes otherwise is mapped, and what has no effect is named in `warnings`.',
     body: NewServers,
-    response: { 200: BatchDone, 207: BatchDone, 400: BatchFailed }
-  }, async ({ principal, body }) => await servers.addBatch(principal, serverEntries(body)))
+    response: { 200: BatchWriteResult, 207: BatchWriteResult, 400: BatchWriteFailure }
+  }, async ({ principal, body }) => await servers.addBatch(principal, parseServerEntries(body)))
 
   api.post('/servers/test', {
     summary: 'Test a server before it is stored',
@@ -57,14 +58,14 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       'is begun, since it needs the stored server, whose record then shows the address to open. Nothing is stored. ' +
       'The rules for storing a server hold.',
     body: ServerToTest,
-    data: ServerTested
+    data: ServerTestResult
   }, async ({ principal, body: { name, config }, reply }) =>
-    await servers.test(principal, name, config as Config, signalOf(reply)))
+    await servers.test(principal, name, config as Config, abortSignalOf(reply)))
 
   api.get('/servers/:name', {
     summary: 'One server, with its items', params: ServerName, data: ServerRecord
   }, async (call) =>
-    ({ data: await servers.getToLogIn(call.principal, call.params.name) }))
+    ({ data: await servers.getWithLoginUrl(call.principal, call.params.name) }))
 
   api.put('/servers/:name', {
     ...managed,
@@ -76,7 +77,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     data: ServerRecord
   }, async ({ principal, params, body: { config, newName } }) => {
     const data = await servers.update(principal, params.name, config, newName)
-    return { data, message: 'The server was updated', warnings: servers.warnings(data.name, config) }
+    return { data, message: 'The server was updated', warnings: servers.warningsAbout(data.name, config) }
   })
 
   api.delete('/servers/:name', { ...managed, summary: 'Remove a server' }, async ({ principal, params }) => {
@@ -87,10 +88,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.post('/servers/:name/toggle', {
     ...managed,
     summary: 'Enable or disable a server',
-    body: Toggle,
+    body: EnabledUpdate,
     data: ServerRecord
   }, async ({ principal, params, body: { enabled } }) => ({
-    data: await servers.toggle(principal, params.name, enabled),
+    data: await servers.setEnabled(principal, params.name, enabled),
     message: enabled ? 'The server was enabled' : 'The server was disabled'
   }))
 
@@ -108,10 +109,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'Log out at a server',
     description: 'Ends the login that the gateway uses there: the shared one, or with `isolation: user` your own.',
     params: ServerName,
-    before: ({ principal, params }) => { servers.mustHoldLogin(principal, params.name) }
+    before: ({ principal, params }) => { servers.mustBeAbleToLogOut(principal, params.name) }
   }, async ({ principal, params: { name } }) => {
     const existed = await servers.logOut(principal, name)
-    if (existed) app.audit.note(toAuthor(principal), { entity: 'login', name, before: { server: name } })
+    if (existed) app.audit.addChange(toAuthor(principal), { entity: 'login', name, before: { server: name } })
     return { message: existed ? 'The login was ended' : 'There was no login' }
   })
 }

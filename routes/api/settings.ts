@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { preSerializationAsyncHookHandler } from 'fastify'
 import { checkScopes } from '../../plugins/identity/index.ts'
-import { listNames, toAuthor } from '../../plugins/settings/index.ts'
+import { listEntityNames, toAuthor } from '../../plugins/settings/index.ts'
 import { GroupRecord } from '../../schemas/group-api.ts'
 import { ServerRecord } from '../../schemas/server-api.ts'
 import { Success } from '../../schemas/answers.ts'
@@ -12,11 +12,11 @@ import { principalOf } from './principal.ts'
 import { serializeRecords } from './records.ts'
 
 /** An object with any members. */
-const Open = Type.Object({}, { additionalProperties: true })
+const AnyObject = Type.Object({}, { additionalProperties: true })
 /** A boolean query parameter. */
 const Flag = (description: string) => Type.Optional(StringEnum(['true', 'false', '1', '0'], { description }))
 const isOn = (flag: string | undefined): boolean => flag === 'true' || flag === '1'
-const Shown = Type.Object(
+const ShownSystemConfig = Type.Object(
   {},
   {
     additionalProperties: true,
@@ -29,7 +29,7 @@ const AllSettings = Type.Object({
   servers: Type.Array(ServerRecord),
   // A Map, written as an object by `serializeRecords`.
   mcpServers: Type.Unsafe<object>(
-    Type.Record(Type.String(), Open, {
+    Type.Record(Type.String(), AnyObject, {
       description: 'The configs of the same servers by name, as a settings file has them',
       examples: [
         { issues: { url: 'https://mcp.example.com/mcp', enabled: true, owner: 'admin', visibility: 'public' } }
@@ -37,15 +37,15 @@ const AllSettings = Type.Object({
     })
   ),
   groups: Type.Array(GroupRecord),
-  systemConfig: Shown
+  systemConfig: ShownSystemConfig
 })
-const Exported = Type.Object(
+const ExportedSettings = Type.Object(
   {
-    mcpServers: Open,
+    mcpServers: AnyObject,
     groups: Type.Array(GroupRecord),
-    systemConfig: Type.Optional(Open),
+    systemConfig: Type.Optional(AnyObject),
     ...Object.fromEntries(
-      listNames.filter((name) => name !== 'groups').map((name) => [name, Type.Optional(Type.Array(Open))])
+      listEntityNames.filter((name) => name !== 'groups').map((name) => [name, Type.Optional(Type.Array(AnyObject))])
     )
   },
   {
@@ -71,7 +71,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, ({ principal }) =>
     ({
       data: {
-        ...app.servers.listed(principal), groups: app.groups.all(principal), systemConfig: app.system.get(principal)
+        ...app.servers.listWithConfigs(
+          principal
+        ),
+        groups: app.groups.listWithSelectors(principal),
+        systemConfig: app.system.get(principal)
       }
     }))
 
@@ -84,7 +88,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         includeSecrets: Flag('Secrets instead of masks; for admins'),
         download: Flag('Only the file, without an envelope')
       }),
-      response: { 200: Type.Union([Success(Exported), Exported]) }
+      response: { 200: Type.Union([Success(ExportedSettings), ExportedSettings]) }
     },
     config: { effect: 'read' },
     preSerialization: serializeEnvelope
@@ -96,13 +100,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const data = app.export.get(principal, includeSecrets)
     if (includeSecrets) {
       request.log.warn({ user: principal.username }, 'the settings were exported with their secrets')
-      app.audit.note(toAuthor(principal), { entity: 'export', name: 'settings', after: { includeSecrets } })
+      app.audit.addChange(toAuthor(principal), { entity: 'export', name: 'settings', after: { includeSecrets } })
     }
     if (!isOn(request.query.download)) return { success: true as const, data }
     reply
       .header('content-disposition', 'attachment; filename="mcp_settings.json"')
       .type('application/json')
-      .serializer((value: unknown) => app.export.text(value as typeof data))
+      .serializer((value: unknown) => app.export.toText(value as typeof data))
     return data
   })
 }

@@ -1,10 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { checkScopes } from '../../plugins/identity/index.ts'
-import { ownerOf } from '../../plugins/settings/index.ts'
+import { chargedOwnerOf } from '../../plugins/settings/index.ts'
 import { GroupId } from '../../schemas/group-api.ts'
 import { SuccessWithWarnings } from '../../schemas/answers.ts'
-import { GroupTemplate, Imported, NewTemplate, SentTemplate, Template } from '../../schemas/templates.ts'
+import {
+  GroupTemplateQuery, TemplateImportResult, NewTemplate, SentTemplate, Template
+} from '../../schemas/templates.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { endpointsOf } from './endpoint.ts'
 import { principalOf } from './principal.ts'
@@ -23,7 +25,7 @@ function checkMembers ({ body }: FastifyRequest): void {
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { templates } = app
   app.addHook('onRequest', async (request) => {
-    await app.attempts.countTemplate(request, ownerOf(principalOf(request), request.ip))
+    await app.attempts.countTemplateUse(request, chargedOwnerOf(principalOf(request), request.ip))
   })
   // An access token needs the scope `manage` for each method but GET.
   app.addHook('preValidation', async (request) => {
@@ -46,7 +48,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.get('/templates/export/groups/:id', {
     summary: 'Make a template of one group and its servers',
     params: GroupId,
-    query: GroupTemplate,
+    query: GroupTemplateQuery,
     data: Template,
     preSerialization: serializeRecords
   }, async ({ principal, params, query }) => await templates.exportGroup(principal, params.id, query.name))
@@ -57,7 +59,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       'Existing names are skipped. 207: some could not be added; `details` says which, and why, and what of the ' +
       'others has no effect.',
     body: SentTemplate,
-    response: { 200: SuccessWithWarnings(Imported), 207: SuccessWithWarnings(Imported) }
+    response: { 200: SuccessWithWarnings(TemplateImportResult), 207: SuccessWithWarnings(TemplateImportResult) }
   }, async ({ principal, body }) => await templates.import(principal, body))
 }
 export default routes

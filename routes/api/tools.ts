@@ -1,16 +1,16 @@
 import { Type } from '@sinclair/typebox'
-import { ownerOf } from '../../plugins/settings/index.ts'
+import { chargedOwnerOf } from '../../plugins/settings/index.ts'
 import { reserveUntilClosed } from '../../plugins/base/body/index.ts'
 import { parseExactJson } from '../../plugins/downstream/index.ts'
 import { Success } from '../../schemas/answers.ts'
-import { CalledTool } from '../../schemas/openapi-routes.ts'
-import { textBodies } from '../bodies.ts'
-import { callerOf, withData } from '../caller.ts'
+import { ToolCallResult } from '../../schemas/openapi-routes.ts'
+import { readTextBodies } from '../bodies.ts'
+import { callerOf, wrapData } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  textBodies(app, true)
+  readTextBodies(app, true)
   app.post(
     '/tools/call/:server',
     {
@@ -28,14 +28,14 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
           },
           { examples: [{ toolName: 'echo', arguments: { message: 'Hello' } }] }
         ),
-        response: { 200: Type.Unsafe<string>(Success(CalledTool)) }
+        response: { 200: Type.Unsafe<string>(Success(ToolCallResult)) }
       },
       config: { effect: 'run' },
       // 404 comes before the body is validated.
-      onRequest: async (request) => { app.access.server(principalOf(request), request.params.server) },
+      onRequest: async (request) => { app.access.viewOfServer(principalOf(request), request.params.server) },
       // The body is still text here, so that numbers in the arguments keep all digits.
       preValidation: async (request, reply) => {
-        const owner = ownerOf(principalOf(request), request.ip)
+        const owner = chargedOwnerOf(principalOf(request), request.ip)
         Object.assign(
           request, { body: parseExactJson(String(request.body ?? ''), reserveUntilClosed(reply.raw, owner)) }
         )
@@ -44,7 +44,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { toolName, arguments: args = {} } = request.body
       const caller = callerOf(request, reply, principalOf(request))
-      return withData(reply, await app.tools.call(caller, request.params.server, toolName, args))
+      return wrapData(reply, await app.tools.call(caller, request.params.server, toolName, args))
     }
   )
 }

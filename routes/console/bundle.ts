@@ -3,7 +3,7 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { exemptFromRequestTimeout } from '../../plugins/base/body/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { ApiError, managementLimits } from '../../plugins/management/index.ts'
-import { signalOf } from '../caller.ts'
+import { abortSignalOf } from '../caller.ts'
 import type { RequiredOption } from '../../schemas/bundle.ts'
 import { showEntries, tabsOf } from './entries.ts'
 import { pagesOf } from './page.ts'
@@ -34,7 +34,7 @@ const routes: FastifyPluginAsync = async (app) => {
   await app.register(async (upload) => {
     upload.removeAllContentTypeParsers()
     await upload.register(multipart, {
-      limits: { files: 1, fields: 1, headerPairs: 20, fileSize: managementLimits.bundles.upload + 1 }
+      limits: { files: 1, fields: 1, headerPairs: 20, fileSize: managementLimits.bundles.uploadSize + 1 }
     })
     upload.post(path, {
       config: { effect: 'change' },
@@ -56,7 +56,7 @@ const routes: FastifyPluginAsync = async (app) => {
       const { value: file } = await rest.get(request)?.next() as { value?: Part }
       try {
         if (file?.type !== 'file') throw new ApiError(400, { message: '"mcpbFile": choose a file' })
-        const { data } = await kit.api.upload(request, file.file, signalOf(reply))
+        const { data } = await kit.api.upload(request, file.file, abortSignalOf(reply))
         const { name, config, manifest, required, usedBy, warnings } = data as Uploaded
         const uses = usedBy.length === 0
           ? []

@@ -12,14 +12,14 @@ const routes: FastifyPluginAsync = async (app) => {
   const { page } = pagesOf(app)
 
   page('calls', { title: 'Calls', isInNav: true }, async ({ principal, query }) => {
-    if (!activities.available) return { unavailable: inSentence(activities.reason) }
+    if (!activities.isAvailable) return { unavailable: inSentence(activities.disabledReason) }
     const { page: number = '1', ...asked } = query
     const filter = filterOf(asked)
     const until = Date.now()
     const from = Date.parse(asked.startDate ?? '')
     const [{ data, pagination }, values, bars] = await Promise.all([
       activities.list(principal, filter, Math.max(1, Math.trunc(Number(number)) || 1), pageSize),
-      activities.filters(principal),
+      activities.filterValues(principal),
       barsOf(app, principal, filter, Number.isNaN(from) ? until - day : from, until)
     ])
     const { page: at, total, totalPages } = pagination

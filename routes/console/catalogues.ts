@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { type ApiAnswer, ApiError } from '../../plugins/management/index.ts'
 import type {
-  CloudServer, Field, MarketServer, Option, Ready, RegistryEntry, RegistryPage
+  CloudServer, RequiredInput, MarketServer, OptionalInput, ConvertedPackage, RegistryEntry, RegistryPage
 } from '../../schemas/catalogues.ts'
 import { type Entry, showEntries, tabsOf, type Variable } from './entries.ts'
 import { found, pagesOf, type Visit } from './page.ts'
@@ -30,7 +30,7 @@ interface Catalogue {
   readonly list: (request: FastifyRequest, query: Visit['query']) => Promise<Listed>
   readonly entry: (
     request: FastifyRequest, name: string
-  ) => Promise<{ title: string, text: string, ready: readonly Ready[] }>
+  ) => Promise<{ title: string, text: string, ready: readonly ConvertedPackage[] }>
 }
 
 /** Pages: the catalogues, and their entries as servers that can be added. */
@@ -138,7 +138,7 @@ function rowOf ({ server: { name = '', title = name, description = '', version }
 }
 
 /** The first that can be added is chosen. */
-function entriesOf (ready: readonly Ready[]): Entry[] {
+function entriesOf (ready: readonly ConvertedPackage[]): Entry[] {
   const first = ready.findIndex(({ config }) => config !== undefined)
   return ready.map(({ from, identifier, name = '', config, required = [], optional = [], reason }, index) => ({
     index,
@@ -153,7 +153,7 @@ function entriesOf (ready: readonly Ready[]): Entry[] {
   }))
 }
 
-const toVariable = ({ key, title, description, placeholder, choices }: Field): Variable => {
+const toVariable = ({ key, title, description, placeholder, choices }: RequiredInput): Variable => {
   const hasExample = placeholder !== undefined && placeholder !== '…'
   const sentences = [description, hasExample ? `For example ${placeholder}` : undefined]
     .filter((each) => each !== undefined && each !== '')
@@ -165,5 +165,5 @@ const toVariable = ({ key, title, description, placeholder, choices }: Field): V
   }
 }
 
-const toText = ({ title, place, description }: Option): string =>
+const toText = ({ title, place, description }: OptionalInput): string =>
   [`${title} (${place})`, ...description === undefined ? [] : [description]].join(': ')

@@ -56,5 +56,5 @@ export function lookWith (app: FastifyInstance, principal: Principal, chosen: st
 }
 
 const note = ({ audit }: FastifyInstance, principal: Principal, name: string, route: string): void => {
-  audit.note(toAuthor(principal), { entity: 'view', name, after: { route: pathOf(route) } })
+  audit.addChange(toAuthor(principal), { entity: 'view', name, after: { route: pathOf(route) } })
 }

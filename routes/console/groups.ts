@@ -4,7 +4,7 @@ import { endpointOf, found, type Form, listOf, noticeOf, pagesOf, textOf, type V
 import { isPicking, mostShown, pickOf } from './picks.ts'
 import { partOf, stateOf } from './states.ts'
 
-type ShownGroup = ReturnType<FastifyInstance['groups']['all']>[number]
+type ShownGroup = ReturnType<FastifyInstance['groups']['listWithSelectors']>[number]
 type Member = Exclude<ShownGroup['servers'][number], string>
 
 const kinds = ['tools', 'prompts', 'resources'] as const
@@ -19,9 +19,9 @@ const routes: FastifyPluginAsync = async (app) => {
   page('groups', {
     title: 'Groups',
     isInNav: true,
-    watch: (principal) => groups.all(principal)
+    watch: (principal) => groups.listWithSelectors(principal)
   }, ({ principal, query: { q = '', page: number = '1' } }) => {
-    const chosen = found(groups.all(principal), q, ({ name, description }) => [name, description])
+    const chosen = found(groups.listWithSelectors(principal), q, ({ name, description }) => [name, description])
     const { items, pages } = partOf(chosen, `${base}/groups`, { q, page: number })
     return {
       live: {},

@@ -31,7 +31,7 @@ export const oauth: FastifyPluginAsync = async (app) => {
       parts: [
         ...principal.isAdmin ? [clientsPart(base, clients?.data as readonly Client[] | undefined)] : [],
         consentsPart(base, consents?.data as readonly Consent[] | undefined),
-        loginsPart(base, await servers.listToLogIn(principal), visit.query.page)
+        loginsPart(base, await servers.listWithLoginUrls(principal), visit.query.page)
       ]
     }
   })
@@ -132,7 +132,7 @@ const consentsPart = (base: string, consents: readonly Consent[] | undefined): o
 })
 
 function loginsPart (
-  base: string, servers: Awaited<ReturnType<FastifyInstance['servers']['listToLogIn']>>, page = '1'
+  base: string, servers: Awaited<ReturnType<FastifyInstance['servers']['listWithLoginUrls']>>, page = '1'
 ): object {
   const withLogin = servers.filter(({ status, config }) => status === 'oauth_required' || config.oauth !== undefined)
   const { items, pages } = partOf(withLogin, `${base}/oauth`, { page })

@@ -14,7 +14,7 @@ const routes: FastifyPluginAsync = async (app) => {
       costOf(app, principal), opennessOf(app)
     ]
   }, async ({ principal, request }) => {
-    const seen = await servers.listToLogIn(principal)
+    const seen = await servers.listWithLoginUrls(principal)
     return {
       live: {},
       counts: Object.fromEntries(states.map((state) => [state, seen.filter((each) => stateOf(each) === state).length])),
@@ -68,7 +68,7 @@ function stepsOf ({ kit: { base }, keys }: FastifyInstance, principal: Principal
 
 /** Describes what callers without credentials can do, in sentences. */
 function opennessOf (app: FastifyInstance): Array<{ text: string, href: string | undefined }> {
-  const { overHttp, overMcp, isSkipped } = app.auth.openness()
+  const { overHttp, overMcp, isSkipped } = app.auth.anonymousAccess()
   const inWords = (count: number): string => count === 1 ? 'one server' : `${count} servers`
   return [
     ...isSkipped ? ['Everybody who reaches the gateway is an admin of its API (routing.skipAuth)'] : [],
@@ -94,7 +94,7 @@ const bars = 12
 
 /** The calls of the last hour, or the reason why calls are not recorded. */
 async function callsOf ({ activities }: FastifyInstance, principal: Principal): Promise<object> {
-  if (!activities.available) return { unavailable: inSentence(activities.reason) }
+  if (!activities.isAvailable) return { unavailable: inSentence(activities.disabledReason) }
   const now = Date.now()
   const statsOf = async (from: number, to: number) => await activities.stats(principal, {
     startDate: new Date(from).toISOString(), endDate: new Date(to).toISOString()

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiAnswer, ApiError, type Notice, type PageData, type Watch } from '../../plugins/management/index.ts'
 import type { Effect } from '../../plugins/base/scopes/index.ts'
-import { configuredBase, type Principal } from '../../plugins/settings/index.ts'
+import { configuredBaseUrl, type Principal } from '../../plugins/settings/index.ts'
 import { principalOf } from '../api/principal.ts'
 import { isObject } from '../../schemas/unknown-members.ts'
 
@@ -103,7 +103,7 @@ export const noticeOf = ({ message = 'Done', warnings = [] }: ApiAnswer): Notice
 
 /** The URL of the MCP endpoint: from the configured base URL, else from the request. */
 export function endpointOf ({ settings, config }: FastifyInstance, { protocol, host }: FastifyRequest): string {
-  return `${configuredBase(settings.current.system, config) ?? `${protocol}://${host}${config.basePath}`}/mcp`
+  return `${configuredBaseUrl(settings.current.system, config) ?? `${protocol}://${host}${config.basePath}`}/mcp`
 }
 
 /** Filters a list: items with a text that contains the search term, ignoring case. */

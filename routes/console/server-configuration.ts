@@ -64,7 +64,7 @@ interface Edited extends Partial<PageData> {
 async function shown (
   app: FastifyInstance, { principal, params: { name = '' } }: Visit
 ): Promise<{ config: Config, data: PageData }> {
-  const server = await app.servers.getToLogIn(principal, name)
+  const server = await app.servers.getWithLoginUrl(principal, name)
   const data = {
     title: `Configuration of ${name}`,
     ...headOf(app, principal, server, 'configuration'),

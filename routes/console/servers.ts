@@ -17,7 +17,7 @@ const routes: FastifyPluginAsync = async (app) => {
       [server.name, stateOf(server), server.error, server.tools.length])
   }, async ({ principal, query: { q = '', state = '', page: number = '1' } }) => {
     const path = `${base}/servers`
-    const named = (await servers.listToLogIn(principal)).filter((server) => isLike(server, q))
+    const named = (await servers.listWithLoginUrls(principal)).filter((server) => isLike(server, q))
     const chosen = state === '' ? named : named.filter((server) => stateOf(server) === state)
     const { items, pages } = partOf(chosen, path, { q, state, page: number })
     return {
@@ -52,7 +52,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }, async (visit) => {
     const { principal, params: { name = '' }, query: { view: asked, page: number = '1' } } = visit
     const view = [...kinds, 'output'].find((each) => each === asked) ?? 'tools'
-    const server = await servers.getToLogIn(principal, name)
+    const server = await servers.getWithLoginUrl(principal, name)
     return {
       title: name,
       live: { name },

@@ -19,7 +19,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const to = kit.ownPath(next)
     const back = `${base}/login/social?${new URLSearchParams({ next: to }).toString()}`
     // Social login is offered only if the provider redirects back to this host.
-    const others = social.isAt(`${request.protocol}://${request.host}`)
+    const others = social.isServedAt(`${request.protocol}://${request.host}`)
       ? social.providers.map(({ id: provider, name }) => ({
         name,
         href: `${app.config.basePath}${social.path}/signIn/social?` +

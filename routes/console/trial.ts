@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Follow, PageData, Progress } from '../../plugins/management/index.ts'
-import { signalOf } from '../caller.ts'
+import { abortSignalOf } from '../caller.ts'
 import type { Visit } from './page.ts'
 
 /** A request to one server's MCP route. `params`: JSON text. `tool`: the item, where it is one. */
@@ -32,7 +32,7 @@ export async function tried (
 export async function followed (
   { kit }: FastifyInstance, { request, reply }: Visit, page: string, work: (follow: Follow) => Promise<PageData>
 ): Promise<void> {
-  const signal = signalOf(reply)
+  const signal = abortSignalOf(reply)
   const stream = request.headers.accept === 'text/event-stream' ? openStream(reply) : undefined
   try {
     const whole = await work({ signal, onProgress: (progress) => { stream?.tell('progress', told(progress)) } })

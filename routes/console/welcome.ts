@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { isFromHere } from '../../plugins/identity/index.ts'
+import { isLocalRequest } from '../../plugins/identity/index.ts'
 import { type Form, textOf } from './page.ts'
 
 const rule = 'At least 6 characters. Better: 8 or more, with a letter, a digit and another character.'
@@ -21,7 +21,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const data = { title: 'This link is not good any more', status: 403, text: spent, back }
     return kit.renderer.send(reply, 'error', data, 403)
   }
-  const mayUse = ({ headers, socket }: FastifyRequest): boolean => isFromHere({ headers, socket })
+  const mayUse = ({ headers, socket }: FastifyRequest): boolean => isLocalRequest({ headers, socket })
 
   app.get('/welcome', { config: { effect: 'read' }, exposeHeadRoute: false }, async (request, reply) => {
     const { code } = request.query as { code?: unknown }
@@ -38,7 +38,7 @@ const routes: FastifyPluginAsync = async (app) => {
       return show(reply, code, user.username, { repeated: 'The two passwords are not the same.' })
     }
     try {
-      const warnings = users.judge(password)
+      const warnings = users.checkNewPassword(password)
       // Invalidate the code before the first `await`, so that only one of two readers gets in.
       if (!welcome.take(code)) return refuse(reply)
       await kit.signIn(reply, await users.changePassword(user, password))

@@ -2,12 +2,12 @@ import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } f
 import type { Principal } from '../../plugins/settings/index.ts'
 import { sendRpcError } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
-import { textBodies } from '../bodies.ts'
+import { readTextBodies } from '../bodies.ts'
 import type {} from './request.ts'
-import { messages, sseAddresses, streams } from './sse.ts'
-import streamableHttp, { addresses } from './streamable-http.ts'
+import { sseMessageRoutes, ssePaths, sseStreamRoutes } from './sse.ts'
+import streamableHttpRoutes, { streamableHttpPaths } from './streamable-http.ts'
 
-/** The params of an MCP route: an optional user, with a group or server name, or only a group. */
+/** The path parameters of an MCP route: an optional user, and the name of a group or server, or a group. */
 interface Params { user?: string, name?: string, group?: string }
 
 /** Scope `mcp`: transport credentials, JSON-RPC errors, bodies as text. */
@@ -18,15 +18,15 @@ const routes: FastifyPluginAsync = async (app) => {
     if (challenge !== undefined) reply.header('www-authenticate', challenge)
     sendRpcError(error, request, reply)
   })
-  textBodies(app)
+  readTextBodies(app)
   app.decorateRequest('caller', null)
   app.decorateRequest('view', null)
   app.setChildLoggerFactory((logger) => logger)
 
   // Synchronous unless the credential check is asynchronous, since every call passes through this hook.
   app.addHook('onRequest', (request, reply, done) => {
-    app.auth.origin(request)
-    const principal = app.auth.transport(request, (request.params as Params).user)
+    app.auth.checkOrigin(request)
+    const principal = app.auth.identifyMcpCaller(request, (request.params as Params).user)
     if (principal instanceof Promise) {
       principal.then((found) => { admit(request, reply, found); done() }).catch(done)
       return
@@ -35,25 +35,27 @@ const routes: FastifyPluginAsync = async (app) => {
     done()
   })
 
-  // The path determines the view,
+  // The path of these routes determines the view.
   await app.register(async (paths) => {
     paths.addHook('onRequest', (request, _reply, done) => {
-      if (request.caller) request.view = app.access.view(request.caller, request.params as Params)
+      if (request.caller) request.view = app.access.viewOfRoute(request.caller, request.params as Params)
       done()
     })
-    await paths.register(streamableHttp, { urls: addresses.plain })
-    await paths.register(streams, { urls: sseAddresses.plain })
+    await paths.register(streamableHttpRoutes, { urls: streamableHttpPaths.plain })
+    await paths.register(sseStreamRoutes, { urls: ssePaths.plain })
   })
   await app.register(async (paths) => {
     paths.addHook('onRequest', (request, _reply, done) => {
-      if (request.caller) request.view = app.access.view(request.caller, { ...request.params as Params, smart: true })
+      if (request.caller) {
+        request.view = app.access.viewOfRoute(request.caller, { ...request.params as Params, smart: true })
+      }
       done()
     })
-    await paths.register(streamableHttp, { urls: addresses.smart })
-    await paths.register(streams, { urls: sseAddresses.smart })
+    await paths.register(streamableHttpRoutes, { urls: streamableHttpPaths.smart })
+    await paths.register(sseStreamRoutes, { urls: ssePaths.smart })
   })
-  // or the session that the request names, which began at such a path.
-  await app.register(messages)
+  // Messages of the SSE transport have the view of the session that the request names.
+  await app.register(sseMessageRoutes)
 }
 export default routes
 

@@ -5,15 +5,15 @@ import type { Principal, View } from '../../plugins/settings/index.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The principal that the guard has identified. */
+    /** The caller of an MCP route; null until the guard of scope `mcp` has identified it. */
     caller: Principal | null
-    /** The view of the path; null on routes where the session determines it. */
+    /** The view that the path determines; null on routes where the session determines it. */
     view: View | null
   }
 }
 
-/** Converts a request for the MCP endpoints. @throws NotFound if it has no view */
-export function inboundOf (request: FastifyRequest, reply: FastifyReply): InboundRequest {
+/** Converts a Fastify request to the form that the MCP endpoints take. @throws NotFound if it has no view */
+export function toInboundRequest (request: FastifyRequest, reply: FastifyReply): InboundRequest {
   if (!request.view) throw new errors.NotFound()
   return { view: request.view, headers: request.headers, raw: reply.raw, address: request.ip }
 }

@@ -1,26 +1,28 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { firstValue } from '../../plugins/downstream/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { inboundOf } from './request.ts'
+import { toInboundRequest } from './request.ts'
 
 /** The paths of the SSE transport: `plain` lists all tools, `smart` lists those of `$smart`. */
-export const sseAddresses = {
+export const ssePaths = {
   plain: ['/sse', '/sse/:name', '/:user/sse', '/:user/sse/:name'],
   smart: ['/sse/$smart', '/sse/$smart/:name', '/:user/sse/$smart', '/:user/sse/$smart/:name']
 } as const
 
-/** MCP over HTTP with SSE (revision 2024-11-05): the stream of each client. */
-export const streams = async (app: FastifyInstance, { urls }: { readonly urls: readonly string[] }): Promise<void> => {
+/** Adds the routes on which clients open their streams of MCP over HTTP with SSE (revision 2024-11-05). */
+export const sseStreamRoutes = async (
+  app: FastifyInstance, { urls }: { readonly urls: readonly string[] }
+): Promise<void> => {
   for (const url of urls) {
     app.get(url, { exposeHeadRoute: false, config: { effect: 'read' } }, (request, reply) => {
-      app.sse.open(inboundOf(request, reply))
+      app.sse.open(toInboundRequest(request, reply))
       reply.hijack()
     })
   }
 }
 
-/** MCP over HTTP with SSE: the endpoint for the messages of all clients. */
-export const messages: FastifyPluginAsync = async (app) => {
+/** Adds the route to which clients send their messages of MCP over HTTP with SSE. */
+export const sseMessageRoutes: FastifyPluginAsync = async (app) => {
   app.post('/messages', { config: { effect: 'run' } }, (request, reply) => {
     const { sessionId } = request.query as { sessionId?: string | string[] }
     const { headers, ip: address, caller } = request

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
-import { inboundOf } from './request.ts'
+import { toInboundRequest } from './request.ts'
 
 /** The paths of streamable HTTP: `plain` lists all tools, `smart` lists those of `$smart`. */
-export const addresses = {
+export const streamableHttpPaths = {
   plain: [
     '/mcp', '/mcp/:name', '/:user/mcp', '/:user/mcp/:name', '/api/mcp', '/api/mcp/:name', '/api/mcp/group/:group'
   ],
@@ -13,22 +13,22 @@ export const addresses = {
   ]
 } as const
 
-/** MCP over streamable HTTP. The handlers are synchronous, since every call passes through them. */
-export default async function streamableHttp (
+/** Adds the routes of MCP over streamable HTTP. The handlers are synchronous, since every call passes through them. */
+export default async function streamableHttpRoutes (
   app: FastifyInstance, { urls }: { readonly urls: readonly string[] }
 ): Promise<void> {
   const { streamableHttp: endpoint } = app.downstream
   for (const url of urls) {
     app.post(url, { config: { effect: 'run' } }, (request, reply) => {
-      endpoint.post(inboundOf(request, reply), String(request.body ?? ''))
+      endpoint.post(toInboundRequest(request, reply), String(request.body ?? ''))
       reply.hijack()
     })
     app.get(url, { exposeHeadRoute: false, config: { effect: 'read' } }, (request, reply) => {
-      endpoint.get(inboundOf(request, reply))
+      endpoint.get(toInboundRequest(request, reply))
       reply.hijack()
     })
     app.delete(url, { config: { effect: 'run' } }, (request, reply) => {
-      endpoint.delete(inboundOf(request, reply))
+      endpoint.delete(toInboundRequest(request, reply))
       reply.hijack()
     })
     app.route({

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { limitFormFields, unmeasuredReservationOf, readBodyText } from '../../plugins/base/body/index.ts'
 import { oauthPageErrorHandler } from '../../plugins/base/errors/index.ts'
-import { handOver } from '../../plugins/identity/index.ts'
-import { countForms } from '../bodies.ts'
+import { passToProvider } from '../../plugins/identity/index.ts'
+import { reserveFormMemory } from '../bodies.ts'
 
 /** Max size of a form, in bytes. */
 const maxForm = 64 * 1024
@@ -10,16 +10,18 @@ const maxForm = 64 * 1024
 /** The endpoints that the OAuth library handles: authorization, token (RFC 6749) and revocation (RFC 7009). */
 const routes: FastifyPluginAsync = async (app) => {
   // The library reads bodies itself; it limits those of /token and /revoke to 1,000 fields.
-  countForms(app, maxForm)
+  reserveFormMemory(app, maxForm)
   const answer = async (request: FastifyRequest, reply: FastifyReply, url = request.url): Promise<void> => {
     const issuer = app.oauth.issuer(request)
     const provider = await app.oauth.provider(issuer)
     reply.hijack()
-    handOver(provider, issuer, request, reply.raw, url.slice(app.config.basePath.length))
+    passToProvider(provider, issuer, request, reply.raw, url.slice(app.config.basePath.length))
   }
   const config = { effect: 'run' } as const
   // Rate-limited, since each request is stored until its user decides.
-  const onRequest = async (request: FastifyRequest): Promise<void> => { await app.attempts.countAuthorization(request) }
+  const onRequest = async (
+    request: FastifyRequest
+  ): Promise<void> => { await app.attempts.countAuthorizationRequest(request) }
   // Browsers are redirected here, so errors are pages.
   await app.register(async (authorization) => {
     authorization.setErrorHandler(oauthPageErrorHandler(app.pages))

@@ -9,14 +9,14 @@ import registration from './registration.ts'
 import userinfo from './userinfo.ts'
 
 /**
- * Scope `oauth`: the authorization server. Errors have the formats of the RFCs. Every route answers 404 while it is
- * off.
+ * Scope `oauth`: the routes of the authorization server. Errors have the formats of the RFCs. Every route answers 404
+ * while the authorization server is off.
  */
 const routes: FastifyPluginAsync = async (app) => {
   enterScope(app, 'oauth')
   app.setErrorHandler(sendOAuthError)
   app.addHook('onRequest', (_request, _reply, done) => {
-    app.oauth.mustBeOn()
+    app.oauth.assertEnabled()
     done()
   })
   await app.register(cookie)

@@ -2,35 +2,35 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { oauthPageErrorHandler } from '../../plugins/base/errors/index.ts'
 import { limitFormFields, unmeasuredReservationOf, readBodyText } from '../../plugins/base/body/index.ts'
 import {
-  addressTo, type BrowserAnswer, type BrowserRequest, type Fields, issuerPath, newCsrfKey
+  setIssuerAddress, type BrowserResponse, type BrowserRequest, type FormFields, issuerPath, newCsrfKey
 } from '../../plugins/identity/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
-import { countForms } from '../bodies.ts'
+import { reserveFormMemory } from '../bodies.ts'
 
 const csrfCookie = 'tool-hub-csrf'
 
 /** Max size of a form, in bytes. */
 const maxForm = 8 * 1024
 
-/** The pages of login and consent. */
+/** The routes of the pages on which a user logs in and gives consent to an OAuth client. */
 const routes: FastifyPluginAsync = async (app) => {
   app.setErrorHandler(oauthPageErrorHandler(app.pages))
   app.removeAllContentTypeParsers()
-  countForms(app, maxForm)
+  reserveFormMemory(app, maxForm)
   app.addContentTypeParser('application/x-www-form-urlencoded', async (
     request: FastifyRequest, payload: FastifyRequest['raw']
   ) =>
     fieldsOf(limitFormFields(await readBodyText(payload, maxForm, unmeasuredReservationOf(request)))))
   app.addHook('onRequest', (request, _reply, done) => {
-    app.auth.origin(request)
+    app.auth.checkOrigin(request)
     done()
   })
 
-  /** Answers with a page, or a redirect. */
+  /** Answers a request with the page or the redirect that `make` returns. */
   const answer = async (
     request: FastifyRequest,
     reply: FastifyReply,
-    make: (asked: BrowserRequest, fields: Fields) => Promise<BrowserAnswer>
+    make: (asked: BrowserRequest, fields: FormFields) => Promise<BrowserResponse>
   ): Promise<void> => {
     const issuer = app.oauth.issuer(request)
     const csrfKey = request.cookies[csrfCookie] ?? newCsrfKey()
@@ -41,9 +41,9 @@ const routes: FastifyPluginAsync = async (app) => {
       )
     }
     const provider = await app.oauth.provider(issuer)
-    addressTo(issuer, request.raw)
+    setIssuerAddress(issuer, request.raw)
     const made =
-      await make({ provider, issuer, raw: request.raw, reply: reply.raw, csrfKey }, (request.body ?? {}) as Fields)
+      await make({ provider, issuer, raw: request.raw, reply: reply.raw, csrfKey }, (request.body ?? {}) as FormFields)
     if ('html' in made) await sendPage(reply, made)
     // Browsers apply `form-action` to every redirect after a form, including that of the client. An intermediate page
     // ends the chain.
@@ -61,7 +61,7 @@ const routes: FastifyPluginAsync = async (app) => {
   app.get('/interaction/:uid/social', { config, exposeHeadRoute: false }, async (request, reply) => {
     await answer(request, reply, async (asked) => {
       const principal = await app.social.identify(request.headers, app.settings.current)
-      return await interactions.enter(asked, principal && app.users.get(principal.user))
+      return await interactions.continueAfterSocialLogin(asked, principal && app.users.get(principal.user))
     })
   })
   app.post('/interaction/:uid/login', { config }, async (request, reply) => {
@@ -79,7 +79,7 @@ const routes: FastifyPluginAsync = async (app) => {
 export default routes
 
 /** The fields of a form. Fields that occur several times are omitted. */
-function fieldsOf (text: string): Fields {
+function fieldsOf (text: string): FormFields {
   const fields = new Map<string, string>()
   const repeated = new Set<string>()
   for (const [name, value] of new URLSearchParams(text)) {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { checkScopes, type IssuedClient, toRegistered, identityLimits } from '../../plugins/identity/index.ts'
+import { checkScopes, type IssuedClient, toClientInformation, identityLimits } from '../../plugins/identity/index.ts'
 import { errors, OAuthError } from '../../plugins/base/errors/index.ts'
-import { jsonBodies } from '../bodies.ts'
+import { parseJsonBodies } from '../bodies.ts'
 
 /** The token of `Authorization: Bearer`. */
 const bearerOf = ({ headers: { authorization } }: FastifyRequest): string | undefined =>
@@ -9,14 +9,14 @@ const bearerOf = ({ headers: { authorization } }: FastifyRequest): string | unde
 
 /** Dynamic client registration (RFC 7591) and its management (RFC 7592). */
 const routes: FastifyPluginAsync = async (app) => {
-  jsonBodies(app, identityLimits.oauth.registration)
+  parseJsonBodies(app, identityLimits.oauth.registration)
   const { clients } = app.oauth
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('cache-control', 'no-store')
     done()
   })
   const answerOf = ({ client, secret, registrationToken }: IssuedClient, request: FastifyRequest): object => ({
-    ...toRegistered(client),
+    ...toClientInformation(client),
     ...(secret === undefined ? {} : { client_secret: secret }),
     ...(client.secretHash === undefined ? {} : { client_secret_expires_at: 0 }),
     registration_access_token: registrationToken ?? bearerOf(request),
@@ -29,7 +29,7 @@ const routes: FastifyPluginAsync = async (app) => {
     onRequest: async (request) => {
       // Even if only the local computer can reach the gateway, a page of another site in its browser could register
       // clients.
-      app.auth.origin(request)
+      app.auth.checkOrigin(request)
       const { enabled, requiresAuthentication } = app.oauth.settings.dynamicRegistration
       if (!enabled) {
         throw new OAuthError('access_denied', 'Clients cannot register themselves here; ask an admin for a client', 403)
@@ -37,17 +37,17 @@ const routes: FastifyPluginAsync = async (app) => {
       if (requiresAuthentication) await mustBeAdmin(app, request)
     }
   }, async (request, reply) => {
-    await app.attempts.countClient(request)
+    await app.attempts.countClientRegistration(request)
     const issued = await clients.register(request.body)
     reply.code(201)
     return answerOf(issued, request)
   })
   // Checks the token before the body is read.
   const onRequest = async (request: FastifyRequest): Promise<void> => {
-    await clients.registered(clientIdOf(request), bearerOf(request))
+    await clients.findRegistered(clientIdOf(request), bearerOf(request))
   }
   app.get('/register/:clientId', { config: { effect: 'read' } }, async (request) =>
-    answerOf({ client: await clients.registered(clientIdOf(request), bearerOf(request)) }, request))
+    answerOf({ client: await clients.findRegistered(clientIdOf(request), bearerOf(request)) }, request))
   app.put('/register/:clientId', { config: { effect: 'change' }, onRequest }, async (request) =>
     answerOf(await clients.updateRegistered(clientIdOf(request), bearerOf(request), request.body), request))
   app.delete('/register/:clientId', { config: { effect: 'change' } }, async (request, reply) => {
@@ -63,7 +63,7 @@ export default routes
  * @throws Unauthorized, Forbidden, InsufficientScope
  */
 async function mustBeAdmin (app: FastifyInstance, request: FastifyRequest): Promise<void> {
-  const principal = await app.auth.management(request, { query: false })
+  const principal = await app.auth.identifyManager(request, { query: false })
   if (principal.kind === 'guest') {
     throw new errors.Unauthorized('An admin\'s credential is required to register a client')
   }

@@ -2,13 +2,13 @@ import type { Readable } from 'node:stream'
 import type { Static } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
-import { ownerOf } from '../../plugins/settings/index.ts'
+import { chargedOwnerOf } from '../../plugins/settings/index.ts'
 import { chunkedReply, totalLength, memory, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
 import {
-  DocumentQuery, OpenApiDocument, OpenFailure, PartName, PartQuery, ServerNames, ToolStats
+  DocumentQuery, OpenApiDocument, OpenFailure, GroupOrServerParams, PartDocumentQuery, ServerNames, ToolStats
 } from '../../schemas/openapi-routes.ts'
-import { forAnyOrigin } from '../any-origin.ts'
-import { isKnown, tagEntity } from '../entity-tag.ts'
+import { allowAnyOrigin } from '../any-origin.ts'
+import { matchesEntityTag, addEntityTag } from '../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 const tags = ['OpenAPI']
@@ -27,10 +27,10 @@ const answers = {
  * gets 304.
  */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  forAnyOrigin(app, Object.fromEntries(['json', 'yaml'].flatMap((format) =>
+  allowAnyOrigin(app, Object.fromEntries(['json', 'yaml'].flatMap((format) =>
     ['/openapi', '/:name/openapi', '/users/openapi'].map((path) => [`${path}.${format}`, 'GET']))))
   app.addHook('onRoute', refuseUnknownQuery)
-  app.addHook('onSend', tagEntity(cacheControl))
+  app.addHook('onSend', addEntityTag(cacheControl))
 
   const send = async (
     request: FastifyRequest,
@@ -39,8 +39,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     query: Static<typeof DocumentQuery>,
     format: 'json' | 'yaml'
   ): Promise<FastifyReply> => {
-    const principal = await app.auth.optional(request)
-    const owner = ownerOf(principal, request.ip)
+    const principal = await app.auth.identifyOptionally(request)
+    const owner = chargedOwnerOf(principal, request.ip)
     const releases: Release[] = []
     const hold = (bytes: number): void => { if (bytes > baseLimits.smallText) releases.push(memory.take(owner, bytes)) }
     let body: string | Buffer | Readable = ''
@@ -48,7 +48,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       const { chunks, etag } = await app.openapi.document(principal, name, query, format, request.ip, hold)
       reply.type(types[format]).header('etag', etag)
       // Do not build a document that the client already has.
-      if (!isKnown(request, etag)) {
+      if (!matchesEntityTag(request, etag)) {
         const parts = chunks()
         const length = totalLength(parts)
         if (length <= baseLimits.smallText) body = Buffer.concat(parts)
@@ -84,12 +84,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       tags,
       security,
       summary: `The tools of one group or server, ${form}`,
-      querystring: PartQuery,
+      querystring: PartDocumentQuery,
       response: { 200: answers[format], ...failures }
     }
     app.get(
       `/:name/openapi.${format}`,
-      { schema: { ...part, params: PartName }, config },
+      { schema: { ...part, params: GroupOrServerParams }, config },
       async (request, reply) => await send(request, reply, request.params.name, request.query, format)
     )
     // A group or server may be named `users`, but the router would match `/users/:username`.
@@ -108,13 +108,15 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: ServerNames, ...failures }
     },
     config
-  }, async (request) => ({ success: true as const, data: app.openapi.servers(await app.auth.optional(request)) }))
+  }, async (request) =>
+    ({ success: true as const, data: app.openapi.servers(await app.auth.identifyOptionally(request)) }))
 
   app.get('/openapi/stats', {
     schema: {
       tags, security, summary: 'The number of tools that you may call', response: { 200: ToolStats, ...failures }
     },
     config
-  }, async (request) => ({ success: true as const, data: app.openapi.stats(await app.auth.optional(request)) }))
+  }, async (request) =>
+    ({ success: true as const, data: app.openapi.stats(await app.auth.identifyOptionally(request)) }))
 }
 export default routes

@@ -1,6 +1,6 @@
 import { sendToolError } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
-import { textBodies } from '../bodies.ts'
+import { readTextBodies } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import documents from './documents.ts'
 import tools from './tools.ts'
@@ -9,7 +9,7 @@ import tools from './tools.ts'
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'open')
   app.setErrorHandler(sendToolError)
-  textBodies(app, true)
+  readTextBodies(app, true)
   await app.register(documents)
   await app.register(tools)
 }

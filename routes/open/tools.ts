@@ -20,13 +20,13 @@ const response = {
   504: OpenFailure
 }
 /** The body schema is for the documentation only; arguments are validated by the tool's own schema. */
-const posted = {
+const postSchema = {
   body: Type.Object(
     {}, { additionalProperties: true, description: 'The arguments of the tool', examples: [{ message: 'Hello' }] }
   ),
   response: { ...response, 413: OpenFailure, 415: OpenFailure }
 }
-const unchecked = { validatorCompiler: () => () => true }
+const withoutValidation = { validatorCompiler: () => () => true }
 const description =
   'Answers the MCP result of the tool as it is: `content`, `structuredContent?`, `isError?`. `?group=` calls it ' +
   'through a group.'
@@ -36,14 +36,14 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
-    app.auth.origin(request)
+    app.auth.checkOrigin(request)
     const { origin, 'sec-fetch-site': site, 'sec-purpose': secPurpose, purpose, 'x-moz': mozilla } = request.headers
     // Pages of ALLOWED_ORIGINS are cross-site too, but they send an Origin header, which was checked above.
     const isForeign = site === 'cross-site' && origin === undefined
     const isPrefetch = /prefetch|prerender|preview/i.test([secPurpose, purpose, mozilla].join(' '))
     if (isForeign || isPrefetch) throw new errors.CrossSite()
     // Identify the caller before the body is read, since the body's memory counts for the caller.
-    request.principal = await app.auth.optional(request)
+    request.principal = await app.auth.identifyOptionally(request)
   })
 
   const run = async (request: FastifyRequest, reply: FastifyReply, word: RouteTool): Promise<string> => {
@@ -67,9 +67,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       exposeHeadRoute: false
     }, async (request, reply) => await run(request, reply, request.params as RouteTool))
     app.post(path, {
-      schema: { ...common, summary: `Run ${noun}; arguments as a JSON body`, ...posted },
+      schema: { ...common, summary: `Run ${noun}; arguments as a JSON body`, ...postSchema },
       config,
-      ...unchecked
+      ...withoutValidation
     }, async (request, reply) => await run(request, reply, request.params as RouteTool))
   }
 }

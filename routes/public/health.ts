@@ -1,14 +1,14 @@
 import { errors } from '../../plugins/base/errors/index.ts'
 import { Failure } from '../../schemas/answers.ts'
-import { Health, Liveness } from '../../schemas/public.ts'
+import { HealthResponse, LivenessResponse } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 interface HealthOptions {
-  /** `ok`, or the phase of a process that is not ready. */
+  /** The status that `GET /health` returns: `ok`, or the phase of a process that is not ready. */
   status: string
-  /** The number of servers in each state. */
+  /** Returns the number of servers in each state. */
   servers: () => { readonly connected: number } & Readonly<Record<string, number>>
-  /** The reason why the process is not ready; undefined when it is. */
+  /** Returns the reason why the process is not ready, or undefined if it is ready. */
   problem: () => string | undefined
 }
 
@@ -20,7 +20,7 @@ const serializerCompiler = () => JSON.stringify
 /** Scope `public`: health checks for people and orchestrators. */
 const routes: FastifyPluginAsyncTypebox<HealthOptions> = async (app, { status, servers, problem }) => {
   app.get('/health', {
-    schema: { tags, summary: 'Health, for people', security: [], response: { 200: Health } },
+    schema: { tags, summary: 'Health, for people', security: [], response: { 200: HealthResponse } },
     config,
     serializerCompiler
   }, async () => {
@@ -39,7 +39,7 @@ const routes: FastifyPluginAsyncTypebox<HealthOptions> = async (app, { status, s
   app.get(
     '/health/live',
     {
-      schema: { tags, summary: 'Liveness, for orchestrators', security: [], response: { 200: Liveness } },
+      schema: { tags, summary: 'Liveness, for orchestrators', security: [], response: { 200: LivenessResponse } },
       config,
       serializerCompiler
     },
@@ -54,7 +54,7 @@ const routes: FastifyPluginAsyncTypebox<HealthOptions> = async (app, { status, s
         summary: 'Readiness, for orchestrators',
         description: '503 while starting, draining, or once the storage has been away for a minute.',
         security: [],
-        response: { 200: Liveness, 503: Failure }
+        response: { 200: LivenessResponse, 503: Failure }
       },
       config,
       serializerCompiler

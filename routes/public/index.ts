@@ -3,19 +3,19 @@ import { readAsset } from '../../plugins/base/config/index.ts'
 import { errors } from '../../plugins/base/errors/index.ts'
 import { sendPage } from '../../plugins/base/pages/index.ts'
 import { secretAdvice, sha256 } from '../../plugins/base/secrets/index.ts'
-import { configuredBase } from '../../plugins/settings/index.ts'
+import { configuredBaseUrl } from '../../plugins/settings/index.ts'
 import { Failure } from '../../schemas/answers.ts'
-import { Config, Metrics, PublicConfig } from '../../schemas/public.ts'
+import { ConfigResponse, MetricsResponse, PublicConfigResponse } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import health from './health.ts'
 
 const tags = ['System']
 
 /**
- * Makes a function that checks, in constant time, whether an Authorization header contains a token. @param token
- * undefined: no header is accepted
+ * Makes a function that checks, in constant time, whether an Authorization header contains a token.
+ * @param token the token; if it is undefined, no header is accepted
  */
-function bearerCheck (token: string | undefined): (authorization: string | undefined) => boolean {
+function createBearerCheck (token: string | undefined): (authorization: string | undefined) => boolean {
   if (token === undefined) return () => false
   const expected = Buffer.from(sha256(token))
   return (authorization = '') => {
@@ -30,7 +30,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(health, {
     status: 'ok',
     servers: () => app.upstreams.counts(),
-    problem: () => app.phase.name === 'ready' ? app.settings.outage : app.phase.name
+    problem: () => app.phase.name === 'ready' ? app.settings.outageReason : app.phase.name
   })
 
   app.get('/', { schema: { hide: true }, config: { effect: 'read' } }, async (request, reply) => {
@@ -44,7 +44,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         : app.settings.problem === undefined ? 'ready' : 'without its storage',
       connected,
       total: Object.values(others).reduce((sum, count) => sum + count, connected),
-      endpoint: `${configuredBase(app.settings.current.system, app.config) ?? basePath}/mcp`,
+      endpoint: `${configuredBaseUrl(app.settings.current.system, app.config) ?? basePath}/mcp`,
       docs: `${basePath}/docs`,
       health: `${basePath}/health`
     }))
@@ -57,7 +57,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const isPublic = app.config.env.METRICS === 'public'
     const token = app.config.env.METRICS_TOKEN
     if (token !== undefined && Buffer.byteLength(token) < 32) app.log.warn(`METRICS_TOKEN is weak: use ${secretAdvice}`)
-    const holdsToken = bearerCheck(token)
+    const holdsToken = createBearerCheck(token)
     app.get(
       '/metrics',
       {
@@ -68,14 +68,16 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
             'For admins, and for the bearer of METRICS_TOKEN. With METRICS=public for everybody; then servers are ' +
             'named to those who may see them.',
           ...(isPublic ? { security: [] } : {}),
-          response: { 200: Metrics, 401: Failure, 403: Failure }
+          response: { 200: MetricsResponse, 401: Failure, 403: Failure }
         },
         config: { effect: 'read' }
       },
       async (request, reply) => {
         reply.type(app.metrics.contentType)
         if (holdsToken(request.headers.authorization)) return await app.metrics.read()
-        const principal = isPublic ? await app.auth.optional(request) : await app.auth.operator(request)
+        const principal = isPublic
+          ? await app.auth.identifyOptionally(request)
+          : await app.auth.identifyOperator(request)
         if (!isPublic && !principal.isAdmin) {
           throw new errors.Forbidden('Only an admin may read the metrics (METRICS=public opens them)')
         }
@@ -91,7 +93,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Name, version and base path of this gateway',
         security: [],
-        response: { 200: Config, 403: Failure }
+        response: { 200: ConfigResponse, 403: Failure }
       },
       config: { effect: 'read' }
     },
@@ -102,7 +104,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     '/public-config',
     {
       schema: {
-        tags, summary: 'What a login page needs to know', security: [], response: { 200: PublicConfig, 403: Failure }
+        tags,
+        summary: 'What a login page needs to know',
+        security: [],
+        response: {
+          200: PublicConfigResponse, 403: Failure
+        }
       },
       config: { effect: 'read' }
     },

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/base/errors/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
-import { toAccount } from '../../plugins/identity/index.ts'
-import { Credentials, Login } from '../../schemas/login.ts'
-import { Registered, Registration } from '../../schemas/users.ts'
+import { toShownAccount } from '../../plugins/identity/index.ts'
+import { LoginCredentials, LoginResult } from '../../schemas/login.ts'
+import { RegistrationResult, Registration } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { setCreated } from '../api/endpoint.ts'
 
@@ -27,12 +27,12 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
         summary: 'Log in',
         description: 'The token goes into the x-auth-token header of every other request.',
         security: [],
-        body: Credentials,
-        response: { 200: Login }
+        body: LoginCredentials,
+        response: { 200: LoginResult }
       },
       config: { effect: 'run' },
       onRequest: (request, _reply, done) => {
-        app.auth.origin(request)
+        app.auth.checkOrigin(request)
         done()
       }
     },
@@ -45,8 +45,8 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
       return {
         success: true as const,
         message: 'Logged in',
-        token: app.auth.login(user),
-        user: toAccount({ username: user.username, isAdmin: user.isAdmin === true }),
+        token: app.auth.createLoginToken(user),
+        user: toShownAccount({ username: user.username, isAdmin: user.isAdmin === true }),
         ...(isUsingDefaultPassword ? { isUsingDefaultPassword } : {})
       }
     }
@@ -61,26 +61,28 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
         description: 'Admins create accounts for anybody; others for themselves, and only with ALLOW_REGISTRATION.',
         security: [],
         body: Registration,
-        response: { 201: Registered }
+        response: { 201: RegistrationResult }
       },
       config: { effect: 'change' },
       onRequest: async (request) => {
-        app.auth.origin(request)
-        request.principal = await callerOf(request)
-        app.users.mustBeFreeToRegister(request.principal)
+        app.auth.checkOrigin(request)
+        request.principal = await identifyCaller(request)
+        app.users.assertMayRegister(request.principal)
       }
     },
     async (request, reply) => {
       const { principal, body } = request
       const create = async () => await app.users.register(principal, body)
       // Registrations by admins are not rate-limited.
-      const { user, warnings } = await (principal?.isAdmin === true ? create() : app.attempts.register(request, create))
+      const {
+        user, warnings
+      } = await (principal?.isAdmin === true ? create() : app.attempts.registerAccount(request, create))
       setCreated(reply, '/users', user.username)
       return {
         success: true as const,
         message: 'The account was created',
-        token: app.auth.login(user),
-        user: toAccount({ username: user.username, isAdmin: user.isAdmin === true }),
+        token: app.auth.createLoginToken(user),
+        user: toShownAccount({ username: user.username, isAdmin: user.isAdmin === true }),
         ...(warnings.length > 0 ? { warnings } : {})
       }
     }
@@ -88,10 +90,10 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
 }
 export default routes
 
-/** The caller; null when it is not identified. */
-async function callerOf (request: FastifyRequest): Promise<Principal | null> {
+/** The caller of a request, or null if it has no valid credentials. */
+async function identifyCaller (request: FastifyRequest): Promise<Principal | null> {
   try {
-    return await request.server.auth.management(request)
+    return await request.server.auth.identifyManager(request)
   } catch (error) {
     if (error instanceof errors.Unauthorized) return null
     throw error

@@ -6,13 +6,13 @@ import { sendPage } from '../../plugins/base/pages/index.ts'
 import { isLinkToken, linkToken, newBrowserKey, withBrowserTag } from '../../plugins/upstream/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
-/** A callback parameter; no authorization server sends longer ones. */
-const text = () => Type.Optional(Type.String({ maxLength: 8_000 }))
+/** The schema of a parameter of the OAuth callback. Authorization servers send no longer ones. */
+const CallbackParameter = () => Type.Optional(Type.String({ maxLength: 8_000 }))
 const Ticket = Type.Object({ ticket: Type.String({ maxLength: 100 }) })
 
 /**
- * The names of the cookie that identifies a browser. The prefix `__Host-` (with https) keeps other hosts of the domain
- * from setting it.
+ * The names of the cookie that identifies a browser, for https and for http. The prefix `__Host-` keeps other hosts of
+ * the same domain from setting it.
  */
 const [secureCookie, plainCookie] = ['__Host-tool-hub-login', 'tool-hub-login']
 const keyOf = ({ cookies }: FastifyRequest): string | undefined => cookies[secureCookie] ?? cookies[plainCookie]
@@ -22,7 +22,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(async (pages: typeof app) => {
     await pages.register(cookie)
     pages.setErrorHandler(pageErrorHandler(app.pages, 'This login cannot go on'))
-    pages.addHook('onRequest', async (request) => { await app.attempts.countAuthorization(request) })
+    pages.addHook('onRequest', async (request) => { await app.attempts.countAuthorizationRequest(request) })
     await pages.register(browserRoutes)
   })
 
@@ -94,7 +94,13 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/oauth/callback', {
     schema: {
       hide: true,
-      querystring: Type.Object({ code: text(), state: text(), iss: text(), error: text(), error_description: text() })
+      querystring: Type.Object({
+        code: CallbackParameter(),
+        state: CallbackParameter(),
+        iss: CallbackParameter(),
+        error: CallbackParameter(),
+        error_description: CallbackParameter()
+      })
     },
     config: { effect: 'run' },
     exposeHeadRoute: false
@@ -102,7 +108,7 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     const { ok, title, text, login } = await app.logins.finish(request.query, keyOf(request))
     if (login) {
       const { server, whose, user = 'system' } = login
-      app.audit.note(user, { entity: 'login', name: server, after: { server, for: whose } })
+      app.audit.addChange(user, { entity: 'login', name: server, after: { server, for: whose } })
     }
     return await sendPage(reply, ok ? app.pages.done({ title, text }) : app.pages.problem({ title, text, status: 400 }))
   })

@@ -2,11 +2,11 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { securityHeaders } from '../../plugins/base/browsers/index.ts'
 import { errors, pageErrorHandler } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
-import { type Redirect, toAccount } from '../../plugins/identity/index.ts'
+import { type BrowserRedirect, toShownAccount } from '../../plugins/identity/index.ts'
 import {
-  Callback, SignedOut, SignInBody, SignInQuery, SignInStarted, SocialSession, SocialUser
+  CallbackParams, SignOutResult, SignInBody, SignInQuery, SignInResult, SocialSession, SocialUserResult
 } from '../../schemas/social.ts'
-import { jsonBodies } from '../bodies.ts'
+import { parseJsonBodies } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 const tags = ['Social login']
@@ -18,10 +18,10 @@ const tags = ['Social login']
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'social')
   securityHeaders(app)
-  jsonBodies(app)
+  parseJsonBodies(app)
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('cache-control', 'no-store')
-    app.social.mustBeOn()
+    app.social.assertEnabled()
     done()
   })
   const { social } = app
@@ -39,16 +39,16 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         description: 'Answers with the address at the provider.',
         security: [],
         body: SignInBody,
-        response: { 200: SignInStarted }
+        response: { 200: SignInResult }
       },
       config: run,
       onRequest: async (request) => {
         if (request.headers.origin !== undefined) await social.checkOrigin(request)
-        await app.attempts.countSocial(request)
+        await app.attempts.countSocialLogin(request)
       }
     },
     async (request, reply) => {
-      const { provider, callbackURL = home(app), disableRedirect = false } = request.body
+      const { provider, callbackURL = defaultTarget(app), disableRedirect = false } = request.body
       const { location, cookies } = await social.begin(provider, callbackURL)
       reply.header('set-cookie', [...cookies])
       return { url: location, redirect: !disableRedirect }
@@ -79,7 +79,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
           summary: 'End the session',
           description: 'Here only, not at the provider.',
           security: [],
-          response: { 200: SignedOut }
+          response: { 200: SignOutResult }
         },
         config: run,
         onRequest: async (request) => { await social.checkOrigin(request) }
@@ -93,22 +93,22 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     '/api/social-auth/user',
     {
-      schema: { tags, summary: 'The account that a social login has entered', response: { 200: SocialUser } },
+      schema: { tags, summary: 'The account that a social login has entered', response: { 200: SocialUserResult } },
       config: { effect: 'read' }
     },
     async (request) => {
       const principal = await social.identify(request.headers, app.settings.current)
       if (!principal) throw new errors.Unauthorized('There is no session of a social login')
-      return { success: true as const, user: toAccount(principal) }
+      return { success: true as const, user: toShownAccount(principal) }
     }
   )
 }
 export default routes
 
-/** The default target after a login. */
-const home = ({ config }: FastifyInstance): string => `${config.basePath}/docs`
+/** The path to which a browser is redirected after a login by default. */
+const defaultTarget = ({ config }: FastifyInstance): string => `${config.basePath}/docs`
 
-const redirect = (reply: FastifyReply, { location, cookies }: Redirect): FastifyReply =>
+const redirect = (reply: FastifyReply, { location, cookies }: BrowserRedirect): FastifyReply =>
   reply.header('set-cookie', [...cookies]).redirect(location, 302)
 
 /** The routes on which browsers begin and end a login. Errors are pages. */
@@ -116,7 +116,7 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
   const { social } = app
   const config = { effect: 'run' } as const
   app.setErrorHandler(pageErrorHandler(app.pages, 'You are not logged in'))
-  app.addHook('onRequest', async (request) => { await app.attempts.countSocial(request) })
+  app.addHook('onRequest', async (request) => { await app.attempts.countSocialLogin(request) })
   app.get(
     `${social.path}/signIn/social`,
     {
@@ -132,12 +132,14 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
       exposeHeadRoute: false
     },
     async (request, reply) =>
-      redirect(reply, await social.begin(request.query.provider, request.query.callbackURL ?? home(app)))
+      redirect(reply, await social.begin(request.query.provider, request.query.callbackURL ?? defaultTarget(app)))
   )
   app.get(
     `${social.path}/callback/:provider`,
     {
-      schema: { hide: true, tags, summary: 'Where a provider sends its user back to', security: [], params: Callback },
+      schema: {
+        hide: true, tags, summary: 'Where a provider sends its user back to', security: [], params: CallbackParams
+      },
       config,
       exposeHeadRoute: false
     },

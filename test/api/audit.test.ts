@@ -2,18 +2,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { at, type Json } from '../helpers/client.ts'
-import { Audit, type ShownEntry } from '../../plugins/settings/audit/audit.ts'
-import { MemoryTrail } from '../../plugins/settings/audit/memory-trail.ts'
+import { Audit, type ShownAuditEntry } from '../../plugins/settings/audit/audit.ts'
+import { MemoryAuditTrail } from '../../plugins/settings/audit/memory-trail.ts'
 import type { Author } from '../../plugins/settings/access/author.ts'
-import type { Committed } from '../../plugins/settings/settings.ts'
+import type { CommitEvent } from '../../plugins/settings/settings.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
 import { Api, canary, enc, fine, list, MASK, offers, refused, started, WORDS } from '../helpers/management.ts'
 
 /** A trail that cannot be written while it is away. */
-const unreliable = (bounds: ConstructorParameters<typeof MemoryTrail>[0], isAway: () => boolean): Pick<MemoryTrail, 'append' | 'list' | 'trim'> => {
-  const memory = new MemoryTrail(bounds)
-  const append: MemoryTrail['append'] = async (entries) => {
+const unreliable = (bounds: ConstructorParameters<typeof MemoryAuditTrail>[0], isAway: () => boolean): Pick<MemoryAuditTrail, 'append' | 'list' | 'trim'> => {
+  const memory = new MemoryAuditTrail(bounds)
+  const append: MemoryAuditTrail['append'] = async (entries) => {
     if (isAway()) throw new Error('away')
     await memory.append(entries)
   }
@@ -152,18 +152,18 @@ test('the audit of writes', async (t) => {
 
   await t.test('has a bound in entries, and in what they hold', async () => {
     const bounds = { entries: 50, part: 2_000, size: 10_000, stored: 50 }
-    const audit = new Audit({ trail: new MemoryTrail(bounds), bounds, notify: () => {}, warn: () => {} })
+    const audit = new Audit({ trail: new MemoryAuditTrail(bounds), bounds, notify: () => {}, warn: () => {} })
     const current = { users: new Map() } as unknown as Snapshot
     const write = (name: string, length: number): void => {
-      audit.add({
+      audit.addCommit({
         by: { username: 'bob' },
         changes: [{ entity: 'users', key: name, value: { username: name } }],
         former: current,
         next: { ...current, users: new Map([[name, { username: name, note: 'x'.repeat(length) }]]) }
-      } as unknown as Committed)
+      } as unknown as CommitEvent)
     }
     for (let at = 0; at < 60; at++) write(`u${at}`, 10)
-    const list = async (limit: number): Promise<ShownEntry[]> => (await audit.list({ limit })).data
+    const list = async (limit: number): Promise<ShownAuditEntry[]> => (await audit.list({ limit })).data
     assert.deepEqual([(await list(100)).length, (await list(1))[0]?.name], [50, 'u59'])
     for (let at = 0; at < 20; at++) write(`v${at}`, 1_000)
     assert.deepEqual((await list(100)).map(({ name }) => name), Array.from({ length: 9 }, (_, at) => `v${19 - at}`))
@@ -180,7 +180,7 @@ test('the audit of writes', async (t) => {
     const audit = new Audit({ trail, bounds, notify: () => {}, warn: () => {} })
     const names = async (username: string): Promise<string[]> => (await audit.list({ username, limit: 2_000 })).data.map(({ name }) => name)
     const note = (by: Author, name: string, size = 0): void => {
-      audit.note(by, { entity: 'key', name, after: { name, note: 'x'.repeat(size) } })
+      audit.addChange(by, { entity: 'key', name, after: { name, note: 'x'.repeat(size) } })
     }
     const eve = (n: number): Author => ({ username: 'eve', keyId: `k${n % 100}`, keyName: 'k' })
     const others: Author[] = [{ username: 'ann' }, { username: 'system', keyId: 'one', keyName: 'one' }]
@@ -210,7 +210,7 @@ test('the audit of writes', async (t) => {
     const trail = unreliable(bounds, () => isAway)
     const audit = new Audit({ trail, bounds, notify: () => {}, warn: (sentence) => { told.push(sentence) } })
     for (let n = 0; n < 3; n++) {
-      audit.note('bob', { entity: 'server', name: `s${n}`, after: { name: `s${n}` } })
+      audit.addChange('bob', { entity: 'server', name: `s${n}`, after: { name: `s${n}` } })
       await assert.rejects(audit.list({}))
     }
     isAway = false

@@ -34,7 +34,7 @@ test('queries of lists', async (t) => {
     404, 'Calls are not recorded: that needs a database, which DB_URL names (postgres://…, or pglite://<folder> without a server)'
   ])
   // A login's token is a parameter of every route.
-  const withToken = await app.inject(`/api/logs?token=${app.auth.login(ada)}`)
+  const withToken = await app.inject(`/api/logs?token=${app.auth.createLoginToken(ada)}`)
   assert.equal(withToken.statusCode, 200, withToken.body)
 })
 

@@ -4,7 +4,7 @@ import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { appFor } from '../helpers/app.ts'
 import { KEY, settings, type Json } from '../helpers/client.ts'
 import { until } from '../helpers/hub.ts'
-import { ItemTexts, recordsJson } from '../../plugins/management/servers/record-json.ts'
+import { ItemTexts, recordsToJson } from '../../plugins/management/servers/record-json.ts'
 import type { Item } from '../../protocol/lists.ts'
 
 const item = (key: string, description: string): Item =>
@@ -15,7 +15,7 @@ test('a small answer is text', async () => {
   const bare: Item = { key: 'c', text: '{"name":"c"}' }
   const tools = new ItemTexts([item('a', 'A'), item('b', 'B'), bare], server, 'tools')
   const answer = { name: 's', tools, prompts: new ItemTexts([], server, 'prompts') }
-  assert.deepEqual(JSON.parse(String(recordsJson(answer))), {
+  assert.deepEqual(JSON.parse(String(recordsToJson(answer))), {
     name: 's',
     tools: [
       { name: 'a', description: 'A', big: '12345678901234567890', enabled: true },
@@ -29,7 +29,7 @@ test('a small answer is text', async () => {
 test('a large answer is the same JSON as a stream of small pieces', async () => {
   const texts = ['x'.repeat(1_000_000), '€😀'.repeat(100_000), ...Array.from({ length: 2_000 }, (_, n) => `tool ${n} é`)]
   const items = texts.map((description, n) => item(`t${n}`, description))
-  const answer = recordsJson([{ name: 's', tools: new ItemTexts(items, server, 'tools') }])
+  const answer = recordsToJson([{ name: 's', tools: new ItemTexts(items, server, 'tools') }])
   assert.ok(typeof answer === 'object')
   const pieces = await answer.toArray() as Buffer[]
   assert.ok(pieces.every(({ length }) => length < 4 * 64 * 1024))
@@ -66,7 +66,7 @@ test('a server whose name nobody may give is disabled, and says why', async (t) 
   const app = await appFor(t, settings(Object.fromEntries(['fine', ...bad].map((name) => [name, config])),
     { users: [ada, bob] }))
   const ask = async (who: typeof ada, method: 'GET' | 'POST' | 'PUT', path: string, payload?: Json): Promise<[number, Json]> => {
-    const headers = { 'x-auth-token': app.auth.login(who) }
+    const headers = { 'x-auth-token': app.auth.createLoginToken(who) }
     const { statusCode, body } = await app.inject({ method, url: `/api/servers${path}`, headers, payload })
     return [statusCode, JSON.parse(body) as Json]
   }
@@ -96,7 +96,7 @@ test('who may only see a server is told its type, also where the config does not
     old: { type: 'sse', url: 'http://127.0.0.1:9/sse', visibility: 'public', enabled: false }
   }, { users: [ada, bob] }))
   const typesFor = async (who: typeof ada): Promise<unknown[]> => {
-    const answer = await app.inject({ url: '/api/servers', headers: { 'x-auth-token': app.auth.login(who) } })
+    const answer = await app.inject({ url: '/api/servers', headers: { 'x-auth-token': app.auth.createLoginToken(who) } })
     return answer.json<{ data: Array<{ config: Json }> }>().data.map(({ config }) => config.type)
   }
   assert.deepEqual(await typesFor(bob), ['streamable-http', 'stdio', 'sse'])

@@ -4,14 +4,14 @@ import { createServer } from 'node:http'
 import { test } from 'tap'
 import { ManagementApi } from '../../cli/api.ts'
 import { parseExpiry } from '../../cli/commands/keys.ts'
-import { connect } from '../../cli/connect.ts'
-import { exits, CommandError } from '../../cli/errors.ts'
+import { connectToManagementApi } from '../../cli/connect.ts'
+import { exitCodes, CommandError } from '../../cli/errors.ts'
 import { readEnv } from '../../schemas/read-env.ts'
 import { listen } from '../helpers/listen.ts'
 
 const fails = (exit: number, pattern: RegExp) => (error: unknown): boolean => {
   assert.ok(error instanceof CommandError)
-  assert.deepEqual([error.exit, pattern.test(error.message), /pw/.test(error.message)], [exit, true, false], error.message)
+  assert.deepEqual([error.exitCode, pattern.test(error.message), /pw/.test(error.message)], [exit, true, false], error.message)
   return true
 }
 
@@ -20,19 +20,19 @@ test('--url', async (t) => {
   t.after(() => { process.env = former })
   process.env = { ...former, TOOL_HUB_KEY: 'thk_x' }
   for (const url of ['http://user:pw@127.0.0.1:4100', 'http://user:pw@x y', 'user//u:pw@x']) {
-    await assert.rejects(connect({ url }), fails(exits.usage, /a user and a password is not taken.*TOOL_HUB_KEY/))
+    await assert.rejects(connectToManagementApi({ url }), fails(exitCodes.usage, /a user and a password is not taken.*TOOL_HUB_KEY/))
   }
-  for (const url of ['foo', 'ftp://a', 'http://', 'http://a:b', 'http://a?b']) await assert.rejects(connect({ url }), fails(exits.usage, /--url cannot be/))
+  for (const url of ['foo', 'ftp://a', 'http://', 'http://a:b', 'http://a?b']) await assert.rejects(connectToManagementApi({ url }), fails(exitCodes.usage, /--url cannot be/))
   process.env.TOOL_HUB_URL = 'http://user:pw@127.0.0.1'
-  await assert.rejects(connect({}), fails(exits.usage, /TOOL_HUB_URL cannot be "http:\/\/…@127/))
+  await assert.rejects(connectToManagementApi({}), fails(exitCodes.usage, /TOOL_HUB_URL cannot be "http:\/\/…@127/))
   delete process.env.TOOL_HUB_URL
   const server = createServer((_request, response) => {
     response.statusCode = 404
     response.end(JSON.stringify({ success: false, message: 'There is nothing at this path', code: 'TH_NOT_FOUND' }))
   })
   const url = `http://127.0.0.1:${await listen(t, server)}/foo`
-  const api = await connect({ url })
-  await assert.rejects(api.get('/api/servers'), fails(exits.unreachable, new RegExp(`No gateway answers at ${url}: its answer to /api/servers was 404`)))
+  const api = await connectToManagementApi({ url })
+  await assert.rejects(api.get('/api/servers'), fails(exitCodes.unreachable, new RegExp(`No gateway answers at ${url}: its answer to /api/servers was 404`)))
 })
 
 test('what an answer finds wrong is told once, and not as JSON', async () => {
@@ -51,7 +51,7 @@ test('--expires', async (t) => {
   const now = Date.UTC(2026, 0, 1)
   t.intercept(Date, 'now', { value: () => now })
   for (const wrong of ['2026-11-31', '2027-02-29', '2027-13-01', 'soon', '2027', '0d', '5', '']) {
-    assert.throws(() => parseExpiry(wrong), fails(exits.usage, /a date of the calendar/), wrong)
+    assert.throws(() => parseExpiry(wrong), fails(exitCodes.usage, /a date of the calendar/), wrong)
   }
   assert.equal(parseExpiry('2996-02-29'), '2996-02-29T00:00:00.000Z')
   assert.equal(parseExpiry('2997-01-31T12:00:00+02:00'), '2997-01-31T10:00:00.000Z')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { test } from 'tap'
-import { isMistypedAddress, mistypedAddress } from '../../cli/commands/server-config.ts'
+import { isMistypedAddress, mistypedAddressMessage } from '../../cli/commands/server-config.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { cli } from '../helpers/cli.ts'
 import type { Cleanup } from '../helpers/hub.ts'
@@ -56,7 +56,7 @@ test('add refuses an address that is not one of http or https, and says what to 
     ['mcp.example.com/mcp', 'mcp.example.com/mcp'], ['localhost:9000/mcp', 'localhost:9000/mcp'],
     ['htps://mcp.example.com/mcp', 'mcp.example.com/mcp'], ['ftp://foo/mcp', 'foo/mcp']
   ] as const) {
-    const said = mistypedAddress('z', given)
+    const said = mistypedAddressMessage('z', given)
     assert.ok(isMistypedAddress(given, process.env) && said.includes(`"${given}" looks like an address`), said)
     assert.ok(said.includes(`Write http://${rest} or https://${rest};`) && said.endsWith(`put two dashes before it: add z -- ${given}`), said)
   }

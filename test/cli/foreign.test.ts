@@ -10,9 +10,9 @@ import { test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { readClientFile } from '../../cli/client-file.ts'
 import { parseJsonc } from '../../cli/client-file.ts'
-import { read } from '../../db/document.ts'
-import { overrideOf, unmatchedIn, withOverride } from '../../plugins/settings/access/overrides.ts'
-import { adopt } from '../../schemas/foreign-config.ts'
+import { readDocument } from '../../db/document.ts'
+import { overrideOf, unmatchedOverrides, withOverride } from '../../plugins/settings/access/overrides.ts'
+import { translateConfig } from '../../schemas/foreign-config.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { appFor } from '../helpers/app.ts'
 import { bearerKey, path, until } from '../helpers/hub.ts'
@@ -120,7 +120,7 @@ test('the files of clients become what their clients would run', async (t) => {
       assert.deepEqual(found.configs, configs)
       assertWarnings(found.warnings, warnings)
       for (const config of Object.values(found.configs)) {
-        const { snapshot } = read({ mcpServers: { it: config } }, 1)
+        const { snapshot } = readDocument({ mcpServers: { it: config } }, 1)
         assert.equal(snapshot.servers.get('it')?.problem, undefined)
         assert.equal(snapshot.servers.get('it')?.config, config, 'what is adopted is adopted once')
       }
@@ -225,14 +225,14 @@ test('single members', async (t) => {
   ]
   for (const [given, config, warnings] of cases) {
     await t.test(JSON.stringify(given), async () => {
-      const adopted = adopt(given)
+      const adopted = translateConfig(given)
       assert.deepEqual(adopted.config, config)
       assertWarnings(adopted.warnings, warnings)
     })
   }
   await t.test('a config of our own is the same object', async () => {
     const own = { type: 'stdio', command: 'x', env: { A: '${A}' }, tools: { a: { enabled: false } }, isolation: 'session' }
-    const { config, warnings } = adopt(own)
+    const { config, warnings } = translateConfig(own)
     assert.equal(config, own)
     assert.deepEqual(warnings, [])
   })
@@ -252,7 +252,7 @@ test('servers are found where other programs have them', async (t) => {
   ]) {
     await writeFile(file, JSON.stringify(document))
     assert.deepEqual(await imported(file), { configs: { a: { url: 'https://x.example/mcp' } }, warnings: [] }, JSON.stringify(document))
-    const { snapshot } = read(document, 1)
+    const { snapshot } = readDocument(document, 1)
     const [name = ''] = Object.keys(document).filter((each) => each !== '$schema' && each !== 'mcpServers')
     const warning = snapshot.warnings?.find((each) => each.includes(`"${name}"`))
     if (name !== '') assert.match(warning ?? '', /tool-hub import <file> adds them/, name)
@@ -269,7 +269,7 @@ test('an override of all tools counts where a tool has none of its own', async (
   assert.equal(overrideOf(on, 'tools', 'c')?.enabled, true)
   const described = { config: withOverride(server, 'tools', 'd', { description: 'D' }) }
   assert.deepEqual(overrideOf(described, 'tools', 'd'), { description: 'D', enabled: false })
-  assert.deepEqual(unmatchedIn(server, { lists: { tools: [{ key: 'a', text: '{}' }, { key: 'b', text: '{}' }], prompts: [], resources: [], resourceTemplates: [] } }), [])
+  assert.deepEqual(unmatchedOverrides(server, { lists: { tools: [{ key: 'a', text: '{}' }, { key: 'b', text: '{}' }], prompts: [], resources: [], resourceTemplates: [] } }), [])
 })
 
 test('JSON with comments', async () => {
@@ -279,7 +279,7 @@ test('JSON with comments', async () => {
 
 test('overrides under the names of merged routes count', async () => {
   const config = { command: 'x', tools: { 'get-env': { enabled: false }, 'get-get': { description: 'Own' }, sum: { enabled: false } } }
-  const { snapshot } = read({ mcpServers: { get: config } }, 1)
+  const { snapshot } = readDocument({ mcpServers: { get: config } }, 1)
   const server = snapshot.servers.get('get')
   assert.ok(server)
   assert.equal(overrideOf(server, 'tools', 'env')?.enabled, false)
@@ -291,8 +291,8 @@ test('overrides under the names of merged routes count', async () => {
   assert.deepEqual(withOverride({ config: { tools: { a: { enabled: false } } } }, 'tools', 'a', { enabled: true }), {})
   const item = (key: string): { key: string, text: string } => ({ key, text: '{}' })
   const lists = { tools: [item('env'), item('get')], prompts: [], resources: [], resourceTemplates: [] }
-  assert.deepEqual(unmatchedIn(server, { lists }), ['The overrides of tools "sum" match nothing that it lists'])
-  const apart = read({ mcpServers: { get: { command: 'x', tools: { get__env: { enabled: false } } } }, systemConfig: { nameSeparator: '__' } }, 1)
+  assert.deepEqual(unmatchedOverrides(server, { lists }), ['The overrides of tools "sum" match nothing that it lists'])
+  const apart = readDocument({ mcpServers: { get: { command: 'x', tools: { get__env: { enabled: false } } } }, systemConfig: { nameSeparator: '__' } }, 1)
   assert.equal(overrideOf(apart.snapshot.servers.get('get') ?? { config: {} }, 'tools', 'env')?.enabled, false, 'by the separator in force')
 })
 
@@ -411,7 +411,7 @@ test('the rules for storing a server hold for testing one', async (t) => {
   const app = await appFor(t, { users: [{ username: 'ada', password: 'x', createdAt: '2026-01-01T00:00:00.000Z' }], bearerKeys: [bearerKey()] })
   const user = app.users.get('ada')
   assert.ok(user)
-  const login = { 'x-auth-token': app.auth.login(user) }
+  const login = { 'x-auth-token': app.auth.createLoginToken(user) }
   assert.equal((await ask(app, 'POST', '/api/servers/test', { config: { command: 'true' } }, login)).status, 403, 'commands')
   assert.equal((await ask(app, 'POST', '/api/servers/test', { config: { type: 'Local', command: ['true'] } }, login)).status, 403, 'in any spelling')
   const private_ = await ask(app, 'POST', '/api/servers/test', { config: { url: upstream.url } }, login)

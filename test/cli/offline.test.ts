@@ -5,10 +5,10 @@ import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { connect } from '../../cli/connect.ts'
-import { CommandError, exits } from '../../cli/errors.ts'
-import { offlineApi } from '../../cli/offline.ts'
-import { placesOf } from '../../cli/places.ts'
+import { connectToManagementApi } from '../../cli/connect.ts'
+import { CommandError, exitCodes } from '../../cli/errors.ts'
+import { createOfflineApi } from '../../cli/offline.ts'
+import { gatewayPathsOf } from '../../cli/places.ts'
 import { FileLock } from '../../db/file-lock.ts'
 import { storageLocation, writeLocalAccess } from '../../plugins/base/config/local-file.ts'
 import { readEnv } from '../../schemas/read-env.ts'
@@ -18,11 +18,11 @@ import { listen } from '../helpers/listen.ts'
 
 const opened = async (environment: Record<string, string>): Promise<void> => {
   const env = readEnv(environment)
-  const api = await offlineApi(env, placesOf(env))
+  const api = await createOfflineApi(env, gatewayPathsOf(env))
   await api.close()
 }
 const isUnreachable = (pattern: RegExp) => (error: unknown): boolean =>
-  error instanceof CommandError && error.exit === exits.unreachable && pattern.test(error.message)
+  error instanceof CommandError && error.exitCode === exitCodes.unreachable && pattern.test(error.message)
 
 test('a settings file or an embedded database that is not there is told, and not made', async (t) => {
   const folder = await temporaryFolder(t)
@@ -46,7 +46,7 @@ test('the credential of a gateway over other settings is not used', async (t) =>
   t.after(() => { process.env = former })
   const urlFor = async (settings: string, dbUrl = ''): Promise<string | undefined> => {
     Object.assign(process.env, { SETTINGS_PATH: settings, DB_URL: dbUrl })
-    return (await connect({ needsGateway: true })).url
+    return (await connectToManagementApi({ needsGateway: true })).url
   }
   const write = (dbUrl?: string): void => {
     writeLocalAccess(join(folder, '.tool-hub'), { url, token: 't', pid: process.pid, ...storageLocation(ours, dbUrl) })

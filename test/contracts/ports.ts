@@ -5,7 +5,7 @@ import type { AuditEntry } from '../../db/audit-trail.ts'
 import { maxClientIdle, touchInterval, type OAuthClient } from '../../db/ports/clients.ts'
 import type { Activities, Activity } from '../../db/ports/activities.ts'
 import type { LoginState } from '../../db/ports/login-states.ts'
-import { collections } from '../../db/records.ts'
+import { recordCollections } from '../../db/records.ts'
 import type { Storage } from '../../db/store.ts'
 import type { Cleanup } from '../helpers/hub.ts'
 import {
@@ -110,19 +110,19 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     await tokens.put(own, [access, first])
     await tokens.put(other, [stranger])
     const [nextAccess, second] = [issued('access', { scope: 'mcp' }), issued('refresh')]
-    assert.equal(await tokens.swap(first.hash, [nextAccess, second]), 'swapped')
+    assert.equal(await tokens.rotate(first.hash, [nextAccess, second]), 'swapped')
     assert.equal(await tokens.find(first.hash), undefined)
     assert.deepEqual(await tokens.find(nextAccess.hash), { ...own, ...nextAccess })
     assert.deepEqual(await tokens.find(second.hash), { ...own, ...second })
     assert.deepEqual(await tokens.find(access.hash), { ...own, ...access }, 'an access token lives on when its refresh token is swapped')
 
     const [none, never] = [issued('access'), issued('refresh')]
-    assert.equal(await tokens.swap(first.hash, [none]), 'reused')
+    assert.equal(await tokens.rotate(first.hash, [none]), 'reused')
     for (const { hash } of [access, nextAccess, second, none]) assert.equal(await tokens.find(hash), undefined)
-    assert.deepEqual([await tokens.swap(first.hash, []), await tokens.swap(second.hash, [never])], ['reused', 'unknown'])
+    assert.deepEqual([await tokens.rotate(first.hash, []), await tokens.rotate(second.hash, [never])], ['reused', 'unknown'])
     await tokens.put(own, [never])
     assert.deepEqual(
-      [await tokens.find(never.hash), await tokens.swap(never.hash, [])],
+      [await tokens.find(never.hash), await tokens.rotate(never.hash, [])],
       [undefined, 'unknown'],
       'what comes late to a revoked family is of no use'
     )
@@ -132,7 +132,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
   it('what is no refresh token in force is not swapped', async ({ tokens }) => {
     const [access, late, next] = [issued('access'), issued('refresh', { expiresAt: Date.now() - 1 }), issued('access')]
     await tokens.put(authorization(), [access, late])
-    for (const hash of [access.hash, late.hash, fresh()]) assert.equal(await tokens.swap(hash, [next]), 'unknown')
+    for (const hash of [access.hash, late.hash, fresh()]) assert.equal(await tokens.rotate(hash, [next]), 'unknown')
     assert.equal(await tokens.find(next.hash), undefined)
     assert.deepEqual(await tokens.find(access.hash) !== undefined, true)
   })
@@ -142,7 +142,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
       const [own, refresh] = [authorization(), issued('refresh')]
       await tokens.put(own, [refresh])
       const next = Array.from({ length: 20 }, () => [issued('access'), issued('refresh')])
-      assert.deepEqual(counted(await race(20, async (n) => await tokens.swap(refresh.hash, next[n] ?? []))), { reused: 19, swapped: 1 })
+      assert.deepEqual(counted(await race(20, async (n) => await tokens.rotate(refresh.hash, next[n] ?? []))), { reused: 19, swapped: 1 })
       for (const { hash } of next.flat()) assert.equal(await tokens.find(hash), undefined)
     }
   })
@@ -151,8 +151,8 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     for (let round = 0; round < 20; round++) {
       const [first, second, third] = [issued('refresh'), issued('refresh'), issued('refresh')]
       await tokens.put(authorization(), [first])
-      await tokens.swap(first.hash, [second])
-      const [, reuse] = await Promise.all([tokens.swap(second.hash, [third]), tokens.swap(first.hash, [])])
+      await tokens.rotate(first.hash, [second])
+      const [, reuse] = await Promise.all([tokens.rotate(second.hash, [third]), tokens.rotate(first.hash, [])])
       assert.equal(reuse, 'reused')
       for (const { hash } of [second, third]) assert.equal(await tokens.find(hash), undefined)
     }
@@ -209,10 +209,10 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     for (const each of [one, other, kept]) await tokens.put(each, [issued('access')])
     await tokens.revoke({ username: one.username ?? '' })
     await tokens.revoke({ family: other.family })
-    const families = await tokens.revokedWithin(10 * minute)
+    const families = await tokens.listRevokedWithin(10 * minute)
     assert.deepEqual([one, other, kept].map(({ family }) => families.includes(family)), [true, true, false])
     await opened.pass(11 * minute)
-    assert.equal((await tokens.revokedWithin(10 * minute)).includes(one.family), false)
+    assert.equal((await tokens.listRevokedWithin(10 * minute)).includes(one.family), false)
   })
 
   it('any text may stand in a token', async ({ tokens }) => {
@@ -227,9 +227,9 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
   it('a used token that is revoked by itself still tells of its reuse', async ({ tokens }) => {
     const [first, second] = [issued('refresh'), issued('refresh')]
     await tokens.put(authorization(), [first])
-    await tokens.swap(first.hash, [second])
+    await tokens.rotate(first.hash, [second])
     await tokens.revoke({ hash: first.hash })
-    assert.equal(await tokens.swap(first.hash, []), 'reused')
+    assert.equal(await tokens.rotate(first.hash, []), 'reused')
     assert.equal(await tokens.find(second.hash), undefined)
   })
 
@@ -241,13 +241,13 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     await tokens.put(own, [first])
     await tokens.put(other, [kept])
     await tokens.put(gone, [lost])
-    await tokens.swap(first.hash, [second])
+    await tokens.rotate(first.hash, [second])
     await tokens.revoke({ family: gone.family })
     const { tokens: after } = await reopen()
     assert.deepEqual(await after.find(second.hash), { ...own, ...second })
     assert.deepEqual(await after.find(kept.hash), { ...other, ...kept })
     assert.deepEqual([await after.find(first.hash), await after.find(lost.hash)], [undefined, undefined])
-    assert.equal(await after.swap(first.hash, []), 'reused')
+    assert.equal(await after.rotate(first.hash, []), 'reused')
     assert.equal(await after.find(second.hash), undefined)
   })
 
@@ -411,7 +411,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
   it('of too many consents of a user, the oldest goes', async ({ consents }) => {
     const [username, other] = [randomUUID(), consent()]
     await consents.put(other)
-    const all = Array.from({ length: collections.consents.maxPerOwner + 2 }, (_, n) => consent({ username, grantedAt: 1_000 + n }))
+    const all = Array.from({ length: recordCollections.consents.maxPerOwner + 2 }, (_, n) => consent({ username, grantedAt: 1_000 + n }))
     for (const each of all) await consents.put(each)
     assert.deepEqual(await consents.list(username), all.slice(2).reverse())
     assert.deepEqual(await consents.find(other.username, other.clientId), other)
@@ -452,7 +452,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     assert.equal((await again.find(other, 'shared'))?.value, 'shared')
     await again.removeAll({ server: other })
     assert.equal(await again.find(other, 'shared'), undefined)
-    const changes = (await again.changedWithin(hour)).filter((each) => each.server === other)
+    const changes = (await again.listChangedWithin(hour)).filter((each) => each.server === other)
     assert.deepEqual(changes.map(({ holder, version }) => [holder, version]).sort(), [['shared', undefined], [holder, undefined]])
   })
 
@@ -467,19 +467,19 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     const next = await logins.swap(server, holder, { version }, 2) ?? ''
     assert.equal(await logins.claim(server, holder, version, hour), false)
     assert.equal(await logins.claim(server, holder, next, hour), true)
-    assert.deepEqual((await logins.changedWithin(hour)).filter((each) => each.server === server), [{ server, holder, version: next }])
+    assert.deepEqual((await logins.listChangedWithin(hour)).filter((each) => each.server === server), [{ server, holder, version: next }])
   })
 
   it('of all who use a state at once, one is the first; the others learn with what, and how long ago', async ({ usedStates }) => {
     const [one, other] = [fresh(), fresh()]
-    const answers = await race(20, async (n) => (await usedStates.use(one, `answers-${n % 4}`, soon())).answers)
+    const answers = await race(20, async (n) => (await usedStates.recordUse(one, `answers-${n % 4}`, soon())).answers)
     const [first = ''] = answers
     assert.deepEqual(new Set(answers), new Set([first]), 'all learn what the first one used it with')
     await opened.pass(10 * minute)
-    const { age, ...late } = await usedStates.use(one, 'others', soon())
+    const { age, ...late } = await usedStates.recordUse(one, 'others', soon())
     assert.deepEqual(late, { answers: first })
     assert.ok(age >= 10 * minute && age < 20 * minute, String(age))
-    const { age: fresher, ...unused } = await usedStates.use(other, 'mine', soon())
+    const { age: fresher, ...unused } = await usedStates.recordUse(other, 'mine', soon())
     assert.deepEqual(unused, { answers: 'mine' })
     assert.ok(fresher < minute, String(fresher))
   })
@@ -535,7 +535,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
 
   it('of too many login sessions of a user, the oldest ends', async ({ loginStates }) => {
     const username = randomUUID()
-    const hashes = Array.from({ length: collections.loginStates.maxPerOwner + 2 }, fresh)
+    const hashes = Array.from({ length: recordCollections.loginStates.maxPerOwner + 2 }, fresh)
     for (const [n, hash] of hashes.entries()) {
       await loginStates.put(hash, { kind: 'session', username, value: '', createdAt: 1_000 + n }, soon())
     }
@@ -558,37 +558,37 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     await vectors.put('c', ids.map((id, at) => ({ id, hash: hashOf(id), embedding: embeddings[at] ?? [] })))
     await vectors.put('c', [{ id: 'long', hash: 'l', embedding: [1, 0, 0] }])
     await vectors.put('d', [{ id: 'east', hash: 'other', embedding: [0, 1] }])
-    assert.deepEqual(await vectors.hashes('c', [...ids, 'none']), new Map(ids.map((id) => [id, hashOf(id)])))
+    assert.deepEqual(await vectors.findHashes('c', [...ids, 'none']), new Map(ids.map((id) => [id, hashOf(id)])))
     assert.deepEqual(
-      [await vectors.hashes('d', ['east', 'north']), await vectors.hashes('none', ids), await vectors.hashes('c', [])],
+      [await vectors.findHashes('d', ['east', 'north']), await vectors.findHashes('none', ids), await vectors.findHashes('c', [])],
       [new Map([['east', 'other']]), new Map(), new Map()]
     )
 
-    const found = await vectors.nearest('c', [10, 1], [...ids, 'long', 'none'], 3)
+    const found = await vectors.findNearest('c', [10, 1], [...ids, 'long', 'none'], 3)
     assert.deepEqual(found.map(({ id }) => id), ['east', 'northeast', 'north'])
     found.forEach(({ score }, at) => {
       assert.ok(Math.abs(score - ([10, 11 / Math.SQRT2, 1][at] ?? 0) / Math.hypot(10, 1)) < 1e-6, `${score}`)
     })
-    assert.deepEqual((await vectors.nearest('c', [-1, 0], ids, 2)).map(({ id }) => id), [odd, ids[4]], 'ids come back as they were given')
+    assert.deepEqual((await vectors.findNearest('c', [-1, 0], ids, 2)).map(({ id }) => id), [odd, ids[4]], 'ids come back as they were given')
     assert.deepEqual(
-      (await vectors.nearest('c', [1, 0], ['north', 'northeast', 'northeast'], 9)).map(({ id }) => id),
+      (await vectors.findNearest('c', [1, 0], ['north', 'northeast', 'northeast'], 9)).map(({ id }) => id),
       ['northeast', 'north'],
       'those that were asked for, and no others'
     )
-    assert.deepEqual([await vectors.nearest('c', [1, 0], [], 9), await vectors.nearest('none', [1, 0], ids, 9)], [[], []])
+    assert.deepEqual([await vectors.findNearest('c', [1, 0], [], 9), await vectors.findNearest('none', [1, 0], ids, 9)], [[], []])
 
     await vectors.put('c', [{ id: 'north', hash: 'before', embedding: [1, 2] }, { id: 'north', hash: 'new', embedding: [9, 0] }])
-    assert.equal((await vectors.hashes('c', ids)).get('north'), 'new')
-    assert.ok(((await vectors.nearest('c', [1, 0], ['north'], 1))[0]?.score ?? 0) > 0.999)
+    assert.equal((await vectors.findHashes('c', ids)).get('north'), 'new')
+    assert.ok(((await vectors.findNearest('c', [1, 0], ['north'], 1))[0]?.score ?? 0) > 0.999)
     await opened.pass(hour)
-    await vectors.use('c', ['north', 'none'])
+    await vectors.markUsed('c', ['north', 'none'])
     await vectors.put('c', [{ id: 'east', hash: 'again', embedding: [1, 0] }])
     assert.equal(await vectors.removeUnused(2 * hour, 100), 0, 'not as old as that')
     assert.equal(await vectors.removeUnused(hour / 2, 2), 2, 'in small steps')
     assert.equal(await vectors.removeUnused(hour / 2, 100), 3, 'of all collections')
     assert.equal(await vectors.removeUnused(hour / 2, 100), 0)
-    assert.deepEqual([...(await vectors.hashes('c', [...ids, 'long'])).keys()].sort(), ['east', 'north'])
-    assert.equal((await vectors.hashes('d', ['east'])).size, 0)
+    assert.deepEqual([...(await vectors.findHashes('c', [...ids, 'long'])).keys()].sort(), ['east', 'north'])
+    assert.equal((await vectors.findHashes('d', ['east'])).size, 0)
   })
 
   it('vectors: many at once; one without a direction is refused, and none of its batch is put', async ({ vectors }) => {
@@ -599,13 +599,13 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     }))
     await vectors.put('many', many)
     const ids = many.map(({ id }) => id)
-    assert.equal((await vectors.hashes('many', ids)).size, 1_050)
-    assert.equal((await vectors.nearest('many', many[1_001]?.embedding ?? [], ids, 5))[0]?.id, 'tool-1001')
+    assert.equal((await vectors.findHashes('many', ids)).size, 1_050)
+    assert.equal((await vectors.findNearest('many', many[1_001]?.embedding ?? [], ids, 5))[0]?.id, 'tool-1001')
     for (const embedding of [[], [0, 0], [1, Number.NaN], [1, Infinity]]) {
       await assert.rejects(vectors.put('odd', [{ id: 'good', hash: 'h', embedding: [1] }, { id: 'bad', hash: 'h', embedding }]), RangeError)
-      await assert.rejects(vectors.nearest('odd', embedding, ['good'], 1), RangeError)
+      await assert.rejects(vectors.findNearest('odd', embedding, ['good'], 1), RangeError)
     }
-    assert.equal((await vectors.hashes('odd', ['good', 'bad'])).size, 0)
+    assert.equal((await vectors.findHashes('odd', ['good', 'bad'])).size, 0)
   })
 
   // ---- activities -------------------------------------------------------------------------------
@@ -617,7 +617,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
   const record = (what: string, run: (activities: Activities) => Promise<void>): void => {
     it(what, async ({ activities }) => {
       assert.ok(activities)
-      await activities.cleanup(Number.MAX_SAFE_INTEGER)
+      await activities.removeBefore(Number.MAX_SAFE_INTEGER)
       await run(activities)
     })
   }
@@ -687,7 +687,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
       const { duration, ...counts } = await activities.stats(filter)
       assert.deepEqual(counts, { total: wanted.length, errors: wanted.filter(({ status }) => status === 'error').length })
       assert.ok(Math.abs(duration - mean) < 1e-6, `${duration} and not ${mean}`)
-      const longest = await activities.durationOf(filter, 1)
+      const longest = await activities.durationQuantile(filter, 1)
       assert.equal(longest, wanted.length === 0 ? undefined : Math.max(...wanted.map((each) => each.duration)))
     }
     assert.deepEqual(
@@ -697,21 +697,21 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
   })
 
   record('what there is to filter by, and what is cleaned up', async (activities) => {
-    assert.deepEqual(await activities.values({}), { servers: [], tools: [], groups: [], usernames: [], keyNames: [] })
+    assert.deepEqual(await activities.listFilterValues({}), { servers: [], tools: [], groups: [], usernames: [], keyNames: [] })
     assert.deepEqual(await activities.stats({}), { total: 0, errors: 0, duration: 0 })
     await activities.append([
       activity({ timestamp: 1, server: 'b', tool: 'x', group: 'g', username: 'ann', keyId: 'k1', keyName: 'one' }),
       activity({ timestamp: 2, server: 'a', tool: 'x', username: 'bob', keyId: 'k2' }),
       activity({ timestamp: 3, server: 'a', tool: 'y' })
     ])
-    assert.deepEqual(await activities.values({}), {
+    assert.deepEqual(await activities.listFilterValues({}), {
       servers: ['a', 'b'],
       tools: ['x', 'y'],
       groups: ['g'],
       usernames: ['ann', 'bob'],
       keyNames: ['one']
     })
-    assert.deepEqual(await activities.values({ username: 'bob' }), {
+    assert.deepEqual(await activities.listFilterValues({ username: 'bob' }), {
       servers: ['a'],
       tools: ['x'],
       groups: [],
@@ -719,24 +719,26 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
       keyNames: []
     })
     // From a time within an hour, and to one, only what was called then.
-    assert.deepEqual(await activities.values({ from: 2 }), {
+    assert.deepEqual(await activities.listFilterValues({ from: 2 }), {
       servers: ['a'],
       tools: ['x', 'y'],
       groups: [],
       usernames: ['bob'],
       keyNames: []
     })
-    assert.deepEqual((await activities.values({ from: 2, to: 3 })).tools, ['x'])
-    assert.equal(await activities.cleanup(3), 2)
+    assert.deepEqual((await activities.listFilterValues({ from: 2, to: 3 })).tools, ['x'])
+    assert.equal(await activities.removeBefore(3), 2)
     assert.deepEqual((await activities.list({}, 1, 10)).activities.map(({ timestamp }) => timestamp), [3])
-    assert.equal(await activities.cleanup(3), 0)
+    assert.equal(await activities.removeBefore(3), 0)
     await activities.append(Array.from({ length: 2_001 }, () => activity({ timestamp: 1 })))
-    assert.equal(await activities.expire(2), 1_000, 'a step')
+    assert.equal(await activities.removeSomeBefore(2), 1_000, 'a step')
     assert.equal((await activities.stats({})).total, 1_002)
-    assert.equal(await activities.cleanup(2), 1_001)
+    assert.equal(await activities.removeBefore(2), 1_001)
     assert.equal((await activities.list({}, 1, 10)).total, 1)
-    assert.deepEqual([await activities.expire(2), await activities.expire(4), (await activities.stats({})).total], [0, 1, 0])
-    assert.deepEqual((await activities.values({})).servers, [], 'of what is gone nothing is left to filter by')
+    assert.deepEqual(
+      [await activities.removeSomeBefore(2), await activities.removeSomeBefore(4), (await activities.stats({})).total], [0, 1, 0]
+    )
+    assert.deepEqual((await activities.listFilterValues({})).servers, [], 'of what is gone nothing is left to filter by')
   })
 
   record('sums are those of the calls, whatever part of an hour is asked for', async (activities) => {

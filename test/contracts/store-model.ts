@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { foldName } from '../../db/invariants.ts'
-import { Conflict, Invalid, type Change, type Snapshot } from '../../db/store.ts'
+import { foldUsername } from '../../db/invariants.ts'
+import { ConflictError, InvalidChangeError, type Change, type Snapshot } from '../../db/store.ts'
 import type { BuiltInPrompt, BuiltInResource } from '../../schemas/builtins.ts'
 import type { BearerKey, Group, SystemConfig, User } from '../../schemas/settings.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
@@ -111,7 +111,7 @@ function changed (model: Model, all: readonly Change[]): Model | undefined {
   const isUnique = (list: string[]): boolean => new Set(list).size === list.length
   const admins = ({ users }: Model): number => [...users.values()].filter(({ isAdmin }) => isAdmin).length
   const holds =
-    isUnique([...next.users.keys()].map(foldName)) && isUnique([...next.groups.values()].map(({ name }) => name)) &&
+    isUnique([...next.users.keys()].map(foldUsername)) && isUnique([...next.groups.values()].map(({ name }) => name)) &&
     (admins(model) === 0 || admins(next) > 0)
   return holds ? next : undefined
 }
@@ -154,7 +154,7 @@ async function follow (commands: readonly Command[], opened: Opened): Promise<st
       store = await opened.reopen()
       snapshot = await store.load()
     } else if (command.do === 'stale') {
-      await assert.rejects(store.commit(command.changes, snapshot.version - 1), Conflict)
+      await assert.rejects(store.commit(command.changes, snapshot.version - 1), ConflictError)
     } else if (command.do === 'elsewhere') {
       const next = changed(model, command.changes)
       if (!next) continue
@@ -165,7 +165,7 @@ async function follow (commands: readonly Command[], opened: Opened): Promise<st
       const next = changed(model, command.changes)
       const result = await store.commit(command.changes, snapshot.version).catch((error: unknown) => error)
       answers.push(result instanceof Error ? String(result) : 'done')
-      if (next === undefined) assert.ok(result instanceof Invalid, `accepted, or refused in another way: ${String(result)}`)
+      if (next === undefined) assert.ok(result instanceof InvalidChangeError, `accepted, or refused in another way: ${String(result)}`)
       else if (result instanceof Error) throw result
       else snapshot = result as Snapshot
       model = next ?? model

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { Conflict, Invalid, StorageError, type Change, type Snapshot, type Store } from '../../db/store.ts'
+import { ConflictError, InvalidChangeError, StorageError, type Change, type Snapshot, type Store } from '../../db/store.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 
 /** A store under test, not loaded yet. */
@@ -25,7 +25,7 @@ export async function change (store: Store, work: (snapshot: Snapshot) => readon
       if (next.version >= (newest.get(store)?.version ?? 0)) newest.set(store, next)
       return next
     } catch (error) {
-      if (!(error instanceof Conflict)) throw error
+      if (!(error instanceof ConflictError)) throw error
       const known = newest.get(store)
       snapshot = known && known.version > snapshot.version ? known : await store.load()
     }
@@ -95,10 +95,10 @@ export function storeContract (name: string, open: Open, { alone = false } = {})
     await change(store, () => [prompt('p', 'as it was')])
     const { version } = await store.load()
     for (const value of [{ id: 'p' }, { id: 'p', name: '', template: '' }, { id: 'p', name: 'n', template: 7 }]) {
-      await assert.rejects(store.commit([{ entity: 'prompts', key: 'p', value: value as never }], version), Invalid)
+      await assert.rejects(store.commit([{ entity: 'prompts', key: 'p', value: value as never }], version), InvalidChangeError)
     }
     for (const value of [{ id: 'r', uri: '', content: '' }, { id: 'r', uri: 'note://r' }]) {
-      await assert.rejects(store.commit([{ entity: 'resources', key: 'r', value: value as never }], version), Invalid)
+      await assert.rejects(store.commit([{ entity: 'resources', key: 'r', value: value as never }], version), InvalidChangeError)
     }
     const snapshot = await store.load()
     assert.deepEqual([snapshot.prompts.get('p')?.template, snapshot.resources.size], ['as it was', 0])
@@ -107,7 +107,7 @@ export function storeContract (name: string, open: Open, { alone = false } = {})
   it('changes worked out from an older snapshot are refused', async ({ store }) => {
     const { version } = await store.load()
     const next = await store.commit([server('a')], version)
-    await assert.rejects(store.commit([server('b')], version), (error) => error instanceof Conflict && !error.edited)
+    await assert.rejects(store.commit([server('b')], version), (error) => error instanceof ConflictError && !error.isFileEdit)
     assert.deepEqual([...(await store.commit([server('b')], next.version)).servers.keys()], ['a', 'b'])
   })
 
@@ -115,14 +115,14 @@ export function storeContract (name: string, open: Open, { alone = false } = {})
     await change(store, () => [user('root', true), user('other', true), user('guest')])
     const results = await Promise.allSettled([change(store, () => [user('root')]), change(store, () => [remove('users', 'other')])])
     assert.deepEqual(results.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
-    assert.ok(results.some((result) => result.status === 'rejected' && result.reason instanceof Invalid))
+    assert.ok(results.some((result) => result.status === 'rejected' && result.reason instanceof InvalidChangeError))
     assert.equal([...(await store.load()).users.values()].filter(({ isAdmin }) => isAdmin).length, 1)
   })
 
   it('names that are taken are refused, whatever their spelling', async ({ store }) => {
     await change(store, () => [user('straße'), user('ﬁ'), group('1', 'tools')])
-    for (const taken of [user('STRASSE'), user('Fi'), group('2', 'tools')]) await assert.rejects(change(store, () => [taken]), Invalid)
-    await assert.rejects(change(store, () => [user('x'), user('X')]), Invalid)
+    for (const taken of [user('STRASSE'), user('Fi'), group('2', 'tools')]) await assert.rejects(change(store, () => [taken]), InvalidChangeError)
+    await assert.rejects(change(store, () => [user('x'), user('X')]), InvalidChangeError)
     await change(store, () => [group('1', 'tools', 'a'), user('straße', true)])
     await change(store, () => [remove('groups', '1'), group('2', 'tools')])
     const results = await Promise.allSettled(
@@ -141,7 +141,7 @@ export function storeContract (name: string, open: Open, { alone = false } = {})
       { entity: 'bearerKeys', key: 'a', value: { id: 'a', name: 'a', kind: 'odd' } },
       { entity: 'systemConfig', value: { nameSeparator: '' } }
     ] as unknown as Change[]
-    for (const each of wrong) await assert.rejects(store.commit([each], version), Invalid, JSON.stringify(each))
+    for (const each of wrong) await assert.rejects(store.commit([each], version), InvalidChangeError, JSON.stringify(each))
     assert.equal((await store.load()).version, version)
   })
 
@@ -232,7 +232,7 @@ export function storeContract (name: string, open: Open, { alone = false } = {})
       assert.equal(next.servers.get('b')?.config.description, 'new')
       assert.equal(next.servers.get('a'), before.servers.get('a'))
       assert.equal(next.groups.get('g'), before.groups.get('g'))
-      await assert.rejects(store.commit([server('c')], before.version), Conflict)
+      await assert.rejects(store.commit([server('c')], before.version), ConflictError)
       await store.commit([server('c')], next.version)
       assert.equal(told.length, 1, 'told of its own change')
     }
@@ -243,7 +243,7 @@ export function storeContract (name: string, open: Open, { alone = false } = {})
     async ({ store, elsewhere, reopen }) => {
       const before = await change(store, () => [server('a')])
       await elsewhere([server('b')])
-      await assert.rejects(store.commit([server('c')], before.version), Conflict)
+      await assert.rejects(store.commit([server('c')], before.version), ConflictError)
       await change(store, () => [server('c')])
       assert.deepEqual([...(await (await reopen()).load()).servers.keys()], ['a', 'b', 'c'])
     }

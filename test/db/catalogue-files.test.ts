@@ -32,7 +32,7 @@ void test('catalogues on disk: their folder is made when it is needed, also wher
   assert.equal(await text(files, 'echo'), '')
 
   const written = files.write('echo', (function * () { yield * ['in ', 'turns'] })())
-  await files.settled()
+  await files.waitForWrites()
   assert.equal(await text(files, 'echo'), 'in turns')
   await written
 
@@ -63,7 +63,7 @@ void test('a gateway that has closed has written its catalogues', async (t) => {
     readUses: async (server) => await files.readUses(server),
     writeUses: async (server, text) => { await files.writeUses(server, text) },
     remove: async (server) => { await files.remove(server) },
-    settled: async () => { close(); await Promise.all(begun) },
+    waitForWrites: async () => { close(); await Promise.all(begun) },
     write: async (server, text) => {
       const writing = closing.then(async () => { await files.write(server, text) }).finally(() => begun.delete(writing))
       begun.add(writing)

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { getTableName } from 'drizzle-orm'
 import { test } from 'tap'
 import { auditedEntities } from '../../db/audit-trail.ts'
-import { read } from '../../db/document.ts'
-import { entityNames, factsOf, listNames } from '../../db/entities.ts'
+import { readDocument } from '../../db/document.ts'
+import { entityNames, entityFactsOf, listEntityNames } from '../../db/entities.ts'
 import { backupTables } from '../../db/postgres/backup/tables.ts'
 import { noRows, toDocument, toRows } from '../../db/postgres/settings/rows.ts'
 import { tableOf } from '../../db/postgres/tables.ts'
@@ -20,7 +20,7 @@ const migrations = (): string => readdirSync(path('db/migrations'))
 void test('each entity has a table, which a migration makes and a backup holds', async () => {
   const sql = migrations()
   for (const name of entityNames) {
-    const { table } = factsOf(name)
+    const { table } = entityFactsOf(name)
     assert.equal(getTableName(tableOf(name)), table)
     assert.ok(sql.includes(`CREATE TABLE "${table}"`), `${table}: npm run db:generate`)
     assert.ok(backupTables.some((each) => each.name === table), table)
@@ -29,21 +29,21 @@ void test('each entity has a table, which a migration makes and a backup holds',
 })
 
 void test('each entity is a section of the document, a member of snapshots, and a noun of the audit log', async () => {
-  const { snapshot } = read({}, 1)
+  const { snapshot } = readDocument({}, 1)
   for (const name of entityNames) {
-    const { member, noun } = factsOf(name)
+    const { member, noun } = entityFactsOf(name)
     assert.ok(Reflect.get(snapshot, member) instanceof Map, member)
     assert.ok((auditedEntities as readonly string[]).includes(noun), noun)
   }
-  const nouns = entityNames.map((name) => factsOf(name).noun)
+  const nouns = entityNames.map((name) => entityFactsOf(name).noun)
   assert.equal(new Set(nouns).size, nouns.length)
 })
 
 void test('rows keep the entries of each list, and a section that is no list is told of', async () => {
-  for (const name of listNames) {
-    const document = { [name]: [{ [factsOf(name).key ?? '']: 'one', more: 1 }, 'odd'] }
+  for (const name of listEntityNames) {
+    const document = { [name]: [{ [entityFactsOf(name).key ?? '']: 'one', more: 1 }, 'odd'] }
     assert.deepEqual(toDocument(toRows(document)), document)
-    assert.match(read({ [name]: 1 }, 1).snapshot.problems.join(), new RegExp(`"${name}" is not a list`))
-    assert.match(read(document, 1).snapshot.problems.join(), new RegExp(`"${name}" entry 2 is ignored`))
+    assert.match(readDocument({ [name]: 1 }, 1).snapshot.problems.join(), new RegExp(`"${name}" is not a list`))
+    assert.match(readDocument(document, 1).snapshot.problems.join(), new RegExp(`"${name}" entry 2 is ignored`))
   }
 })

@@ -4,9 +4,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { read } from '../../db/document.ts'
+import { readDocument } from '../../db/document.ts'
 import { parseSettings } from '../../db/json/parse.ts'
-import { seed } from '../../db/seed.ts'
+import { readSeed } from '../../db/seed.ts'
 
 test('entries that are ignored go into the database unchanged, and it is told how they are corrected', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-seed-'))
@@ -14,7 +14,7 @@ test('entries that are ignored go into the database unchanged, and it is told ho
   const path = join(folder, 'mcp_settings.json')
   const messagesOf = async (settings: object): Promise<readonly string[]> => {
     await writeFile(path, JSON.stringify(settings))
-    const { document, messages } = await seed(path)
+    const { document, messages } = await readSeed(path)
     assert.deepEqual({ ...document, mcpServers: 0 }, { ...settings, mcpServers: 0 })
     return messages
   }
@@ -28,7 +28,7 @@ test('entries that are ignored go into the database unchanged, and it is told ho
 
 test('a server that a settings text has twice is told of', async () => {
   const textOf = (servers: string): Buffer => Buffer.from(`{"groups":[{"a":1}],"mcpServers":{${servers}},"x":{"b":1,"b":2}}`)
-  const warningsOf = (servers: string): readonly string[] => read(parseSettings(textOf(servers), 'a.json'), 1).snapshot.warnings ?? []
+  const warningsOf = (servers: string): readonly string[] => readDocument(parseSettings(textOf(servers), 'a.json'), 1).snapshot.warnings ?? []
   const once = '"b":{"command":"x","env":{"b":"1"}}'
   const [warning, ...others] = warningsOf(`"a":{"command":"node"},${once},"\\u0061":{"command":"npx"}`).filter((each) => /more than once/.test(each))
   assert.equal(warning, 'server "a" is written more than once: the last entry is in force, the others are lost')

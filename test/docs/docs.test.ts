@@ -9,7 +9,7 @@ import { sendRpcError } from '../../plugins/base/errors/handlers.ts'
 import { errors } from '../../plugins/base/errors/list.ts'
 import { code } from '../../protocol/errors.ts'
 import { Env } from '../../schemas/env.ts'
-import { milliseconds } from '../../schemas/durations.ts'
+import { parseTimerDuration } from '../../schemas/durations.ts'
 import { path } from '../helpers/hub.ts'
 
 const read = (name: string): string => readFileSync(path(name), 'utf8')
@@ -25,7 +25,7 @@ test('durations of the environment are within the range of a timer', async () =>
   for (const [text, ms] of [
     ['500', 500], ['500ms', 500], ['5s', 5_000], ['10m', 600_000], ['24h', 86_400_000], ['0', 1], ['50d', 2 ** 31 - 1],
     ['99999999s', 2 ** 31 - 1]
-  ] as const) { assert.equal(milliseconds(text), ms, text) }
+  ] as const) { assert.equal(parseTimerDuration(text), ms, text) }
 })
 
 /** An error whose message keeps its placeholders. An error with `Retry-After` needs an argument. */

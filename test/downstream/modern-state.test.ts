@@ -6,7 +6,7 @@ import { mock } from 'node:test'
 import { test } from 'tap'
 import { MemoryRecords } from '../../db/memory/records.ts'
 import { RecordedUsedStates } from '../../db/records/logins.ts'
-import type { UsedStates } from '../../db/ports/login-states.ts'
+import type { UsedRequestStates } from '../../db/ports/login-states.ts'
 import { StorageError } from '../../db/store.ts'
 import { makeView, type Principal, type View } from '../../plugins/settings/access/view.ts'
 import { createResultTranslator, requireAccepted, serverIdentityOf } from '../../plugins/downstream/modern/answers.ts'
@@ -37,9 +37,9 @@ const minute = 60_000
 const ring = async (): Promise<KeyRing> => await openKeyRing({ dataDir: '/nowhere', encryptionKey: randomBytes(32).toString('base64') })
 
 /** What was used, as a database knows it. */
-const used = (): UsedStates => {
+const used = (): UsedRequestStates => {
   const memory = usedStates()
-  return { outlivesProcess: true, use: async (hash, answers, expiresAt) => await memory.use(hash, answers, expiresAt) }
+  return { outlivesProcess: true, recordUse: async (hash, answers, expiresAt) => await memory.recordUse(hash, answers, expiresAt) }
 }
 
 const sealer = (keys: KeyRing): ConstructorParameters<typeof RequestStates>[1] => ({
@@ -109,7 +109,7 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
   await t.test('a state is refused while the database that knows whether it was used is away', async () => {
     const away = new RequestStates({
       outlivesProcess: true,
-      use: async () => { throw new StorageError('the database is not available', false) }
+      recordUse: async () => { throw new StorageError('the database is not available', false) }
     }, sealer(keys))
     await assert.rejects(away.use('x', '{}'), { code: code.unavailable, message: 'the database is not available; send the request again' })
   })

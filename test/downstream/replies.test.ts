@@ -7,7 +7,7 @@ import { until } from '../helpers/hub.ts'
 import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'
 import Fastify from 'fastify'
-import { servesHost, checkOrigin, originRules } from '../../plugins/identity/auth/origin.ts'
+import { isServedHost, checkOrigin, readOriginRules } from '../../plugins/identity/auth/origin.ts'
 import { isLoopback } from '../../plugins/base/config/listening.ts'
 import { parseSize } from '../../plugins/base/body/body.ts'
 import { parseAccept, type AcceptedTypes } from '../../plugins/downstream/accept.ts'
@@ -268,8 +268,8 @@ test('servesHost and checkOrigin: what is let in from a browser', async (t) => {
     baseUrl?: string
   ): string => {
     try {
-      const rules = originRules(listen, hosts, origins)
-      if (!servesHost(rules, host, baseUrl)) return 'TH_FOREIGN_HOST'
+      const rules = readOriginRules(listen, hosts, origins)
+      if (!isServedHost(rules, host, baseUrl)) return 'TH_FOREIGN_HOST'
       checkOrigin(rules, host, origin, baseUrl)
       return 'in'
     } catch (error) { return (error as { code: string }).code }

@@ -2,7 +2,7 @@
 // acknowledged (`ok`). They start at the word `go <prefix>` on stdin.
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { Conflict, type Store } from '../../db/store.ts'
+import { ConflictError, type Store } from '../../db/store.ts'
 
 type Open = (warn: (sentence: string) => void) => Promise<Store>
 
@@ -29,7 +29,7 @@ async function write (prefix: string, open: Open, more: (key: string) => object)
           if (next.version > snapshot.version) snapshot = next
           break
         } catch (error) {
-          if (!(error instanceof Conflict)) { say(`error ${String(error)}`); return }
+          if (!(error instanceof ConflictError)) { say(`error ${String(error)}`); return }
           await new Promise((resolve) => { setImmediate(resolve) })
         }
       }

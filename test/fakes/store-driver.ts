@@ -1,7 +1,7 @@
 // A store in a process of its own (in another namespace, under strace), driven by JSON lines: `{do, …}` in, one answer a line out.
 import { createInterface } from 'node:readline'
 import { JsonFileStore } from '../../db/json/file.ts'
-import { Conflict, Invalid, StorageError, type Change, type Snapshot } from '../../db/store.ts'
+import { ConflictError, InvalidChangeError, StorageError, type Change, type Snapshot } from '../../db/store.ts'
 
 const [path = ''] = process.argv.slice(2)
 const warnings: string[] = []
@@ -21,9 +21,9 @@ createInterface(process.stdin).on('line', (line) => {
   void Promise.resolve().then(async () => await commands[name]?.(changes)).then(() => ({}), (error: unknown) => ({
     error: error instanceof Error ? error.name : 'unknown',
     message: String(error),
-    ...(error instanceof StorageError ? { full: error.full } : {}),
-    ...(error instanceof Conflict ? { edited: error.edited } : {}),
-    ...(error instanceof Invalid ? { invalid: true } : {})
+    ...(error instanceof StorageError ? { full: error.isFull } : {}),
+    ...(error instanceof ConflictError ? { edited: error.isFileEdit } : {}),
+    ...(error instanceof InvalidChangeError ? { invalid: true } : {})
   })).then((answer) => {
     const servers = snapshot && Object.fromEntries([...snapshot.servers].map(([key, { config }]) => [key, config.description ?? '']))
     const { version, problems } = snapshot ?? {}

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { apply, type Document } from '../../db/apply.ts'
+import { applyChanges, type SettingsDocument } from '../../db/apply.ts'
 import { JsonFileStore } from '../../db/json/file.ts'
 import type { Store } from '../../db/store.ts'
 import type { Opened } from '../contracts/store.ts'
@@ -12,7 +12,7 @@ export interface OpenedFile extends Opened {
   path: string
   warnings: string[]
   /** The file, parsed. */
-  document: () => Promise<Document>
+  document: () => Promise<SettingsDocument>
 }
 
 /** A folder that goes after the test. */
@@ -33,7 +33,7 @@ export async function openFile (t: Cleanup, settings?: object | string | Buffer)
   const open = async (): Promise<Store> => new JsonFileStore(path, (sentence) => { warnings.push(sentence) })
   let store = await open()
   t.after(async () => { await store.close() })
-  const document = async (): Promise<Document> => JSON.parse(await readFile(path, 'utf8').catch(() => '{}')) as Document
+  const document = async (): Promise<SettingsDocument> => JSON.parse(await readFile(path, 'utf8').catch(() => '{}')) as SettingsDocument
   return {
     folder,
     path,
@@ -44,6 +44,6 @@ export async function openFile (t: Cleanup, settings?: object | string | Buffer)
       await store.close()
       return (store = await open())
     },
-    elsewhere: async (changes) => { await writeFile(path, JSON.stringify(apply(await document(), changes))) }
+    elsewhere: async (changes) => { await writeFile(path, JSON.stringify(applyChanges(await document(), changes))) }
   }
 }

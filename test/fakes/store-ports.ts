@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { JsonFileStore } from '../../db/json/file.ts'
-import { openStorage, storageOn } from '../../db/open.ts'
-import type { Db, Driver } from '../../db/postgres/connection/driver.ts'
+import { openStorage, createFileStorage } from '../../db/open.ts'
+import type { Db, DatabaseDriver } from '../../db/postgres/connection/driver.ts'
 import { PgliteDriver } from '../../db/postgres/connection/pglite.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
 import type { Storage, Vault } from '../../db/store.ts'
@@ -25,7 +25,7 @@ async function makeOlder (db: Db, ms: number): Promise<void> {
 }
 
 /** Access to a database beside its storage. */
-export async function driverOf (t: Cleanup, url: string): Promise<Driver> {
+export async function driverOf (t: Cleanup, url: string): Promise<DatabaseDriver> {
   const driver = await openDatabase({ dbUrl: url, startupTimeout: 60_000, info: () => {}, warn: () => {} })
   t.after(async () => { await driver.end() })
   return driver
@@ -48,7 +48,7 @@ export async function openPorts (
   const { migrate } = PgliteDriver.prototype
   const open = async (): Promise<Storage> => {
     const common = { warn: () => {}, vault: await makeVault() }
-    if (dbUrl === undefined) return storageOn(new JsonFileStore(path, common.warn), common.vault, () => Date.now() + passed)
+    if (dbUrl === undefined) return createFileStorage(new JsonFileStore(path, common.warn), common.vault, () => Date.now() + passed)
     PgliteDriver.prototype.migrate = async function (folder) { embedded = this; return await migrate.call(this, folder) }
     try {
       return await openStorage({ settingsPath: path, dbUrl, startupTimeout: 60_000, ...common, info: () => {} })

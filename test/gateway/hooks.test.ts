@@ -110,7 +110,7 @@ test('onDone sees each call once, with who asked and what came of it', async (t)
   await t.test('an exchange of the program\'s own', async () => {
     seen.length = 0
     const principal = { key: 'x', kind: 'guest', user: 'guest', isAdmin: true } as const
-    const view = app.access.view(principal, {})
+    const view = app.access.viewOfRoute(principal, {})
     const exchange = new HttpCallExchange(view, 'tools/call', { name: 'toy-add', arguments: { a: 1, b: 2 } }, { headers: {}, address: 'here' })
     assert.equal(await app.gateway.handle(exchange), sum)
     assert.equal(seen[0]?.exchange, exchange)
@@ -176,7 +176,7 @@ test('onDone: a call whose server asks its client: each round, and the call once
   const metrics = await app.metrics.read({ key: 'x', kind: 'guest', user: 'guest', isAdmin: true })
   const counted = metrics.split('\n').filter((line) => line.startsWith('toolhub_calls_total{') && line.includes('"bank"'))
   assert.deepEqual(counted.map((line) => line.split(' ').at(-1)), ['1', '1'])
-  const records = seen.map((call) => JSON.stringify(describeCall(call, { payloads: true, redact: (_server, text) => text })))
+  const records = seen.map((call) => JSON.stringify(describeCall(call, { includesPayloads: true, redact: (_server, text) => text })))
   assert.ok(!records.join().includes('RAW-STATE'))
   assert.equal(JSON.parse(records[1] ?? '').input, '{"n":1}')
 })
@@ -188,7 +188,7 @@ test('onDone: the params of a prompt are recorded without a state', async () => 
   }), 'prompts/get', {}, { headers: {}, address: 'here' })
   const exchange = { view, method: 'prompts/get', address: undefined, paramsText }
   const call = { exchange, provider: 's', item: 'greet', duration: 1, output: '{}', error: undefined } as unknown as FinishedCall
-  const { input } = describeCall(call, { payloads: true, redact: (_server, text) => text })
+  const { input } = describeCall(call, { includesPayloads: true, redact: (_server, text) => text })
   assert.equal(input, '{"name":"greet","arguments":{"a":1}}')
 })
 

@@ -15,7 +15,7 @@ import { ItemResolver } from '../../plugins/gateway/resolve.ts'
 import type { Section } from '../../plugins/gateway/section.ts'
 import { foldSurface, readerOf, type Surface } from '../../plugins/gateway/surface.ts'
 import { Surfaces } from '../../plugins/gateway/surfaces.ts'
-import { Search, type Embeddings } from '../../plugins/extensions/smart-routing/search.ts'
+import { ToolSearch, type SemanticSearch } from '../../plugins/extensions/smart-routing/search.ts'
 import { PlainClient, type Client } from '../../protocol/exchange.ts'
 import { allListKinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
@@ -52,9 +52,9 @@ function fold (catalogue: Catalogue, raw: boolean, before?: Surface): Surface {
   return foldSurface({ isRaw: raw, separator: '-', sections: [sectionOf(catalogue)], claimsOf: () => claims, supportsApps: false }, before)
 }
 
-type SearchGateway = ConstructorParameters<typeof Search>[0]
+type SearchGateway = ConstructorParameters<typeof ToolSearch>[0]
 /** No embeddings. */
-const off: Embeddings = { isOn: false, follow () {}, similarity: async () => ({ reason: '' }) }
+const off: SemanticSearch = { isOn: false, embedInBackground () {}, compareWithTools: async () => ({ reason: '' }) }
 
 for (const raw of [true, false]) {
   test(`a ${raw ? 'single server\'s' : 'merged'} surface does not keep the one before it`, async () => {
@@ -68,9 +68,9 @@ for (const raw of [true, false]) {
 }
 
 test('a surface of $smart does not keep the one before it', async () => {
-  const search = new Search({} as unknown as SearchGateway, off, () => ({ hasStaticModel: false }), () => {})
+  const search = new ToolSearch({} as unknown as SearchGateway, off, () => ({ hasStaticModel: false }), () => {})
   const merged = fold(catalogueOf({ tools: itemsOf(3, (n) => `t${n}`) }), false)
-  const present = (before?: Surface): Surface => search.present({ merged, before, key: 'k' } satisfies PresentationInput, false)
+  const present = (before?: Surface): Surface => search.presentView({ merged, before, key: 'k' } satisfies PresentationInput, false)
   let first: Surface | undefined = present()
   const gone = new WeakRef(first)
   const second = present(first)

@@ -62,7 +62,7 @@ test('metrics: only a key in Authorization or a login in x-auth-token counts, al
   })
   const admin = app.settings.current.users.get('admin')
   assert.ok(admin)
-  const login = app.auth.login(admin)
+  const login = app.auth.createLoginToken(admin)
   for (const [url, headers, status] of [
     ['/metrics', {}, 401],
     [`/metrics?token=${login}`, {}, 401],

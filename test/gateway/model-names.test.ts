@@ -1,8 +1,8 @@
 // Names on merged routes: as agents' model APIs take them, while calls also take them as they are written.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { ownNames, prefixesOf } from '../../plugins/settings/access/item-names.ts'
-import { overrideOf, unmatchedIn } from '../../plugins/settings/access/overrides.ts'
+import { mapToOwnNames, acceptedPrefixesOf } from '../../plugins/settings/access/item-names.ts'
+import { overrideOf, unmatchedOverrides } from '../../plugins/settings/access/overrides.ts'
 import { separatorWarning } from '../../schemas/names.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
@@ -108,16 +108,16 @@ test('overrides and selections take names of merged routes', async (t) => {
     assert.equal(overrideOf(inFile(key), 'tools', 'files/read'), off, key)
     assert.equal(overrideOf(inFile(key), 'tools', 'files_read'), undefined, key)
     const lists = { tools: [{ key: 'files/read', text: '{}' }], prompts: [], resources: [], resourceTemplates: [] }
-    assert.deepEqual(unmatchedIn(inFile(key), { lists }), [], key)
+    assert.deepEqual(unmatchedOverrides(inFile(key), { lists }), [], key)
   }
 })
 
 test('a separator that model APIs do not take stands as "_", with a warning', async (t) => {
   for (const [separator, prefix] of [['::', 'a_'], ['.', 'a_'], ['/', 'a_'], ['__', 'a__'], ['-', 'a-'], ['a.b', 'aa_b']]) {
-    assert.deepEqual(prefixesOf('a', separator ?? ''), prefix === `a${separator}` ? [prefix] : [prefix, `a${separator}`])
+    assert.deepEqual(acceptedPrefixesOf('a', separator ?? ''), prefix === `a${separator}` ? [prefix] : [prefix, `a${separator}`])
     assert.equal(separatorWarning(separator) === undefined, prefix === `a${separator}`, separator)
   }
-  assert.deepEqual([...ownNames('a', '.', ['b'])], [['a_b', 'b'], ['a.b', 'b']])
+  assert.deepEqual([...mapToOwnNames('a', '.', ['b'])], [['a_b', 'b'], ['a.b', 'b']])
   const { url } = await named(t, 's')
   const hub = await startHub(t, { settings: settings({ s: { url } }) })
   await connected(hub, 1)
@@ -131,7 +131,7 @@ test('a separator that model APIs do not take stands as "_", with a warning', as
 
 test('no name of another server is taken by what its items become', async (t) => {
   const first = await named(t, 'first', ['files/read'])
-  const own = [...ownNames('my server', '-', ['files/read']).keys()][0] ?? ''
+  const own = [...mapToOwnNames('my server', '-', ['files/read']).keys()][0] ?? ''
   const second = await named(t, 'second', [own.slice('my_server-'.length), 'plain'])
   const hub = await startHub(t, {
     settings: settings({ 'my server': { url: first.url }, my_server: { url: second.url, owner: 'ann' } }, { users: [{ username: 'ann' }] })

@@ -199,7 +199,8 @@ test('a tool whose name could be that of very many servers has a hash in it; an 
       const name = deep(n + 1)
       const tools = [{ name: n === 0 ? key : 'x' }]
       const catalogue = makeCatalogue({ name, version: '1', tools })
-      return { server: { name, config: {} }, label: name, member: { name }, ofAdmin: n === 0 && ofAdmin, provider: undefined, catalogue }
+      const isOwnedByAdmin = n === 0 && ofAdmin
+      return { server: { name, config: {} }, label: name, member: { name }, isOwnedByAdmin, provider: undefined, catalogue }
     })
     return new Precedence(sections, '-', ({ catalogue }) => {
       const claims = new Claims()

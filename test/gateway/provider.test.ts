@@ -160,7 +160,7 @@ test('a provider that comes late is seen through groups that name it, and listen
   const session = await openSession(app, '/mcp', system.token)
   assert.deepEqual(at((await session.request('tools/list')).result, 'tools'), [])
   const heard: string[] = []
-  const view = app.access.view({ key: 'listener', kind: 'system-key', user: 'listener', isAdmin: true }, {})
+  const view = app.access.viewOfRoute({ key: 'listener', kind: 'system-key', user: 'listener', isAdmin: true }, {})
   const client = new PlainClient('listener', 'listener')
   app.gateway.addListener({ view, level: undefined, deliver: (method) => { heard.push(method) } }, client)
   app.gateway.addProvider(toy)

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { allListKinds } from '../../protocol/lists.ts'
 import { showsApps, withoutApps } from '../../plugins/gateway/section.ts'
 import { ClaimsByServer } from '../../plugins/gateway/claims.ts'
-import { exposedName, itemOtherName, otherName } from '../../plugins/settings/access/item-names.ts'
+import { exposedName, alternativeItemName, alternativeName } from '../../plugins/settings/access/item-names.ts'
 import type { Section } from '../../plugins/gateway/section.ts'
 import type { Surface } from '../../plugins/gateway/surface.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
@@ -37,21 +37,21 @@ test('exposedName and otherName', async (t) => {
   const word = fc.string({ unit: fc.constantFrom('a', 'b', '-', '😀', 'é', '中'), minLength: 1, maxLength: 80 })
   await t.test('never longer than 64, never half a character, always the same', async () => {
     fc.assert(fc.property(word, fc.constantFrom('-', '__', '::'), word, (label, separator, name) => {
-      for (const made of [exposedName(label, separator, name), otherName(`${label}${separator}${name}`, label), otherName(name, label)]) {
+      for (const made of [exposedName(label, separator, name), alternativeName(`${label}${separator}${name}`, label), alternativeName(name, label)]) {
         assert.ok(made.length <= 64, made)
         assert.doesNotMatch(made, halfCharacter)
       }
       assert.equal(exposedName(label, separator, name), exposedName(label, separator, name))
-      assert.equal(otherName(name, label), otherName(name, label))
-      assert.notEqual(otherName(name, label), name)
+      assert.equal(alternativeName(name, label), alternativeName(name, label))
+      assert.notEqual(alternativeName(name, label), name)
     }), { seed, numRuns: 1_000 })
     for (let before = 50; before < 60; before++) {
       assert.doesNotMatch(exposedName('s', '-', `${'x'.repeat(before)}${'😀'.repeat(20)}`), halfCharacter)
     }
   })
   await t.test('otherName tells apart by whom it is', async () => {
-    assert.notEqual(otherName('a-b', 'server 1'), otherName('a-b', 'server 2'))
-    assert.match(otherName('a-b', 'x'), /^a-b_[0-9a-f]{8}$/)
+    assert.notEqual(alternativeName('a-b', 'server 1'), alternativeName('a-b', 'server 2'))
+    assert.match(alternativeName('a-b', 'x'), /^a-b_[0-9a-f]{8}$/)
   })
 })
 
@@ -197,17 +197,17 @@ test('a name stays with its server while that is away, lists less, or lists it a
     const sections = [{ ...a, catalogue: listsOfA && catalogueOf(listsOfA) }, { ...ab, catalogue: listsOfAb && catalogueOf(listsOfAb) }]
     return [...meanings(fold(sections, { claimsOf }), 'tools')]
   }
-  const other = (name: string, key: string): string => itemOtherName(name, 'a-b', key)
+  const other = (name: string, key: string): string => alternativeItemName(name, 'a-b', key)
   assert.deepEqual(now(undefined, one(['c', 'd'])), [[other('a-b-c', 'c'), 'a-b/c'], [other('a-b-d', 'd'), 'a-b/d']], 'before it is known')
   assert.deepEqual(now(one(['b-c']), one(['c', 'd'])), [['a-b-c', 'a/b-c'], [other('a-b-c', 'c'), 'a-b/c'], ['a-b-d', 'a-b/d']])
   assert.deepEqual(now(one([]), one(['c', 'd'])), [[other('a-b-c', 'c'), 'a-b/c'], ['a-b-d', 'a-b/d']], 'it lists less')
   assert.deepEqual(now(undefined, one(['c'])), [[other('a-b-c', 'c'), 'a-b/c']], 'it is away')
   assert.deepEqual(
     now(one(['b-c', 'b-d']), one(['c', 'd'])),
-    [['a-b-c', 'a/b-c'], [itemOtherName('a-b-d', 'a', 'b-d'), 'a/b-d'], [other('a-b-c', 'c'), 'a-b/c'], ['a-b-d', 'a-b/d']],
+    [['a-b-c', 'a/b-c'], [alternativeItemName('a-b-d', 'a', 'b-d'), 'a/b-d'], [other('a-b-c', 'c'), 'a-b/c'], ['a-b-d', 'a-b/d']],
     'what was free meanwhile stays with who had it'
   )
-  assert.deepEqual(now(one(['b-d']), undefined), [[itemOtherName('a-b-d', 'a', 'b-d'), 'a/b-d']], 'also while that is away')
+  assert.deepEqual(now(one(['b-d']), undefined), [[alternativeItemName('a-b-d', 'a', 'b-d'), 'a/b-d']], 'also while that is away')
 })
 
 test('a user\'s server never has a name that an admin\'s could have, known or not', async () => {
@@ -215,7 +215,7 @@ test('a user\'s server never has a name that an admin\'s could have, known or no
   for (const lists of [undefined, {}, { tools: [{ name: 'b-c' }] }]) {
     const surface = fold([section('a', lists), section('a-b', { tools: [{ name: 'c' }], prompts: [{ name: 'p' }] }, { config: user })])
     assert.notEqual(surface.parts.tools.targets.get('a-b-c')?.provider, 'a-b')
-    assert.equal(surface.parts.tools.targets.get(itemOtherName('a-b-c', 'a-b', 'c'))?.provider, 'a-b')
+    assert.equal(surface.parts.tools.targets.get(alternativeItemName('a-b-c', 'a-b', 'c'))?.provider, 'a-b')
     assert.equal(surface.parts.prompts.targets.get('a-b-p'), undefined)
   }
   const longer = fold([section('a-b', {}), section('a', { tools: [{ name: 'b-c' }, { name: 'x' }] }, { config: user })])
@@ -225,7 +225,7 @@ test('a user\'s server never has a name that an admin\'s could have, known or no
 })
 
 test('a plain name never looks like another server\'s name with a hash', async () => {
-  const hashed = itemOtherName('a-b-c', 'a-b', 'c')
+  const hashed = alternativeItemName('a-b-c', 'a-b', 'c')
   const surface = fold([section('a', { tools: [{ name: 'b-c' }, { name: hashed.slice(2) }] }), section('a-b', undefined)])
   assert.equal(surface.parts.tools.targets.get(hashed), undefined)
   assert.equal(surface.parts.tools.targets.size, 2)
@@ -235,7 +235,7 @@ test('a plain name never looks like another server\'s name with a hash', async (
 test('a name that gets shorter once more is known is good in its former form', async () => {
   const surface = fold([section('a', {}), section('a-b', { tools: [{ name: 'c' }] })])
   assert.deepEqual([...surface.parts.tools.targets.keys()], ['a-b-c'])
-  assert.equal(surface.parts.tools.aliases.get(itemOtherName('a-b-c', 'a-b', 'c'))?.provider, 'a-b')
+  assert.equal(surface.parts.tools.aliases.get(alternativeItemName('a-b-c', 'a-b', 'c'))?.provider, 'a-b')
 })
 
 test('a name of half a megabyte of separators costs nothing', async () => {

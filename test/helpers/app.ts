@@ -14,9 +14,9 @@ import './patient.ts'
 const noVault = {
   hide: <Value>(value: Value) => ({ value, sealed: null }),
   reveal: <Value>(value: Value) => value,
-  masks: () => [],
-  outdated: () => false,
-  locked: () => false
+  findMasks: () => [],
+  isOutdated: () => false,
+  isLocked: () => false
 }
 
 /**

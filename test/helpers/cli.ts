@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
-import { main } from '../../cli/program.ts'
+import { runCommandLine } from '../../cli/program.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 export interface Ended { code: number, out: string, err: string }
@@ -19,7 +19,7 @@ export interface CliOptions {
 export const cli = (env: Environment, options: CliOptions = {}) => async (...args: string[]): Promise<Ended> => {
   const { cwd = tmpdir(), input = '', isTerminal = false, signal = new AbortController().signal, onOut, serve } = options
   let [out, err] = ['', '']
-  const code = await main(args, {
+  const code = await runCommandLine(args, {
     env: { PATH: process.env.PATH ?? '', ...env },
     cwd,
     stdin: Object.assign(Readable.from(input === '' ? [] : [input]), { isTTY: isTerminal }),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { mock } from 'node:test'
-import { makeView, type Principal, type Scope, type View } from '../../plugins/settings/access/view.ts'
+import { makeView, type Principal, type ViewScope, type View } from '../../plugins/settings/access/view.ts'
 import { EventStream } from '../../plugins/downstream/event-stream.ts'
 import type { Session } from '../../plugins/downstream/legacy/session.ts'
 import { Sessions } from '../../plugins/downstream/legacy/sessions.ts'
@@ -12,7 +12,7 @@ import { mockTimers } from './clock.ts'
 import type { Cleanup } from './hub.ts'
 
 const principal = (key: string): Principal => ({ key, kind: 'system-key', user: key, isAdmin: true })
-const route = (name?: string): Scope => name === undefined ? { kind: 'global' } : { kind: 'server', name }
+const route = (name?: string): ViewScope => name === undefined ? { kind: 'global' } : { kind: 'server', name }
 export const view = (key: string, name?: string): View => makeView(principal(key), route(name))
 export const minute = 60_000
 

@@ -73,7 +73,7 @@ export class World {
   login ({ username }: Person): string {
     const user = this.app.users.get(username)
     assert.ok(user)
-    return this.app.auth.login(user)
+    return this.app.auth.createLoginToken(user)
   }
 
   /** As a client with an access token. */

@@ -60,10 +60,10 @@ export function documentsOf (items: Array<{ key: string, text: string }>) {
   const provider: Provider = { name: 'big', status: 'connected', catalogue, call: async () => assert.fail() }
   const openapi = new OpenApi({
     snapshot: () => ({ ...snapshot, version: world.version }),
-    access: { open: () => view },
+    access: { viewOfOpenRoute: () => view },
     gateway: {
       precedence: (sections, separator) => new Precedence(sections, separator, () => new Claims()),
-      sections: () => [{ server: { name: 'big', config: {} }, label: 'big', member: { name: 'big' }, ofAdmin: true, provider, catalogue: catalogue() }]
+      sections: () => [{ server: { name: 'big', config: {} }, label: 'big', member: { name: 'big' }, isOwnedByAdmin: true, provider, catalogue: catalogue() }]
     },
     base: () => ''
   })

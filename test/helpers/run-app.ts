@@ -12,7 +12,7 @@ import { loginSecret } from '../../plugins/base/secrets/secret-file.ts'
 import { openKeyRing } from '../../plugins/base/secrets/ring.ts'
 import { createSealer } from '../../plugins/base/secrets/seal.ts'
 import { SealedVault } from '../../plugins/base/secrets/vault.ts'
-import { milliseconds } from '../../schemas/durations.ts'
+import { parseTimerDuration } from '../../schemas/durations.ts'
 import type { HubOptions } from './hub.ts'
 import './patient.ts'
 
@@ -54,7 +54,7 @@ export async function runApp (environment: Readonly<Record<string, string>>): Pr
   const storage = await openStorage({
     settingsPath: env.SETTINGS_PATH,
     dbUrl: env.DB_URL,
-    startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
+    startupTimeout: parseTimerDuration(env.DB_STARTUP_TIMEOUT),
     vault: new SealedVault(keys),
     warn: (sentence) => { warn(sentence) },
     info: (sentence) => { print(`${sentence}\n`) }
@@ -67,16 +67,16 @@ export async function runApp (environment: Readonly<Record<string, string>>): Pr
     bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,
     env: { ...env, JWT_SECRET: loginSecret(env, dataDir, (sentence) => { warn(sentence) }) },
-    initTimeout: milliseconds(env.INIT_TIMEOUT),
-    requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
-    drainTimeout: milliseconds(env.DRAIN_TIMEOUT),
+    initTimeout: parseTimerDuration(env.INIT_TIMEOUT),
+    requestTimeout: parseTimerDuration(env.REQUEST_TIMEOUT),
+    drainTimeout: parseTimerDuration(env.DRAIN_TIMEOUT),
     environment
   })
   warn = (sentence) => { app.log.warn(sentence) }
   try {
     await app.ready()
     // The first admin is stored while the port opens already, and the gateway is ready when both are done.
-    const firstAdmin = app.users.bootstrap(env.ADMIN_PASSWORD).catch((error: unknown) => {
+    const firstAdmin = app.users.createFirstAdmin(env.ADMIN_PASSWORD).catch((error: unknown) => {
       app.log.warn(`The first admin could not be stored: ${error instanceof Error ? error.message : String(error)}`)
     })
     await app.listen({ host: env.HOST, port: env.PORT })

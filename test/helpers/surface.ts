@@ -36,7 +36,7 @@ export const section = (
   server: { name, config },
   label: member.alias ?? name,
   member: { name, ...member },
-  ofAdmin: config.owner === undefined || config.owner === 'admin',
+  isOwnedByAdmin: config.owner === undefined || config.owner === 'admin',
   provider: undefined,
   catalogue: lists && catalogueOf(lists, more)
 })

@@ -5,7 +5,7 @@ import { mock } from 'node:test'
 import { test } from 'tap'
 import { sql } from 'drizzle-orm'
 import type { Activity } from '../../db/ports/activities.ts'
-import { countSome, selectPage, sumUp } from '../../db/postgres/ports/activities.ts'
+import { countUpToLimit, selectActivityPage, sumActivities } from '../../db/postgres/ports/activities.ts'
 import { truncateBytes } from '../../plugins/extensions/activities/describe.ts'
 import { ActivityRecorder, type RecorderDeps } from '../../plugins/extensions/activities/recorder.ts'
 import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
@@ -50,7 +50,7 @@ test('the recorder', async (t) => {
       recorder: new ActivityRecorder({
         store: { append: async () => {} },
         describe,
-        isAway: () => false,
+        isStorageAway: () => false,
         bounds: { entries: 100, size: 1_000_000 },
         log: (level, sentence) => { logged.push(`${level}: ${sentence}`) },
         ...more
@@ -63,40 +63,40 @@ test('the recorder', async (t) => {
     const batches: Array<readonly Activity[]> = []
     const { recorder: it } = recorder({ store: { append: async (batch) => { batches.push(batch) } } })
     const before = made
-    it.note(call())
+    it.record(call())
     assert.equal(made, before, 'nothing is done while the caller waits')
     await it.close(1_000)
-    assert.deepEqual([batches.map(({ length }) => length), it.written, it.shed, it.waiting], [[1], 1, 0, 0])
-    it.note(call())
-    assert.equal(it.shed, 1, 'it takes nothing more')
+    assert.deepEqual([batches.map(({ length }) => length), it.writtenCount, it.shedCount, it.waitingCount], [[1], 1, 0, 0])
+    it.record(call())
+    assert.equal(it.shedCount, 1, 'it takes nothing more')
   })
 
   await t.test('sheds and counts what is beyond its bounds, in number and size', async () => {
     const append = async (): Promise<void> => await new Promise(() => {})
     const { recorder: many } = recorder({ store: { append } })
-    for (let n = 0; n < 130; n++) many.note(call())
+    for (let n = 0; n < 130; n++) many.record(call())
     await turns()
-    for (let n = 0; n < 20; n++) many.note(call())
-    assert.deepEqual([many.waiting, many.shed], [100, 50])
+    for (let n = 0; n < 20; n++) many.record(call())
+    assert.deepEqual([many.waitingCount, many.shedCount], [100, 50])
     const { recorder: large } = recorder({ store: { append } })
-    for (let n = 0; n < 5; n++) large.note(call(400_000))
-    assert.deepEqual([large.waiting, large.shed], [3, 2])
+    for (let n = 0; n < 5; n++) large.record(call(400_000))
+    assert.deepEqual([large.waitingCount, large.shedCount], [3, 2])
     await turns()
-    large.note(call(1))
-    assert.deepEqual([large.waiting, large.shed], [3, 3])
+    large.record(call(1))
+    assert.deepEqual([large.waitingCount, large.shedCount], [3, 3])
     const { recorder: wide } = recorder({ store: { append } })
-    for (let n = 0; n < 5; n++) wide.note({ exchange: { paramsText: 'ж'.repeat(200_000) }, output: 'x'.repeat(200_000) } as unknown as FinishedCall)
-    assert.deepEqual([wide.waiting, wide.shed], [2, 3], 'in bytes of memory')
+    for (let n = 0; n < 5; n++) wide.record({ exchange: { paramsText: 'ж'.repeat(200_000) }, output: 'x'.repeat(200_000) } as unknown as FinishedCall)
+    assert.deepEqual([wide.waitingCount, wide.shedCount], [2, 3], 'in bytes of memory')
     await wide.close(10)
     await large.close(10)
-    assert.deepEqual([large.waiting, large.shed], [0, 6], 'what the database did not take in time')
+    assert.deepEqual([large.waitingCount, large.shedCount], [0, 6], 'what the database did not take in time')
   })
 
   await t.test('keeps what could not be written until it can; says so once', async () => {
     let isAway = true
     const seen = new Set<string>()
     const { recorder: it, logged } = recorder({
-      isAway: () => isAway,
+      isStorageAway: () => isAway,
       store: {
         append: async (batch) => {
           if (isAway) throw new Error('away')
@@ -104,12 +104,12 @@ test('the recorder', async (t) => {
         }
       }
     })
-    for (let n = 0; n < 10; n++) it.note(call())
+    for (let n = 0; n < 10; n++) it.record(call())
     await until(() => logged.length === 1)
-    assert.deepEqual([it.waiting, it.shed], [10, 0])
+    assert.deepEqual([it.waitingCount, it.shedCount], [10, 0])
     isAway = false
-    await until(() => it.written === 10)
-    assert.deepEqual([seen.size, it.waiting], [10, 0])
+    await until(() => it.writtenCount === 10)
+    assert.deepEqual([seen.size, it.waitingCount], [10, 0])
     assert.deepEqual(logged, ['warn: calls cannot be recorded now: away', 'info: calls are recorded again; 0 were not recorded since the start'])
     await it.close(1_000)
   })
@@ -118,20 +118,20 @@ test('the recorder', async (t) => {
     mockTimers(t, 'setTimeout')
     let tries = 0
     const { recorder: it, logged } = recorder({ store: { append: async () => { tries++; throw new Error('refused') } } })
-    it.note(call())
-    while (it.shed === 0) {
+    it.record(call())
+    while (it.shedCount === 0) {
       await turns()
       mock.timers.tick(5_000)
     }
-    assert.deepEqual([tries, it.shed, it.waiting], [5, 1, 0])
+    assert.deepEqual([tries, it.shedCount, it.waitingCount], [5, 1, 0])
     assert.deepEqual(logged.at(-1), 'warn: 1 calls were not recorded: the database refuses them')
   })
 
   await t.test('a description that fails is shed, and harms no other', async () => {
     const { recorder: it } = recorder({ describe: (each) => { if (each.output === 'x') throw new Error('odd'); return describe(each) } })
-    for (const length of [0, 1, 0]) it.note(call(length))
+    for (const length of [0, 1, 0]) it.record(call(length))
     await it.close(1_000)
-    assert.deepEqual([it.written, it.shed], [2, 1])
+    assert.deepEqual([it.writtenCount, it.shedCount], [2, 1])
   })
 })
 
@@ -403,7 +403,7 @@ test('among 100,000 calls, pages, filters and sums are found by an index', async
     [{ from: 1790000000000, to: 1790000100000 }, 'activities_timestamp']
   ] as const) {
     for (const page of [1, 2]) {
-      const plan = await planOf(selectPage(driver.db, filter, page, 100))
+      const plan = await planOf(selectActivityPage(driver.db, filter, page, 100))
       assert.match(plan, new RegExp(`using ${index} `), `${JSON.stringify(filter)}:\n${plan}`)
       assert.doesNotMatch(plan, /Seq Scan/, plan)
     }
@@ -411,11 +411,11 @@ test('among 100,000 calls, pages, filters and sums are found by an index', async
   for (const filter of [
     { server: 's7' }, { username: 'u33' }, { tool: 't77' }, { status: 'error' }, { group: 'g20' }, { keyId: 'k20' }, { keyName: 'name 20' },
     { from: 1790000000000, to: 1790000100000 }, { username: 'u33', status: 'error' }, { server: 's7', keyName: 'name 20' }
-  ] as const) assert.doesNotMatch(await planOf(countSome(driver.db, filter)), /Seq Scan/, JSON.stringify(filter))
+  ] as const) assert.doesNotMatch(await planOf(countUpToLimit(driver.db, filter)), /Seq Scan/, JSON.stringify(filter))
   // A tool of a server is found in one index, without a look at its calls.
-  assert.match(await planOf(countSome(driver.db, { server: 's27', tool: 't77' })), /Index Only Scan using activities_tool/)
+  assert.match(await planOf(countUpToLimit(driver.db, { server: 's27', tool: 't77' })), /Index Only Scan using activities_tool/)
   // Whole hours come from their sums: of the calls, those of the hours at the ends are read.
-  const summed = await planOf(sumUp(driver.db, { from: 1790000000001, to: 1790050000001 }))
+  const summed = await planOf(sumActivities(driver.db, { from: 1790000000001, to: 1790050000001 }))
   assert.equal(summed.match(/activities_timestamp/g)?.length, 2, summed)
   assert.doesNotMatch(summed, /Seq Scan on activities\b/, summed)
 })

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { test, type Test } from 'tap'
 import { openBackup } from '../../cli/backup/archive.ts'
 import { Passwords } from '../../plugins/base/secrets/hash.ts'
-import { markOf, rightsMarkOf } from '../../plugins/identity/users/account.ts'
+import { accountMarkOf, rightsMarkOf } from '../../plugins/identity/users/account.ts'
 import type { User } from '../../schemas/settings.ts'
 import { filesBelow, multipartOf, multipartType } from '../helpers/bundles.ts'
 import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
@@ -154,7 +154,7 @@ test('an old backup revives no tokens of former passwords', async (t) => {
   const other = { username: 'bob', password: await passwords.hash('Same-1234'), createdAt: '2026-01-01T00:00:00.000Z', isAdmin: true } satisfies User
   const token = (hash: string, of: User): Json => {
     const [key, expiresAt] = [hash.repeat(64), Date.now() + 3_600_000]
-    const value = { hash: key, kind: 'refresh', family: hash, clientId: 'c', username: of.username, mark: markOf(of), scope: 'mcp', expiresAt }
+    const value = { hash: key, kind: 'refresh', family: hash, clientId: 'c', username: of.username, mark: accountMarkOf(of), scope: 'mcp', expiresAt }
     return { key, version: 'v', owner: hash, labels: [], at: 1, changedAt: 1, expiresAt, value }
   }
   const file = join(folder, 'mcp_settings.json')
@@ -175,8 +175,8 @@ test('an old backup revives no tokens of former passwords', async (t) => {
     const { users: [ada, bob], oauthTokens } = await read()
     assert.ok(ada && bob)
     assert.equal(ada.password, user.password)
-    assert.notEqual(markOf(ada), markOf(user), 'tokens and logins of that time do not fit the account')
-    assert.equal(markOf(bob), markOf(other), 'who kept the password stays logged in')
+    assert.notEqual(accountMarkOf(ada), accountMarkOf(user), 'tokens and logins of that time do not fit the account')
+    assert.equal(accountMarkOf(bob), accountMarkOf(other), 'who kept the password stays logged in')
     assert.deepEqual([bob.isAdmin, rightsMarkOf(bob) === rightsMarkOf(other)], [true, false], 'what an admin allowed before a demotion')
     assert.deepEqual(oauthTokens?.map(({ owner }) => owner), ['a', 'b'], 'what was revoked stays revoked')
   })
@@ -185,7 +185,7 @@ test('an old backup revives no tokens of former passwords', async (t) => {
     await rm(file)
     await done('restore', folder, [archive])
     const { users, oauthTokens } = await read()
-    assert.ok(users.every((each, at) => markOf(each) !== markOf([user, other][at] ?? each)))
+    assert.ok(users.every((each, at) => accountMarkOf(each) !== accountMarkOf([user, other][at] ?? each)))
     assert.equal(oauthTokens?.length ?? 0, 0)
   })
 
@@ -193,7 +193,7 @@ test('an old backup revives no tokens of former passwords', async (t) => {
     await rm(file)
     await done('restore', folder, [archive, '--keep-tokens'])
     const { users, oauthTokens } = await read()
-    assert.deepEqual(users.map(markOf), [user, other].map(markOf))
+    assert.deepEqual(users.map(accountMarkOf), [user, other].map(accountMarkOf))
     assert.equal(oauthTokens?.length, 3)
   })
 })

@@ -28,7 +28,7 @@ const apiOf = (app: FastifyInstance) => async (
 ): Promise<LightMyRequestResponse> => await app.inject({
   method,
   url: `/api${url}`,
-  headers: as === 'ann' ? { 'x-auth-token': app.auth.login(ann) } : { authorization: `Bearer ${KEY}` },
+  headers: as === 'ann' ? { 'x-auth-token': app.auth.createLoginToken(ann) } : { authorization: `Bearer ${KEY}` },
   ...(payload === undefined ? {} : { payload })
 })
 

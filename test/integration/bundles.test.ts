@@ -8,7 +8,7 @@ import { mock } from 'node:test'
 import { test, type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { BundleFolder } from '../../plugins/management/bundles/folder.ts'
-import { bundleProblem, bundlesOf, launchOf } from '../../plugins/management/bundles/launch.ts'
+import { createBundleCheck, bundleNamesOf, resolveLaunch } from '../../plugins/management/bundles/launch.ts'
 import { readManifest } from '../../plugins/management/bundles/manifest.ts'
 import { appFor } from '../helpers/app.ts'
 import {
@@ -161,7 +161,8 @@ test('manifests', async (t) => {
   })
 
   const place = { folder: '/b/x/current', home: '/home/ada', platform: 'linux' }
-  const launch = (more: object): ReturnType<typeof launchOf> => launchOf(readManifest(Buffer.from(JSON.stringify(manifest(more)))), place)
+  const launch = (more: object): ReturnType<typeof resolveLaunch> =>
+    resolveLaunch(readManifest(Buffer.from(JSON.stringify(manifest(more)))), place)
 
   /* eslint-disable no-template-curly-in-string */
   await t.test('become commands', async () => {
@@ -196,7 +197,7 @@ test('manifests', async (t) => {
 
   await t.test('say which options must be set', async () => {
     const option = (more: object): object => ({ type: 'string', title: 'T', description: 'D', ...more })
-    const { args, env, required, warnings } = launch({
+    const { args, env, requiredOptions: required, warnings } = launch({
       ...server({
         command: 'node',
         args: ['--level', '${user_config.level}', '--mode=${user_config.mode}', '${user_config.folders}', '${user_config.needed}', '--key', '${user_config.key}', '--', '${user_config.mode}x'],
@@ -283,7 +284,7 @@ test('only admins upload, and others are refused before the body is read', async
   const userKey = otherKey({ kind: 'user', owner: 'bob' })
   const app = await start(t, root, {}, { bearerKeys: [(settings({}).bearerKeys as Json[])[0], userKey], users: [{ username: 'bob', isAdmin: false }] })
   const { auth } = app
-  const token = auth.login(app.settings.current.users.get('bob') ?? { username: '' })
+  const token = auth.createLoginToken(app.settings.current.users.get('bob') ?? { username: '' })
   const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
 
   /** Sends the head of an upload, and the body only as fast as it is read. @returns the status, and how much could be sent */
@@ -462,7 +463,7 @@ test('a start removes what was interrupted, and former versions', async (t) => {
   await writeFile(join(root, '.tmp-1/archive'), 'x')
 
   await t.test('but not what another replica may be at work on', async () => {
-    await new BundleFolder({ root, isShared: true, isForOthers: false }).sweep()
+    await new BundleFolder({ root, isShared: true, runsAsOtherUser: false }).removeLeftovers()
     assert.ok((await filesBelow(root)).includes('.tmp-1'))
   })
 
@@ -476,7 +477,7 @@ test('a start removes what was interrupted, and former versions', async (t) => {
 test('a server whose bundle is missing, or lacks values, says so', async (t) => {
   const root = await rootFor(t)
   const app = await start(t, root)
-  const problem = bundleProblem(root)
+  const problem = createBundleCheck(root)
   assert.equal(await problem({ command: 'node', args: ['/elsewhere'] }), undefined)
   const config = { command: 'node', args: [join(root, 'gone/current/a.js')] }
   assert.match(String(await problem(config)), /"gone".*upload it again/)
@@ -484,7 +485,7 @@ test('a server whose bundle is missing, or lacks values, says so', async (t) => 
   // eslint-disable-next-line no-template-curly-in-string
   const open = { command: 'node', args: [join(root, 'sample/current/a.js')], env: { A: '${user_config.key}' } }
   assert.match(String(await problem(open)), /user_config\.key/)
-  assert.deepEqual([...bundlesOf(root, { ...open, args: [`--a=${root}/x/current:${root}/y`, `${root}x/z`] })], ['x', 'y'])
+  assert.deepEqual([...bundleNamesOf(root, { ...open, args: [`--a=${root}/x/current:${root}/y`, `${root}x/z`] })], ['x', 'y'])
 
   const answer = await app.inject({ method: 'POST', url: '/api/servers', payload: { name: 'gone', config }, headers: { authorization: `Bearer ${KEY}` } })
   assert.equal(answer.statusCode, 200)

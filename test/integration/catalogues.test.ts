@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test, type Test } from 'tap'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
-import { Source } from '../../plugins/management/market/source.ts'
-import { packageOf } from '../../plugins/management/market/market.ts'
+import { CatalogueSource } from '../../plugins/management/market/source.ts'
+import { npmPackageOf } from '../../plugins/management/market/market.ts'
 import type { FetchedResponse } from '../../plugins/base/outbound/fetch.ts'
 import type { MarketFile, MarketServer } from '../../schemas/catalogues.ts'
 import { newNameProblem } from '../../schemas/names.ts'
@@ -25,7 +25,7 @@ interface World {
 async function world (t: Test, { env = {}, mcpRouter }: { env?: Json, mcpRouter?: Json } = {}): Promise<World> {
   // No command is found, so that nothing is installed.
   const app = await appFor(t, { users, systemConfig: { mcpRouter } }, env, { environment: { PATH: '/nonexistent' } })
-  const headers = (user: string) => ({ 'x-auth-token': app.auth.login(users.find(({ username }) => username === user) ?? { username: user, password: '' }) })
+  const headers = (user: string) => ({ 'x-auth-token': app.auth.createLoginToken(users.find(({ username }) => username === user) ?? { username: user, password: '' }) })
   return {
     app,
     get: async (address, user = 'admin') => await app.inject({ url: `/api${address}`, headers: headers(user) }),
@@ -58,7 +58,7 @@ test('the market that the project ships', async (t) => {
       const kept = app.settings.current.servers.get(name)?.config ?? {}
       const { storedByUser, storedBy, createdAt, owner, visibility, enabled, ...stored } = kept
       assert.deepEqual(stored, config, name)
-      await app.inject({ method: 'DELETE', url: `/api/servers/${name}`, headers: { 'x-auth-token': app.auth.login({ username: 'admin', password: 'x' }) } })
+      await app.inject({ method: 'DELETE', url: `/api/servers/${name}`, headers: { 'x-auth-token': app.auth.createLoginToken({ username: 'admin', password: 'x' }) } })
     }
   })
 
@@ -88,7 +88,7 @@ test('the market that the project ships', async (t) => {
 
   await t.test('states the day of the last look at the package registry', async () => {
     const file = JSON.parse(readFileSync(path('assets/market/servers.json'), 'utf8')) as MarketFile
-    const packages = new Set(file.servers.map(packageOf).filter((name) => name !== undefined))
+    const packages = new Set(file.servers.map(npmPackageOf).filter((name) => name !== undefined))
     for (const name of Object.keys(file.found)) assert.ok(packages.has(name), `${name} is in no entry`)
     if (file.checked !== null) assert.equal(Object.keys(file.found).length, packages.size)
     assert.ok(!file.servers.some(({ name }) => name === 'search'), 'a name that a route has')
@@ -181,7 +181,7 @@ test('what a registry must not answer', async (t) => {
     ['another form', '{"servers":{"a":1}}'],
     ['a list of something else', '{"servers":[1]}'],
     ['nesting', `{"servers":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
-    ['size', JSON.stringify({ servers: [], padding: 'x'.repeat(managementLimits.catalogues.answer) })]
+    ['size', JSON.stringify({ servers: [], padding: 'x'.repeat(managementLimits.catalogues.answerSize) })]
   ]
   let limit = 1
   for (const [name, body] of bad) {
@@ -209,9 +209,9 @@ test('what a registry must not answer', async (t) => {
     assert.equal(({} as Json).polluted, undefined)
   })
   await t.test('a list is cut where it is longer than it may be', async () => {
-    fake.entries = Array.from({ length: managementLimits.catalogues.entries + 5 }, (_, at) => entry('com.example/many', { version: `1.0.${at}` }))
+    fake.entries = Array.from({ length: managementLimits.catalogues.answerEntries + 5 }, (_, at) => entry('com.example/many', { version: `1.0.${at}` }))
     const { servers } = dataOf(await get(`/registry/servers/${encodeURIComponent('com.example/many')}/versions`))
-    assert.equal(servers.length, managementLimits.catalogues.entries)
+    assert.equal(servers.length, managementLimits.catalogues.answerEntries)
   })
 })
 
@@ -221,10 +221,10 @@ test('a source', async (t) => {
   let answer: () => Promise<Partial<FetchedResponse>> | Partial<FetchedResponse> = () => ({})
   const headers: Array<Record<string, string> | undefined> = []
   const told: string[] = []
-  const source = new Source({
+  const source = new CatalogueSource({
     name: 'The test',
     now: () => now,
-    tell: (level, sentence) => { told.push(`${level} ${sentence}`) },
+    reportOutage: (level, sentence) => { told.push(`${level} ${sentence}`) },
     outbound: {
       fetch: async (_url, options) => {
         asked++
@@ -233,11 +233,11 @@ test('a source', async (t) => {
       }
     }
   })
-  const ask = async (key = 'k', owner = 'ada') => await source.ask({ key, url: 'http://x', read: (value) => value }, owner)
+  const ask = async (key = 'k', owner = 'ada') => await source.ask({ key, url: 'http://x', convert: (value) => value }, owner)
 
   await t.test('asks whether an answer has changed, once it is a minute old', async () => {
     assert.deepEqual(await ask(), { value: { a: 1 } })
-    now += managementLimits.catalogues.fresh - 1
+    now += managementLimits.catalogues.freshFor - 1
     await ask()
     assert.equal(asked, 1)
     now += 1
@@ -249,16 +249,16 @@ test('a source', async (t) => {
   })
   await t.test('serves an earlier answer while the service is away, and asks again after a pause', async () => {
     const since = new Date(now).toISOString()
-    now += managementLimits.catalogues.fresh
+    now += managementLimits.catalogues.freshFor
     answer = () => { throw new Error('away') }
     assert.deepEqual(await ask(), { value: { a: 1 }, staleSince: since })
     assert.deepEqual(await ask(), { value: { a: 1 }, staleSince: since })
     assert.equal(asked, 3)
-    now += managementLimits.catalogues.retry
+    now += managementLimits.catalogues.retryDelay
     await ask()
     assert.equal(asked, 4)
     assert.deepEqual(told, ['warn The test gives no answer: its answer has another form than expected'], 'one line for as long as it lasts')
-    now += managementLimits.catalogues.retry
+    now += managementLimits.catalogues.retryDelay
     answer = () => ({ body: Buffer.from('{"a":2}') })
     assert.deepEqual(await ask(), { value: { a: 2 } })
     assert.equal(asked, 5)
@@ -266,7 +266,7 @@ test('a source', async (t) => {
     assert.match(told[1] ?? '', /^info The test answers again since .*, after 2 failures since /)
   })
   await t.test('forgets what the service has no more', async () => {
-    now += managementLimits.catalogues.fresh
+    now += managementLimits.catalogues.freshFor
     answer = () => ({ status: 404 })
     await assert.rejects(ask(), { code: 'TH_NO_SUCH' })
     answer = () => { throw new Error('away') }
@@ -278,7 +278,7 @@ test('a source', async (t) => {
     answer = async () => { await gate; return {} }
     const before = asked
     const same = [ask('same'), ask('same'), ask('same')]
-    const others = Array.from({ length: managementLimits.catalogues.requests }, async (_, at) => await ask(`other ${at}`).then(() => 'ok', (error: { isOwnerLimit?: boolean }) => error.isOwnerLimit))
+    const others = Array.from({ length: managementLimits.catalogues.concurrentRequests }, async (_, at) => await ask(`other ${at}`).then(() => 'ok', (error: { isOwnerLimit?: boolean }) => error.isOwnerLimit))
     const stranger = ask('stranger', 'bob')
     await new Promise((resolve) => { setImmediate(resolve) })
     go()

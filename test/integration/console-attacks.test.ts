@@ -150,12 +150,12 @@ const recorded = {
 const activities = {
   list: async () => ({ activities: [recorded], total: 1, approximate: false }),
   find: async () => recorded,
-  values: async () => ({ servers: [markup], tools: [markup], groups: [markup], usernames: [markup], keyNames: [markup] }),
+  listFilterValues: async () => ({ servers: [markup], tools: [markup], groups: [markup], usernames: [markup], keyNames: [markup] }),
   stats: async () => ({ total: 1, errors: 1, duration: 1 }),
-  durationOf: async () => 1,
+  durationQuantile: async () => 1,
   append: async () => {},
-  cleanup: async () => 0,
-  expire: async () => 0
+  removeBefore: async () => 0,
+  removeSomeBefore: async () => 0
 } satisfies Activities as Activities
 
 const id = '33333333-3333-4333-8333-333333333333'
@@ -183,7 +183,7 @@ async function startHostile (t: Test): Promise<{ app: FastifyInstance, url: stri
   const { port } = app.server.address() as { port: number }
   const url = `http://127.0.0.1:${port}`
   await register(url, { client_name: markup, redirect_uris: ['https://evil.example/%22%3E%3Cb%20data-planted%3E'], client_uri: 'https://evil.example/' })
-  app.logs.add('warn', markup)
+  app.logs.addGatewayLine('warn', markup)
   await until(() => app.upstreams.counts().connected === 1)
   await until(() => app.logs.list().some(({ processId }) => processId === 'prints'))
   return { app, url }

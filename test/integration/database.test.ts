@@ -9,7 +9,7 @@ import { t, test } from 'tap'
 import bcrypt from 'bcryptjs'
 import postgres from 'postgres'
 import { openStorage } from '../../db/open.ts'
-import { Invalid, StorageError, type Change, type Store } from '../../db/store.ts'
+import { InvalidChangeError, StorageError, type Change, type Store } from '../../db/store.ts'
 import { sha256 } from '../../plugins/base/secrets/hash.ts'
 import { at, initialize, KEY, names, send, settings, type Json } from '../helpers/client.ts'
 import { bounded, change, storeContract } from '../contracts/store.ts'
@@ -193,7 +193,7 @@ void test(
     await query(
       "INSERT INTO users (position, key, data, spelling) SELECT max(position) + 1, 'hand', '{\"username\": \"hand\"}', '{' FROM users"
     )
-    await assert.rejects(store.commit([aUser('three')], before.version), Invalid)
+    await assert.rejects(store.commit([aUser('three')], before.version), InvalidChangeError)
     // As docs/scaling.md says.
     await query('UPDATE revision SET version = version + 1, head = gen_random_uuid()')
     await until(async () => (await store.load()).users.size === 3, 'an edit by hand was not seen')

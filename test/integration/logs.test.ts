@@ -26,25 +26,25 @@ test('the ring keeps the newest lines, as plain text, in bounds', async () => {
   const ring = new LogRing({ entries: 5, message: 20 }, (text) => text.replaceAll('secret', '••••'))
   const heard: Array<string | undefined> = []
   const stop = ring.listen((entry) => { heard.push(entry?.message) })
-  for (let n = 0; n < 12; n++) ring.add('info', String(n))
+  for (let n = 0; n < 12; n++) ring.addGatewayLine('info', String(n))
   assert.deepEqual(ring.list().map(({ message }) => message), ['7', '8', '9', '10', '11'])
   for (const [given, wanted] of [
     ['a\r\nb\0c', 'a b c'], ['\u001b[31mred\u001b[0m \u001b]0;title\u0007x', 'red x'],
     ['\u202etext\u2028next', '\u202etext next'], ['x'.repeat(30), 'x'.repeat(20)],
     ['x'.repeat(17) + 'secret', `${'x'.repeat(17)}•••`]
   ] as const) {
-    ring.add('warn', given)
+    ring.addGatewayLine('warn', given)
     assert.equal(ring.list().at(-1)?.message, wanted)
   }
-  ring.add('fatal', 'end')
-  ring.child('files', 'hello')
+  ring.addGatewayLine('fatal', 'end')
+  ring.addChildLine('files', 'hello')
   const [main, child] = ring.list().slice(-2).map(({ timestamp, ...rest }) => rest)
   assert.deepEqual(main, { level: 'fatal', type: 'error', source: 'main', message: 'end' })
   assert.deepEqual(child, { level: 'info', type: 'info', source: 'child', message: 'hello', processId: 'files' })
   ring.clear()
   assert.deepEqual([ring.list(), heard.length, heard.at(-1)], [[], 20, undefined])
   stop()
-  ring.add('info', 'again')
+  ring.addGatewayLine('info', 'again')
   assert.equal(heard.length, 20)
 })
 
@@ -156,7 +156,7 @@ test('a reader that stops reading is dropped, and costs no memory', async (t) =>
   const line = 'x'.repeat(2_000)
   // 32 MiB of unread bytes end it at once (docs/limits.md), without a delay for others.
   for (let n = 0; n < 40_000 && app.server.connections !== 0; n++) {
-    app.logs.add('info', line)
+    app.logs.addGatewayLine('info', line)
     if (n % 500 === 0) await new Promise((resolve) => { setImmediate(resolve) })
   }
   socket.resume()

@@ -1,7 +1,7 @@
 // What an access token is good for, and what ends it.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import type { Tokens } from '../../db/ports/tokens.ts'
+import type { OAuthTokens } from '../../db/ports/tokens.ts'
 import { Session } from '../helpers/client.ts'
 import { register, request } from '../helpers/oauth.ts'
 import {
@@ -253,7 +253,7 @@ class Overtaken {
   /** How often something happened. */
   times = 0
 
-  wrap (tokens: Tokens): Tokens {
+  wrap (tokens: OAuthTokens): OAuthTokens {
     const run = async <Result>(write: () => Promise<Result>): Promise<Result> => {
       const { before, after } = this
       this.before = this.after = undefined
@@ -266,12 +266,12 @@ class Overtaken {
     return {
       put: async (authorization, issued) => { await run(async () => { await tokens.put(authorization, issued) }) },
       // Without successors, it tells of a token that is known to be used.
-      swap: async (hash, issued) => {
-        const swap = async (): ReturnType<Tokens['swap']> => await tokens.swap(hash, issued)
+      rotate: async (hash, issued) => {
+        const swap = async (): ReturnType<OAuthTokens['rotate']> => await tokens.rotate(hash, issued)
         return issued.length === 0 ? await swap() : await run(swap)
       },
       find: async (hash) => await tokens.find(hash),
-      revokedWithin: async (time) => await tokens.revokedWithin(time),
+      listRevokedWithin: async (time) => await tokens.listRevokedWithin(time),
       revoke: async (target) => { await tokens.revoke(target) }
     }
   }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { Page as Tab } from 'playwright-core'
 import { t as file, test } from 'tap'
-import { checkOrigin, originRules } from '../../plugins/identity/auth/origin.ts'
+import { checkOrigin, readOriginRules } from '../../plugins/identity/auth/origin.ts'
 import { describeScopes, loadPages, type ConsentPage, type HtmlPage as Page, type LoginPage } from '../../plugins/base/pages/pages.ts'
 import { assertAccessible, openTab, picture, startBrowser } from '../helpers/chromium.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
@@ -160,7 +160,7 @@ test('a form by keyboard sends what was typed and pressed, with the gateway\'s o
       assert.deepEqual(Object.fromEntries(posted?.form ?? []), { request: 'r-1', csrf: 'c-1', ...expected })
       // A policy of `no-referrer` would have made it "null".
       assert.equal(posted?.headers.origin, site.url)
-      checkOrigin(originRules('127.0.0.1', '', ''), posted?.host, posted?.headers.origin, undefined)
+      checkOrigin(readOriginRules('127.0.0.1', '', ''), posted?.host, posted?.headers.origin, undefined)
       // The client learns nothing of the request that led to it.
       assert.equal(site.asked.find(({ host }) => host.startsWith('notes.'))?.headers.referer, undefined)
       assert.deepEqual(complaints, [])

@@ -36,7 +36,7 @@ void test(
     const secret = canary('token')
     const [own, access, refresh] = [authorization(), issued('access', { hash: hashOf(secret) }), issued('refresh')]
     await tokens.put(own, [access, refresh])
-    await tokens.swap(refresh.hash, [issued('refresh')])
+    await tokens.rotate(refresh.hash, [issued('refresh')])
     const { oauthTokens, ...rest } = await document(path)
     assert.deepEqual(rest, { mcpServers: { a: { command: 'node' } }, 'x-more': 1 })
     assert.deepEqual(oauthTokens.slice(0, 3), foreign)
@@ -65,12 +65,12 @@ void test('file: an edit can take tokens away, and brings none back', async (t) 
   const [first, second, access] = [issued('refresh'), issued('refresh'), issued('access')]
   await tokens.put(authorization(), [first])
   const before = await readFile(path, 'utf8')
-  await tokens.swap(first.hash, [second, access])
+  await tokens.rotate(first.hash, [second, access])
   // An editor that was open meanwhile, with something else changed, too.
   await writeFile(path, JSON.stringify({ ...JSON.parse(before), mcpServers: { edited: { command: 'node' } } }))
   await until(async () => (await store.load()).servers.has('edited'))
   assert.deepEqual([await tokens.find(first.hash), await tokens.find(second.hash)], [undefined, undefined])
-  assert.equal(await tokens.swap(first.hash, []), 'reused')
+  assert.equal(await tokens.rotate(first.hash, []), 'reused')
   const [kept, dropped] = [issued('access'), issued('access')]
   await tokens.put(authorization(), [kept])
   await tokens.put(authorization(), [dropped])
@@ -88,13 +88,13 @@ void test('file: where tokens cannot be written, nothing is changed, and the rea
   await writeFile(path, '{"cut off')
   const next = issued('refresh')
   await assert.rejects(
-    tokens.swap(refresh.hash, [next]),
+    tokens.rotate(refresh.hash, [next]),
     (error: Error) => error instanceof StorageError && error.message.includes('edited')
   )
   assert.deepEqual(await tokens.find(access.hash), { ...own, ...access })
   await writeFile(path, good)
   assert.equal(await tokens.find(next.hash), undefined)
-  assert.equal(await tokens.swap(refresh.hash, [next]), 'swapped')
+  assert.equal(await tokens.rotate(refresh.hash, [next]), 'swapped')
 
   const odd = await open(t, undefined, { oauthTokens: { of: 'another kind' } })
   await assert.rejects(
@@ -396,7 +396,7 @@ for (const kind of ['file', 'PostgreSQL']) {
     await first.storage.auditTrail?.append(entries)
     const calls = Array.from({ length: 60 }, (_, n) => activity({ timestamp: n, input: `{"n":${n}}`, output: '[]' }))
     await first.storage.activities?.append([...calls, activity({ timestamp: 100 })])
-    const secret = await first.storage.socialLogins?.secret()
+    const secret = await first.storage.socialLogins?.loadSigningKey()
     const document = async (path: string): Promise<object | undefined> =>
       kind === 'file' ? JSON.parse(await readFile(path, 'utf8')) as object : undefined
     const lost = await open(t, dbUrl, await document(first.path), vaultWith(newest))
@@ -424,7 +424,7 @@ for (const kind of ['file', 'PostgreSQL']) {
     if (kind === 'file') return
     assert.deepEqual(await storage.loginStates.find(hashOf('cookie')), state)
     assert.deepEqual(await storage.grants.take(hashOf('code')), { first: true, family: 'family', value: 'grant' })
-    assert.equal(await storage.socialLogins?.secret(), secret)
+    assert.equal(await storage.socialLogins?.loadSigningKey(), secret)
     const recorded = (await storage.activities?.list({}, 1, 100))?.activities.reverse()
     const expectedCalls = [...calls.map(({ input }) => [input, undefined]), [undefined, undefined]]
     assert.deepEqual(recorded?.map(({ input, locked }) => [input, locked]), expectedCalls)

@@ -11,17 +11,17 @@ import { JsonFileStore } from '../../db/json/file.ts'
 import { FileRecords } from '../../db/json/records.ts'
 import { MemoryRecords } from '../../db/memory/records.ts'
 import { MemoryVectors } from '../../db/memory/vectors.ts'
-import type { OAuthClient, Clients } from '../../db/ports/clients.ts'
+import type { OAuthClient, OAuthClients } from '../../db/ports/clients.ts'
 import type { Consents } from '../../db/ports/consents.ts'
-import type { LoginStates, UsedStates } from '../../db/ports/login-states.ts'
-import type { Tokens } from '../../db/ports/tokens.ts'
-import type { Driver } from '../../db/postgres/connection/driver.ts'
+import type { LoginStates, UsedRequestStates } from '../../db/ports/login-states.ts'
+import type { OAuthTokens } from '../../db/ports/tokens.ts'
+import type { DatabaseDriver } from '../../db/postgres/connection/driver.ts'
 import { createQueryRunner } from '../../db/postgres/connection/query-runner.ts'
 import { timeouts } from '../../db/postgres/connection/timeouts.ts'
 import { PostgresClients } from '../../db/postgres/ports/clients.ts'
 import { PostgresRecords, selectRecord } from '../../db/postgres/ports/records.ts'
-import { collections } from '../../db/records.ts'
-import { RecordedGrants } from '../../db/records/grants.ts'
+import { recordCollections } from '../../db/records.ts'
+import { RecordedOneTimeValues } from '../../db/records/grants.ts'
 import { RecordedConsents, RecordedLoginStates, RecordedUsedStates } from '../../db/records/logins.ts'
 import { RecordedTokens } from '../../db/records/tokens.ts'
 import { StorageError, type Storage } from '../../db/store.ts'
@@ -56,7 +56,7 @@ void test('two replicas: whoever revokes users and clients while tokens are swap
   for (const [n, token] of refresh.entries()) {
     await storage.tokens.put(authorization({ username: `u${n % 2}`, clientId: `c${n % 3}` }), [token])
   }
-  const swaps = race(40, async (n) => await (n % 2 === 0 ? storage : other).tokens.swap(refresh[n]?.hash ?? '', [issued('refresh')]))
+  const swaps = race(40, async (n) => await (n % 2 === 0 ? storage : other).tokens.rotate(refresh[n]?.hash ?? '', [issued('refresh')]))
   const ends = race(12, async (n) => {
     await (n % 2 === 0 ? other : storage).tokens.revoke(n % 3 === 0 ? { clientId: `c${n % 3}` } : { username: `u${n % 2}` })
   })
@@ -91,8 +91,8 @@ void test(
     await at(0).tokens.put(own, [token])
     await at(0).consents.put(given)
     await at(0).loginStates.put(hash, session, soon())
-    await at(0).usedStates.use(hash, 'first', soon())
-    assert.equal((await at(1).usedStates.use(hash, 'second', soon())).answers, 'first')
+    await at(0).usedStates.recordUse(hash, 'first', soon())
+    assert.equal((await at(1).usedStates.recordUse(hash, 'second', soon())).answers, 'first')
     assert.deepEqual(
       [await at(1).consents.list(given.username), await at(1).loginStates.find(hash), (await at(1).tokens.find(token.hash))?.family],
       [[given], session, own.family]
@@ -104,7 +104,7 @@ void test(
       [undefined, [], undefined]
     )
     assert.equal(await at(0).tokens.find(token.hash), undefined)
-    assert.ok((await at(0).tokens.revokedWithin(10_000)).includes(own.family))
+    assert.ok((await at(0).tokens.listRevokedWithin(10_000)).includes(own.family))
   }
 )
 
@@ -168,7 +168,7 @@ void test('a token among 100,000 is found by an index, in a few pages', async (t
         ARRAY['oauthTokens/client%3Ac' || n % 100, 'oauthTokens/user%3Au' || n % 1000], now(), now(), now() + interval '1 hour'
       FROM generate_series(1, 100000) n;
     ANALYZE records`)
-  const one = await pages(selectRecord(driver.db, collections.tokens, token.hash))
+  const one = await pages(selectRecord(driver.db, recordCollections.tokens, token.hash))
   assert.doesNotMatch(one.plan, /Seq Scan/)
   assert.ok(one.read > 0 && one.read <= 12, one.plan)
 })
@@ -198,7 +198,7 @@ void test('what is over is swept away by a write in passing, and too much of it,
   for (let n = 0; n < 4; n++) await storage.grants.put(n === 3 ? last : fresh(), 'more', {}, soon() + n)
   const ownVault = await vault()
   const records = (): PostgresRecords => new PostgresRecords(asks, ownVault)
-  await new RecordedGrants(records(), { ...collections.grants, maxEntries: 3 }).put(fresh(), 'newest', {}, soon() + 9)
+  await new RecordedOneTimeValues(records(), { ...recordCollections.grants, maxEntries: 3 }).put(fresh(), 'newest', {}, soon() + 9)
   await until(async () => await count('grants') === 3, 'too many grants')
   assert.deepEqual(
     [await storage.grants.take(taken), (await storage.grants.take(last))?.first],
@@ -207,7 +207,7 @@ void test('what is over is swept away by a write in passing, and too much of it,
   )
 
   await boundOf(
-    async () => new RecordedTokens(records(), { ...collections.tokens, maxEntries: 8 }),
+    async () => new RecordedTokens(records(), { ...recordCollections.tokens, maxEntries: 8 }),
     async () => { await until(async () => (await count('oauthTokens')) <= 8, 'too many tokens') }
   )
 
@@ -222,25 +222,25 @@ void test('what is over is swept away by a write in passing, and too much of it,
   await floodOfClients(new PostgresClients(asks, 8))
   await boundOfClients(new PostgresClients(asks, 3), storage)
   await boundOfUsers(
-    () => new RecordedConsents(records(), { ...collections.consents, maxPerOwner: 2, maxEntries: 3 }),
+    () => new RecordedConsents(records(), { ...recordCollections.consents, maxPerOwner: 2, maxEntries: 3 }),
     oneConsent,
     async () => { await until(async () => (await count('oauthConsents')) <= 3, 'too many consents') }
   )
   for (let n = 0; n < 2; n++) await storage.loginStates.put(fresh(), { kind: 'session', username: 'over', value: '', createdAt: Date.now() }, past)
   await boundOfUsers(
-    () => new RecordedLoginStates(records(), { ...collections.loginStates, maxPerOwner: 2, maxEntries: 3 }),
+    () => new RecordedLoginStates(records(), { ...recordCollections.loginStates, maxPerOwner: 2, maxEntries: 3 }),
     oneSession,
     async () => { await until(async () => (await count('loginStates')) <= 3, 'too many login sessions') }
   )
-  await storage.usedStates.use(fresh(), 'expired', past)
+  await storage.usedStates.recordUse(fresh(), 'expired', past)
   await boundOfUsedStates(
-    () => new RecordedUsedStates(records(), { ...collections.usedStates, maxEntries: 3 }),
+    () => new RecordedUsedStates(records(), { ...recordCollections.usedStates, maxEntries: 3 }),
     async () => { await until(async () => (await count('usedStates')) <= 3, 'too many used states') }
   )
 })
 
 /** Of the clients that registered themselves, one that was never used goes, with its tokens and consents; no other does. */
-async function boundOfClients (clients: Clients, { consents, tokens }: Pick<Storage, 'consents' | 'tokens'>): Promise<void> {
+async function boundOfClients (clients: OAuthClients, { consents, tokens }: Pick<Storage, 'consents' | 'tokens'>): Promise<void> {
   const now = Date.now()
   const admins = Array.from({ length: 5 }, () => client({ createdAt: now - 100_000 }))
   for (const each of admins) await clients.create(each)
@@ -264,7 +264,7 @@ async function boundOfClients (clients: Clients, { consents, tokens }: Pick<Stor
 }
 
 /** Of eight places, those who register and do nothing else keep two; clients in use stay, and make room for one another. */
-async function floodOfClients (clients: Clients): Promise<void> {
+async function floodOfClients (clients: OAuthClients): Promise<void> {
   const long = Date.now() - 5 * 24 * 60 * 60_000
   const made = async (count: number, more: (n: number) => Partial<OAuthClient>): Promise<string[]> => {
     const ids: string[] = []
@@ -316,21 +316,21 @@ const oneSession: Parameters<typeof boundOfUsers<LoginStates>>[1] = (username, c
 }
 
 /** Beyond three used states, the oldest are forgotten. */
-async function boundOfUsedStates (make: () => UsedStates, settled: () => Promise<void>): Promise<void> {
+async function boundOfUsedStates (make: () => UsedRequestStates, settled: () => Promise<void>): Promise<void> {
   const hashes = Array.from({ length: 5 }, fresh)
   const states = make()
-  for (const hash of hashes) await states.use(hash, 'first', soon())
+  for (const hash of hashes) await states.recordUse(hash, 'first', soon())
   // It forgets at the beginning of its life, and then once in a while.
   const last = make()
-  await last.use(hashes.at(-1) ?? '', 'again', soon())
+  await last.recordUse(hashes.at(-1) ?? '', 'again', soon())
   await settled()
-  const uses = await Promise.all(hashes.slice(2).map(async (hash) => await last.use(hash, 'again', soon())))
+  const uses = await Promise.all(hashes.slice(2).map(async (hash) => await last.recordUse(hash, 'again', soon())))
   assert.deepEqual(uses.map(({ answers }) => answers), ['first', 'first', 'first'])
-  assert.equal((await make().use(hashes[0] ?? '', 'again', soon())).answers, 'again')
+  assert.equal((await make().recordUse(hashes[0] ?? '', 'again', soon())).answers, 'again')
 }
 
 /** Many small families stay, the one that has most goes. */
-async function boundOf (make: () => Promise<Tokens>, settled: () => Promise<void>): Promise<void> {
+async function boundOf (make: () => Promise<OAuthTokens>, settled: () => Promise<void>): Promise<void> {
   const small = [issued('access'), issued('access'), issued('access')]
   const tokens = await make()
   for (const token of small) await tokens.put(authorization(), [token])
@@ -338,7 +338,7 @@ async function boundOf (make: () => Promise<Tokens>, settled: () => Promise<void
   let [current, next] = [issued('refresh'), issued('refresh')]
   await tokens.put(greedy, [current])
   for (let n = 0; n < 12; n++) {
-    await tokens.swap(current.hash, [next])
+    await tokens.rotate(current.hash, [next])
     ;[current, next] = [next, issued('refresh')]
   }
   const latest = await make()
@@ -346,11 +346,11 @@ async function boundOf (make: () => Promise<Tokens>, settled: () => Promise<void
   await latest.put(authorization(), [extra])
   await settled()
   for (const { hash } of [...small, extra]) assert.ok(await latest.find(hash), 'a family that has little went')
-  assert.deepEqual([await latest.find(current.hash), await latest.swap(current.hash, [])], [undefined, 'unknown'])
+  assert.deepEqual([await latest.find(current.hash), await latest.rotate(current.hash, [])], [undefined, 'unknown'])
 }
 
 void test('in memory, the oldest go first; in the file, the families that have most', async (t) => {
-  const grants = new RecordedGrants(new MemoryRecords(), { ...collections.grants, maxPerOwner: 3 })
+  const grants = new RecordedOneTimeValues(new MemoryRecords(), { ...recordCollections.grants, maxPerOwner: 3 })
   const hashes = Array.from({ length: 5 }, fresh)
   for (const hash of hashes) await grants.put(hash, 'f', {}, soon())
   const taken = []
@@ -367,22 +367,22 @@ void test('in memory, the oldest go first; in the file, the families that have m
   const vectors = new MemoryVectors(6)
   await vectors.put('a', [{ id: '1', hash: 'h', embedding: [1, 0] }, { id: '2', hash: 'h', embedding: [1, 0] }])
   await vectors.put('b', [{ id: '1', hash: 'h', embedding: [1, 0] }, { id: '2', hash: 'h', embedding: [1, 0] }])
-  assert.deepEqual([...(await vectors.hashes('a', ['1', '2'])).keys(), ...(await vectors.hashes('b', ['1', '2'])).keys()], ['2', '1', '2'])
+  assert.deepEqual([...(await vectors.findHashes('a', ['1', '2'])).keys(), ...(await vectors.findHashes('b', ['1', '2'])).keys()], ['2', '1', '2'])
 
   const path = join(await temporaryFolder(t), 'mcp_settings.json')
   const store = new JsonFileStore(path)
   t.after(async () => { await store.close() })
   await store.load()
   const records = new FileRecords(store, await vault())
-  await boundOf(async () => new RecordedTokens(records, { ...collections.tokens, maxInFile: 8 }), async () => {})
+  await boundOf(async () => new RecordedTokens(records, { ...recordCollections.tokens, maxInFile: 8 }), async () => {})
   const [tokens, consents] = [new RecordedTokens(records), new RecordedConsents(records)]
-  await floodOfClients(new FileClients({ file: store, records, count: 8 }))
-  await boundOfClients(new FileClients({ file: store, records, count: 3 }), { tokens, consents })
-  const few = { ...collections.consents, maxPerOwner: 2, maxInFile: 3 }
+  await floodOfClients(new FileClients({ file: store, records, maxRegistered: 8 }))
+  await boundOfClients(new FileClients({ file: store, records, maxRegistered: 3 }), { tokens, consents })
+  const few = { ...recordCollections.consents, maxPerOwner: 2, maxInFile: 3 }
   await boundOfUsers(() => new RecordedConsents(records, few), oneConsent, async () => {})
-  const sessions = new RecordedLoginStates(new MemoryRecords(), { ...collections.loginStates, maxPerOwner: 2, maxEntries: 3 })
+  const sessions = new RecordedLoginStates(new MemoryRecords(), { ...recordCollections.loginStates, maxPerOwner: 2, maxEntries: 3 })
   await boundOfUsers(() => sessions, oneSession, async () => {})
-  const used = new RecordedUsedStates(new MemoryRecords(), { ...collections.usedStates, maxEntries: 3 })
+  const used = new RecordedUsedStates(new MemoryRecords(), { ...recordCollections.usedStates, maxEntries: 3 })
   await boundOfUsedStates(() => used, async () => {})
 })
 
@@ -397,14 +397,14 @@ const asks = (
   async () => await upstreamTokens.claim('s', 'shared', 'v', 1),
   async () => await upstreamTokens.remove('s', 'shared'),
   async () => { await upstreamTokens.removeAll({ server: 's' }) },
-  async () => await upstreamTokens.changedWithin(1_000),
+  async () => await upstreamTokens.listChangedWithin(1_000),
   async () => { await grants.put(fresh(), 'f', {}, soon()) },
   async () => await grants.take(fresh()),
   async () => { await tokens.put(authorization(), [issued('access')]) },
   async () => await tokens.find(fresh()),
-  async () => await tokens.swap(fresh(), []),
+  async () => await tokens.rotate(fresh(), []),
   async () => { await tokens.revoke({ username: 'nobody' }) },
-  async () => await tokens.revokedWithin(1_000),
+  async () => await tokens.listRevokedWithin(1_000),
   async () => await clients.find('c'),
   async () => await clients.list(),
   async () => await clients.create(client()),
@@ -416,22 +416,22 @@ const asks = (
   async () => await consents.remove('ann', 'c'),
   async () => { await consents.removeAll({ clientId: 'c' }) },
   async () => { await loginStates.put(fresh(), { kind: 'session', username: 'ann', value: 'v', createdAt: 1 }, soon()) },
-  async () => await usedStates.use(fresh(), 'a', soon()),
+  async () => await usedStates.recordUse(fresh(), 'a', soon()),
   async () => await loginStates.find(fresh()),
   async () => await loginStates.findByUid(fresh()),
   async () => { await loginStates.remove(fresh()) },
   async () => { await loginStates.removeAll('ann') },
   async () => { await vectors.put('c', [{ id: 'i', hash: 'h', embedding: [1] }]) },
-  async () => await vectors.hashes('c', ['i']),
-  async () => await vectors.nearest('c', [1], ['i'], 1),
-  async () => { await vectors.use('c', ['i']) },
+  async () => await vectors.findHashes('c', ['i']),
+  async () => await vectors.findNearest('c', [1], ['i'], 1),
+  async () => { await vectors.markUsed('c', ['i']) },
   async () => { await vectors.removeUnused(60_000, 1) },
   async () => { await activities?.append([activity()]) },
   async () => await activities?.list({}, 1, 10),
   async () => await activities?.find(activity().id),
-  async () => await activities?.values({}),
+  async () => await activities?.listFilterValues({}),
   async () => await activities?.stats({}),
-  async () => await activities?.cleanup(0)
+  async () => await activities?.removeBefore(0)
 ]
 
 void test('while the database is away every method says so, and works again when it is back', async (t) => {
@@ -459,7 +459,7 @@ void test('while the database is away every method says so, and works again when
     for (const ask of asks(storage)) await ask()
     return true
   }, 'not back')
-  assert.equal(await storage.tokens.swap(refresh.hash, [next]), 'swapped')
+  assert.equal(await storage.tokens.rotate(refresh.hash, [next]), 'swapped')
   assert.deepEqual(await storage.tokens.find(next.hash), { ...own, ...next })
 })
 
@@ -477,12 +477,12 @@ void test('what takes too long ends with a sentence', async (t) => {
   })
   await locked
   const asked = [
-    storage.grants.take(fresh()), storage.tokens.find(fresh()), storage.vectors.use('c', ['i']),
+    storage.grants.take(fresh()), storage.tokens.find(fresh()), storage.vectors.markUsed('c', ['i']),
     storage.tokens.put(authorization(), [issued('access'), issued('refresh')])
   ]
   // Behind those, lines that have a bound.
   const [outcomes, kept] = [race(1_100, async () => await outcomeOf(storage.tokens.find(fresh()))), race(20, async () =>
-    await outcomeOf(storage.vectors.use('c', ['i'])))]
+    await outcomeOf(storage.vectors.markUsed('c', ['i'])))]
   await Promise.all(asked.map(async (each) => {
     await assert.rejects(each, (error: Error) => error instanceof StorageError && error.message.includes('too long'))
   }))
@@ -501,8 +501,8 @@ const outcomeOf = async (asked: Promise<unknown>): Promise<string> => await aske
 })
 
 void test('a database that is known to be away is not asked', async () => {
-  const driver = new Proxy({}, { get: (_target, name) => assert.fail(`asked for ${String(name)}`) }) as Driver
-  const { quick, slow, transact, record } = createQueryRunner(driver, () => 'It is away.')
+  const driver = new Proxy({}, { get: (_target, name) => assert.fail(`asked for ${String(name)}`) }) as DatabaseDriver
+  const { runQuick: quick, runSlow: slow, runTransaction: transact, runBackground: record } = createQueryRunner(driver, () => 'It is away.')
   const refusal = (error: Error): boolean => error instanceof StorageError && error.message === 'It is away.'
   for (const ask of [quick, slow]) await assert.rejects(ask(async () => assert.fail('asked')), refusal)
   for (const ask of [transact, record]) await assert.rejects(ask(async () => assert.fail('asked')), refusal)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { sql } from 'drizzle-orm'
 import { createQueryRunner } from '../../db/postgres/connection/query-runner.ts'
-import type { Db, Driver } from '../../db/postgres/connection/driver.ts'
+import type { Db, DatabaseDriver } from '../../db/postgres/connection/driver.ts'
 import { PostgresVectors } from '../../db/postgres/ports/vectors.ts'
 import { EmbeddingsApi } from '../fakes/embeddings-api.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -82,13 +82,13 @@ async function compared (db: Db, ask: (sql: string) => Promise<unknown[]>): Prom
     collection text not null, key text not null, hash text not null, embedding real[] not null,
     used_at timestamp with time zone not null default now(), primary key (collection, key)
   )`)
-  const vectors = new PostgresVectors(createQueryRunner({ db } as Driver, () => undefined))
+  const vectors = new PostgresVectors(createQueryRunner({ db } as DatabaseDriver, () => undefined))
   await vectors.put('c', [
     { id: 'east', hash: 'h', embedding: [2, 0] },
     { id: 'northeast', hash: 'h', embedding: [1, 1] },
     { id: 'long', hash: 'h', embedding: [1, 1, 1] }
   ])
-  const found = await vectors.nearest('c', [0, 3], ['east', 'northeast', 'long', 'none'], 5)
+  const found = await vectors.findNearest('c', [0, 3], ['east', 'northeast', 'long', 'none'], 5)
   assert.deepEqual(found.map(({ id, score }) => [id, Math.round(score * 1_000)]), [['northeast', 707], ['east', 0]])
   assert.equal((await ask('select 1 from pg_extension where extname = \'vector\'')).length, 1)
 }

@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { createHash } from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import { test } from 'tap'
-import { apply, type Document } from '../../db/apply.ts'
+import { applyChanges, type SettingsDocument } from '../../db/apply.ts'
 import { JsonFileStore } from '../../db/json/file.ts'
-import { recover, writeInPlace } from '../../db/json/recovery.ts'
+import { restoreInterruptedWrite, writeInPlace } from '../../db/json/recovery.ts'
 import { FileRecords } from '../../db/json/records.ts'
 import { RecordedTokens } from '../../db/records/tokens.ts'
 import { vault } from '../fakes/replica.ts'
-import { FileEdited } from '../../db/json/write.ts'
-import { Conflict, Invalid, StorageError, type Change, type Snapshot } from '../../db/store.ts'
+import { FileEditedError } from '../../db/json/write.ts'
+import { ConflictError, InvalidChangeError, StorageError, type Change, type Snapshot } from '../../db/store.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 import { change, storeContract } from '../contracts/store.ts'
 import { startWriter } from '../contracts/store-kill.ts'
@@ -56,7 +56,7 @@ onFile('a read that the system refuses is no edit: nothing is changed, and the l
     filePromises.open = async () => { throw Object.assign(new Error(`${code}: too many open files, open`), { code }) }
     syncBuiltinESMExports()
     const isAway = (error: unknown): boolean =>
-      error instanceof StorageError && !error.full && error.message.includes(code) && !error.message.includes(path)
+      error instanceof StorageError && !error.isFull && error.message.includes(code) && !error.message.includes(path)
     await assert.rejects(store.commit([server('a')], version), isAway)
     assert.match(store.health(true) ?? '', new RegExp(code))
     restore()
@@ -163,7 +163,7 @@ onFile(
     const text = await readFile(path, 'utf8')
     assert.match(text, /\n {4}"b": \{\n {6}"command": "node",/, 'as people read it')
     assert.deepEqual([...text.matchAll(/^ {4}"([^"]+)": \{/gm)].map(([, name]) => name), ['mcpServers', 'b', '1', 'a', '0', 'b:1', '5'])
-    assert.deepEqual((JSON.parse(text) as Document)[0], 'kept', 'what is unknown stays')
+    assert.deepEqual((JSON.parse(text) as SettingsDocument)[0], 'kept', 'what is unknown stays')
     await writeFile(path, text.replace('"1": {', '"8": {').replace('"5": {', '"1": {'))
     assert.deepEqual(order(await store.load()), ['b', '8', 'a', '0', 'b:1', '1'], 'an edit of nothing but their order counts')
     assert.deepEqual(order(await (await reopen()).load()), ['b', '8', 'a', '0', 'b:1', '1'])
@@ -208,8 +208,8 @@ onFile(
   async ({ store, document }) => {
     const { version, problems } = await store.load()
     assert.equal(problems.length, 2)
-    await assert.rejects(store.commit([server('a')], version), Invalid)
-    await assert.rejects(store.commit([{ entity: 'groups', key: 'g', value: { id: 'g', name: 'g', servers: [] } }], version), Invalid)
+    await assert.rejects(store.commit([server('a')], version), InvalidChangeError)
+    await assert.rejects(store.commit([{ entity: 'groups', key: 'g', value: { id: 'g', name: 'g', servers: [] } }], version), InvalidChangeError)
     await store.commit([{ entity: 'users', key: 'u', value: { username: 'u' } }], version)
     assert.deepEqual(await document(), { groups: { odd: true }, mcpServers: [1], users: [{ username: 'u' }] })
   }
@@ -274,7 +274,7 @@ onFile(
     await writeFile(path, '{"mcpServers": {')
     await assert.rejects(
       store.commit([server('b')], before.version),
-      (error) => error instanceof Conflict && error.edited && !error.message.includes(path)
+      (error) => error instanceof ConflictError && error.isFileEdit && !error.message.includes(path)
     )
     await until(() => warnings.length > 0, 'no warning')
     // It looks at the file once a second.
@@ -312,7 +312,7 @@ onFile(
       assert.equal(told.length, 1)
       return error
     })
-    assert.ok(await refused.then((error) => error instanceof Conflict && error.edited))
+    assert.ok(await refused.then((error) => error instanceof ConflictError && error.isFileEdit))
     await store.commit([server('c')], told[0]?.version ?? 0)
     assert.deepEqual(Object.keys((await document()).mcpServers as object), ['a', 'b', 'c'])
   }
@@ -335,8 +335,8 @@ for (const [how, edit] of [
         for (const { begun } = count; count.begun === begun;) await turn()
         for (let turns = 0; turns < n * 10; turns++) await turn()
         // An editor reads and saves; in one go, so that it is not its own doing when something is lost.
-        let text: Document
-        try { text = JSON.parse(readFileSync(path, 'utf8')) as Document } catch { continue }
+        let text: SettingsDocument
+        try { text = JSON.parse(readFileSync(path, 'utf8')) as SettingsDocument } catch { continue }
         edit(path, JSON.stringify({ ...text, mcpServers: { ...text.mcpServers as object, [`e${n}`]: { command: 'x' } } }))
         edits.push(`e${n}`)
       }
@@ -382,7 +382,7 @@ onFile('an edit that makes another kind of value of a section is a bad one', who
   ] as const) {
     await writeFile(path, JSON.stringify({ ...whole, [name]: value }))
     await assert.rejects(store.load(), new RegExp(`"${name}" is not (a list|an object)\\.`))
-    await assert.rejects(store.commit([server('b')], before.version), Conflict)
+    await assert.rejects(store.commit([server('b')], before.version), ConflictError)
     assert.notEqual(store.health(true), undefined)
     await writeFile(path, JSON.stringify(whole))
     await store.load()
@@ -502,7 +502,7 @@ onFile(
       assert.deepEqual([settings.problem, readonly.problem], [store.health(), undefined], 'who is not to write is ready')
       await assert.rejects(
         store.commit([server('b')], snapshot.version),
-        (error) => error instanceof StorageError && !error.full && !error.message.includes(folder)
+        (error) => error instanceof StorageError && !error.isFull && !error.message.includes(folder)
       )
       await chmod(path, 0o000).catch(() => {})
       if (isRoot) process.seteuid?.(0)
@@ -560,36 +560,36 @@ void test('file: writing in place keeps the old bytes until it is done, and the 
   assert.equal(await readFile(`${path}.bak`, 'utf8'), 'old and longer')
   assert.equal((await stat(path)).ino, ino)
   assert.equal(await mode(path), 0o600)
-  assert.equal(await recover(path), undefined)
+  assert.equal(await restoreInterruptedWrite(path), undefined)
   await assert.rejects(
     writeInPlace(path, Buffer.from('newer'), Buffer.from('new'), () => {
       writeFileSync(path, 'an edit')
-      throw new FileEdited()
+      throw new FileEditedError()
     }),
-    FileEdited
+    FileEditedError
   )
   assert.equal(await readFile(path, 'utf8'), 'an edit')
-  assert.equal(await recover(path), undefined)
+  assert.equal(await restoreInterruptedWrite(path), undefined)
 })
 
 void test('apply: shares what is not touched', async () => {
-  const document: Document = {
+  const document: SettingsDocument = {
     mcpServers: { a: { command: 'a' }, b: {} },
     groups: [{ id: 'g', name: 'g', servers: ['a'] }, 'odd', { id: 'g', name: 'twice', servers: [] }],
     users: null
   }
-  assert.equal(apply(document, []), document)
+  assert.equal(applyChanges(document, []), document)
   assert.equal(
-    apply(document, [
+    applyChanges(document, [
       { entity: 'mcpServers', key: 'a', value: { command: 'a' } },
       { entity: 'users', key: 'x', value: undefined }
     ]),
     document
   )
-  const next = apply(document, [server('b')])
-  assert.equal((next.mcpServers as Document).a, (document.mcpServers as Document).a)
+  const next = applyChanges(document, [server('b')])
+  assert.equal((next.mcpServers as SettingsDocument).a, (document.mcpServers as SettingsDocument).a)
   assert.equal(next.groups, document.groups)
-  assert.deepEqual(apply(document, [{ entity: 'groups', key: 'g', value: undefined }]).groups, ['odd'])
-  const many = apply(document, Array.from({ length: 100 }, (_, n) => server(`s${n}`)))
+  assert.deepEqual(applyChanges(document, [{ entity: 'groups', key: 'g', value: undefined }]).groups, ['odd'])
+  const many = applyChanges(document, Array.from({ length: 100 }, (_, n) => server(`s${n}`)))
   assert.equal(Object.keys(many.mcpServers as object).length, 102)
 })

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
-import { Attempts, type Count } from '../../plugins/identity/auth/attempts.ts'
+import { AttemptLimiter, type CountAttempt } from '../../plugins/identity/auth/attempts.ts'
 import { Passwords } from '../../plugins/base/secrets/hash.ts'
 import {
   as, ask, data, fine, loggedIn, login, onDisk, PASSWORD, refused, remains, rows, start, tokenOf, transcript, weak, withKey, withToken,
@@ -452,11 +452,11 @@ const unheard = { note: () => {}, lockedOut: () => {} }
 test('what counts as one user and one address', async () => {
   const keyOf = async (username: string, ip: string): Promise<string> => {
     let counted = ''
-    const failure: Count<{ ip: string }> = async (_request, key) => {
+    const failure: CountAttempt<{ ip: string }> = async (_request, key) => {
       counted = key
       return 0
     }
-    await new Attempts({ failure, ...uncounted }, async () => {}, unheard).check({ ip }, username, async () => undefined)
+    await new AttemptLimiter({ failure, ...uncounted }, async () => {}, unheard).checkPassword({ ip }, username, async () => undefined)
     return counted
   }
   for (const [[name, ip], [otherName, otherIp], same] of [
@@ -476,20 +476,20 @@ test('what counts as one user and one address', async () => {
 test('what strangers may have open at once has a bound', async () => {
   const never = new Promise<never>(() => {})
   const counted: string[] = []
-  const failure: Count<{ ip: string }> = async (_request, key) => {
+  const failure: CountAttempt<{ ip: string }> = async (_request, key) => {
     counted.push(key)
     return 0
   }
-  const attempts = (): Attempts<{ ip: string }> => new Attempts({ failure, ...uncounted }, async () => {}, unheard)
+  const attempts = (): AttemptLimiter<{ ip: string }> => new AttemptLimiter({ failure, ...uncounted }, async () => {}, unheard)
   const [one, many] = [attempts(), attempts()]
-  for (let n = 0; n < identityLimits.passwordChecksPerUser; n++) void one.check({ ip: '203.0.113.1' }, 'admin', async () => await never)
-  await assert.rejects(one.check({ ip: '203.0.113.1' }, 'ADMIN', async () => await never), { statusCode: 429 })
-  void one.check({ ip: '203.0.113.2' }, 'admin', async () => await never)
-  for (let n = 0; n < identityLimits.passwordRequests * 3 / 4; n++) void many.check({ ip: '203.0.113.1' }, `user-${n}`, async () => await never)
-  await assert.rejects(many.check({ ip: '203.0.113.1' }, 'admin', async () => await never), { name: 'ShareError', isOwnerLimit: true })
-  await assert.rejects(many.register({ ip: '203.0.113.1' }, async () => await never), { name: 'ShareError', isOwnerLimit: true })
-  for (let n = 0; n < identityLimits.passwordRequests / 4; n++) void many.check({ ip: `198.51.100.${n}` }, 'admin', async () => await never)
-  await assert.rejects(many.check({ ip: '198.51.100.200' }, 'admin', async () => await never), { isOwnerLimit: false })
+  for (let n = 0; n < identityLimits.passwordChecksPerUser; n++) void one.checkPassword({ ip: '203.0.113.1' }, 'admin', async () => await never)
+  await assert.rejects(one.checkPassword({ ip: '203.0.113.1' }, 'ADMIN', async () => await never), { statusCode: 429 })
+  void one.checkPassword({ ip: '203.0.113.2' }, 'admin', async () => await never)
+  for (let n = 0; n < identityLimits.passwordRequests * 3 / 4; n++) void many.checkPassword({ ip: '203.0.113.1' }, `user-${n}`, async () => await never)
+  await assert.rejects(many.checkPassword({ ip: '203.0.113.1' }, 'admin', async () => await never), { name: 'ShareError', isOwnerLimit: true })
+  await assert.rejects(many.registerAccount({ ip: '203.0.113.1' }, async () => await never), { name: 'ShareError', isOwnerLimit: true })
+  for (let n = 0; n < identityLimits.passwordRequests / 4; n++) void many.checkPassword({ ip: `198.51.100.${n}` }, 'admin', async () => await never)
+  await assert.rejects(many.checkPassword({ ip: '198.51.100.200' }, 'admin', async () => await never), { isOwnerLimit: false })
   await new Promise((resolve) => { setImmediate(resolve) })
   assert.equal(new Set(counted).size, counted.length, 'one at a time of each')
   assert.ok(counted.every((key) => /^login [0-9a-f]{64}$/.test(key)), 'neither name nor address in it')
@@ -501,15 +501,15 @@ test('what strangers may have open at once has a bound', async () => {
     await new Promise((resolve) => { setImmediate(resolve) })
     return true
   }
-  const crowd = Array.from({ length: 90 }, async (_, n) => await fair.check({ ip: '203.0.113.1' }, `user-${n}`, slow('crowd')))
-  await fair.check({ ip: '203.0.113.9' }, 'admin', slow('admin'))
+  const crowd = Array.from({ length: 90 }, async (_, n) => await fair.checkPassword({ ip: '203.0.113.1' }, `user-${n}`, slow('crowd')))
+  await fair.checkPassword({ ip: '203.0.113.9' }, 'admin', slow('admin'))
   assert.ok(order.indexOf('admin') <= 4, `addresses take turns: ${order.indexOf('admin')} of the crowd came before`)
   await Promise.all(crowd)
 
   const failing = attempts()
   for (let n = 0; n < identityLimits.passwordRequests * 2; n++) {
     await assert.rejects(
-      failing.check({ ip: '::1' }, 'admin', async () => { throw new Error('away') }),
+      failing.checkPassword({ ip: '::1' }, 'admin', async () => { throw new Error('away') }),
       { message: 'away' }
     )
   }

@@ -28,7 +28,7 @@ test('reading a query takes time in proportion to it, whatever is repeated', asy
 test('a body with half a million wrong values is refused within 3 s', async (t) => {
   const { app } = await start(t)
   const payload = { name: 'q', servers: Array.from({ length: 490_000 }, () => 1) }
-  const headers = { 'x-auth-token': app.auth.login(alice) }
+  const headers = { 'x-auth-token': app.auth.createLoginToken(alice) }
   const time = await median(t, 'POST /api/groups', async () =>
     await cpuTime(async () => await app.inject({ method: 'POST', url: '/api/groups', headers, payload })))
   assert.ok(time < 3_000, `${time} ms`)

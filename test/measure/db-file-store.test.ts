@@ -1,7 +1,7 @@
 // What a settings file of 10,000 servers costs.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { apply, type Document } from '../../db/apply.ts'
+import { applyChanges, type SettingsDocument } from '../../db/apply.ts'
 import type { Change } from '../../db/store.ts'
 import { openFile } from '../fakes/store-file.ts'
 import { cpuTime, median } from '../helpers/measured.ts'
@@ -50,7 +50,7 @@ test('apply takes 20,000 changes in one', async (t) => {
     server(`s${n}`), { entity: 'users', key: `u${n}`, value: { username: `u${n}` } }
   ]).flat()
   const time = await median(t, 'apply, ms', async () => await cpuTime(() => {
-    assert.equal(Object.keys(apply({} satisfies Document, changes).mcpServers as object).length, 10_000)
+    assert.equal(Object.keys(applyChanges({} satisfies SettingsDocument, changes).mcpServers as object).length, 10_000)
   }))
   assert.ok(time < 1_000)
 })

@@ -3,21 +3,21 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
-import { apply } from '../../db/apply.ts'
-import { read } from '../../db/document.ts'
-import { share } from '../../db/json/share.ts'
+import { applyChanges } from '../../db/apply.ts'
+import { readDocument } from '../../db/document.ts'
+import { shareUnchangedParts } from '../../db/json/share.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { checkInvariants } from '../../db/invariants.ts'
-import { makeView, type Principal, type Scope } from '../../plugins/settings/access/view.ts'
-import { admits, visibleServers } from '../../plugins/settings/access/visibility.ts'
+import { makeView, type Principal, type ViewScope } from '../../plugins/settings/access/view.ts'
+import { canUseRoute, visibleServers } from '../../plugins/settings/access/visibility.ts'
 import { Audit } from '../../plugins/settings/audit/audit.ts'
-import { MemoryTrail } from '../../plugins/settings/audit/memory-trail.ts'
+import { MemoryAuditTrail } from '../../plugins/settings/audit/memory-trail.ts'
 import { ListResult } from '../../plugins/gateway/list.ts'
 import { Claims } from '../../plugins/gateway/claims.ts'
 import { foldSurface, readerOf } from '../../plugins/gateway/surface.ts'
-import { withoutMember } from '../../plugins/management/groups/groups.ts'
-import { withNewName, withoutNames } from '../../plugins/identity/keys/state.ts'
-import { compress } from '../../plugins/extensions/compression/compress.ts'
+import { removeServerFromGroups } from '../../plugins/management/groups/groups.ts'
+import { renameInKeyScopes, removeFromKeyScopes } from '../../plugins/identity/keys/state.ts'
+import { compressText } from '../../plugins/extensions/compression/compress.ts'
 import { strategyNames, type StrategyName } from '../../plugins/extensions/compression/strategies/strategy.ts'
 import { loadTokenCounter } from '../../plugins/extensions/compression/tokens.ts'
 import { convertArguments } from '../../plugins/base/json-schema/arguments.ts'
@@ -28,7 +28,7 @@ import { unmask } from '../../plugins/base/secrets/unmask.ts'
 import { configScrubber } from '../../plugins/base/secrets/redact.ts'
 import { openKeyRing } from '../../plugins/base/secrets/ring.ts'
 import { SealedVault } from '../../plugins/base/secrets/vault.ts'
-import { targetOf } from '../../plugins/management/servers/authorship.ts'
+import { secretTargetsOf } from '../../plugins/management/servers/authorship.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import { childEnvironment, expandVariables } from '../../plugins/upstream/links/environment.ts'
 import { selectPassedHeaders, passthroughOf } from '../../plugins/upstream/links/passthrough.ts'
@@ -43,7 +43,7 @@ import { cpuTime, median } from '../helpers/measured.ts'
 import { settingsLimits } from '../../plugins/settings/limits.ts'
 
 const newAudit = (): Audit =>
-  new Audit({ trail: new MemoryTrail(settingsLimits.audit), bounds: settingsLimits.audit, notify: () => {}, warn: () => {} })
+  new Audit({ trail: new MemoryAuditTrail(settingsLimits.audit), bounds: settingsLimits.audit, notify: () => {}, warn: () => {} })
 
 /** Linear work takes as long, and `n log n` a little longer; the rest of the distance to 4 is for the garbage collector and others. */
 const mostGrowth = 2
@@ -63,7 +63,7 @@ const mapOf = <Value>(count: number, value: (at: number) => Value): Record<strin
 const secret = (at: number): string => `Bearer secret-${at * 7_919}-of-mine`
 const headersOf = (count: number): ServerConfig => ({ url: 'http://h.example/', headers: mapOf(count, secret) })
 
-const snapshotOf = (servers: Record<string, ServerConfig>): Snapshot => read({ mcpServers: servers }, 1).snapshot
+const snapshotOf = (servers: Record<string, ServerConfig>): Snapshot => readDocument({ mcpServers: servers }, 1).snapshot
 const catalogueOf = (count: number, kind: 'tools' | 'resourceTemplates') => makeCatalogue({
   name: 'many',
   version: '1',
@@ -79,7 +79,7 @@ const surfaceOf = (count: number, kind: 'tools' | 'resourceTemplates') => foldSu
   sections: [{
     server: { name: 'many', config: { url: 'http://h.example/', tools: mapOf(count, () => ({ enabled: true })) } },
     label: 'many',
-    ofAdmin: true,
+    isOwnedByAdmin: true,
     member: { name: 'many' },
     provider: undefined,
     catalogue: catalogueOf(count, kind)
@@ -99,7 +99,7 @@ const grouped = (count: number): Record<string, unknown> => ({
     ...indices(count).map((at) => ({ id: `k${at}`, name: 'k', kind: 'system', accessType: 'custom', allowedServers: ['s0'], allowedGroups: ['g0'] }))
   ]
 })
-const groupedSnapshot = (count: number): Snapshot => read(grouped(count), 1).snapshot
+const groupedSnapshot = (count: number): Snapshot => readDocument(grouped(count), 1).snapshot
 /** Somebody with a key for all servers, and none of the rights of an admin. */
 const scoped = (count: number): Principal => ({
   kind: 'user-key',
@@ -107,9 +107,9 @@ const scoped = (count: number): Principal => ({
   user: 'ann',
   username: 'ann',
   isAdmin: false,
-  grant: { accessType: 'custom', groups: serverNames(count), servers: serverNames(count) }
+  keyScope: { accessType: 'custom', groups: serverNames(count), servers: serverNames(count) }
 })
-const groupOfAll: Scope = { kind: 'group', id: 'all', name: 'all', open: true }
+const groupOfAll: ViewScope = { kind: 'group', id: 'all', name: 'all', open: true }
 
 const vault = new SealedVault(await openKeyRing({ dataDir: '/nowhere', encryptionKey: randomBytes(32).toString('hex') }))
 
@@ -138,7 +138,7 @@ const costly: Record<string, (length: number) => string> = {
 /** What stays is counted as one token for four characters: the tokenizer's time is its own. */
 const compressed = (make: (length: number) => string, strategy: StrategyName) => (size: number) => {
   const text = Buffer.from(make(size)).toString()
-  return () => { compress(text, { strategy, minTokens: 2_000, maxOutputTokens: 1_200 }, (kept) => Math.ceil(kept.length / 4)) }
+  return () => { compressText(text, { strategy, minTokens: 2_000, maxOutputTokens: 1_200 }, (kept) => Math.ceil(kept.length / 4)) }
 }
 
 /** The size of the smaller one, and what makes an input of a size and returns the work on it. */
@@ -184,7 +184,7 @@ const inputs: Record<string, Input> = {
   }],
   'the target of a description': [1_000, manyTimes((size) => {
     const config = { openapi: { schema: { paths: mapOf(size, () => ({ servers: [{ url: 'http://a/' }] })) } } }
-    return () => { targetOf(config) }
+    return () => { secretTargetsOf(config) }
   })],
   'names of operations': [8_000, (size) => () => {
     const operations = indices(size).map((at) => ({ operationId: 'same', method: 'GET', path: `/p${at}` }))
@@ -253,7 +253,7 @@ const inputs: Record<string, Input> = {
     const former = snapshotOf({})
     const changes = indices(size).map((at) => ({ entity: 'mcpServers' as const, key: `s${at}`, value: { url: 'http://h.example/' } }))
     const next = snapshotOf(Object.fromEntries(changes.map(({ key, value }) => [key, value])))
-    return () => { newAudit().add({ by: { username: 'admin' }, changes, former, next }) }
+    return () => { newAudit().addCommit({ by: { username: 'admin' }, changes, former, next }) }
   }],
   'entries of some owners beyond their bound': [2_000, manyTimes((size) => () => {
     const map = new OwnedMap<true>(size / 2)
@@ -261,28 +261,28 @@ const inputs: Record<string, Input> = {
   })],
   'settings: many changes': [5_000, (size) => {
     const changes = indices(size).map((at) => ({ entity: 'mcpServers' as const, key: `s${at}`, value: { url: 'http://h.example/' } }))
-    return () => { apply({ mcpServers: {} }, changes) }
+    return () => { applyChanges({ mcpServers: {} }, changes) }
   }],
   'groups and keys: read': [5_000, (size) => {
     const document = grouped(size)
-    return () => { read(document, 1) }
+    return () => { readDocument(document, 1) }
   }],
   'groups and keys: read again': [5_000, (size) => {
     const before = grouped(size)
-    const former = read(before, 1)
-    const after = apply(before, [{ entity: 'groups', key: 'g1', value: { id: 'g1', name: 'renamed', servers: ['s1'] } }])
-    return () => { read(after, 2, former) }
+    const former = readDocument(before, 1)
+    const after = applyChanges(before, [{ entity: 'groups', key: 'g1', value: { id: 'g1', name: 'renamed', servers: ['s1'] } }])
+    return () => { readDocument(after, 2, former) }
   }],
   'groups and keys: a server gets another name': [1_000, manyTimes((size) => {
     const document = grouped(size)
-    return () => { apply(document, [{ entity: 'mcpServers', key: 's0', value: { url: 'http://h.example/' }, rename: 'other' }]) }
+    return () => { applyChanges(document, [{ entity: 'mcpServers', key: 's0', value: { url: 'http://h.example/' }, rename: 'other' }]) }
   })],
   'groups and keys: a server, and a group, goes or gets another name': [5_000, (size) => {
     const snapshot = groupedSnapshot(size)
     return () => {
-      assert.equal(withoutMember(snapshot, 's0').length, size + 1)
-      assert.equal(withoutNames(snapshot, 'allowedServers', ['s0']).length, size + 1)
-      assert.equal(withNewName(snapshot, 'allowedGroups', 'g0', 'other').length, size)
+      assert.equal(removeServerFromGroups(snapshot, 's0').length, size + 1)
+      assert.equal(removeFromKeyScopes(snapshot, 'allowedServers', ['s0']).length, size + 1)
+      assert.equal(renameInKeyScopes(snapshot, 'allowedGroups', 'g0', 'other').length, size)
     }
   }],
   'groups: whether all names differ': [5_000, (size) => {
@@ -293,7 +293,7 @@ const inputs: Record<string, Input> = {
     const snapshot = groupedSnapshot(size)
     const principal = scoped(size)
     return () => {
-      assert.ok(admits(snapshot, principal, groupOfAll))
+      assert.ok(canUseRoute(snapshot, principal, groupOfAll))
       for (const scope of [groupOfAll, { kind: 'global', open: true } as const]) {
         assert.equal(visibleServers(snapshot, makeView(principal, scope), 'public').length, size)
       }
@@ -302,7 +302,7 @@ const inputs: Record<string, Input> = {
   'settings: read again': [5_000, (size) => {
     const text = JSON.stringify({ bearerKeys: indices(size).map((at) => ({ id: `k${at}`, allowedServers: ['a', 'b'] })) })
     const [former, next] = [0, 1].map(() => JSON.parse(text) as Record<string, unknown>)
-    return () => { share(former ?? {}, next ?? {}) }
+    return () => { shareUnchangedParts(former ?? {}, next ?? {}) }
   }],
   ...Object.fromEntries(['0', '1.', '9e'].map((part) => [`the text of a number: ${part}`, [20_000, readText('n', part)]])),
   ...Object.fromEntries(['0', '1,', '[', '"\\'].map((part) => [`the text of a list: ${part}`, [20_000, readText('list', part)]])),

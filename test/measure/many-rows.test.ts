@@ -1,7 +1,7 @@
 // The time to load 10,000 servers and 10,000 bearer keys from PostgreSQL, and the CPU time to find one key among them.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { Keys } from '../../plugins/identity/keys/keys.ts'
+import { BearerKeys } from '../../plugins/identity/keys/keys.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 import { openPostgres } from '../fakes/store-database.ts'
 import type { Json } from '../helpers/client.ts'
@@ -54,14 +54,14 @@ test('10,000 servers and 10,000 keys: loaded within 3 s, and a key is found as f
   assert.ok(Math.max(...times) < 3_000, `loaded in ${times.join()} ms`)
 
   const [one, all] = [await Settings.open((await openPostgres(t, many(0, 1))).store), await Settings.open(store)].map(
-    (each) => new Keys(each, true, () => {})
+    (each) => new BearerKeys(each, true, () => {})
   )
   assert.ok(one && all)
   // A string of its own each time, as a header is: what differs is how many keys there are, and nothing else.
   const headers = (keys: number): Buffer[] =>
     Array.from({ length: 10_000 }, (_, n) => Buffer.from(`thk_${(n % keys).toString(16).padStart(64, '0')}`))
   const [same, different] = [headers(1), headers(10_000)]
-  const cpu = async (keys: Keys, headers: readonly Buffer[]): Promise<number> => await cpuTime(() => {
+  const cpu = async (keys: BearerKeys, headers: readonly Buffer[]): Promise<number> => await cpuTime(() => {
     for (let n = 0; n < 20_000; n++) assert.ok(keys.find(headers[n * 7_919 % 10_000]?.toString('latin1') ?? ''))
   })
   for (const [keys, given] of [[one, same], [all, different]] as const) await cpu(keys, given)

@@ -24,12 +24,12 @@ test('whose operationIds are whose is found out where a document is written, not
   const sections = ['a', 'a_b'].map((name, at): Section => {
     const catalogue = makeCatalogue({ name, version: '1', tools: [{ name: at === 0 ? 'b_c' : 'c', inputSchema: { type: 'object' } }] })
     const provider: Provider = { name, status: 'connected', catalogue: () => catalogue, call: async () => assert.fail() }
-    return { server: { name, config: {} }, label: name, member: { name }, ofAdmin: true, provider, catalogue }
+    return { server: { name, config: {} }, label: name, member: { name }, isOwnedByAdmin: true, provider, catalogue }
   })
   let asked = 0
   const openapi = new OpenApi({
     snapshot: () => emptySnapshot,
-    access: { open: () => view },
+    access: { viewOfOpenRoute: () => view },
     gateway: {
       sections: () => sections,
       precedence: (given, separator) => {

@@ -1,7 +1,7 @@
 // The public base: one function makes it, and all that tells clients of addresses agrees.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { configuredBase, withBasePath } from '../../plugins/settings/base-url.ts'
+import { configuredBaseUrl, withBasePath } from '../../plugins/settings/base-url.ts'
 import { appFor } from '../helpers/app.ts'
 
 const well = '/.well-known'
@@ -38,7 +38,7 @@ test('BASE_URL counts before install.baseUrl', async () => {
     ['https://env.example/hub', {}, 'https://env.example/hub'],
     [undefined, { install: {} }, undefined],
     [undefined, { install: { baseUrl: 'hub.example.com' } }, undefined]
-  ] as const) assert.equal(configuredBase(stored, { basePath: '/hub', env: { BASE_URL: url } }), base)
+  ] as const) assert.equal(configuredBaseUrl(stored, { basePath: '/hub', env: { BASE_URL: url } }), base)
 })
 
 test('documents, metadata, the callback of logins at servers and the home page agree', async (t) => {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { mock } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { test } from 'tap'
-import { read } from '../../db/document.ts'
+import { readDocument } from '../../db/document.ts'
 import { StorageError, type Server, type Snapshot, type Store } from '../../db/store.ts'
 import type { Principal } from '../../plugins/settings/access/view.ts'
 import { describeEdit } from '../../plugins/settings/edited.ts'
-import { FreshLookUps } from '../../plugins/settings/fresh-look-ups.ts'
+import { StoreRefresher } from '../../plugins/settings/fresh-look-ups.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 import { mockTimers } from '../helpers/clock.ts'
 import { emptySnapshot, fixedStore } from '../helpers/snapshot.ts'
@@ -77,11 +77,11 @@ test('changes of a user have a pace, by number and by size; those of admins have
   // Some come back while the changes are made.
   const more = async (): Promise<void> => { for (let n = 0; n < 100; n++) await change(ann) }
   await assert.rejects(more, share)
-  for (let n = 0; n < 100; n++) settings.countLarge(bob, baseLimits.steppedBody)
-  settings.countLarge(bob, burst + 2 * settingsLimits.userChanges.perSecond)
-  assert.throws(() => { settings.countLarge(bob, burst) }, share)
+  for (let n = 0; n < 100; n++) settings.chargeLargeChange(bob, baseLimits.steppedBody)
+  settings.chargeLargeChange(bob, burst + 2 * settingsLimits.userChanges.perSecond)
+  assert.throws(() => { settings.chargeLargeChange(bob, burst) }, share)
   await assert.rejects(change(bob), share)
-  for (let n = 0; n < 10; n++) settings.countLarge(admin, burst)
+  for (let n = 0; n < 10; n++) settings.chargeLargeChange(admin, burst)
   await change(admin)
 })
 
@@ -90,7 +90,7 @@ test('look-ups for unknown credentials: one at a time for all who wait, and few 
   t.intercept(performance, 'now', { value: () => now })
   let started = 0
   let running = 0
-  const lookUps = new FreshLookUps({
+  const lookUps = new StoreRefresher({
     refresh: async () => {
       started++
       assert.equal(++running, 1, 'two at once')
@@ -98,25 +98,25 @@ test('look-ups for unknown credentials: one at a time for all who wait, and few 
       running--
     }
   })
-  const first = lookUps.request()
-  const next = lookUps.request()
+  const first = lookUps.refresh()
+  const next = lookUps.refresh()
   assert.ok(first !== undefined && next !== undefined && first !== next, 'the running one may have read before the change')
-  assert.equal(lookUps.request(), next)
+  assert.equal(lookUps.refresh(), next)
   await next
   assert.equal(started, 2)
   const { perSecond } = settingsLimits.freshLookUps
   for (const second of [1, 2]) {
-    for (let n = 0; n < 3 * perSecond; n++) await lookUps.request()
+    for (let n = 0; n < 3 * perSecond; n++) await lookUps.refresh()
     assert.equal(started, second * perSecond)
     now += 1_000
   }
-  assert.equal(new FreshLookUps({}).request(), undefined, 'there is no other replica')
+  assert.equal(new StoreRefresher({}).refresh(), undefined, 'there is no other replica')
 })
 
 test('a look-up that fails or hangs refuses nobody for long', async (t) => {
-  assert.equal(await new FreshLookUps({ refresh: async () => { throw new Error('away') } }).request(), false)
+  assert.equal(await new StoreRefresher({ refresh: async () => { throw new Error('away') } }).refresh(), false)
   mockTimers(t, 'setTimeout')
-  const hanging = new FreshLookUps({ refresh: async () => await new Promise(() => {}) }).request()
+  const hanging = new StoreRefresher({ refresh: async () => await new Promise(() => {}) }).refresh()
   mock.timers.tick(settingsLimits.freshLookUps.timeout)
   assert.equal(await hanging, false)
 })
@@ -127,7 +127,7 @@ test('what is wrong in a settings file is said in words, not as a regular expres
     [{ routing: { jsonBodyLimit: '5 megs' } }, /^"routing\.jsonBodyLimit": expected a number of bytes, .* such as `1048576`, `500kb` or `10mb`$/],
     [{ routing: { bearerAuthHeaderName: 'X Key' } }, /^"routing\.bearerAuthHeaderName": expected the name of an HTTP header/]
   ] as const) {
-    assert.throws(() => read({ systemConfig }, 1), ({ message }: Error) => {
+    assert.throws(() => readDocument({ systemConfig }, 1), ({ message }: Error) => {
       assert.match(message.replace('"systemConfig" cannot be used: ', ''), expected)
       return true
     })
@@ -135,26 +135,26 @@ test('what is wrong in a settings file is said in words, not as a regular expres
 })
 
 test('an entry without an id is told what an id is', async () => {
-  const { snapshot: { problems } } = read({ groups: [{ name: 'a', servers: [] }], bearerKeys: [{ name: 'b', token: 'plain-secret' }] }, 1)
+  const { snapshot: { problems } } = readDocument({ groups: [{ name: 'a', servers: [] }], bearerKeys: [{ name: 'b', token: 'plain-secret' }] }, 1)
   assert.deepEqual(problems, ['groups', 'bearerKeys'].map((section) =>
     `"${section}" entry 1 is ignored: "id": expected required property: a UUID, for example from \`uuidgen\``))
 })
 
 test('an entry with an unknown member is read as it is, and named once', async () => {
   const key = { id: '1', name: 'agent', token: 'x', accesType: 'groups' }
-  const first = read({ bearerKeys: [key], systemConfig: { nameSeperator: '_' } }, 1)
+  const first = readDocument({ bearerKeys: [key], systemConfig: { nameSeperator: '_' } }, 1)
   assert.equal(first.snapshot.keys.get('1'), key)
   assert.deepEqual(first.snapshot.problems, first.snapshot.warnings)
   assert.equal(first.snapshot.problems.length, 2)
-  const second = read({ ...first.document, users: [{ username: 'a' }] }, 2, first)
+  const second = readDocument({ ...first.document, users: [{ username: 'a' }] }, 2, first)
   assert.deepEqual(second.snapshot.problems, first.snapshot.problems, 'the same sentences, which the log has told')
-  const mended = read({ ...second.document, systemConfig: {} }, 3, second)
+  const mended = readDocument({ ...second.document, systemConfig: {} }, 3, second)
   assert.deepEqual(mended.snapshot.warnings, ['key "agent": "accesType" is not known and has no effect: did you mean "accessType"?'])
 })
 
 test('a server whose secret is a mask is told where', async () => {
   const remote = { url: 'https://tools.example/mcp' }
-  const { snapshot: { problems } } = read({
+  const { snapshot: { problems } } = readDocument({
     mcpServers: {
       masked: { ...remote, headers: { 'x-team': 'a', authorization: 'Bearer ••••abcd' } },
       local: { command: 'run', args: ['--token', '••••'], env: { LEVEL: 'info' } },

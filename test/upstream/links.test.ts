@@ -18,7 +18,7 @@ import { ShareError } from '../../plugins/base/limits/shares.ts'
 import { Slot } from '../../plugins/upstream/links/slot.ts'
 import { TaskRegistry } from '../../plugins/upstream/links/task-registry.ts'
 import { isRemote, transportKinds } from '../../plugins/upstream/links/transport.ts'
-import { isRestricted } from '../../plugins/settings/index.ts'
+import { isRestrictedConfig } from '../../plugins/settings/index.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { isRestrictedType } from '../../schemas/transports.ts'
 import { gatewayLimits } from '../../plugins/gateway/limits.ts'
@@ -475,5 +475,5 @@ test('only admins may store servers that run commands, that are described, or wh
   const types = ['stdio', 'openapi', 'ftp', 'constructor', 'sse', 'streamable-http']
   assert.deepEqual(types.map(isRestrictedType), [true, true, true, true, false, false])
   const configs = [{ command: 'x' }, { type: 'sse', command: 'x' }, { type: 'ftp', url: 'http://x' }, { url: 'http://x' }, {}]
-  assert.deepEqual(configs.map((config) => isRestricted(config as ServerConfig)), [true, true, true, false, false])
+  assert.deepEqual(configs.map((config) => isRestrictedConfig(config as ServerConfig)), [true, true, true, false, false])
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { UpstreamError } from '../../protocol/errors.ts'
-import { incomplete, type ServerConfig } from '../../schemas/server.ts'
+import { configProblem, type ServerConfig } from '../../schemas/server.ts'
 import { json, restApi, type Seen } from '../fakes/rest-api.ts'
 import { ok, op, openapi, restClient } from '../fakes/rest-client.ts'
 
@@ -27,7 +27,7 @@ test('credentials', async (t) => {
   const schema = openapi(paths, { components: { securitySchemes: schemes }, servers: [{ url: `${api.url}/documented` }] })
   const connect = async (security: object, more: ServerConfig = {}, passed?: () => Record<string, string>) => {
     const config = { type: 'openapi' as const, url: api.url, ...more, openapi: { schema, security, ...more.openapi } } as ServerConfig
-    assert.equal(incomplete(config), undefined)
+    assert.equal(configProblem(config), undefined)
     return await restClient(t, config, { passed })
   }
 
@@ -65,9 +65,9 @@ test('credentials', async (t) => {
       [{ type: 'http', scheme: 'digest', credentials: 'x' }, /digest/],
       [{ type: 'http', credentials: 'x' }, /"scheme"/],
       [{ type: 'oauth2', clientId: 'x' }, /"clientSecret"/]
-    ] as const) assert.match(incomplete({ type: 'openapi', openapi: { schema, security } }) ?? '', says)
-    assert.match(incomplete({ type: 'openapi' }) ?? '', /needs a "url"/)
-    assert.match(incomplete({ type: 'openapi', openapi: { url: 'file:///etc/passwd' } }) ?? '', /"openapi.url" must be/)
+    ] as const) assert.match(configProblem({ type: 'openapi', openapi: { schema, security } }) ?? '', says)
+    assert.match(configProblem({ type: 'openapi' }) ?? '', /needs a "url"/)
+    assert.match(configProblem({ type: 'openapi', openapi: { url: 'file:///etc/passwd' } }) ?? '', /"openapi.url" must be/)
   })
   await t.test(
     "headers: the configured ones win over arguments, the client's own over credentials; another origin gets none of them",

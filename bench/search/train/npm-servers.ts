@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { assetPath } from '../../../plugins/base/config/index.ts'
-import { packageOf } from '../../../plugins/management/index.ts'
+import { npmPackageOf } from '../../../plugins/management/index.ts'
 import type { MarketFile } from '../../../schemas/catalogues.ts'
 import { licences, type Definition, type Source } from './sources.ts'
 
@@ -27,7 +27,7 @@ export async function npmServers (
   const { servers } = JSON.parse(await readFile(assetPath('market/servers.json'), 'utf8')) as MarketFile
   const sources: Source[] = []
   for (const server of servers) {
-    const name = packageOf(server)
+    const name = npmPackageOf(server)
     if (name === undefined || sources.some((source) => source.name === name)) continue
     if (versions && !versions.has(name)) continue
     const [, ...args] = (server.installations.npm?.args ?? []).filter((arg) => arg !== name)
@@ -46,7 +46,9 @@ export async function npmServers (
 }
 
 /** Installs a package without running its scripts. @returns its manifest and its folder */
-export async function installed (name: string, version: string, cache: string): Promise<{ manifest: Manifest, folder: string }> {
+export async function installed (
+  name: string, version: string, cache: string
+): Promise<{ manifest: Manifest, folder: string }> {
   const prefix = join(cache, 'npm', name.replace('/', '+'))
   await mkdir(prefix, { recursive: true })
   const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save']
@@ -65,7 +67,9 @@ function binOf ({ bin }: Manifest): string {
 async function toolsOf (command: string, args: readonly string[]): Promise<Definition[]> {
   const cwd = await mkdtemp(join(tmpdir(), 'search-train-'))
   const env = { PATH: process.env.PATH ?? '', HOME: cwd }
-  const transport = new StdioClientTransport({ command: process.execPath, args: [command, ...args], cwd, env, stderr: 'ignore' })
+  const transport = new StdioClientTransport(
+    { command: process.execPath, args: [command, ...args], cwd, env, stderr: 'ignore' }
+  )
   const client = new Client({ name: 'search-train', version: '1.0.0' })
   try {
     await client.connect(transport, { timeout: limits.list })

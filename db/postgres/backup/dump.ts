@@ -1,7 +1,7 @@
 import { sql, type SQL } from 'drizzle-orm'
-import type { Driver, Transaction } from '../connection/driver.ts'
+import type { DatabaseDriver, Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
-import { isEmpty, settingsLost, readHead } from '../settings/read.ts'
+import { isDatabaseEmpty, settingsLostError, readHead } from '../settings/read.ts'
 import { backupTables } from './tables.ts'
 
 /** Number of rows that are read at once. */
@@ -12,15 +12,15 @@ const batch = 1_000
  * @param write receives the rows of each table, each on one line as the JSON text that PostgreSQL generates
  * @throws Error with one sentence
  */
-export async function dump (
-  driver: Driver, write: (table: string, lines: readonly string[]) => Promise<void>
+export async function dumpTables (
+  driver: DatabaseDriver, write: (table: string, lines: readonly string[]) => Promise<void>
 ): Promise<void> {
   try {
     await driver.db.transaction(async (tx) => {
       if (await readHead(tx) === undefined) {
-        throw await isEmpty(tx)
+        throw await isDatabaseEmpty(tx)
           ? new Error(`The database at ${driver.location} is empty: nothing was ever stored there.`)
-          : settingsLost()
+          : settingsLostError()
       }
       for (const { name, part, collection } of backupTables) {
         const which = collection === undefined ? sql`` : sql`where collection = ${sql.raw(`'${collection}'`)}`

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { isObject } from '../../../schemas/unknown-members.ts'
-import { withMarks, type Marked } from '../../restored-users.ts'
-import type { Driver, Transaction } from '../connection/driver.ts'
+import { createAccountRestorer, type BackupAccount } from '../../restored-users.ts'
+import type { DatabaseDriver, Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
-import { isEmpty } from '../settings/read.ts'
-import { write } from '../settings/write.ts'
+import { isDatabaseEmpty } from '../settings/read.ts'
+import { writeCommit } from '../settings/write.ts'
 import { auditEntries, revision } from '../tables.ts'
 import { selectRows } from './dump.ts'
 import { backupTables } from './tables.ts'
@@ -17,21 +17,24 @@ interface RestoreOptions {
   /** When the backup was made, ISO 8601. */
   readonly createdAt: string
   /** Whether existing settings are replaced. */
-  readonly replace: boolean
+  readonly replacesExisting: boolean
   /** Whether tokens and consents of the backup are restored. Has an effect only if the database was empty. */
-  readonly keepTokens: boolean
-  /** The rows of a table of the backup, each as JSON text; undefined: the backup does not contain the table. */
-  readonly linesOf: (table: string) => AsyncIterable<string> | undefined
+  readonly restoresTokens: boolean
+  /** The rows of a table of the backup, each as JSON text; undefined if the backup does not contain the table. */
+  readonly rowsOf: (table: string) => AsyncIterable<string> | undefined
 }
 
 /**
  * Restores the tables of a backup, in one transaction. Existing tokens and consents are kept, since those of the backup
- * may have been used or withdrawn; they become invalid if their account is replaced by another (`withMarks`). Existing
- * entries of the audit log are kept as well, and one is added for the restore. Running replicas reload the settings.
+ * may have been used or withdrawn; they become invalid if their account is replaced by another
+ * (`createAccountRestorer`). Existing entries of the audit log are kept as well, and one is added for the restore.
+ * Running replicas reload the settings.
  * @throws Error with one sentence; nothing was changed
  */
 export async function restoreTables (
-  driver: Driver, { createdAt, replace, keepTokens, linesOf }: RestoreOptions
+  driver: DatabaseDriver, {
+    createdAt, replacesExisting: replace, restoresTokens: keepTokens, rowsOf: linesOf
+  }: RestoreOptions
 ): Promise<void> {
   const id = randomUUID()
   try {
@@ -41,28 +44,28 @@ export async function restoreTables (
       await tx.insert(revision).values({ version: 0, head: id }).onConflictDoNothing()
       const [base] = await tx.select({ version: revision.version, head: revision.head }).from(revision).for('update')
       if (base === undefined) throw new Error('The table "revision" cannot be written.')
-      const wasEmpty = await isEmpty(tx)
+      const wasEmpty = await isDatabaseEmpty(tx)
       if (!replace && !wasEmpty) {
         throw new Error('The database holds settings already, and was left as it is. Use --replace to replace them ' +
           'by the backup.')
       }
       const present =
         (await selectRows<{ data: unknown, sealed: string | null }>(tx, sql`select data, sealed from users`))
-          .map(toMarked)
-      await write(tx, base, id, new Map(), true)
+          .map(toStoredAccount)
+      await writeCommit(tx, base, id, new Map(), true)
       for (const { name, part, collection, isSpent, isLog } of backupTables) {
         if (isSpent && !(wasEmpty && keepTokens)) continue
         const lines = linesOf(part)
         if (lines === undefined) continue
         if (isLog) {
-          await insertAll(tx, name, lines, await numberedBelow(tx, name, linesOf))
+          await insertAll(tx, name, lines, await createRowRenumberer(tx, name, linesOf))
           await tx.execute(sql`select setval(pg_get_serial_sequence(${name}, 'number'), (
             select greatest(max(number), 1) from ${sql.identifier(name)}))`)
           continue
         }
         const which = collection === undefined ? sql`` : sql` where collection = ${collection}`
         await tx.execute(sql`delete from ${sql.identifier(name)}${which}`)
-        const marked = name === 'users' ? marksOf(present, keepTokens && wasEmpty) : (line: string) => line
+        const marked = name === 'users' ? createRowMarker(present, keepTokens && wasEmpty) : (line: string) => line
         await insertAll(tx, name, lines, marked)
       }
       await tx.insert(auditEntries).values({
@@ -84,14 +87,16 @@ export async function restoreTables (
  * An account in the database. If a member of it is encrypted, it is treated as a different account, since that member
  * may be its password.
  */
-function toMarked ({ data, sealed }: { data: unknown, sealed: string | null }): Marked {
+function toStoredAccount ({ data, sealed }: { data: unknown, sealed: string | null }): BackupAccount {
   const user: unknown = typeof data === 'string' ? JSON.parse(data) : data
   return sealed === null && isObject(user) ? user : {}
 }
 
-/** Creates a function that gives the account in a row its mark. */
-function marksOf (present: readonly Marked[], keepsTokens: boolean): (line: string) => string {
-  const marks = withMarks(present, keepsTokens)
+/**
+ * Creates a function that prepares the account in a row of a backup for its restore, as `createAccountRestorer` does.
+ */
+function createRowMarker (present: readonly BackupAccount[], keepsTokens: boolean): (line: string) => string {
+  const marks = createAccountRestorer(present, keepsTokens)
   return (line) => {
     const row = JSON.parse(line) as { data: unknown, sealed: string | null, spelling: string | null }
     if (!isObject(row.data)) return line
@@ -102,8 +107,8 @@ function marksOf (present: readonly Marked[], keepsTokens: boolean): (line: stri
 }
 
 /** Creates a function that numbers the rows of a backup below the existing rows, which are newer. */
-async function numberedBelow (
-  tx: Transaction, name: string, linesOf: RestoreOptions['linesOf']
+async function createRowRenumberer (
+  tx: Transaction, name: string, linesOf: RestoreOptions['rowsOf']
 ): Promise<(line: string) => string> {
   const [present] = await selectRows<{ first: string | number | null }>(
     tx, sql`select min(number) as first from ${sql.identifier(name)}`

@@ -32,7 +32,7 @@ const foreignParameters = new Set([
 const unverifiedModes = ['disable', 'false', 'allow', 'prefer', 'require']
 
 /** A parsed DB_URL. */
-export interface Address {
+export interface DatabaseAddress {
   /** The URL for postgres.js, without the parameters that it cannot handle. */
   readonly url: string
   /**
@@ -43,8 +43,11 @@ export interface Address {
   readonly location: string
 }
 
-/** @throws Error when the URL cannot be parsed; its message contains no part of the URL, which includes a password */
-export function parseAddress (text: string): Address {
+/**
+ * Parses a DB_URL of a server.
+ * @throws Error when the URL cannot be parsed; the message contains no part of the URL, which includes a password
+ */
+export function parseDatabaseUrl (text: string): DatabaseAddress {
   const [, scheme = '', authority = '', path = '', query = ''] =
     /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?]*)(.*)$/s.exec(text) ?? []
   const hostsStart = authority.lastIndexOf('@') + 1

@@ -9,12 +9,12 @@ export type Transaction = PgTransaction<PgQueryResultHKT, NoSchema, ExtractTable
  * Access to a PostgreSQL database, on a server or embedded in this process. Its errors are those of the underlying
  * library.
  */
-export interface Driver {
+export interface DatabaseDriver {
   /** The database's address for messages, without user and password. */
   readonly location: string
   /** Whether the database runs in this process, without a server. */
   readonly isEmbedded: boolean
-  /** The current connections. Read this property for each use, since `reset` replaces it. */
+  /** The current connections. Read this property for each use, since `reconnect` replaces it. */
   readonly db: Db
   /**
    * Runs the migrations in a folder that have not run yet. If several replicas start at once, one runs them.
@@ -29,13 +29,13 @@ export interface Driver {
    */
   listen: (onNotification: (payload: string) => void, onLost: () => void) => Promise<() => void>
   /** Drops all connections and opens new ones; pending queries are rejected. */
-  reset: () => void
+  reconnect: () => void
   /** Closes the database. Never throws. */
   end: () => Promise<void>
 }
 
-/** The channel for NOTIFY between replicas. */
-export const channel = 'tool_hub'
+/** The channel of NOTIFY by which replicas announce commits to each other. */
+export const notificationChannel = 'tool_hub'
 
 /** Timeout for opening a connection, in s. */
 export const connectTimeout = 5

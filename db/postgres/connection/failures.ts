@@ -1,9 +1,9 @@
-import { Invalid, StorageError } from '../../store.ts'
+import { InvalidChangeError, StorageError } from '../../store.ts'
 
 /**
  * The code of an error, or of the first of its causes that has one: an SQLSTATE, or a code of the system or the driver.
  */
-export function errorCodeOf (error: unknown): string | undefined {
+export function databaseErrorCode (error: unknown): string | undefined {
   for (let each = error; each instanceof Error; each = each.cause) {
     if ('code' in each && typeof each.code === 'string') return each.code
   }
@@ -11,7 +11,7 @@ export function errorCodeOf (error: unknown): string | undefined {
 }
 
 /** Failures that may be temporary, by code. */
-const temporary: Readonly<Record<string, string>> = {
+const temporaryFailures: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'it refuses connections',
   ENOTFOUND: 'its host is not known',
   EAI_AGAIN: 'its host is not known',
@@ -33,32 +33,32 @@ const temporary: Readonly<Record<string, string>> = {
   57014: 'it takes too long',
   '25P03': 'it takes too long'
 }
-const untrusted =
+const untrustedCertificate =
   'no trusted authority has signed its TLS certificate: NODE_EXTRA_CA_CERTS names a file with further ones to trust'
 /** Failures that last until somebody changes the configuration, so that waiting does not help; by code. */
-const permanent: Readonly<Record<string, string>> = {
+const permanentFailures: Readonly<Record<string, string>> = {
   '28P01': 'it refuses the user or the password',
   28000: 'it refuses the user, or connections from here, or those without TLS (sslmode=require)',
   '3D000': 'there is no database of that name',
   42501: 'this user may not create a schema and tables there, or not use those that exist',
   SASL_SIGNATURE_MISMATCH: 'it refuses the user or the password',
-  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
-  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
-  UNABLE_TO_GET_ISSUER_CERT: untrusted,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrustedCertificate,
+  SELF_SIGNED_CERT_IN_CHAIN: untrustedCertificate,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrustedCertificate,
+  UNABLE_TO_GET_ISSUER_CERT: untrustedCertificate,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrustedCertificate,
   ERR_TLS_CERT_ALTNAME_INVALID: 'its TLS certificate is for another name than that in DB_URL',
   CERT_HAS_EXPIRED: 'its TLS certificate has expired',
   CERT_NOT_YET_VALID: 'its TLS certificate is not valid yet'
 }
 /**
- * Node's message when a connection closes before the TLS handshake. Its code, ECONNRESET, is the same as for every
- * broken connection.
+ * A pattern for Node's message when a connection closes before the TLS handshake. Its code, ECONNRESET, is the same as
+ * for every broken connection.
  */
-const withoutTls = /before secure TLS connection was established/
+const missingTlsPattern = /before secure TLS connection was established/
 
 function isWithoutTls (error: unknown): boolean {
-  for (let each = error; each instanceof Error; each = each.cause) if (withoutTls.test(each.message)) return true
+  for (let each = error; each instanceof Error; each = each.cause) if (missingTlsPattern.test(each.message)) return true
   return false
 }
 
@@ -67,22 +67,24 @@ const isConnectionException = (code: string): boolean => code.startsWith('08')
 
 function reasonOf (error: unknown, code: string | undefined): string {
   if (isWithoutTls(error)) return 'it seems to offer no TLS, which sslmode in DB_URL asks for'
-  const known = code === undefined ? undefined : temporary[code] ?? permanent[code]
+  const known = code === undefined ? undefined : temporaryFailures[code] ?? permanentFailures[code]
   if (known !== undefined) return known
   return code !== undefined && isConnectionException(code) ? 'the connection broke' : 'it reports an error'
 }
 
 /** The reason of a failure as a clause with its code, but without user, password, host or SQL. */
 export function describeFailure (error: unknown): string {
-  const code = errorCodeOf(error)
+  const code = databaseErrorCode(error)
   return `${reasonOf(error, code)}${code === undefined ? '' : `, ${code}`}`
 }
 
 /** Whether the database cannot be reached, or cannot be written to at all. */
-export function isUnavailable (error: unknown): boolean {
-  const code = errorCodeOf(error)
+export function isDatabaseUnavailable (error: unknown): boolean {
+  const code = databaseErrorCode(error)
   if (code === undefined) return false
-  return Object.hasOwn(temporary, code) || Object.hasOwn(permanent, code) || isConnectionException(code) ||
+  return Object.hasOwn(
+    temporaryFailures, code
+  ) || Object.hasOwn(permanentFailures, code) || isConnectionException(code) ||
     /^E[A-Z]+$/.test(code)
 }
 
@@ -90,10 +92,12 @@ export function isUnavailable (error: unknown): boolean {
  * Whether a transaction was rolled back in favour of a concurrent one: serialization failure (40001) or deadlock
  * (40P01).
  */
-export const isConcurrencyFailure = (error: unknown): boolean => ['40001', '40P01'].includes(errorCodeOf(error) ?? '')
+export const isConcurrencyFailure = (error: unknown): boolean =>
+  ['40001', '40P01'].includes(databaseErrorCode(error) ?? '')
 
-/** Whether retrying is useless until the configuration changes. */
-export const isPermanent = (error: unknown): boolean => Object.hasOwn(permanent, errorCodeOf(error) ?? '')
+/** Whether a failure lasts until the configuration changes, so that retrying is useless. */
+export const isPermanentFailure = (error: unknown): boolean =>
+  Object.hasOwn(permanentFailures, databaseErrorCode(error) ?? '')
 
 /** The message for an unavailable database, safe to send to a client. */
 export const unavailableMessage = (error: unknown): string => `The database cannot be used (${describeFailure(error)}).`
@@ -104,16 +108,16 @@ export const unavailableMessage = (error: unknown): string => `The database cann
  */
 export const safeMessageOf = (error: unknown): string =>
   error instanceof Error && error.cause === undefined &&
-    errorCodeOf(error) === undefined
+    databaseErrorCode(error) === undefined
     ? error.message
     : unavailableMessage(error)
 
 /** Converts the error of a transaction that changed nothing into an error of the `Store` contract. */
-export function fromTransactionError (error: unknown): StorageError | Invalid {
-  if (error instanceof StorageError || error instanceof Invalid) return error
-  const code = errorCodeOf(error)
-  if (code === '23505') return new Invalid('An entry of that name exists already.')
-  if (code === '54001') return new Invalid('This is nested too deeply to be stored.')
+export function toStoreError (error: unknown): StorageError | InvalidChangeError {
+  if (error instanceof StorageError || error instanceof InvalidChangeError) return error
+  const code = databaseErrorCode(error)
+  if (code === '23505') return new InvalidChangeError('An entry of that name exists already.')
+  if (code === '54001') return new InvalidChangeError('This is nested too deeply to be stored.')
   if (code === '53100') return new StorageError('The database has no space left. Nothing was changed.', true)
   return new StorageError(`${unavailableMessage(error)} Nothing was changed.`, false, code === '58030')
 }

@@ -17,18 +17,18 @@ const migrationsRun = pgSchema(schema)
 /**
  * Determines from the completed migrations which tables a database has. Nothing is written.
  * @param folder of the migration files
- * @returns `none`: it is not a database of Tool-Hub; `older`: some migrations have not run; `newer`: a newer version
- *   has run others
+ * @returns `none` if it is not a database of Tool-Hub, `older` if some migrations have not run, `newer` if a newer
+ *   version has run others, else `current`
  */
-export async function tablesIn (db: Db, folder: string): Promise<'none' | 'older' | 'current' | 'newer'> {
-  const { known, run } = await compare(db, folder)
+export async function migrationStateOf (db: Db, folder: string): Promise<'none' | 'older' | 'current' | 'newer'> {
+  const { known, run } = await compareMigrations(db, folder)
   if (run.length === 0) return 'none'
   if ([...known].some((hash) => !run.includes(hash))) return 'older'
   return run.some((hash) => !known.has(hash)) ? 'newer' : 'current'
 }
 
-/** The hashes of the migrations in a folder, and of those that have run. */
-async function compare (db: Db, folder: string): Promise<{ known: ReadonlySet<string>, run: string[] }> {
+/** Returns the hashes of the migrations in a folder, and of those that have run. */
+async function compareMigrations (db: Db, folder: string): Promise<{ known: ReadonlySet<string>, run: string[] }> {
   const known = new Set(readMigrationFiles({ migrationsFolder: folder }).map(({ hash }) => hash))
   // information_schema lists only the tables that this user may read.
   const existing = await db.select({ name: tables.name }).from(tables).where(eq(tables.schema, schema))
@@ -46,7 +46,7 @@ async function compare (db: Db, folder: string): Promise<{ known: ReadonlySet<st
 export async function runMigrations (
   db: Db, folder: string, migrate: (config: MigrationConfig) => Promise<void>
 ): Promise<boolean> {
-  const { known, run } = await compare(db, folder)
+  const { known, run } = await compareMigrations(db, folder)
   if ([...known].some((hash) => !run.includes(hash))) {
     await migrate({ migrationsFolder: folder, migrationsSchema: schema, migrationsTable })
   }

@@ -5,17 +5,17 @@ import type { PgliteDatabase } from 'drizzle-orm/pglite'
 import { errorCode } from '../../errors.ts'
 import { FolderError, makeFolder } from '../../folder.ts'
 import { FileLock, LockHeldError } from '../../file-lock.ts'
-import { channel, type Db, type Driver } from './driver.ts'
+import { notificationChannel, type Db, type DatabaseDriver } from './driver.ts'
 import { runMigrations } from './migrations.ts'
 
 /** The parser for JSON columns: returns the text unchanged, since Drizzle parses it. */
-const unparsed = (text: string): string => text
+const keepJsonText = (text: string): string => text
 
 /**
  * Checks a database folder before anything is created in it or its mode is changed.
  * @throws Error when the folder contains anything other than a PGlite database
  */
-export async function assertUsable (path: string): Promise<void> {
+export async function assertUsableFolder (path: string): Promise<void> {
   const names = await readdir(path).catch((error: unknown): string[] => {
     if (errorCode(error) === 'ENOENT') return []
     throw new Error(`The database folder ${path} cannot be opened (${describeError(error)}). Give DB_URL a folder of ` +
@@ -54,7 +54,7 @@ async function importPglite () {
 }
 
 /** A PostgreSQL embedded in this process, with its data in a folder. */
-export class PgliteDriver implements Driver {
+export class PgliteDriver implements DatabaseDriver {
   readonly location: string
   readonly isEmbedded = true
   readonly #drizzle: PgliteDatabase
@@ -67,7 +67,7 @@ export class PgliteDriver implements Driver {
    */
   static async open (folder: string): Promise<PgliteDriver> {
     const path = await realpath(resolve(folder)).catch(() => resolve(folder))
-    await assertUsable(path)
+    await assertUsableFolder(path)
     const { PGlite, drizzle } = await importPglite()
     await makeFolder(dirname(path), 'DB_URL')
     const lock = new FileLock(path)
@@ -83,7 +83,7 @@ export class PgliteDriver implements Driver {
       await makeFolder(path, 'DB_URL')
       // Also for an existing folder: PGlite creates files in it that everybody may read and write.
       await chmod(path, 0o700)
-      const engine = await PGlite.create({ dataDir: path, parsers: { 114: unparsed, 3802: unparsed } })
+      const engine = await PGlite.create({ dataDir: path, parsers: { 114: keepJsonText, 3802: keepJsonText } })
       return new PgliteDriver(path, engine, drizzle(engine), lock)
     } catch (error) {
       lock.release()
@@ -110,12 +110,12 @@ export class PgliteDriver implements Driver {
   }
 
   async listen (onNotification: (payload: string) => void): Promise<() => void> {
-    const stop = await this.#engine.listen(channel, onNotification)
+    const stop = await this.#engine.listen(notificationChannel, onNotification)
     return () => { void stop().catch(() => {}) }
   }
 
   /** Does nothing: an embedded database has no connections that could hang. */
-  reset (): void {}
+  reconnect (): void {}
 
   async end (): Promise<void> {
     await this.#engine.close().catch(() => {})

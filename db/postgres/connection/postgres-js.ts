@@ -2,8 +2,8 @@ import { drizzle } from 'drizzle-orm/postgres-js'
 import { migrate } from 'drizzle-orm/postgres-js/migrator'
 import pLimit from 'p-limit'
 import postgres from 'postgres'
-import { parseAddress, type Address } from './address.ts'
-import { channel, connectTimeout, type Db, type Driver } from './driver.ts'
+import { parseDatabaseUrl, type DatabaseAddress } from './address.ts'
+import { notificationChannel, connectTimeout, type Db, type DatabaseDriver } from './driver.ts'
 import { TransactionConnection, type TransactionClient } from './transaction-connection.ts'
 import { runMigrations } from './migrations.ts'
 import { timeouts } from './timeouts.ts'
@@ -41,16 +41,16 @@ const queryOptions = (): Options => ({
 const poolSize = { statements: 4, transactions: 4 }
 
 /** Drizzle on a pool for single statements and a pool for transactions. */
-class Connections {
+class ConnectionPools {
   readonly db: Db
-  readonly #address: Address
+  readonly #address: DatabaseAddress
   readonly #sql: postgres.Sql
   readonly #limit = pLimit(poolSize.transactions)
   /** All connections for transactions, and those of them that are idle. */
   readonly #transactions = new Set<TransactionConnection>()
   readonly #idle: TransactionConnection[] = []
 
-  constructor (address: Address) {
+  constructor (address: DatabaseAddress) {
     this.#address = address
     this.#sql = postgres(address.url, { ...queryOptions(), ...address.tls, max: poolSize.statements })
     const begin = async <Result>(work: (client: TransactionClient) => Promise<Result>): Promise<Result> =>
@@ -94,17 +94,17 @@ class Connections {
 }
 
 /** A PostgreSQL server, reached by postgres.js. */
-export class PostgresJsDriver implements Driver {
+export class PostgresJsDriver implements DatabaseDriver {
   readonly isEmbedded = false
-  readonly #address: Address
-  #connections: Connections
+  readonly #address: DatabaseAddress
+  #connections: ConnectionPools
   #listener: postgres.Sql | undefined
   #hasEnded = false
 
   /** Connects on the first query. @throws Error when the URL cannot be parsed */
   constructor (url: string) {
-    this.#address = parseAddress(url)
-    this.#connections = new Connections(this.#address)
+    this.#address = parseDatabaseUrl(url)
+    this.#connections = new ConnectionPools(this.#address)
   }
 
   get location (): string { return this.#address.location }
@@ -156,7 +156,7 @@ export class PostgresJsDriver implements Driver {
     // An established connection may become silent, which no timeout of the driver detects.
     const timer = setTimeout(stop, 2_000 * connectTimeout).unref()
     try {
-      await sql.unsafe(`listen ${channel}`)
+      await sql.unsafe(`listen ${notificationChannel}`)
     } catch (error) {
       stop()
       throw error
@@ -166,10 +166,10 @@ export class PostgresJsDriver implements Driver {
     return stop
   }
 
-  reset (): void {
+  reconnect (): void {
     if (this.#hasEnded) return
     this.#connections.drop()
-    this.#connections = new Connections(this.#address)
+    this.#connections = new ConnectionPools(this.#address)
   }
 
   async end (): Promise<void> {

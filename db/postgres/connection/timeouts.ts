@@ -1,4 +1,4 @@
-import type { Db, Driver } from './driver.ts'
+import type { Db, DatabaseDriver } from './driver.ts'
 
 /**
  * Timeouts of database operations, in ms: reading the head, reading rows, writing a commit, storing the first commit.
@@ -13,12 +13,12 @@ export const timeouts = { head: 5_000, read: 15_000, write: 11_000, seed: 60_000
  * @throws Error with the code `ETIMEDOUT` after the timeout
  */
 export async function withTimeout<Result> (
-  driver: Driver, ms: number, work: (db: Db) => Promise<Result>
+  driver: DatabaseDriver, ms: number, work: (db: Db) => Promise<Result>
 ): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
-      driver.reset()
+      driver.reconnect()
       reject(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }))
     }, ms)
   })

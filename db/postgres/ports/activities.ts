@@ -1,19 +1,21 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { and, count, desc, eq, getTableColumns, gte, isNotNull, lt, sql, type SQL } from 'drizzle-orm'
-import type { Activities, Activity, ActivityFilter, ActivityPage, ActivityValues } from '../../ports/activities.ts'
+import type {
+  Activities, Activity, ActivityFilter, ActivityFilterValues, ActivityPage
+} from '../../ports/activities.ts'
 import type { Vault } from '../../store.ts'
 import type { Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
-import { openText, sealText } from '../sealed-text.ts'
+import { unsealText, sealText } from '../sealed-text.ts'
 import { activities, activityHours as hours } from '../tables.ts'
-import { indexable } from '../text.ts'
+import { toIndexableText } from '../text.ts'
 import { appendCalls, hourLength, removeCalls, rowsOf, type CallRow } from './activity-hours.ts'
 
 /** Limits of one INSERT: number of rows, and their size in characters. */
-const bounds = { rows: 500, size: 4 * 1024 * 1024 }
+const insertLimits = { rows: 500, size: 4 * 1024 * 1024 }
 /** Size of the texts that are encrypted in one turn of the event loop, in characters. */
-const sealedAtOnce = 256 * 1024
-/** Max distinct values of one kind to filter by. */
+const sealChunkSize = 256 * 1024
+/** Max distinct values to filter by, of one kind. */
 const maxValues = 1_000
 /** Max entries that are counted exactly. */
 const maxCounted = 10_000
@@ -21,19 +23,19 @@ const maxCounted = 10_000
 const maxPayloads = 8 * 1024 * 1024
 
 /** Replaces characters that PostgreSQL cannot store in a text: NUL and unpaired surrogates. */
-const storable = (text: string): string =>
+const toStorableText = (text: string): string =>
   text.isWellFormed() && !text.includes('\0') ? text : text.replace(/\0|\p{Surrogate}/gu, '\ufffd')
-const storableOrNone = (text: string | undefined): string | undefined => text === undefined ? undefined : storable(text)
+const toStorableTextOrNone = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : toStorableText(text)
 /** Shortens a text for a column with an index. */
-const short = (text: string): string => indexable(storable(text))
-const shortOrNone = (text: string | undefined): string | undefined => text === undefined ? undefined : short(text)
-
-/** The place that the texts of a call are encrypted for: they cannot be decrypted for another one. */
-export const placeOf = (id: string): string => `activities/${id}`
-
+const toIndexedText = (text: string): string => toIndexableText(toStorableText(text))
+const toIndexedTextOrNone = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : toIndexedText(text)
+/** The `place` of a call for the vault: its texts cannot be decrypted for another call. */
+export const activityPlace = (id: string): string => `activities/${id}`
 /** The members that are encrypted together, as one text. */
-type Sealed = Pick<Activity, 'input' | 'output' | 'errorMessage'>
-
+type SealedMembers = Pick<Activity, 'input' | 'output' | 'errorMessage'>
+const membersText = (members: SealedMembers): string => JSON.stringify(members)
 /** The record of calls, in tables that all replicas share. */
 export class PostgresActivities implements Activities {
   readonly #queries: QueryRunner
@@ -46,14 +48,14 @@ export class PostgresActivities implements Activities {
 
   async append (batch: readonly Activity[]): Promise<void> {
     for await (const rows of chunks(batch, (activity) => this.#toRow(activity))) {
-      await this.#queries.record(async (tx) => { await appendCalls(tx, rows) })
+      await this.#queries.runBackground(async (tx) => { await appendCalls(tx, rows) })
     }
   }
 
   async list (filter: ActivityFilter, page: number, limit: number): Promise<ActivityPage> {
     // The queries run one after the other, each with its own timeout.
-    const rows = await this.#queries.slow(async (db) => await selectPage(db, filter, page, limit))
-    const [counted] = await this.#queries.slow(async (db) => await countSome(db, filter))
+    const rows = await this.#queries.runSlow(async (db) => await selectActivityPage(db, filter, page, limit))
+    const [counted] = await this.#queries.runSlow(async (db) => await countUpToLimit(db, filter))
     const total = counted?.total ?? 0
     const approximate = total > maxCounted
     return {
@@ -66,17 +68,17 @@ export class PostgresActivities implements Activities {
   async find (id: string): Promise<Activity | undefined> {
     if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return undefined
     const [row] =
-      await this.#queries.quick(async (db) => await db.select().from(activities).where(eq(activities.id, id)))
+      await this.#queries.runQuick(async (db) => await db.select().from(activities).where(eq(activities.id, id)))
     return row && this.#toActivity(row)
   }
 
-  async values (filter: ActivityFilter): Promise<ActivityValues> {
-    const { whole, parts } = hoursOf(filter)
+  async listFilterValues (filter: ActivityFilter): Promise<ActivityFilterValues> {
+    const { whole, parts } = splitIntoHours(filter)
     const distinct = async (name: 'server' | 'tool' | 'group' | 'username' | 'keyName'): Promise<string[]> => {
       const [ofHours, ofCalls] = [hours[name], activities[name]]
       const rest = parts.map((part) => sql`
           union all select ${ofCalls} from ${activities} where ${and(matching(part), isNotNull(ofCalls))}`)
-      return await this.#queries.slow(async (db) => rowsOf<{ value: string }>(await db.execute(sql`
+      return await this.#queries.runSlow(async (db) => rowsOf<{ value: string }>(await db.execute(sql`
         select distinct value from (
           select ${ofHours} as value from ${hours} where ${and(whole, isNotNull(ofHours))}${sql.join(rest)}
         ) as found order by value limit ${maxValues}`)).map(({ value }) => value))
@@ -91,15 +93,15 @@ export class PostgresActivities implements Activities {
   }
 
   async stats (filter: ActivityFilter): Promise<{ total: number, errors: number, duration: number }> {
-    const [found] = await this.#queries.slow(async (db) => await sumUp(db, filter))
+    const [found] = await this.#queries.runSlow(async (db) => await sumActivities(db, filter))
     const total = Number(found?.total ?? 0)
     return {
       total, errors: Number(found?.errors ?? 0), duration: total === 0 ? 0 : Number(found?.duration ?? 0) / total
     }
   }
 
-  async durationOf (filter: ActivityFilter, share: number): Promise<number | undefined> {
-    const [found] = await this.#queries.slow(async (db) => {
+  async durationQuantile (filter: ActivityFilter, share: number): Promise<number | undefined> {
+    const [found] = await this.#queries.runSlow(async (db) => {
       const newest = db
         .select({ duration: activities.duration })
         .from(activities)
@@ -114,23 +116,23 @@ export class PostgresActivities implements Activities {
     return found?.at === null || found?.at === undefined ? undefined : Number(found.at)
   }
 
-  async cleanup (before: number): Promise<number> {
+  async removeBefore (before: number): Promise<number> {
     for (let removed = 0; ;) {
-      const gone = await this.#queries.record(async (tx) => await removeCalls(tx, before, 'wait'))
+      const gone = await this.#queries.runBackground(async (tx) => await removeCalls(tx, before, 'wait'))
       if (gone === 0) return removed
       removed += gone
     }
   }
 
-  async expire (before: number): Promise<number> {
-    return await this.#queries.record(async (tx) => await removeCalls(tx, before, 'skip'))
+  async removeSomeBefore (before: number): Promise<number> {
+    return await this.#queries.runBackground(async (tx) => await removeCalls(tx, before, 'skip'))
   }
 
   #toRow (activity: Activity): CallRow {
     const { id, input, output, errorMessage } = activity
     const sealed = [input, output, errorMessage].every((text) => text === undefined)
       ? undefined
-      : sealText(this.#vault, JSON.stringify({ input, output, errorMessage } satisfies Sealed), placeOf(id))
+      : sealText(this.#vault, membersText({ input, output, errorMessage }), activityPlace(id))
     return { ...toRow(activity), ...sealed, sealedBy: sealed?.sealed?.split('.')[1] }
   }
 
@@ -138,7 +140,8 @@ export class PostgresActivities implements Activities {
     const members = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as unknown as Activity
     if (data === null) return members
     try {
-      return { ...members, ...JSON.parse(openText(this.#vault, { data, sealed }, placeOf(row.id))) as Sealed }
+      const text = unsealText(this.#vault, { data, sealed }, activityPlace(row.id))
+      return { ...members, ...JSON.parse(text) as SealedMembers }
     } catch {
       return { ...members, locked: true }
     }
@@ -146,7 +149,7 @@ export class PostgresActivities implements Activities {
 
   /** The planner's estimate of the number of matching calls: counting them takes time proportional to their number. */
   async #estimate (filter: ActivityFilter): Promise<number> {
-    const [found] = await this.#queries.slow(async (db) => {
+    const [found] = await this.#queries.runSlow(async (db) => {
       const select = db.select({ one: sql`1` }).from(activities).where(matching(filter))
       return rowsOf<Record<string, unknown>>(await db.execute(sql`explain (format json) ${select}`))
     })
@@ -162,7 +165,7 @@ export class PostgresActivities implements Activities {
  * its query plan.
  * @param page from 1
  */
-export function selectPage (db: Db, filter: ActivityFilter, page: number, limit: number) {
+export function selectActivityPage (db: Db, filter: ActivityFilter, page: number, limit: number) {
   const order = [desc(activities.timestamp), desc(activities.id)]
   const ids = db
     .select({ id: activities.id })
@@ -188,7 +191,7 @@ export function selectPage (db: Db, filter: ActivityFilter, page: number, limit:
 }
 
 /** Counts up to one more than `maxCounted`. Exported for the test of its query plan. */
-export function countSome (db: Db, filter: ActivityFilter) {
+export function countUpToLimit (db: Db, filter: ActivityFilter) {
   const some =
     db.select({ one: sql`1`.as('one') }).from(activities).where(matching(filter)).limit(maxCounted + 1).as('some')
   return db.select({ total: count() }).from(some)
@@ -199,7 +202,7 @@ export function countSome (db: Db, filter: ActivityFilter) {
  * individually.
  * @returns the condition on hours, and the filters of the other calls
  */
-function hoursOf ({ from, to, ...equal }: ActivityFilter): { whole: SQL, parts: ActivityFilter[] } {
+function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, parts: ActivityFilter[] } {
   const first = from === undefined ? undefined : Math.ceil(from / hourLength)
   const end = to === undefined ? undefined : Math.floor(to / hourLength)
   if (first !== undefined && end !== undefined && first > end) {
@@ -223,8 +226,8 @@ function hoursOf ({ from, to, ...equal }: ActivityFilter): { whole: SQL, parts: 
  * Sums up whole hours from their stored sums, and partial hours from their calls. Exported for the test of its query
  * plan.
  */
-export function sumUp (db: Db, filter: ActivityFilter) {
-  const { whole, parts } = hoursOf(filter)
+export function sumActivities (db: Db, filter: ActivityFilter) {
+  const { whole, parts } = splitIntoHours(filter)
   const rest = parts.map((part) => sql` union all
     select 1, ${activities.status}, ${activities.duration} from ${activities} where ${matching(part)}`)
   const summed = sql`(
@@ -250,11 +253,11 @@ async function * chunks (
     const row = rowOf(activity)
     rows.push(row)
     size += row.sealed?.length ?? 0
-    if (size - sealed > sealedAtOnce) {
+    if (size - sealed > sealChunkSize) {
       sealed = size
       await turn()
     }
-    if (rows.length < bounds.rows && size < bounds.size) continue
+    if (rows.length < insertLimits.rows && size < insertLimits.size) continue
     yield rows
     rows = [];
     [size, sealed] = [0, 0]
@@ -262,18 +265,18 @@ async function * chunks (
   if (rows.length > 0) yield rows
 }
 
-type Equal = Omit<ActivityFilter, 'from' | 'to'>
+type EqualityFilter = Omit<ActivityFilter, 'from' | 'to'>
 
-function equalities (table: typeof activities | typeof hours, equal: Equal): Array<SQL | undefined> {
-  return (Object.entries(equal) as Array<[keyof Equal, string | undefined]>).map(([name, value]) => {
+function equalities (table: typeof activities | typeof hours, equal: EqualityFilter): Array<SQL | undefined> {
+  return (Object.entries(equal) as Array<[keyof EqualityFilter, string | undefined]>).map(([name, value]) => {
     if (value === undefined) return undefined
     // Inlined in the SQL text: a partial index is used only for a value that is known when the statement is planned.
     if (name === 'status') return sql`${table.status} = ${sql.raw(value === 'error' ? "'error'" : "'success'")}`
-    return eq(table[name], short(value))
+    return eq(table[name], toIndexedText(value))
   })
 }
 
-/** The filter as a condition on calls; undefined: it matches everything. */
+/** The filter as a condition on calls; undefined if it matches everything. */
 const matching = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => and(
   ...equalities(activities, equal),
   from === undefined ? undefined : gte(activities.timestamp, from),
@@ -284,14 +287,14 @@ const matching = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => an
 const toRow = (activity: Activity): CallRow => ({
   id: activity.id,
   timestamp: activity.timestamp,
-  server: short(activity.server),
-  tool: short(activity.tool),
+  server: toIndexedText(activity.server),
+  tool: toIndexedText(activity.tool),
   duration: activity.duration,
   status: activity.status,
-  group: shortOrNone(activity.group),
-  username: shortOrNone(activity.username),
-  keyId: shortOrNone(activity.keyId),
-  keyName: shortOrNone(activity.keyName),
-  sourceIp: storableOrNone(activity.sourceIp),
-  clientId: storableOrNone(activity.clientId)
+  group: toIndexedTextOrNone(activity.group),
+  username: toIndexedTextOrNone(activity.username),
+  keyId: toIndexedTextOrNone(activity.keyId),
+  keyName: toIndexedTextOrNone(activity.keyName),
+  sourceIp: toStorableTextOrNone(activity.sourceIp),
+  clientId: toStorableTextOrNone(activity.clientId)
 })

@@ -21,13 +21,16 @@ const columns = sql.raw(
   'client_name, data, sealed, sealed_by'
 )
 /** Groups calls by hour and filter columns, with their number and the sum of their durations. @param from the calls */
-const summed = (from: SQL): SQL => sql`
-  select hour, encode(sha256(convert_to(${of}::text, 'UTF8')), 'hex') as hash, server, tool, status, "group", username,
+const sumByHour = (from: SQL): SQL => sql`
+  select hour, encode(sha256(convert_to(${filterColumns}::text, 'UTF8')), 'hex') as hash, server, tool, status, "group",
+  username,
     key_id, key_name, count(*) as calls, sum(duration) as duration
   from (select "timestamp" / ${sql.raw(String(hourLength))} as hour, * from ${from}) as calls_of_hours
   group by hour, server, tool, status, "group", username, key_id, key_name`
-const of = sql.raw('json_build_array(server, tool, status, "group", username, key_id, key_name)')
-const returned = sql.raw('returning "timestamp", server, tool, status, "group", username, key_id, key_name, duration')
+const filterColumns = sql.raw('json_build_array(server, tool, status, "group", username, key_id, key_name)')
+const returningClause = sql.raw(
+  'returning "timestamp", server, tool, status, "group", username, key_id, key_name, duration'
+)
 
 /**
  * Adds calls whose ids do not exist yet. The rows are passed as one parameter, since each parameter costs CPU time
@@ -47,10 +50,10 @@ export async function appendCalls (tx: Transaction, rows: readonly CallRow[]): P
           "group" text, username text,
           "keyId" text, "keyName" text, "sourceIp" text, "clientId" text, data jsonb, sealed text, "sealedBy" text
         )
-        on conflict (id) do nothing ${returned}
+        on conflict (id) do nothing ${returningClause}
     )
     insert into ${hours} (hour, hash, server, tool, status, "group", username, key_id, key_name, calls, duration)
-      select * from (${summed(sql`added`)}) as hours_of_added order by hour, hash
+      select * from (${sumByHour(sql`added`)}) as hours_of_added order by hour, hash
       on conflict (hour, hash) do update
         set calls = ${hours.calls} + excluded.calls, duration = ${hours.duration} + excluded.duration`)
 }
@@ -72,8 +75,8 @@ export async function removeCalls (tx: Transaction, before: number, otherwise: '
       delete from ${activities} where id in (
         select id from ${activities} where "timestamp" < ${before} order by "timestamp", id
           limit ${sql.raw(String(maxRemoved))}
-      ) ${returned}
-    ), sums as (${summed(sql`gone`)}), lowered as (
+      ) ${returningClause}
+    ), sums as (${sumByHour(sql`gone`)}), lowered as (
       update ${hours} set calls = ${hours.calls} - sums.calls, duration = ${hours.duration} - sums.duration
         from sums where ${hours.hour} = sums.hour and ${hours.hash} = sums.hash
     )

@@ -2,18 +2,18 @@ import { and, desc, eq, gte, inArray, lt, lte, sql, type SQL } from 'drizzle-orm
 import type { AuditEntry, AuditFilter, AuditTrail } from '../../audit-trail.ts'
 import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
-import { openText, sealText } from '../sealed-text.ts'
+import { unsealText, sealText } from '../sealed-text.ts'
 import { auditEntries as entries } from '../tables.ts'
-import { escape, indexable, unescape } from '../text.ts'
+import { escapeText, toIndexableText, unescapeText } from '../text.ts'
 
 /** Max rows that one statement removes. */
 const maxRemoved = 1_000
 
-/** The place that a change is encrypted for: it cannot be decrypted for another entry. */
+/** The `place` of an entry for the vault: its texts cannot be decrypted for another entry. */
 export const auditPlace = (id: string): string => `audit/${id}`
 
 /** The members that are encrypted. */
-type Sealed = Pick<AuditEntry, 'before' | 'after' | 'keyId' | 'keyName' | 'locked'>
+type SealedMembers = Pick<AuditEntry, 'before' | 'after' | 'keyId' | 'keyName' | 'locked'>
 
 /** The audit log, in one table that all replicas share. */
 export class PostgresAuditTrail implements AuditTrail {
@@ -28,13 +28,13 @@ export class PostgresAuditTrail implements AuditTrail {
   async append (given: readonly AuditEntry[]): Promise<void> {
     if (given.length === 0) return
     const rows = given.map((entry) => this.#toRow(entry))
-    await this.#queries.record(async (tx) => { await tx.insert(entries).values(rows).onConflictDoNothing() })
+    await this.#queries.runBackground(async (tx) => { await tx.insert(entries).values(rows).onConflictDoNothing() })
   }
 
   async list (filter: AuditFilter, limit: number, after?: string): Promise<AuditEntry[] | undefined> {
     const number = after === undefined ? undefined : await this.#numberOf(after)
     if (after !== undefined && number === undefined) return undefined
-    const rows = await this.#queries.slow(
+    const rows = await this.#queries.runSlow(
       async (db) =>
         await db
           .select()
@@ -47,7 +47,7 @@ export class PostgresAuditTrail implements AuditTrail {
   }
 
   async trim (kept: number): Promise<number> {
-    return await this.#queries.record(async (tx) => {
+    return await this.#queries.runBackground(async (tx) => {
       const last =
         tx.select({ number: entries.number }).from(entries).orderBy(desc(entries.number)).limit(1).offset(kept)
       const old = tx
@@ -63,20 +63,27 @@ export class PostgresAuditTrail implements AuditTrail {
   #toRow ({ username, name, before, after, keyId, keyName, ...entry }: AuditEntry): typeof entries.$inferInsert {
     const { data, sealed } =
       sealText(this.#vault, JSON.stringify({ before, after, keyId, keyName }), auditPlace(entry.id))
-    return { ...entry, username: indexable(username), name: escape(name), data, sealed }
+    return { ...entry, username: toIndexableText(username), name: escapeText(name), data, sealed }
   }
 
   #toEntry ({ number: _number, username, name, data, sealed, ...entry }: typeof entries.$inferSelect): AuditEntry {
-    return { ...entry, username: unescape(username), name: unescape(name), ...this.#opened(entry.id, data, sealed) }
+    return {
+      ...entry,
+      username: unescapeText(
+        username
+      ),
+      name: unescapeText(name),
+      ...this.#decrypt(entry.id, data, sealed)
+    }
   }
 
   /**
    * The decrypted `before`, `after` and bearer key of a row; `{ locked: true }` where the encryption key is not
    * available.
    */
-  #opened (id: string, data: { secret: string }, sealed: string | null): Sealed {
+  #decrypt (id: string, data: { secret: string }, sealed: string | null): SealedMembers {
     try {
-      return JSON.parse(openText(this.#vault, { data, sealed }, auditPlace(id))) as Sealed
+      return JSON.parse(unsealText(this.#vault, { data, sealed }, auditPlace(id))) as SealedMembers
     } catch {
       return { locked: true }
     }
@@ -84,7 +91,7 @@ export class PostgresAuditTrail implements AuditTrail {
 
   async #numberOf (id: string): Promise<number | undefined> {
     if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return undefined
-    const [row] = await this.#queries.quick(
+    const [row] = await this.#queries.runQuick(
       async (db) => await db.select({ number: entries.number }).from(entries).where(eq(entries.id, id))
     )
     return row?.number
@@ -93,10 +100,10 @@ export class PostgresAuditTrail implements AuditTrail {
 
 function matching ({ username, action, entity, name, from, to }: AuditFilter): SQL | undefined {
   return and(
-    username === undefined ? undefined : eq(entries.username, indexable(username)),
+    username === undefined ? undefined : eq(entries.username, toIndexableText(username)),
     action === undefined ? undefined : eq(entries.action, action),
     entity === undefined ? undefined : eq(entries.entity, entity),
-    name === undefined ? undefined : eq(entries.name, escape(name)),
+    name === undefined ? undefined : eq(entries.name, escapeText(name)),
     from === undefined ? undefined : gte(entries.timestamp, from),
     to === undefined ? undefined : lt(entries.timestamp, to)
   )

@@ -1,15 +1,15 @@
 import { and, desc, eq, gt, inArray, isNull, lte, ne, or, sql, type SQL } from 'drizzle-orm'
 import {
-  maxClientIdle, maxRegisteredClients, touchInterval, type OAuthClient, type Clients, type Range
+  maxClientIdle, maxRegisteredClients, touchInterval, type OAuthClient, type OAuthClients, type ListRange
 } from '../../ports/clients.ts'
-import { clientOf, columnsOf, endClients } from '../client-rows.ts'
+import { clientOfRow, toClientColumns, removeClientAuthorizations } from '../client-rows.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import type { Transaction } from '../connection/driver.ts'
 import { oauthClients as clients } from '../tables.ts'
-import { indexable } from '../text.ts'
+import { toIndexableText } from '../text.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
 
-const hasId = (clientId: string): SQL => eq(clients.key, indexable(clientId))
+const hasId = (clientId: string): SQL => eq(clients.key, toIndexableText(clientId))
 const isRegistered = eq(clients.origin, 'registered')
 const idleLimit = (): Date => new Date(Date.now() - maxClientIdle)
 const isPresent = (): SQL | undefined => or(ne(clients.origin, 'registered'), gt(clients.idleSince, idleLimit()))
@@ -27,7 +27,7 @@ const maxTouched = 10_000
  * Clients, shared by all replicas. A transaction that changes or removes a client locks its row first, then the
  * families of its tokens.
  */
-export class PostgresClients implements Clients {
+export class PostgresClients implements OAuthClients {
   readonly #queries: QueryRunner
   readonly #maxRegistered: number
   /** Removes idle clients, which `find` ignores already, if no registration does so. */
@@ -40,37 +40,41 @@ export class PostgresClients implements Clients {
     this.#queries = queries
     this.#maxRegistered = count
     this.#cleanup = new PeriodicCleanup(
-      async () => { await queries.transact(async (tx) => { await endClients(tx, await removeIdle(tx)) }) }
+      async () => {
+        await queries.runTransaction(async (
+          tx
+        ) => { await removeClientAuthorizations(tx, await removeIdle(tx)) })
+      }
     )
   }
 
   async find (clientId: string): Promise<OAuthClient | undefined> {
-    const [found] = await this.#queries.quick(
+    const [found] = await this.#queries.runQuick(
       async (db) => await db.select(columns).from(clients).where(and(hasId(clientId), isPresent()))
     )
-    return found && clientOf(found)
+    return found && clientOfRow(found)
   }
 
-  async list (range?: Range): Promise<OAuthClient[]> {
-    const found = await this.#queries.slow(async (db) => {
+  async list (range?: ListRange): Promise<OAuthClient[]> {
+    const found = await this.#queries.runSlow(async (db) => {
       const all = db.select(columns).from(clients).where(isPresent())
         .orderBy(createdAt, sql`${clients.key} collate "C"`)
       return await (range === undefined ? all : all.offset(range.offset).limit(range.limit))
     })
-    return found.map(clientOf)
+    return found.map(clientOfRow)
   }
 
   async count (): Promise<number> {
-    return await this.#queries.slow(async (db) => await db.$count(clients, isPresent()))
+    return await this.#queries.runSlow(async (db) => await db.$count(clients, isPresent()))
   }
 
   async create (client: OAuthClient): Promise<boolean> {
     this.#touched.delete(client.clientId)
-    return await this.#queries.transact(async (tx) => {
+    return await this.#queries.runTransaction(async (tx) => {
       const idle = await removeIdle(tx)
       const created =
-        await tx.insert(clients).values(columnsOf(client)).onConflictDoNothing().returning({ key: clients.key })
-      await endClients(tx, [...idle, ...await this.#removeExcess(tx)])
+        await tx.insert(clients).values(toClientColumns(client)).onConflictDoNothing().returning({ key: clients.key })
+      await removeClientAuthorizations(tx, [...idle, ...await this.#removeExcess(tx)])
       return created.length > 0
     })
   }
@@ -78,19 +82,19 @@ export class PostgresClients implements Clients {
   async replace (clientId: string, change: (client: OAuthClient) => OAuthClient): Promise<OAuthClient | undefined> {
     let thrown: { error: unknown } | undefined
     try {
-      return await this.#queries.transact(async (tx) => {
+      return await this.#queries.runTransaction(async (tx) => {
         const [found] = await tx.select(columns).from(clients).where(and(hasId(clientId), isPresent())).for('update')
         if (found === undefined) return undefined
         let client: OAuthClient
         try {
-          client = { ...change(clientOf(found)), clientId }
+          client = { ...change(clientOfRow(found)), clientId }
         } catch (error) {
           thrown = { error }
           throw error
         }
-        const { data, lastUsed, ...others } = columnsOf(client)
+        const { data, lastUsed, ...others } = toClientColumns(client)
         await tx.update(clients).set({ data, lastUsed, ...others }).where(hasId(clientId))
-        return clientOf({ data, lastUsed: lastUsed ?? null })
+        return clientOfRow({ data, lastUsed: lastUsed ?? null })
       })
     } catch (error) {
       throw thrown === undefined ? error : thrown.error
@@ -99,9 +103,9 @@ export class PostgresClients implements Clients {
 
   async remove (clientId: string): Promise<boolean> {
     this.#touched.delete(clientId)
-    return await this.#queries.transact(async (tx) => {
+    return await this.#queries.runTransaction(async (tx) => {
       const removed = await tx.delete(clients).where(hasId(clientId)).returning({ data: clients.data })
-      await endClients(tx, removed)
+      await removeClientAuthorizations(tx, removed)
       return removed.length > 0
     })
   }
@@ -112,7 +116,7 @@ export class PostgresClients implements Clients {
     const time = new Date(at)
     const isDue = or(isNull(clients.lastUsed), lte(clients.lastUsed, new Date(at - touchInterval)))
     try {
-      await this.#queries.quick(async (db) => {
+      await this.#queries.runQuick(async (db) => {
         await db.update(clients).set({ lastUsed: time, idleSince: time })
           .where(and(hasId(clientId), isPresent(), isDue))
       })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { eq, lt, sql } from 'drizzle-orm'
 import { MemoryCounters } from '../../memory/counters.ts'
 import type { Counters } from '../../store.ts'
-import type { Driver } from '../connection/driver.ts'
+import type { DatabaseDriver } from '../connection/driver.ts'
 import { counters } from '../tables.ts'
 
 /** Min time between two cleanups of expired counters, in ms. */
@@ -18,12 +18,12 @@ const hash = (key: string): string => createHash('sha256').update(key).digest('b
  * per replica.
  */
 export class PostgresCounters implements Counters {
-  readonly #driver: Driver
+  readonly #driver: DatabaseDriver
   readonly #isUnavailable: () => boolean
   readonly #fallback = new MemoryCounters(maxCounters)
   #lastCleanup = Date.now()
 
-  constructor (driver: Driver, isUnavailable: () => boolean) {
+  constructor (driver: DatabaseDriver, isUnavailable: () => boolean) {
     this.#driver = driver
     this.#isUnavailable = isUnavailable
   }

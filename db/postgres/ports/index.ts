@@ -1,11 +1,11 @@
 import type { AuditTrail } from '../../audit-trail.ts'
 import type { Activities } from '../../ports/activities.ts'
-import type { Clients } from '../../ports/clients.ts'
+import type { OAuthClients } from '../../ports/clients.ts'
 import type { SocialLogins } from '../../ports/social-logins.ts'
-import type { Vectors } from '../../ports/vectors.ts'
+import type { VectorStore } from '../../ports/vectors.ts'
 import type { Records } from '../../records.ts'
 import type { Resealing, Vault } from '../../store.ts'
-import type { Driver } from '../connection/driver.ts'
+import type { DatabaseDriver } from '../connection/driver.ts'
 import { createQueryRunner } from '../connection/query-runner.ts'
 import { PostgresActivities } from './activities.ts'
 import { PostgresAuditTrail } from './audit-trail.ts'
@@ -17,21 +17,21 @@ import { PostgresVectors } from './vectors.ts'
 
 interface Ports {
   records: Records
-  clients: Clients
+  clients: OAuthClients
   activities: Activities
   auditTrail: AuditTrail
   socialLogins: SocialLogins
   resealing: Resealing
-  vectors: Vectors
+  vectors: VectorStore
 }
 
 /**
  * Creates the ports on a database.
- * @param health why the database is known to be unavailable
+ * @param health returns the reason why the database is known to be unavailable, or undefined
  * @param resealSettings re-encrypts settings and clients, and returns the number of rows
  */
 export function openPorts (
-  driver: Driver, vault: Vault, health: () => string | undefined, resealSettings: () => Promise<number>
+  driver: DatabaseDriver, vault: Vault, health: () => string | undefined, resealSettings: () => Promise<number>
 ): Ports {
   const queries = createQueryRunner(driver, health)
   return {

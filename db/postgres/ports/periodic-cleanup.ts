@@ -2,8 +2,8 @@
 const interval = 60_000
 
 /**
- * Removes expired rows in the background of a write, at most once a minute. After a failure, the next cleanup removes
- * them.
+ * Removes expired rows in the background of a write, at most once a minute. What a failed cleanup leaves, the next one
+ * removes.
  */
 export class PeriodicCleanup {
   readonly #cleanUp: () => Promise<unknown>

@@ -1,32 +1,34 @@
 import { randomUUID } from 'node:crypto'
 import { and, arrayOverlaps, desc, eq, gt, inArray, isNull, lt, or, sql, type SQL } from 'drizzle-orm'
 import {
-  collections, retention, type Collection, type Entry, type Records, type Selection, type StoredEntry
+  recordCollections, tombstoneRetention, type RecordCollection, type RecordEntry, type Records, type EntryFilter,
+  type StoredRecord
 } from '../../records.ts'
 import type { PgInsertValue } from 'drizzle-orm/pg-core'
 import type { Vault } from '../../store.ts'
 import type { Db, Transaction } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
-import { openText, sealText } from '../sealed-text.ts'
+import { unsealText, sealText } from '../sealed-text.ts'
 import { records } from '../tables.ts'
-import { indexable, unescape } from '../text.ts'
+import { toIndexableText, unescapeText } from '../text.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 type Row = typeof records.$inferSelect
 
 /** The primary key, which is also the place that a value is encrypted for. */
-const idOf = ({ name }: Collection, key: string): string => `${name}/${indexable(key)}`
+const idOf = ({ name }: RecordCollection, key: string): string => `${name}/${toIndexableText(key)}`
 /**
  * Labels of all collections share one index. They are encoded, since drivers differ in how they write quotes in an
  * array.
  */
-const labelOf = ({ name }: Collection, label: string): string => `${name}/${encodeURIComponent(indexable(label))}`
-const inMs = (ms: number): SQL => sql`now() + ${ms} * interval '1 millisecond'`
+const labelOf = ({ name }: RecordCollection, label: string): string =>
+  `${name}/${encodeURIComponent(toIndexableText(label))}`
+const timeFromNow = (ms: number): SQL => sql`now() + ${ms} * interval '1 millisecond'`
 const isCurrent = or(isNull(records.expires), gt(records.expires, sql`now()`))
 const age = sql<number>`greatest(0, extract(epoch from now() - ${records.changed}) * 1000)`.mapWith(Number)
 const { owner, labels, version, expires, value, data, sealed } = records
-const brief = { id: records.id, owner, labels, version, expires, age }
-const whole = { ...brief, value, data, sealed }
+const briefColumns = { id: records.id, owner, labels, version, expires, age }
+const wholeColumns = { ...briefColumns, value, data, sealed }
 type Found = Pick<Row, 'id' | 'owner' | 'labels' | 'version' | 'expires'> &
   Partial<Pick<Row, 'value' | 'data' | 'sealed'>> & { readonly age: number }
 
@@ -45,13 +47,13 @@ export class PostgresRecords implements Records {
     this.#vault = vault
   }
 
-  async put (collection: Collection, entries: readonly Entry[]): Promise<void> {
+  async put (collection: RecordCollection, entries: readonly RecordEntry[]): Promise<void> {
     if (entries.length === 0) return
     const owners = collection.maxPerOwner === undefined ? [] : entries.flatMap((entry) => entry.owner ?? [])
     if (entries.length === 1 && owners.length === 0) {
-      await this.#queries.quick(async (db) => { await this.#insert(db, collection, entries) })
+      await this.#queries.runQuick(async (db) => { await this.#insert(db, collection, entries) })
     } else {
-      await this.#queries.transact(async (tx) => {
+      await this.#queries.runTransaction(async (tx) => {
         await this.#insert(tx, collection, entries)
         for (const each of new Set(owners)) await removeExcess(tx, collection, each)
       })
@@ -59,13 +61,13 @@ export class PostgresRecords implements Records {
     this.#cleanUp(collection)
   }
 
-  async find (collection: Collection, key: string): Promise<StoredEntry | undefined> {
-    const [found] = await this.#queries.quick(async (db) => await selectRecord(db, collection, key))
+  async find (collection: RecordCollection, key: string): Promise<StoredRecord | undefined> {
+    const [found] = await this.#queries.runQuick(async (db) => await selectRecord(db, collection, key))
     return found && this.#toStored(found)
   }
 
   async swap (
-    collection: Collection, version: string | undefined, entry: Entry, added: readonly Entry[] = []
+    collection: RecordCollection, version: string | undefined, entry: RecordEntry, added: readonly RecordEntry[] = []
   ): Promise<boolean> {
     const work = async (db: Db): Promise<boolean> => {
       const { id, ...set } = this.#toRow(collection, entry)
@@ -85,27 +87,29 @@ export class PostgresRecords implements Records {
       return true
     }
     const hasSwapped = added.length > 0
-      ? await this.#queries.transact(async (tx) => await work(tx))
-      : await this.#queries.quick(work)
+      ? await this.#queries.runTransaction(async (tx) => await work(tx))
+      : await this.#queries.runQuick(work)
     this.#cleanUp(collection)
     return hasSwapped
   }
 
-  async list (collection: Collection, which: Selection, isBrief = false): Promise<StoredEntry[]> {
-    const found: Found[] = await this.#queries.quick(async (db) => await db
-      .select(isBrief ? brief : whole)
+  async list (collection: RecordCollection, which: EntryFilter, isBrief = false): Promise<StoredRecord[]> {
+    const found: Found[] = await this.#queries.runQuick(async (db) => await db
+      .select(isBrief ? briefColumns : wholeColumns)
       .from(records)
-      .where(and(matching(collection, which), isCurrent))
+      .where(and(recordCondition(collection, which), isCurrent))
       .orderBy(desc(records.at), records.id))
     return found.map((row) => this.#toStored(row))
   }
 
-  async remove (collection: Collection, which: string | Selection): Promise<number> {
-    const condition = typeof which === 'string' ? eq(records.id, idOf(collection, which)) : matching(collection, which)
-    return await this.#queries.quick(async (db) => (await removeRecords(db, condition)).length)
+  async remove (collection: RecordCollection, which: string | EntryFilter): Promise<number> {
+    const condition = typeof which === 'string'
+      ? eq(records.id, idOf(collection, which))
+      : recordCondition(collection, which)
+    return await this.#queries.runQuick(async (db) => (await removeRecords(db, condition)).length)
   }
 
-  async #insert (db: Db, collection: Collection, entries: readonly Entry[]): Promise<void> {
+  async #insert (db: Db, collection: RecordCollection, entries: readonly RecordEntry[]): Promise<void> {
     const set = Object.fromEntries(
       ['collection', 'version', 'value', 'data', 'sealed', 'owner', 'labels', 'at', 'changed', 'expires']
         .map((name) => [name, sql`excluded.${sql.identifier(name)}`])
@@ -119,7 +123,9 @@ export class PostgresRecords implements Records {
   }
 
   #toRow (
-    collection: Collection, { key, value, owner, labels = [], at, expiresAt, expiresIn, version = randomUUID() }: Entry
+    collection: RecordCollection, {
+      key, value, owner, labels = [], at, expiresAt, expiresIn, version = randomUUID()
+    }: RecordEntry
   ) {
     const id = idOf(collection, key)
     const text = JSON.stringify(value)
@@ -130,38 +136,38 @@ export class PostgresRecords implements Records {
       ...collection.isSealed
         ? { value: null, ...sealText(this.#vault, text, id) }
         : { value: text, data: null, sealed: null },
-      owner: owner === undefined ? null : indexable(owner),
+      owner: owner === undefined ? null : toIndexableText(owner),
       labels: labels.map((label) => labelOf(collection, label)),
       at: at === undefined ? sql`now()` : new Date(at),
       changed: sql`now()`,
-      expires: expiresIn !== undefined ? inMs(expiresIn) : expiresAt === undefined ? null : new Date(expiresAt)
+      expires: expiresIn !== undefined ? timeFromNow(expiresIn) : expiresAt === undefined ? null : new Date(expiresAt)
     }
   }
 
-  #toStored ({ id, owner, labels, version, expires, value, data, sealed, age }: Found): StoredEntry {
+  #toStored ({ id, owner, labels, version, expires, value, data, sealed, age }: Found): StoredRecord {
     const prefix = id.indexOf('/') + 1
     const stored = {
       version,
       age,
-      labels: labels.map((label) => unescape(decodeURIComponent(label.slice(prefix)))),
-      ...owner === null ? {} : { owner: unescape(owner) },
+      labels: labels.map((label) => unescapeText(decodeURIComponent(label.slice(prefix)))),
+      ...owner === null ? {} : { owner: unescapeText(owner) },
       ...expires === null ? {} : { expiresAt: expires.getTime() }
     }
     if (typeof value === 'string') return { ...stored, value: JSON.parse(value) as unknown }
     if (!data) return { ...stored, value: undefined }
     try {
-      return { ...stored, value: JSON.parse(openText(this.#vault, { data, sealed: sealed ?? null }, id)) as unknown }
+      return { ...stored, value: JSON.parse(unsealText(this.#vault, { data, sealed: sealed ?? null }, id)) as unknown }
     } catch {
       return { ...stored, value: undefined, isLocked: true }
     }
   }
 
   /** Removes expired entries and those beyond the limits, in the background of a write, at intervals. */
-  #cleanUp (collection: Collection): void {
+  #cleanUp (collection: RecordCollection): void {
     const { name, maxEntries, evicts } = collection
     const cleanup = this.#cleanups.get(name) ?? new PeriodicCleanup(async () => {
       const isOwn = eq(records.collection, name)
-      await this.#queries.slow(async (db) =>
+      await this.#queries.runSlow(async (db) =>
         await db.delete(records).where(and(isOwn, lt(records.expires, sql`now()`))))
       const excess = evicts === 'largest owners'
         ? sql`${isOwn} and owner in (select owner from (
@@ -169,16 +175,16 @@ export class PostgresRecords implements Records {
               from ${records} where ${isOwn} group by owner
           ) as sizes where running > ${maxEntries})`
         : sql`id in (select id from ${records} where ${isOwn} order by at desc offset ${maxEntries})`
-      await this.#queries.slow(async (db) => await db.execute(sql`delete from ${records} where ${excess}`))
+      await this.#queries.runSlow(async (db) => await db.execute(sql`delete from ${records} where ${excess}`))
     })
     this.#cleanups.set(name, cleanup)
     cleanup.runIfDue()
   }
 }
 
-/** Rows that mark token families as revoked. @param families as they are stored */
+/** Creates the rows that record token families as revoked. @param families their ids as they are stored */
 export const revokedFamilyRows = (families: readonly string[]): Array<PgInsertValue<typeof records>> => {
-  const { name } = collections.revokedFamilies
+  const { name } = recordCollections.revokedFamilies
   return families.map((family) => ({
     id: `${name}/${family}`,
     collection: name,
@@ -188,20 +194,22 @@ export const revokedFamilyRows = (families: readonly string[]): Array<PgInsertVa
     labels: [],
     at: sql`now()`,
     changed: sql`now()`,
-    expires: inMs(retention)
+    expires: timeFromNow(tombstoneRetention)
   }))
 }
 
 /** The query of `find`. Exported for the test of its query plan. */
-export const selectRecord = (db: Db, collection: Collection, key: string) =>
-  db.select(whole).from(records).where(and(eq(records.id, idOf(collection, key)), isCurrent))
+export const selectRecord = (db: Db, collection: RecordCollection, key: string) =>
+  db.select(wholeColumns).from(records).where(and(eq(records.id, idOf(collection, key)), isCurrent))
 
-export function matching (collection: Collection, { owner, labels, changedWithin }: Selection): SQL | undefined {
+export function recordCondition (
+  collection: RecordCollection, { owner, labels, changedWithin }: EntryFilter
+): SQL | undefined {
   return and(
     eq(records.collection, collection.name),
-    owner === undefined ? undefined : eq(records.owner, indexable(owner)),
+    owner === undefined ? undefined : eq(records.owner, toIndexableText(owner)),
     labels === undefined ? undefined : arrayOverlaps(records.labels, labels.map((label) => labelOf(collection, label))),
-    changedWithin === undefined ? undefined : gt(records.changed, inMs(-changedWithin))
+    changedWithin === undefined ? undefined : gt(records.changed, timeFromNow(-changedWithin))
   )
 }
 
@@ -215,11 +223,13 @@ export async function removeRecords (db: Db, which: SQL | undefined): Promise<Ar
  * Removes the oldest entries of an owner. Rows that another transaction is changing are skipped, so that two
  * transactions cannot deadlock.
  */
-async function removeExcess (tx: Transaction, { name, maxPerOwner = 0 }: Collection, owner: string): Promise<void> {
+async function removeExcess (
+  tx: Transaction, { name, maxPerOwner = 0 }: RecordCollection, owner: string
+): Promise<void> {
   const excess = tx
     .select({ id: records.id })
     .from(records)
-    .where(and(eq(records.collection, name), eq(records.owner, indexable(owner))))
+    .where(and(eq(records.collection, name), eq(records.owner, toIndexableText(owner))))
     .orderBy(desc(records.at))
     .offset(maxPerOwner)
     .for('update', { skipLocked: true })

@@ -1,17 +1,17 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { and, asc, eq, gt, inArray, isNotNull, sql, type SQL } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
-import { collections, type Collection } from '../../records.ts'
+import { recordCollections, type RecordCollection } from '../../records.ts'
 import { StorageError, type Resealing, type SealedCounts, type Vault } from '../../store.ts'
 import type { Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { resealText, type SealedText } from '../sealed-text.ts'
 import { activities, auditEntries, oauthClients, records, socialSecret, tableNames, tableOf } from '../tables.ts'
-import { placeOf as placeOfCall } from './activities.ts'
+import { activityPlace as placeOfCall } from './activities.ts'
 import { rowsOf } from './activity-hours.ts'
 import { auditPlace as placeOfEntry } from './audit-trail.ts'
-import { place as placeOfSecret } from './social-logins.ts'
+import { signingKeyPlace as placeOfSecret } from './social-logins.ts'
 
 /** Max rows that are re-encrypted in one transaction. */
 const batchSize = 50
@@ -22,7 +22,7 @@ const batchPause = 10
 interface SealedTable {
   readonly what: string
   readonly table: PgTable & { readonly sealed: PgColumn, readonly data: PgColumn }
-  /** A condition on its rows; undefined: all. */
+  /** A condition on its rows; undefined means all rows. */
   readonly which?: SQL
   /** An indexed column with the id of the encryption key, for a table that may be large. */
   readonly sealedBy?: PgColumn
@@ -33,7 +33,7 @@ interface SealedTable {
   readonly placeOf: (name: string) => string
 }
 
-const sealedRecords = (what: string, { name }: Collection): SealedTable => ({
+const sealedRecords = (what: string, { name }: RecordCollection): SealedTable => ({
   what,
   table: records,
   which: eq(records.collection, name),
@@ -43,7 +43,7 @@ const sealedRecords = (what: string, { name }: Collection): SealedTable => ({
 })
 
 const sealedTables: readonly SealedTable[] = [
-  sealedRecords('logins at servers', collections.upstreamTokens),
+  sealedRecords('logins at servers', recordCollections.upstreamTokens),
   {
     what: 'keys of session cookies',
     table: socialSecret,
@@ -52,8 +52,8 @@ const sealedTables: readonly SealedTable[] = [
     placeOf: () =>
       placeOfSecret
   },
-  sealedRecords('sessions of browsers', collections.loginStates),
-  sealedRecords('authorization codes', collections.grants),
+  sealedRecords('sessions of browsers', recordCollections.loginStates),
+  sealedRecords('authorization codes', recordCollections.grants),
   {
     what: 'entries of the audit log',
     table: auditEntries,
@@ -75,7 +75,7 @@ type CountedTable =
   Pick<SealedTable, 'what' | 'which' | 'sealedBy'> & { readonly table: PgTable & { readonly sealed: PgColumn } }
 
 /** All tables with encrypted texts. */
-const counted: readonly CountedTable[] = [
+const countedTables: readonly CountedTable[] = [
   ...tableNames.map((name) => ({ what: `entries of ${JSON.stringify(name)}`, table: tableOf(name) })),
   { what: 'OAuth clients', table: oauthClients },
   ...sealedTables
@@ -104,19 +104,20 @@ const countByIndex = (table: PgTable, id: PgColumn): SQL => sql`
       limit ${sql.raw(String(maxCounted))}) as found
   ) as count from ids where id is not null`
 
-/** The start of a text encrypted with this key, which is all that `Vault.outdated` and `Vault.locked` read. */
-const sealedBy = (id: string): string => `v1.${id}.`
+/** The start of a text encrypted with this key, which is all that `Vault.isOutdated` and `Vault.isLocked` read. */
+const sealedTextStart = (id: string): string => `v1.${id}.`
 
 /**
- * Re-encrypts what a former key has encrypted in any table. Each batch is a transaction that locks its rows and skips
- * rows that others have locked: several replicas may work at once, and an interrupted run leaves complete batches.
+ * Re-encrypts the texts that a former encryption key has encrypted, in all tables. Each batch is a transaction that
+ * locks its rows and skips rows that others have locked: several replicas may work at once, and an interrupted run
+ * leaves complete batches.
  */
 export class PostgresResealing implements Resealing {
   readonly #queries: QueryRunner
   readonly #vault: Vault
   readonly #resealSettings: () => Promise<number>
 
-  /** @param resealSettings does the same for settings and clients, and returns the number of rows */
+  /** @param resealSettings re-encrypts settings and clients, and returns the number of rows */
   constructor (queries: QueryRunner, vault: Vault, resealSettings: () => Promise<number>) {
     this.#queries = queries
     this.#vault = vault
@@ -126,19 +127,19 @@ export class PostgresResealing implements Resealing {
   async count (): Promise<SealedCounts> {
     let former = 0
     const locked: Array<SealedCounts['locked'][number]> = []
-    for (const { what, ...table } of counted) {
-      for (const { id, count } of await this.#keysIn(table)) {
-        if (this.#vault.outdated(sealedBy(id))) former += count
-        else if (this.#vault.locked(sealedBy(id))) locked.push({ what, key: id, count })
+    for (const { what, ...table } of countedTables) {
+      for (const { id, count } of await this.#countByKey(table)) {
+        if (this.#vault.isOutdated(sealedTextStart(id))) former += count
+        else if (this.#vault.isLocked(sealedTextStart(id))) locked.push({ what, key: id, count })
       }
     }
     return { former, locked }
   }
 
   async run (signal: AbortSignal): Promise<{ anew: number, broken: number }> {
-    const all = { anew: await this.#settings(), broken: 0 }
+    const all = { anew: await this.#resealAllSettings(), broken: 0 }
     for (const table of sealedTables) {
-      const { anew, broken } = await this.#reseal(table, signal)
+      const { anew, broken } = await this.#resealTable(table, signal)
       all.anew += anew
       all.broken += broken
     }
@@ -146,7 +147,7 @@ export class PostgresResealing implements Resealing {
   }
 
   /** @throws StorageError */
-  async #settings (): Promise<number> {
+  async #resealAllSettings (): Promise<number> {
     try {
       return await this.#resealSettings()
     } catch (error) {
@@ -154,12 +155,15 @@ export class PostgresResealing implements Resealing {
     }
   }
 
-  async #keysIn (
+  async #countByKey (
     { table, which, sealedBy }: Omit<CountedTable, 'what'>
   ): Promise<Array<{ id: string, count: number }>> {
-    if (sealedBy) return await this.#queries.slow(async (db) => rowsOf(await db.execute(countByIndex(table, sealedBy))))
+    if (sealedBy) {
+      return await this.#queries.runSlow(async (db) =>
+        rowsOf(await db.execute(countByIndex(table, sealedBy))))
+    }
     const id = keyIdOf(table.sealed)
-    return await this.#queries.slow(async (db) =>
+    return await this.#queries.runSlow(async (db) =>
       await db
         .select({ id, count: sql<number>`count(*)::int` })
         .from(table as PgTable)
@@ -167,15 +171,16 @@ export class PostgresResealing implements Resealing {
         .groupBy(id))
   }
 
-  async #reseal (table: SealedTable, signal: AbortSignal): Promise<{ anew: number, broken: number }> {
+  async #resealTable (table: SealedTable, signal: AbortSignal): Promise<{ anew: number, broken: number }> {
     const formerKeys =
-      (await this.#keysIn(table)).map(({ id }) => id).filter((id) => this.#vault.outdated(sealedBy(id)))
+      (await this.#countByKey(table)).map(({ id }) => id).filter((id) => this.#vault.isOutdated(sealedTextStart(id)))
     const all = { anew: 0, broken: 0 }
     if (formerKeys.length === 0) return all
     for (let last: string | number | undefined; ;) {
       signal.throwIfAborted()
       const from = last
-      const batch = await this.#queries.record(async (tx) => await this.#batch(tx, table, formerKeys, from))
+      const batch = await this.#queries.runBackground(async (tx) =>
+        await this.#resealBatch(tx, table, formerKeys, from))
       all.anew += batch.anew
       all.broken += batch.read - batch.anew
       if (batch.last === undefined) return all
@@ -184,8 +189,13 @@ export class PostgresResealing implements Resealing {
     }
   }
 
-  /** @param from the key of the last row of the previous batch @returns `last` undefined: that was the last batch */
-  async #batch (
+  /**
+   * Re-encrypts the rows of one batch.
+   * @param from the key of the last row of the previous batch
+   * @returns the numbers of rows that were read and re-encrypted; `last`: the key of the last row, undefined after the
+   *   last batch
+   */
+  async #resealBatch (
     tx: Transaction,
     { table, which, sealedBy, key, name, placeOf }: SealedTable,
     formerKeys: readonly string[],
@@ -205,7 +215,7 @@ export class PostgresResealing implements Resealing {
       .for('update', { skipLocked: true })
     let anew = 0
     for (const row of rows) {
-      const next = this.#resealed({ data: row.data, sealed: row.sealed } as SealedText, placeOf(row.name))
+      const next = this.#resealText({ data: row.data, sealed: row.sealed } as SealedText, placeOf(row.name))
       if (next) {
         const { data: { secret }, sealed } = next
         await tx.execute(
@@ -220,8 +230,8 @@ export class PostgresResealing implements Resealing {
     return { read: rows.length, anew, last: rows.length < batchSize ? undefined : rows.at(-1)?.key }
   }
 
-  /** @returns undefined: it cannot be decrypted */
-  #resealed (stored: SealedText, place: string): SealedText | undefined {
+  /** Re-encrypts one text. @returns undefined if it cannot be decrypted */
+  #resealText (stored: SealedText, place: string): SealedText | undefined {
     try {
       return resealText(this.#vault, stored, place)
     } catch {

@@ -3,15 +3,15 @@ import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm'
 import type { SocialIdentity, SocialLogins } from '../../ports/social-logins.ts'
 import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
-import { openText, sealText, type SealedText } from '../sealed-text.ts'
+import { unsealText, sealText, type SealedText } from '../sealed-text.ts'
 import {
   socialIdentities as identities, socialSecret as secrets, socialSessions as sessions, socialUsers as users
 } from '../social-tables.ts'
-import { indexable } from '../text.ts'
+import { toIndexableText } from '../text.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
 
-/** The place that the signing key is encrypted for. */
-export const place = 'social-secret'
+/** The `place` of the signing key for the vault. */
+export const signingKeyPlace = 'social-secret'
 
 /** Identities, sessions and the signing key of social login, shared by all replicas. */
 export class PostgresSocialLogins implements SocialLogins {
@@ -23,20 +23,20 @@ export class PostgresSocialLogins implements SocialLogins {
     this.#queries = queries
     this.#vault = vault
     this.#cleanup = new PeriodicCleanup(async () =>
-      await queries.slow(async (db) => await db.delete(sessions).where(lt(sessions.expiresAt, sql`now()`))))
+      await queries.runSlow(async (db) => await db.delete(sessions).where(lt(sessions.expiresAt, sql`now()`))))
   }
 
-  async adapter (): Promise<object> {
+  async loadAdapter (): Promise<object> {
     const { betterAuthDatabase } = await import('../better-auth.ts')
     return betterAuthDatabase(this.#queries)
   }
 
-  async secret (): Promise<string> {
-    const [stored] = await this.#queries.quick(async (db) => await db.select().from(secrets))
+  async loadSigningKey (): Promise<string> {
+    const [stored] = await this.#queries.runQuick(async (db) => await db.select().from(secrets))
     const known = stored && this.#open(stored)
     if (known !== undefined) return known
-    const row = sealText(this.#vault, randomBytes(32).toString('hex'), place)
-    return await this.#queries.transact(async (tx) => {
+    const row = sealText(this.#vault, randomBytes(32).toString('hex'), signingKeyPlace)
+    return await this.#queries.runTransaction(async (tx) => {
       // If several replicas start at the same time, one of them creates the key. A key that cannot be decrypted is
       // replaced.
       const sealed = stored?.sealed ?? null
@@ -47,13 +47,13 @@ export class PostgresSocialLogins implements SocialLogins {
           { target: secrets.id, set: row, setWhere: sql`${secrets.sealed} is not distinct from ${sealed}` }
         )
       const [now] = await tx.select().from(secrets)
-      return openText(this.#vault, now ?? row, place)
+      return unsealText(this.#vault, now ?? row, signingKeyPlace)
     })
   }
 
   #open (stored: SealedText): string | undefined {
     try {
-      return openText(this.#vault, stored, place)
+      return unsealText(this.#vault, stored, signingKeyPlace)
     } catch {
       return undefined
     }
@@ -61,44 +61,46 @@ export class PostgresSocialLogins implements SocialLogins {
 
   async find (hash: string): Promise<SocialIdentity | undefined> {
     const [found] =
-      await this.#queries.quick(async (db) => await db.select().from(identities).where(eq(identities.hash, hash)))
+      await this.#queries.runQuick(async (db) => await db.select().from(identities).where(eq(identities.hash, hash)))
     return found
   }
 
   async put ({ hash, ...identity }: SocialIdentity): Promise<void> {
-    const row = { ...identity, username: indexable(identity.username), bound: new Date() }
-    await this.#queries.quick(async (db) => {
+    const row = { ...identity, username: toIndexableText(identity.username), bound: new Date() }
+    await this.#queries.runQuick(async (db) => {
       await db.insert(identities).values({ hash, ...row }).onConflictDoUpdate({ target: identities.hash, set: row })
     })
   }
 
   async remove (hash: string): Promise<void> {
-    await this.#queries.quick(async (db) => { await db.delete(identities).where(eq(identities.hash, hash)) })
+    await this.#queries.runQuick(async (db) => { await db.delete(identities).where(eq(identities.hash, hash)) })
   }
 
   async creatorOf (username: string, subject: string): Promise<SocialIdentity | undefined> {
-    const [found] = await this.#queries.quick(async (db) =>
+    const [found] = await this.#queries.runQuick(async (db) =>
       await db
         .select()
         .from(identities)
         .where(and(
-          eq(identities.username, indexable(username)), eq(identities.subject, subject), eq(identities.created, true)
+          eq(
+            identities.username, toIndexableText(username)
+          ), eq(identities.subject, subject), eq(identities.created, true)
         )))
     return found
   }
 
-  async forget (username: string, subject: string, emailOf: (hash: string) => string): Promise<void> {
-    await this.#queries.transact(async (tx) => {
+  async removeIdentities (username: string, subject: string, emailOf: (hash: string) => string): Promise<void> {
+    await this.#queries.runTransaction(async (tx) => {
       const gone = await tx
         .delete(identities)
-        .where(and(eq(identities.username, indexable(username)), eq(identities.subject, subject)))
+        .where(and(eq(identities.username, toIndexableText(username)), eq(identities.subject, subject)))
         .returning({ hash: identities.hash })
       if (gone.length > 0) await tx.delete(users).where(inArray(users.email, gone.map(({ hash }) => emailOf(hash))))
     })
   }
 
-  async trim (userId: string, max: number): Promise<void> {
-    await this.#queries.transact(async (tx) => {
+  async trimSessions (userId: string, max: number): Promise<void> {
+    await this.#queries.runTransaction(async (tx) => {
       const excess = tx
         .select({ id: sessions.id })
         .from(sessions)

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { and, eq, sql, type SQL } from 'drizzle-orm'
 import { MemoryVectors } from '../../memory/vectors.ts'
-import type { Vector, Vectors } from '../../ports/vectors.ts'
+import type { Vector, VectorStore } from '../../ports/vectors.ts'
 import { unitVector } from '../../unit-vector.ts'
 import type { Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { vectors } from '../tables.ts'
 
-/** Rows per INSERT, and rows read at once; a row may have about 50 KB. */
+/** Rows per INSERT, and per SELECT of embeddings; a row may have about 50 KB. */
 const batchSize = 100
 
 /** A key of fixed length for the index, since ids may be of any length. */
@@ -22,12 +22,12 @@ const hasKeyIn = (keys: readonly string[]): SQL => sql`(${vectors.key} = any(${a
  * database has pgvector, it compares the vectors; otherwise they are compared in this process, which caches those that
  * it has read.
  */
-export class PostgresVectors implements Vectors {
+export class PostgresVectors implements VectorStore {
   readonly #queries: QueryRunner
   /** Cache of vectors that were read for comparison in this process. */
-  readonly #read = new MemoryVectors()
-  /** The schema of pgvector; undefined: it is not installed. */
-  #extension: Promise<string | undefined> | undefined
+  readonly #cache = new MemoryVectors()
+  /** The schema of pgvector; undefined if it is not installed. */
+  #pgvectorSchema: Promise<string | undefined> | undefined
 
   constructor (queries: QueryRunner) {
     this.#queries = queries
@@ -42,7 +42,7 @@ export class PostgresVectors implements Vectors {
       ).values()
     ]
     for (let at = 0; at < rows.length; at += batchSize) {
-      await this.#queries.slow(async (db) => {
+      await this.#queries.runSlow(async (db) => {
         await db
           .insert(vectors)
           .values(rows.slice(at, at + batchSize))
@@ -54,13 +54,13 @@ export class PostgresVectors implements Vectors {
     }
   }
 
-  async hashes (collection: string, ids: readonly string[]): Promise<Map<string, string>> {
+  async findHashes (collection: string, ids: readonly string[]): Promise<Map<string, string>> {
     const byKey = new Map(ids.map((id) => [keyOf(id), id]))
     const rows = await this.#hashes(collection, [...byKey.keys()])
     return new Map([...rows].map(([key, hash]) => [byKey.get(key) ?? '', hash]))
   }
 
-  async nearest (
+  async findNearest (
     collection: string,
     embedding: readonly number[],
     ids: readonly string[],
@@ -68,27 +68,27 @@ export class PostgresVectors implements Vectors {
   ): Promise<Array<{ id: string, score: number }>> {
     const unit = unitVector(embedding)
     const byKey = new Map(ids.map((id) => [keyOf(id), id]))
-    this.#extension ??= this.#queries.slow(findPgvector).catch((error: unknown) => {
-      this.#extension = undefined
+    this.#pgvectorSchema ??= this.#queries.runSlow(findPgvector).catch((error: unknown) => {
+      this.#pgvectorSchema = undefined
       throw error
     })
-    const schema = await this.#extension
+    const schema = await this.#pgvectorSchema
     const found = schema === undefined
-      ? await this.#nearestHere(collection, unit, [...byKey.keys()], count)
-      : await this.#nearestThere(schema, collection, unit, [...byKey.keys()], count)
+      ? await this.#nearestInProcess(collection, unit, [...byKey.keys()], count)
+      : await this.#nearestInDatabase(schema, collection, unit, [...byKey.keys()], count)
     return found.map(({ key, score }) => ({ id: byKey.get(key) ?? '', score }))
   }
 
-  async use (collection: string, ids: readonly string[]): Promise<void> {
+  async markUsed (collection: string, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
-    await this.#queries.slow(async (db) => {
+    await this.#queries.runSlow(async (db) => {
       await db.update(vectors).set({ usedAt: sql`now()` })
         .where(and(eq(vectors.collection, collection), hasKeyIn(ids.map(keyOf))))
     })
   }
 
   async removeUnused (age: number, count: number): Promise<number> {
-    return await this.#queries.slow(async (db) => {
+    return await this.#queries.runSlow(async (db) => {
       const isOld = sql`${vectors.usedAt} < now() - ${age} * interval '1 millisecond'`
       // The row is checked again once it is locked, so that a vector that was marked as used meanwhile stays.
       const removed = await db
@@ -102,7 +102,7 @@ export class PostgresVectors implements Vectors {
   }
 
   async #hashes (collection: string, keys: readonly string[]): Promise<Map<string, string>> {
-    const rows = await this.#queries.slow(
+    const rows = await this.#queries.runSlow(
       async (db) =>
         await db
           .select({ key: vectors.key, hash: vectors.hash })
@@ -113,7 +113,7 @@ export class PostgresVectors implements Vectors {
   }
 
   /** Compares by pgvector, to whose type a `real[]` can be cast. */
-  async #nearestThere (
+  async #nearestInDatabase (
     schema: string,
     collection: string,
     unit: Float32Array,
@@ -122,7 +122,7 @@ export class PostgresVectors implements Vectors {
   ): Promise<Array<{ key: string, score: number }>> {
     const [type, operator] = [sql`${sql.identifier(schema)}.vector`, sql`operator(${sql.identifier(schema)}.<#>)`]
     // The operator returns the negative dot product, which for unit vectors is the negative cosine.
-    const rows = await this.#queries.slow(
+    const rows = await this.#queries.runSlow(
       async (db) =>
         await db
           .select({
@@ -146,21 +146,22 @@ export class PostgresVectors implements Vectors {
    * Compares in this process, if the database cannot. For vectors that were read before, only the hashes are read
    * again.
    */
-  async #nearestHere (
+  async #nearestInProcess (
     collection: string,
     unit: Float32Array,
     keys: readonly string[],
     count: number
   ): Promise<Array<{ key: string, score: number }>> {
     const stored = await this.#hashes(collection, keys)
-    const known = await this.#read.hashes(collection, [...stored.keys()])
+    const known = await this.#cache.findHashes(collection, [...stored.keys()])
     const unread = [...stored].flatMap(([key, hash]) => known.get(key) === hash ? [] : [key])
     for (let at = 0; at < unread.length; at += batchSize) {
-      await this.#read.put(
-        collection, await this.#queries.slow(async (db) => await read(db, collection, unread.slice(at, at + batchSize)))
+      await this.#cache.put(
+        collection, await this.#queries.runSlow(async (db) =>
+          await readVectors(db, collection, unread.slice(at, at + batchSize)))
       )
     }
-    return (await this.#read.nearest(collection, [...unit], [...stored.keys()].sort(), count))
+    return (await this.#cache.findNearest(collection, [...unit], [...stored.keys()].sort(), count))
       .map(({ id, score }) => ({ key: id, score }))
   }
 }
@@ -169,7 +170,7 @@ export class PostgresVectors implements Vectors {
  * Reads vectors by their keys. Their numbers are transferred as bytes, since parsing texts of thousands of numbers
  * would take too long.
  */
-async function read (db: Db, collection: string, keys: readonly string[]): Promise<Vector[]> {
+async function readVectors (db: Db, collection: string, keys: readonly string[]): Promise<Vector[]> {
   const rows = await db
     .select({
       key: vectors.key,

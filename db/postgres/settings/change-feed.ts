@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import type { Driver } from '../connection/driver.ts'
+import type { DatabaseDriver } from '../connection/driver.ts'
 
 /** Interval of polls, in ms. NOTIFY is faster, but a notification can be lost. */
 const pollInterval = 3_000
@@ -9,7 +9,7 @@ const fallbackInterval = 1_000
 const reconnectDelay = 100
 
 interface ChangeFeedOptions {
-  driver: Driver
+  driver: DatabaseDriver
   /** Checks for commits of other replicas. */
   poll: () => Promise<{ hasChanged: boolean, isUnavailable: boolean }>
   /** Receives the id of the commit that a notification announces. */
@@ -18,7 +18,7 @@ interface ChangeFeedOptions {
 
 /** Listens for the commits of other replicas, and polls for them as well. */
 export class ChangeFeed {
-  readonly #driver: Driver
+  readonly #driver: DatabaseDriver
   readonly #pollStore: ChangeFeedOptions['poll']
   readonly #onNotification: ChangeFeedOptions['onNotification']
   /** One poll at a time: two concurrent ones would open two listening connections. */

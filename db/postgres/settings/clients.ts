@@ -1,32 +1,34 @@
 // Moves OAuth clients between a settings document and their table.
 import { and, eq, isNotNull, notInArray } from 'drizzle-orm'
 import { messageOf } from '../../errors.ts'
-import type { Document } from '../../apply.ts'
+import type { SettingsDocument } from '../../apply.ts'
 import { isObject } from '../../../schemas/unknown-members.ts'
-import { clientSection, readClient, type ClientEntry } from '../../client-entry.ts'
+import { clientsSectionName, readClient, type ClientEntry } from '../../client-entry.ts'
 import type { Vault } from '../../store.ts'
-import { endClients, insertClients, resealed, toClientRow, toEntry, type ClientRow } from '../client-rows.ts'
+import {
+  removeClientAuthorizations, insertClients, resealClientColumns, toClientRow, clientEntryOfRow, type ClientRow
+} from '../client-rows.ts'
 import type { Db, Transaction } from '../connection/driver.ts'
 import { oauthClients as clients } from '../tables.ts'
 
 /** A document without its clients, and the rows of these. */
-interface SplitDocument { readonly document: Document, readonly clients: readonly ClientRow[] }
+interface SplitDocument { readonly document: SettingsDocument, readonly clients: readonly ClientRow[] }
 
 /**
  * Takes the clients out of a document. Entries of another shape stay in it.
  * @throws Error when a client has a mask in place of its secret
  */
-export function splitClients (document: Document, vault: Vault): SplitDocument {
-  const { [clientSection]: value, ...rest } = document
+export function splitClients (document: SettingsDocument, vault: Vault): SplitDocument {
+  const { [clientsSectionName]: value, ...rest } = document
   if (!Array.isArray(value)) return { document, clients: [] }
   const rows = new Map<string, ClientRow>()
   const others = value.filter((entry) => {
     const client = readClient(entry)
     if (client === undefined || !isObject(entry)) return true
-    if (vault.masks({ clientSecret: entry.clientSecret }).length > 0) {
+    if (vault.findMasks({ clientSecret: entry.clientSecret }).length > 0) {
       throw new Error(
         'The settings file has masks where secrets should be. Put the secret in its place, or remove the client: ' +
-        `clientSecret of ${clientSection}/${client.clientId}.`
+        `clientSecret of ${clientsSectionName}/${client.clientId}.`
       )
     }
     const row = toClientRow(entry, client, vault)
@@ -35,13 +37,20 @@ export function splitClients (document: Document, vault: Vault): SplitDocument {
     return false
   })
   if (rows.size === 0) return { document, clients: [] }
-  return { document: others.length === 0 ? rest : { ...rest, [clientSection]: others }, clients: [...rows.values()] }
+  return {
+    document: others.length === 0
+      ? rest
+      : { ...rest, [clientsSectionName]: others },
+    clients: [...rows.values()]
+  }
 }
 
 /** Replaces all clients. The tokens and consents of clients that are removed by this are removed, too. */
 export async function replaceClients (tx: Transaction, rows: readonly ClientRow[]): Promise<void> {
   const keys = rows.map(({ key }) => key)
-  await endClients(tx, await tx.delete(clients).where(notInArray(clients.key, keys)).returning({ data: clients.data }))
+  await removeClientAuthorizations(
+    tx, await tx.delete(clients).where(notInArray(clients.key, keys)).returning({ data: clients.data })
+  )
   await tx.delete(clients)
   await insertClients(tx, rows)
 }
@@ -55,9 +64,9 @@ export async function exportClients (db: Db, vault: Vault): Promise<{ entries: C
   const locked: string[] = []
   for (const row of await db.select().from(clients).orderBy(clients.key)) {
     try {
-      entries.push(toEntry(row, vault))
+      entries.push(clientEntryOfRow(row, vault))
     } catch (error) {
-      entries.push(toEntry({ ...row, unknown: null, sealed: null }, vault))
+      entries.push(clientEntryOfRow({ ...row, unknown: null, sealed: null }, vault))
       locked.push(`The client ${JSON.stringify(row.key)} cannot be opened: ${messageOf(error)}`)
     }
   }
@@ -65,17 +74,17 @@ export async function exportClients (db: Db, vault: Vault): Promise<{ entries: C
 }
 
 /** Adds the clients to their section of a document, which may contain entries of another shape. */
-export function withClients (document: Document, entries: readonly ClientEntry[]): Document {
-  const others: unknown = document[clientSection]
+export function addClients (document: SettingsDocument, entries: readonly ClientEntry[]): SettingsDocument {
+  const others: unknown = document[clientsSectionName]
   if (entries.length === 0) return document
-  return { ...document, [clientSection]: [...Array.isArray(others) ? others as unknown[] : [], ...entries] }
+  return { ...document, [clientsSectionName]: [...Array.isArray(others) ? others as unknown[] : [], ...entries] }
 }
 
 /** The keys of clients whose unknown members were encrypted with a former key. */
-export async function outdatedClients (db: Db, vault: Vault): Promise<string[]> {
+export async function findOutdatedClients (db: Db, vault: Vault): Promise<string[]> {
   const sealed =
     await db.select({ key: clients.key, sealed: clients.sealed }).from(clients).where(isNotNull(clients.sealed))
-  return sealed.flatMap((row) => row.sealed !== null && vault.outdated(row.sealed) ? [row.key] : [])
+  return sealed.flatMap((row) => row.sealed !== null && vault.isOutdated(row.sealed) ? [row.key] : [])
 }
 
 /** Re-encrypts the unknown members of clients with the newest key. A client that changes meanwhile keeps the change. */
@@ -83,6 +92,8 @@ export async function resealClients (db: Db, vault: Vault, keys: readonly string
   for (const key of keys) {
     const [row] = await db.select().from(clients).where(eq(clients.key, key))
     if (row === undefined || row.sealed === null) continue
-    await db.update(clients).set(resealed(row, vault)).where(and(eq(clients.key, key), eq(clients.sealed, row.sealed)))
+    await db.update(
+      clients
+    ).set(resealClientColumns(row, vault)).where(and(eq(clients.key, key), eq(clients.sealed, row.sealed)))
   }
 }

@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StorageError, type Vault } from '../../store.ts'
-import type { Driver, Transaction } from '../connection/driver.ts'
+import type { DatabaseDriver, Transaction } from '../connection/driver.ts'
 import { readHead, type DatabaseState } from './read.ts'
-import type { Rows } from './rows.ts'
-import { isConcurrencyFailure, isUnavailable } from '../connection/failures.ts'
+import type { SettingsRows } from './rows.ts'
+import { isConcurrencyFailure, isDatabaseUnavailable } from '../connection/failures.ts'
 import type { CommitLock } from './commit-lock.ts'
 import { timeouts, withTimeout } from '../connection/timeouts.ts'
-import { planWrites, wasCommitted, write } from './write.ts'
+import { planWrites, wasCommitted, writeCommit } from './write.ts'
 
-interface Commit {
-  driver: Driver
+interface CommitOptions {
+  driver: DatabaseDriver
   vault: Vault
   /** The state of the database from which the rows were computed. */
   base: DatabaseState
-  rows: Rows
-  /** The transaction to commit in; undefined: a new one. */
+  rows: SettingsRows
+  /** The transaction to commit in; undefined means a new one. */
   lock: CommitLock | undefined
   /** Whether the store was closed, so that nobody waits for the result. */
   isClosed: () => boolean
@@ -26,11 +26,11 @@ const retryDelay = 250
 
 /**
  * Writes the rows to the database, unless another replica has committed since `base`.
- * @returns the new state of the database; undefined: another replica was first, and nothing was changed
+ * @returns the new state of the database; undefined if another replica was first, and nothing was changed
  * @throws StorageError, or the driver's error when nothing was changed
  */
-export async function commit (
-  { driver, vault, base, rows, lock, isClosed }: Commit
+export async function commitRows (
+  { driver, vault, base, rows, lock, isClosed }: CommitOptions
 ): Promise<DatabaseState | undefined> {
   const writes = planWrites(base.rows, rows, vault)
   if (writes.size === 0) {
@@ -39,14 +39,14 @@ export async function commit (
   }
   const id = randomUUID()
   let isWritten = false
-  const work = async (tx: Transaction): Promise<void> => { isWritten = await write(tx, base, id, writes) }
+  const work = async (tx: Transaction): Promise<void> => { isWritten = await writeCommit(tx, base, id, writes) }
   try {
     await withTimeout(driver, timeouts.write, async (db) => { await (lock ? lock.run(work) : db.transaction(work)) })
     if (!isWritten) return undefined
   } catch (error) {
     if (isConcurrencyFailure(error)) return undefined
     // If the connection broke after COMMIT was sent, the commit may have been made.
-    if (!isWritten || !isUnavailable(error) || !await findOutcome(driver, base, id, isClosed)) throw error
+    if (!isWritten || !isDatabaseUnavailable(error) || !await findOutcome(driver, base, id, isClosed)) throw error
   }
   return { version: base.version + 1, head: id, rows, outdated: [] }
 }
@@ -56,7 +56,7 @@ export async function commit (
  * @throws StorageError when it stays unavailable
  */
 async function findOutcome (
-  driver: Driver, base: DatabaseState, id: string, isClosed: () => boolean
+  driver: DatabaseDriver, base: DatabaseState, id: string, isClosed: () => boolean
 ): Promise<boolean> {
   const until = Date.now() + timeouts.write
   while (!isClosed() && Date.now() <= until) {

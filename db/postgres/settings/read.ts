@@ -1,25 +1,28 @@
 import { and, asc, gte, inArray, lte } from 'drizzle-orm'
-import { lockOf } from '../../document.ts'
+import { lockReasonOf } from '../../document.ts'
 import type { Vault } from '../../store.ts'
 import type { Db, Transaction } from '../connection/driver.ts'
-import { noRows, mergeRows, type Row, type Rows } from './rows.ts'
-import { decode } from './stored.ts'
-import { commits, oauthClients, revision, tableNames, tableOf, type Stored, type TableName } from '../tables.ts'
+import { noRows, mergeRows, type SettingsRow, type SettingsRows } from './rows.ts'
+import { decodeRow } from './stored.ts'
+import {
+  commits, oauthClients, revision, tableNames, tableOf, type StoredSettingsRow, type TableName
+} from '../tables.ts'
 
 /** The version of the settings: the number of commits, and the id of the last one. Equal heads mean equal settings. */
-export interface Head { readonly version: number, readonly head: string }
+export interface CommitHead { readonly version: number, readonly head: string }
 
 /** A consistent state of the settings in the database. */
-export interface DatabaseState extends Head {
-  readonly rows: Rows
+export interface DatabaseState extends CommitHead {
+  readonly rows: SettingsRows
   /** Rows whose secrets were encrypted with a former key; `sealed` is the stored encrypted text. */
-  readonly outdated: ReadonlyArray<{ table: TableName, row: Row, sealed: string }>
+  readonly outdated: ReadonlyArray<{ table: TableName, row: SettingsRow, sealed: string }>
 }
 
-const sameHead = (one: Head, other: Head): boolean => one.version === other.version && one.head === other.head
+const sameHead = (one: CommitHead, other: CommitHead): boolean =>
+  one.version === other.version && one.head === other.head
 
-/** Reads the head; undefined: nothing was ever stored. */
-export async function readHead (db: Db): Promise<Head | undefined> {
+/** Reads the head; undefined if nothing was ever stored. */
+export async function readHead (db: Db): Promise<CommitHead | undefined> {
   const [found] = await db.select({ version: revision.version, head: revision.head }).from(revision)
   return found
 }
@@ -30,13 +33,13 @@ export async function readHead (db: Db): Promise<Head | undefined> {
  */
 export async function readRows (db: Db, vault: Vault, former?: DatabaseState): Promise<DatabaseState> {
   return await db.transaction(
-    async (tx) => await readInTransaction(tx, vault, former),
+    async (tx) => await readRowsInTransaction(tx, vault, former),
     { isolationLevel: 'repeatable read', accessMode: 'read only' }
   )
 }
 
 /** Whether the tables of settings and the table of clients are empty. */
-export async function isEmpty (db: Db): Promise<boolean> {
+export async function isDatabaseEmpty (db: Db): Promise<boolean> {
   const someClients = await db.select({ key: oauthClients.key }).from(oauthClients).limit(1)
   if (someClients.length > 0) return false
   for (const name of tableNames) {
@@ -48,26 +51,29 @@ export async function isEmpty (db: Db): Promise<boolean> {
 }
 
 /** The error for a database with entries but without a head: the state of its entries is unknown. */
-export const settingsLost = (): Error =>
+export const settingsLostError = (): Error =>
   new Error('The database has lost its settings: the table "revision" is empty. Restore it from a backup.')
 
-/** As `readRows`, in a given transaction, which must have a consistent view or hold the commit lock. */
-export async function readInTransaction (
+/**
+ * Reads the settings as `readRows` does, in a given transaction, which must have a consistent view or hold the commit
+ * lock.
+ */
+export async function readRowsInTransaction (
   tx: Transaction, vault: Vault, former?: DatabaseState
 ): Promise<DatabaseState> {
   const now = await readHead(tx)
-  if (now === undefined) throw settingsLost()
+  if (now === undefined) throw settingsLostError()
   if (former !== undefined && sameHead(former, now)) return former
   const touched = former === undefined ? undefined : await touchedSince(tx, former, now)
-  const outdated: Array<{ table: TableName, row: Row, sealed: string }> = []
-  const rows: Record<TableName, readonly Row[]> = { ...former?.rows ?? noRows }
+  const outdated: Array<{ table: TableName, row: SettingsRow, sealed: string }> = []
+  const rows: Record<TableName, readonly SettingsRow[]> = { ...former?.rows ?? noRows }
   for (const table of tableNames) {
     const positions = touched?.get(table)
     if (touched !== undefined && positions === undefined) continue
     const read = (await select(tx, table, positions)).map((stored) => {
-      const row = decode(table, stored, vault)
+      const row = decodeRow(table, stored, vault)
       // A locked row has masks in place of its secrets: encrypting these would destroy the secrets.
-      if (stored.sealed !== null && lockOf(row.entry) === undefined && vault.outdated(stored.sealed)) {
+      if (stored.sealed !== null && lockReasonOf(row.entry) === undefined && vault.isOutdated(stored.sealed)) {
         outdated.push({ table, row, sealed: stored.sealed })
       }
       return row
@@ -82,11 +88,11 @@ export const maxParameters = 5_000
 
 async function select (
   tx: Transaction, name: TableName, wantedPositions: ReadonlySet<number> | undefined
-): Promise<Stored[]> {
+): Promise<StoredSettingsRow[]> {
   const table = tableOf(name)
   if (wantedPositions === undefined) return await tx.select().from(table).orderBy(asc(table.position))
   const wanted = [...wantedPositions]
-  const found: Stored[] = []
+  const found: StoredSettingsRow[] = []
   for (let at = 0; at < wanted.length; at += maxParameters) {
     const positions = wanted.slice(at, at + maxParameters)
     found.push(...await tx.select().from(table).where(inArray(table.position, positions)))
@@ -96,10 +102,10 @@ async function select (
 
 /**
  * Finds the positions of the rows that were touched between two heads.
- * @returns undefined: the commits are no longer listed, or the database is not a later state of the former one
+ * @returns undefined if the commits are no longer listed, or the database is not a later state of the former one
  */
 async function touchedSince (
-  tx: Transaction, former: Head, now: Head
+  tx: Transaction, former: CommitHead, now: CommitHead
 ): Promise<Map<TableName, Set<number>> | undefined> {
   const found = await tx
     .select()

@@ -1,6 +1,6 @@
 import { isObject } from '../../../schemas/unknown-members.ts'
-import type { Document } from '../../apply.ts'
-import { entities, isListName as isList } from '../../entities.ts'
+import type { SettingsDocument } from '../../apply.ts'
+import { entities, isListEntityName as isList } from '../../entities.ts'
 import { orderedEntries, orderedObject } from '../../order.ts'
 import type { Change } from '../../store.ts'
 import { tableNames, type TableName } from '../tables.ts'
@@ -9,21 +9,21 @@ import { tableNames, type TableName } from '../tables.ts'
  * An entry of the settings and its place in the order. `name` is its member name if the section is an object, else
  * empty.
  */
-export interface Row { readonly position: number, readonly name: string, readonly entry: unknown }
+export interface SettingsRow { readonly position: number, readonly name: string, readonly entry: unknown }
 
 /** The rows of each table, in the order of configuration. */
-export type Rows = Readonly<Record<TableName, readonly Row[]>>
+export type SettingsRows = Readonly<Record<TableName, readonly SettingsRow[]>>
 
 /** The difference between two versions of a table: new or changed rows, and positions that were removed. */
-interface Difference { readonly written: readonly Row[], readonly removed: readonly number[] }
+interface Difference { readonly written: readonly SettingsRow[], readonly removed: readonly number[] }
 
-export const noRows = Object.fromEntries(tableNames.map((name) => [name, []])) as unknown as Rows
+export const noRows = Object.fromEntries(tableNames.map((name) => [name, []])) as unknown as SettingsRows
 
 type OwnTable = Exclude<TableName, 'sections'>
 const ownTables = tableNames.filter((name): name is OwnTable => name !== 'sections')
 
-/** The name of an entry; undefined: it has none; it is then kept but not used. */
-export function entryName (table: TableName, { name, entry }: Row): string | undefined {
+/** The name of an entry; undefined for an entry without a name, which is kept but not used. */
+export function entryName (table: TableName, { name, entry }: SettingsRow): string | undefined {
   if (!isList(table)) return name
   const key = isObject(entry) ? entry[entities[table].key] : undefined
   return typeof key === 'string' ? key : undefined
@@ -37,13 +37,13 @@ const hasTableType = (name: TableName, value: unknown): boolean =>
 const isOwnTable = (name: string): name is OwnTable => name !== 'sections' && Object.hasOwn(noRows, name)
 
 /** Converts a document to rows. */
-export function toRows (document: Document): Rows {
+export function toRows (document: SettingsDocument): SettingsRows {
   const own = ownTables.map((name) => [name, numbered(entriesOf(name, document[name]))])
   const rest = Object.entries(document).filter(([name, value]) => isForSections(name, value))
-  return { ...Object.fromEntries(own) as Rows, sections: numbered(rest) }
+  return { ...Object.fromEntries(own) as SettingsRows, sections: numbered(rest) }
 }
 
-const numbered = (entries: ReadonlyArray<[name: string, entry: unknown]>): Row[] =>
+const numbered = (entries: ReadonlyArray<[name: string, entry: unknown]>): SettingsRow[] =>
   entries.map(([name, entry], at) => ({ position: at + 1, name, entry }))
 
 const isMissing = (value: unknown): boolean => value === undefined || value === null
@@ -61,7 +61,9 @@ function entriesOf (table: OwnTable, value: unknown): Array<[name: string, entry
 }
 
 /** Converts rows to a document. Sections whose rows did not change stay the same objects as in the former version. */
-export function toDocument (rows: Rows, former?: { rows: Rows, document: Document }): Document {
+export function toDocument (
+  rows: SettingsRows, former?: { rows: SettingsRows, document: SettingsDocument }
+): SettingsDocument {
   const own = ownTables.flatMap((name): Array<[string, unknown]> => {
     if (former !== undefined && rows[name] === former.rows[name]) {
       return Object.hasOwn(former.document, name) &&
@@ -86,10 +88,11 @@ export function toDocument (rows: Rows, former?: { rows: Rows, document: Documen
  * @param former the document before the changes, with its rows
  */
 export function updateRows (
-  former: { rows: Rows, document: Document }, document: Document, changes: readonly Change[]
-): Rows {
+  former: { rows: SettingsRows, document: SettingsDocument }, document: SettingsDocument, changes: readonly Change[]
+): SettingsRows {
   const changed =
-    ownTables.filter((name) => document[name] !== former.document[name]).map((name): [OwnTable, readonly Row[]] => {
+    ownTables.filter((name) =>
+      document[name] !== former.document[name]).map((name): [OwnTable, readonly SettingsRow[]] => {
       const value = document[name]
       if (isList(name)) return [name, updateList(name, former.rows[name], value as readonly unknown[])]
       if (name === 'systemConfig') return [name, [{ position: 1, name, entry: value }]]
@@ -98,16 +101,16 @@ export function updateRows (
   return changed.length === 0 ? former.rows : { ...former.rows, ...Object.fromEntries(changed) }
 }
 
-const nextPosition = (rows: readonly Row[]): number => (rows.at(-1)?.position ?? 0) + 1
+const nextPosition = (rows: readonly SettingsRow[]): number => (rows.at(-1)?.position ?? 0) + 1
 
 /** Computes the rows of a changed list. Changes never reorder a list, so a former entry that is skipped was removed. */
-function updateList (table: TableName, former: readonly Row[], next: readonly unknown[]): Row[] {
+function updateList (table: TableName, former: readonly SettingsRow[], next: readonly unknown[]): SettingsRow[] {
   let at = 0
   let position = nextPosition(former)
   return next.map((entry) => {
     const key = entryName(table, { position: 0, name: '', entry })
     for (; at < former.length; at++) {
-      const row = former[at] as Row
+      const row = former[at] as SettingsRow
       if (row.entry === entry) { at++; return row }
       if (key !== undefined && entryName(table, row) === key) { at++; return { ...row, entry } }
     }
@@ -116,7 +119,9 @@ function updateList (table: TableName, former: readonly Row[], next: readonly un
 }
 
 /** Computes the rows of a changed object. Rows are matched by name, after renames are applied. */
-function updateMembers (former: readonly Row[], next: Record<string, unknown>, changes: readonly Change[]): Row[] {
+function updateMembers (
+  former: readonly SettingsRow[], next: Record<string, unknown>, changes: readonly Change[]
+): SettingsRow[] {
   const rowsByName = new Map(former.map((row) => [row.name, row]))
   for (const change of changes) {
     if (change.entity !== 'mcpServers') continue
@@ -127,7 +132,7 @@ function updateMembers (former: readonly Row[], next: Record<string, unknown>, c
     if (value !== undefined && row !== undefined) rowsByName.set(rename, row)
   }
   let position = nextPosition(former)
-  const rows = orderedEntries(next).map(([name, entry]): Row => {
+  const rows = orderedEntries(next).map(([name, entry]): SettingsRow => {
     const row = rowsByName.get(name)
     if (row === undefined) return { position: position++, name, entry }
     return row.entry === entry && row.name === name ? row : { position: row.position, name, entry }
@@ -136,7 +141,7 @@ function updateMembers (former: readonly Row[], next: Record<string, unknown>, c
 }
 
 /** Finds the rows to write and to remove in order to get from one version to the next. */
-export function difference (former: Rows, next: Rows): Map<TableName, Difference> {
+export function diffRows (former: SettingsRows, next: SettingsRows): Map<TableName, Difference> {
   const found = new Map<TableName, Difference>()
   for (const table of tableNames) {
     if (former[table] === next[table]) continue
@@ -150,11 +155,11 @@ export function difference (former: Rows, next: Rows): Map<TableName, Difference
 
 /**
  * Merges rows that were read again into the former ones. Rows with unchanged content stay the same objects.
- * @param positions that were read again; those without a row were removed; undefined: all
+ * @param positions the positions that were read again, of which those without a row were removed; undefined means all
  */
 export function mergeRows (
-  former: readonly Row[], read: readonly Row[], positions?: ReadonlySet<number>
-): readonly Row[] {
+  former: readonly SettingsRow[], read: readonly SettingsRow[], positions?: ReadonlySet<number>
+): readonly SettingsRow[] {
   const before = new Map(former.map((row) => [row.position, row]))
   const fresh = read.map((row) => {
     const known = before.get(row.position)

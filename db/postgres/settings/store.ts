@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import pLimit from 'p-limit'
-import { apply } from '../../apply.ts'
-import { read, type Reading } from '../../document.ts'
-import { checkInvariants, checkValues } from '../../invariants.ts'
-import { Listeners } from '../../listeners.ts'
+import { applyChanges } from '../../apply.ts'
+import { readDocument, type DocumentReading } from '../../document.ts'
+import { checkInvariants, checkChangedValues } from '../../invariants.ts'
+import { SnapshotListeners } from '../../listeners.ts'
 import type { Seed } from '../../seed.ts'
-import { Conflict, StorageError, type Change, type Snapshot, type Store, type Vault } from '../../store.ts'
+import { ConflictError, StorageError, type Change, type Snapshot, type Store, type Vault } from '../../store.ts'
 import { splitClients } from './clients.ts'
-import { commit } from './commit.ts'
-import type { Db, Driver } from '../connection/driver.ts'
+import { commitRows } from './commit.ts'
+import type { Db, DatabaseDriver } from '../connection/driver.ts'
 import { ChangeFeed } from './change-feed.ts'
-import { readHead, readInTransaction, readRows, type DatabaseState } from './read.ts'
+import { readHead, readRowsInTransaction, readRows, type DatabaseState } from './read.ts'
 import { noRows, toDocument, toRows, updateRows } from './rows.ts'
-import { checkLocks, checkMasks } from './stored.ts'
+import { checkLockedEntries, checkNoMasks } from './stored.ts'
 import {
-  errorCodeOf, fromTransactionError, isUnavailable, safeMessageOf, unavailableMessage
+  databaseErrorCode, toStoreError, isDatabaseUnavailable, safeMessageOf, unavailableMessage
 } from '../connection/failures.ts'
 import { CommitLock } from './commit-lock.ts'
 import { timeouts, withTimeout } from '../connection/timeouts.ts'
-import { resealInTurns } from './reseal.ts'
+import { resealInBatches } from './reseal.ts'
 import { planWrites, writeFirstCommit } from './write.ts'
 
 /** How long the commit lock is held for the retry, in ms; no other replica can commit during that time. */
@@ -27,10 +27,10 @@ const lockHoldTime = 200
 const pollDelayAfterFailure = 100
 
 /** The state of the database at the last read, with the document and snapshot derived from it. */
-interface State { readonly database: DatabaseState, readonly reading: Reading }
+interface State { readonly database: DatabaseState, readonly reading: DocumentReading }
 
 interface PostgresStoreOptions {
-  driver: Driver
+  driver: DatabaseDriver
   vault: Vault
   warn: (message: string) => void
   /** Returns the initial content of an empty database. If it throws, the database stays empty. */
@@ -44,20 +44,20 @@ interface PostgresStoreOptions {
  */
 export class PostgresStore implements Store {
   readonly isShared = true
-  readonly #driver: Driver
+  readonly #driver: DatabaseDriver
   readonly #vault: Vault
   readonly #warn: (message: string) => void
   readonly #seed: () => Promise<Seed>
   /** All reads and writes of the database run one at a time, in the order of the calls. */
   readonly #queue = pLimit(1)
-  readonly #listeners: Listeners
+  readonly #listeners: SnapshotListeners
   /** The re-encryption that `load` has started. The first call of `reseal` waits for it instead of starting another. */
   #resealing: Promise<number> | undefined
   /** The codes of errors that were logged: each code is logged once. */
   readonly #loggedCodes = new Set<string>()
   readonly #changeFeed: ChangeFeed
   #state: State | undefined
-  /** Why the database is unavailable, as a message. */
+  /** The reason why the database is unavailable, as a message. */
   #unavailable: string | undefined
   #commitLock: CommitLock | undefined
   /** The newest commit that was announced to this replica and that it has not read yet. */
@@ -65,12 +65,11 @@ export class PostgresStore implements Store {
   /** Set by `close`: no new operation is started. */
   #isClosed = false
   #hasEnded = false
-
   constructor ({ driver, vault, warn, seed }: PostgresStoreOptions) {
     this.#driver = driver
     this.#vault = vault
     this.#warn = warn
-    this.#listeners = new Listeners(warn)
+    this.#listeners = new SnapshotListeners(warn)
     this.#seed = seed
     this.#changeFeed = new ChangeFeed({
       driver,
@@ -96,7 +95,7 @@ export class PostgresStore implements Store {
     return await this.#queue(async () => {
       if (!this.#state) throw new Error('load comes before commit')
       if (baseVersion !== this.#state.reading.snapshot.version) {
-        throw new Conflict('The settings were changed meanwhile.', false)
+        throw new ConflictError('The settings were changed meanwhile.', false)
       }
       this.#checkHealth()
       const lock = this.#commitLock
@@ -117,10 +116,10 @@ export class PostgresStore implements Store {
 
   health (): string | undefined { return this.#isClosed ? 'The store is closed.' : this.#unavailable }
 
-  hurry (): void {
+  abortPending (): void {
     this.#isClosed = true
     this.#changeFeed.close()
-    this.#driver.reset()
+    this.#driver.reconnect()
   }
 
   async close (): Promise<void> {
@@ -148,7 +147,7 @@ export class PostgresStore implements Store {
       const first = await this.#seed()
       const { document, clients } = splitClients(first.document, this.#vault)
       const rows = toRows(document)
-      checkMasks(rows, this.#vault)
+      checkNoMasks(rows, this.#vault)
       const writes = planWrites(noRows, rows, this.#vault)
       await withTimeout(
         this.#driver, timeouts.seed, async (db) => { await writeFirstCommit(db, randomUUID(), writes, clients) }
@@ -160,21 +159,21 @@ export class PostgresStore implements Store {
     const database = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
     this.#resealing = this.#reseal(database)
     this.#resealing.catch(() => {})
-    return { database, reading: read(toDocument(database.rows), database.version) }
+    return { database, reading: readDocument(toDocument(database.rows), database.version) }
   }
 
   async #commit (
     { database: base, reading: former }: State, changes: readonly Change[], lock: CommitLock | undefined
   ): Promise<Snapshot> {
-    checkValues(changes)
-    const document = apply(former.document, changes)
+    checkChangedValues(changes)
+    const document = applyChanges(former.document, changes)
     const rows = updateRows({ rows: base.rows, document: former.document }, document, changes)
-    checkLocks(base.rows, rows, this.#vault)
-    const reading = document === former.document ? former : read(document, former.snapshot.version + 1, former)
+    checkLockedEntries(base.rows, rows, this.#vault)
+    const reading = document === former.document ? former : readDocument(document, former.snapshot.version + 1, former)
     checkInvariants(former.snapshot, reading.snapshot)
     try {
       const database =
-        await commit({ driver: this.#driver, vault: this.#vault, base, rows, lock, isClosed: () => this.#isClosed })
+        await commitRows({ driver: this.#driver, vault: this.#vault, base, rows, lock, isClosed: () => this.#isClosed })
       if (database !== undefined) {
         this.#state = { database, reading }
         return reading.snapshot
@@ -183,7 +182,7 @@ export class PostgresStore implements Store {
     } catch (error) {
       throw this.#handleFailure(error)
     }
-    throw new Conflict('The settings were changed meanwhile.', false)
+    throw new ConflictError('The settings were changed meanwhile.', false)
   }
 
   /** Reads the commits of other replicas, and notifies the listeners. */
@@ -201,7 +200,7 @@ export class PostgresStore implements Store {
     const lock = await withTimeout(this.#driver, timeouts.write, async (db) => await CommitLock.acquire(db))
     try {
       const readUnderLock = async (): Promise<DatabaseState> =>
-        await readInTransaction(lock.tx, this.#vault, former.database)
+        await readRowsInTransaction(lock.tx, this.#vault, former.database)
       this.#adopt(former, await withTimeout(this.#driver, timeouts.read, readUnderLock))
     } catch (error) {
       lock.release()
@@ -218,7 +217,8 @@ export class PostgresStore implements Store {
   /** Makes a newly read state the current one, and notifies the listeners. */
   #adopt (former: State, database: DatabaseState): State {
     const document = toDocument(database.rows, { rows: former.database.rows, document: former.reading.document })
-    const reading = read(document, Math.max(former.reading.snapshot.version + 1, database.version), former.reading)
+    const version = Math.max(former.reading.snapshot.version + 1, database.version)
+    const reading = readDocument(document, version, former.reading)
     this.#state = { database, reading }
     this.#listeners.notify(reading.snapshot)
     return this.#state
@@ -226,13 +226,13 @@ export class PostgresStore implements Store {
 
   /** Records and logs the failure of a commit. @returns the error to throw */
   #handleFailure (error: unknown): Error {
-    const failure = fromTransactionError(error)
-    if (isUnavailable(error)) {
+    const failure = toStoreError(error)
+    if (isDatabaseUnavailable(error)) {
       this.#markUnavailable(unavailableMessage(error))
       this.#changeFeed.schedule(pollDelayAfterFailure)
       return failure
     }
-    const code = errorCodeOf(error)
+    const code = databaseErrorCode(error)
     if (code !== undefined && failure instanceof StorageError && !this.#loggedCodes.has(code)) {
       this.#loggedCodes.add(code)
       this.#warn(`A change could not be stored. ${failure.message}`)
@@ -270,7 +270,7 @@ export class PostgresStore implements Store {
       return { hasChanged: now !== former, isUnavailable: false }
     } catch (error) {
       this.#markUnavailable(
-        isUnavailable(error)
+        isDatabaseUnavailable(error)
           ? unavailableMessage(error)
           : `A change by another replica cannot be used: ${safeMessageOf(error)}`
       )
@@ -292,7 +292,7 @@ export class PostgresStore implements Store {
 
   /** Each batch is a separate entry in the queue, so that changes of the settings can run in between. */
   async #reseal (state: DatabaseState): Promise<number> {
-    return await resealInTurns(state, this.#vault, async (work) => await this.#queue(async () => {
+    return await resealInBatches(state, this.#vault, async (work) => await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)
       return await withTimeout(this.#driver, timeouts.read, work)
     }))

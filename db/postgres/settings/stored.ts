@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../errors.ts'
 import { isObject } from '../../../schemas/unknown-members.ts'
-import { factsOf, isListName } from '../../entities.ts'
-import { lock, lockOf } from '../../document.ts'
+import { entityFactsOf, isListEntityName } from '../../entities.ts'
+import { lockEntry, lockReasonOf } from '../../document.ts'
 import { ServerConfig } from '../../../schemas/server.ts'
 import { SystemConfig } from '../../../schemas/settings.ts'
 import { SystemSections } from '../../../schemas/system.ts'
-import { Invalid, type Vault } from '../../store.ts'
-import { escape, indexable, unescape } from '../text.ts'
-import { difference, entryName, type Row, type Rows } from './rows.ts'
-import { tableNames, type Stored, type TableName } from '../tables.ts'
+import { InvalidChangeError, type Vault } from '../../store.ts'
+import { escapeText, toIndexableText, unescapeText } from '../text.ts'
+import { diffRows, entryName, type SettingsRow, type SettingsRows } from './rows.ts'
+import { tableNames, type StoredSettingsRow, type TableName } from '../tables.ts'
 
 /** Replaces escapes in JSON text that JSONB does not accept: NUL and surrogates. */
 function asJsonb (text: string): string {
@@ -45,7 +45,9 @@ const plainMembers: Partial<Record<TableName, ReadonlySet<string>>> = {
 }
 
 /** Encrypts the secrets of an entry. A password hash is stored in plain text; a plain-text password is encrypted. */
-function seal (table: TableName, row: Row, entry: unknown, vault: Vault): { value: unknown, sealed: string | null } {
+function sealEntry (
+  table: TableName, row: SettingsRow, entry: unknown, vault: Vault
+): { value: unknown, sealed: string | null } {
   const { password } = isObject(entry) ? entry : {}
   if (table !== 'users' || typeof password !== 'string' || !/^(scrypt\$|\$2[aby]\$)/.test(password)) {
     return vault.hide(entry, rowPlace(table, row), plainMembers[table])
@@ -54,8 +56,8 @@ function seal (table: TableName, row: Row, entry: unknown, vault: Vault): { valu
   return { value: { ...value, password }, sealed }
 }
 
-/** The place of a row, for messages, and as the `place` that its secrets are encrypted for. */
-export const rowPlace = (table: TableName, row: Row): string =>
+/** The place of a row, such as `users/ada`: for messages, and as the `place` of its secrets for the vault. */
+export const rowPlace = (table: TableName, row: SettingsRow): string =>
   table === 'systemConfig' ? table : `${table}/${entryName(table, row) ?? ''}`
 
 /**
@@ -63,14 +65,18 @@ export const rowPlace = (table: TableName, row: Row): string =>
  * @param rows to convert
  * @param all rows of the table after the write
  */
-export function encode (table: TableName, rows: readonly Row[], all: readonly Row[], vault: Vault): Stored[] {
+export function encodeRows (
+  table: TableName, rows: readonly SettingsRow[], all: readonly SettingsRow[], vault: Vault
+): StoredSettingsRow[] {
   const keys = firstOfEachName(all, (row) => entryName(table, row))
-  const alias = isListName(table) ? factsOf(table).alias : undefined
+  const alias = isListEntityName(table) ? entityFactsOf(table).alias : undefined
   const aliases = alias === undefined ? undefined : firstOfEachName(all, ({ entry }) => textMember(entry, alias))
   return rows.map((row) => {
     const { position, entry } = row
     // An unknown section may contain anything, so it is encrypted completely.
-    const { value, sealed } = seal(table, row, table === 'sections' ? { secret: JSON.stringify(entry) } : entry, vault)
+    const {
+      value, sealed
+    } = sealEntry(table, row, table === 'sections' ? { secret: JSON.stringify(entry) } : entry, vault)
     const text = JSON.stringify(value)
     const jsonb = asJsonb(text)
     return {
@@ -79,7 +85,7 @@ export function encode (table: TableName, rows: readonly Row[], all: readonly Ro
       data: jsonb === text ? value : JSON.parse(jsonb) as unknown,
       spelling: jsonb === text && isInJsonbOrder(value) ? null : text,
       sealed,
-      name: escape(row.name),
+      name: escapeText(row.name),
       alias: aliases?.(row) ?? null
     }
   })
@@ -89,7 +95,9 @@ const textMember = (entry: unknown, name: string): string | undefined =>
   isObject(entry) && typeof entry[name] === 'string' ? entry[name] : undefined
 
 /** @returns a function that returns the name of a row, or null if an earlier row has the same name */
-function firstOfEachName (all: readonly Row[], nameOf: (row: Row) => string | undefined): (row: Row) => string | null {
+function firstOfEachName (
+  all: readonly SettingsRow[], nameOf: (row: SettingsRow) => string | undefined
+): (row: SettingsRow) => string | null {
   const first = new Map<string, number>()
   for (const row of all) {
     const name = nameOf(row)
@@ -97,7 +105,7 @@ function firstOfEachName (all: readonly Row[], nameOf: (row: Row) => string | un
   }
   return (row) => {
     const name = nameOf(row)
-    return name !== undefined && first.get(name) === row.position ? indexable(name) : null
+    return name !== undefined && first.get(name) === row.position ? toIndexableText(name) : null
   }
 }
 
@@ -113,46 +121,46 @@ function isSpellingOf (text: string | null, data: unknown): text is string {
 /**
  * Converts a table row back. If its secrets cannot be decrypted, the entry has masks in place of them and is locked.
  */
-export function decode (table: TableName, stored: Stored, vault: Vault): Row {
+export function decodeRow (table: TableName, stored: StoredSettingsRow, vault: Vault): SettingsRow {
   // `spelling` is used only if it matches `data`, since somebody may have edited `data` by hand.
   const spelled = isSpellingOf(stored.spelling, stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
-  const row: Row = { position: stored.position, name: nameOf(table, stored), entry: spelled }
+  const row: SettingsRow = { position: stored.position, name: nameOf(table, stored), entry: spelled }
   try {
     const entry = vault.reveal(spelled, stored.sealed, rowPlace(table, row))
     return { ...row, entry: table === 'sections' ? JSON.parse((entry as { secret: string }).secret) as unknown : entry }
   } catch (error) {
     const known = isObject(spelled) ? spelled : {}
-    const entry = table === 'systemConfig' ? withoutKey(known) : known
-    lock(entry, messageOf(error))
+    const entry = table === 'systemConfig' ? withoutLegacyKey(known) : known
+    lockEntry(entry, messageOf(error))
     return { ...row, entry }
   }
 }
 
-/** The name of a stored row as in `Row`: empty for tables of lists. */
-function nameOf (table: TableName, { name }: Stored): string {
+/** The name of a stored row as in `SettingsRow`: empty for tables of lists. */
+function nameOf (table: TableName, { name }: StoredSettingsRow): string {
   if (table === 'systemConfig') return table
-  return table === 'mcpServers' || table === 'sections' ? unescape(name ?? '') : ''
+  return table === 'mcpServers' || table === 'sections' ? unescapeText(name ?? '') : ''
 }
 
 /** Removes the legacy key from a locked system configuration: its mask must not be mistaken for a key. */
-function withoutKey (system: Record<string, unknown>): Record<string, unknown> {
+function withoutLegacyKey (system: Record<string, unknown>): Record<string, unknown> {
   if (!isObject(system.routing)) return { ...system }
   const { bearerAuthKey: _, ...routing } = system.routing
   return { ...system, routing }
 }
 
 /** Whether dots in the texts of a table are not masks of secrets. */
-const isPlainText = (table: TableName): boolean => isListName(table) && factsOf(table).isPlainText === true
+const isPlainText = (table: TableName): boolean => isListEntityName(table) && entityFactsOf(table).isPlainText === true
 
 /**
  * Refuses a settings file with masks, such as an export without secrets: the masks would be stored as secrets.
  * @throws Error
  */
-export function checkMasks (rows: Rows, vault: Vault): void {
+export function checkNoMasks (rows: SettingsRows, vault: Vault): void {
   const masks = tableNames
     .filter((table) => !isPlainText(table) && table !== 'sections')
     .flatMap((table) =>
-      rows[table].flatMap((row) => vault.masks(row.entry).map((path) => `${path} of ${rowPlace(table, row)}`)))
+      rows[table].flatMap((row) => vault.findMasks(row.entry).map((path) => `${path} of ${rowPlace(table, row)}`)))
   if (masks.length > 0) {
     throw new Error(
       'The settings file has masks where secrets should be. Put the secrets in their places, or remove these ' +
@@ -165,20 +173,22 @@ export function checkMasks (rows: Rows, vault: Vault): void {
  * Refuses to overwrite a locked entry, unless the change replaces or removes all its secrets: otherwise masks would be
  * stored in their places. Only locked servers and a locked system configuration can be replaced; other locked entries
  * are not shown to anybody, and never overwritten.
- * @throws Invalid
+ * @throws InvalidChangeError
  */
-export function checkLocks (former: Rows, next: Rows, vault: Vault): void {
-  for (const [table, { written }] of difference(former, next)) {
+export function checkLockedEntries (former: SettingsRows, next: SettingsRows, vault: Vault): void {
+  for (const [table, { written }] of diffRows(former, next)) {
     const before = new Map(former[table].map((row) => [row.position, row]))
     for (const { position, name, entry } of written) {
-      const reason = lockOf(before.get(position)?.entry)
+      const reason = lockReasonOf(before.get(position)?.entry)
       if (reason === undefined) continue
       if (table !== 'mcpServers' && table !== 'systemConfig') {
-        throw new Invalid(`An entry of that name exists in "${table}", and its secrets cannot be opened. ${reason}`)
+        throw new InvalidChangeError(
+          `An entry of that name exists in "${table}", and its secrets cannot be opened. ${reason}`
+        )
       }
-      const masks = vault.masks(entry)
+      const masks = vault.findMasks(entry)
       if (masks.length > 0) {
-        throw new Invalid(
+        throw new InvalidChangeError(
           `${JSON.stringify(name)} cannot be changed while its secrets cannot be opened, ` +
           `unless the same change sets or removes all of them: ${masks.join(', ')}. ${reason}`
         )

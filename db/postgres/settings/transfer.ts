@@ -1,41 +1,45 @@
 import { randomUUID } from 'node:crypto'
-import type { Document } from '../../apply.ts'
-import { lockOf } from '../../document.ts'
+import type { SettingsDocument } from '../../apply.ts'
+import { lockReasonOf } from '../../document.ts'
 import type { Vault } from '../../store.ts'
-import type { Driver } from '../connection/driver.ts'
-import { exportClients, replaceClients, splitClients, withClients } from './clients.ts'
-import { isEmpty, settingsLost, readHead, readRows } from './read.ts'
+import type { DatabaseDriver } from '../connection/driver.ts'
+import { exportClients, replaceClients, splitClients, addClients } from './clients.ts'
+import { isDatabaseEmpty, settingsLostError, readHead, readRows } from './read.ts'
 import { noRows, toDocument, toRows } from './rows.ts'
-import { checkMasks, rowPlace } from './stored.ts'
+import { checkNoMasks, rowPlace } from './stored.ts'
 import { revision, tableNames } from '../tables.ts'
 import { safeMessageOf } from '../connection/failures.ts'
-import { planWrites, write } from './write.ts'
+import { planWrites, writeCommit } from './write.ts'
 
 /**
  * The content of a database as a settings document. `locked` has a message for each entry whose secrets cannot be
  * decrypted: the document has masks in their places. A locked section without its own table is omitted, and so are
  * unknown members of a locked client.
  */
-interface Exported { readonly document: Document, readonly locked: readonly string[] }
+interface ExportedSettings { readonly document: SettingsDocument, readonly locked: readonly string[] }
 
-/** Reads the settings, with secrets in plain text; undefined: nothing was ever stored. @throws Error */
-export async function exportDocument (driver: Driver, vault: Vault): Promise<Exported | undefined> {
+/** Reads the settings, with secrets in plain text; undefined if nothing was ever stored. @throws Error */
+export async function exportDocument (driver: DatabaseDriver, vault: Vault): Promise<ExportedSettings | undefined> {
   return await withReadableErrors(async () => {
     if (await readHead(driver.db) === undefined) {
-      if (await isEmpty(driver.db)) return undefined
-      throw settingsLost()
+      if (await isDatabaseEmpty(driver.db)) return undefined
+      throw settingsLostError()
     }
     const { rows } = await readRows(driver.db, vault)
     const locked = tableNames.flatMap((table) => rows[table].flatMap((row) => {
-      const reason = lockOf(row.entry)
+      const reason = lockReasonOf(row.entry)
       return reason === undefined
         ? []
         : [`${table === 'sections' ? `The section ${JSON.stringify(row.name)}` : rowPlace(table, row)} cannot be ` +
           `opened: ${reason}`]
     }))
-    const document = toDocument({ ...rows, sections: rows.sections.filter(({ entry }) => lockOf(entry) === undefined) })
+    const document = toDocument({
+      ...rows,
+      sections: rows.sections.filter(({ entry }) =>
+        lockReasonOf(entry) === undefined)
+    })
     const clients = await exportClients(driver.db, vault)
-    return { document: withClients(document, clients.entries), locked: [...locked, ...clients.locked] }
+    return { document: addClients(document, clients.entries), locked: [...locked, ...clients.locked] }
   })
 }
 
@@ -45,25 +49,25 @@ export async function exportDocument (driver: Driver, vault: Vault): Promise<Exp
  * @throws Error; nothing was changed
  */
 export async function importDocument (
-  driver: Driver, vault: Vault, document: Document, replace: boolean
+  driver: DatabaseDriver, vault: Vault, document: SettingsDocument, replace: boolean
 ): Promise<void> {
   const id = randomUUID()
   const split = splitClients(document, vault)
   const rows = toRows(split.document)
-  checkMasks(rows, vault)
+  checkNoMasks(rows, vault)
   const writes = planWrites(noRows, rows, vault)
   await withReadableErrors(async () => {
     await driver.db.transaction(async (tx) => {
       await tx.insert(revision).values({ version: 0, head: id }).onConflictDoNothing()
       const [base] = await tx.select({ version: revision.version, head: revision.head }).from(revision).for('update')
       if (base === undefined) throw new Error('The table "revision" cannot be written.')
-      if (!replace && !(await isEmpty(tx))) {
+      if (!replace && !(await isDatabaseEmpty(tx))) {
         throw new Error(
           'The database holds settings already, and was left as it is. ' +
           'Use --replace to replace them by the file; export them first if they matter.'
         )
       }
-      await write(tx, base, id, writes, true)
+      await writeCommit(tx, base, id, writes, true)
       await replaceClients(tx, split.clients)
     })
   })

@@ -1,12 +1,12 @@
 import { and, eq, inArray, lte, sql } from 'drizzle-orm'
 import type { Vault } from '../../store.ts'
 import { insertClients, type ClientRow } from '../client-rows.ts'
-import { channel, type Db, type Transaction } from '../connection/driver.ts'
-import { maxParameters, isEmpty, settingsLost, type DatabaseState, type Head } from './read.ts'
-import { difference, type Rows } from './rows.ts'
-import { encode } from './stored.ts'
+import { notificationChannel, type Db, type Transaction } from '../connection/driver.ts'
+import { maxParameters, isDatabaseEmpty, settingsLostError, type DatabaseState, type CommitHead } from './read.ts'
+import { diffRows, type SettingsRows } from './rows.ts'
+import { encodeRows } from './stored.ts'
 import { timeouts } from '../connection/timeouts.ts'
-import { commits, revision, tableNames, tableOf, type Stored, type TableName } from '../tables.ts'
+import { commits, revision, tableNames, tableOf, type StoredSettingsRow, type TableName } from '../tables.ts'
 
 /** Number of commits kept in the table; a replica that missed more reads all rows. */
 const keptCommits = 1_000
@@ -16,34 +16,36 @@ const maxTouchedRows = 2_000
 const insertSize = 1_000
 
 /** The writes of a commit: rows to insert, and positions to delete first. */
-type Writes = ReadonlyMap<TableName, { readonly written: readonly Stored[], readonly gone: readonly number[] }>
+type Writes = ReadonlyMap<TableName, {
+  readonly written: readonly StoredSettingsRow[], readonly gone: readonly number[]
+}>
 
 /**
  * The positions of existing rows that are rewritten. They are deleted before the insert, so that two rows can swap
  * their names. A position that was never read is not deleted, since a row there was inserted by hand.
  */
-function rewrittenPositions (former: Rows[TableName], written: Rows[TableName]): number[] {
+function rewrittenPositions (former: SettingsRows[TableName], written: SettingsRows[TableName]): number[] {
   const positions = new Set(former.map(({ position }) => position))
   return written.flatMap(({ position }) => positions.has(position) ? [position] : [])
 }
 
 /** Computes the writes that turn the former rows into the next ones, with their secrets encrypted. */
-export function planWrites (former: Rows, next: Rows, vault: Vault): Writes {
-  return new Map([...difference(former, next)].map(([table, { written, removed }]) => [table, {
-    written: encode(table, written, next[table], vault),
+export function planWrites (former: SettingsRows, next: SettingsRows, vault: Vault): Writes {
+  return new Map([...diffRows(former, next)].map(([table, { written, removed }]) => [table, {
+    written: encodeRows(table, written, next[table], vault),
     gone: [...removed, ...rewrittenPositions(former[table], written)]
   }]))
 }
 
 /**
  * Makes a commit and notifies the other replicas, unless another commit was made since `base`.
- * @param base the head from which the writes were computed
+ * @param base the head of the state from which the writes were computed
  * @param id of the new commit
  * @param replaceAll whether to delete all existing rows first
  * @returns whether the commit was made
  */
-export async function write (
-  tx: Transaction, base: Head, id: string, writes: Writes, replaceAll = false
+export async function writeCommit (
+  tx: Transaction, base: CommitHead, id: string, writes: Writes, replaceAll = false
 ): Promise<boolean> {
   const version = base.version + 1
   // A second replica waits here for the row lock of the first one, and then finds another head.
@@ -72,7 +74,7 @@ export async function write (
   await tx.delete(commits).where(eq(commits.version, version))
   await tx.insert(commits).values({ version, id, touched: replaceAll || count > maxTouchedRows ? null : touched })
   await tx.delete(commits).where(lte(commits.version, version - keptCommits))
-  await tx.execute(sql`select pg_notify(${channel}, ${id})`)
+  await tx.execute(sql`select pg_notify(${notificationChannel}, ${id})`)
   return true
 }
 
@@ -80,7 +82,7 @@ export async function write (
  * Whether a commit was made. Reading with a row lock waits for a transaction that is still in progress on a broken
  * connection.
  */
-export async function wasCommitted (db: Db, base: Head, id: string): Promise<boolean> {
+export async function wasCommitted (db: Db, base: CommitHead, id: string): Promise<boolean> {
   return await db.transaction(async (tx) => {
     await tx.select().from(revision).for('update')
     const [found] = await tx.select().from(commits).where(eq(commits.version, base.version + 1))
@@ -105,8 +107,8 @@ export async function writeFirstCommit (
       .onConflictDoNothing()
       .returning({ version: revision.version })
     if (inserted.length === 0) return
-    if (!await isEmpty(tx)) throw settingsLost()
-    await write(tx, { version: 0, head: id }, id, writes)
+    if (!await isDatabaseEmpty(tx)) throw settingsLostError()
+    await writeCommit(tx, { version: 0, head: id }, id, writes)
     await insertClients(tx, clients)
   })
 }
@@ -115,10 +117,12 @@ export async function writeFirstCommit (
  * Re-encrypts rows of a former key with the newest key. A row that was written meanwhile is skipped, since its write
  * used the newest key.
  */
-export async function reseal (db: Db, vault: Vault, rows: Rows, outdated: DatabaseState['outdated']): Promise<void> {
+export async function resealRows (
+  db: Db, vault: Vault, rows: SettingsRows, outdated: DatabaseState['outdated']
+): Promise<void> {
   await db.transaction(async (tx) => {
     for (const { table: name, row, sealed } of outdated) {
-      const [stored] = encode(name, [row], rows[name], vault)
+      const [stored] = encodeRows(name, [row], rows[name], vault)
       const table = tableOf(name)
       if (stored) {
         await tx

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { inTextOrder } from '../../../db/text-order.ts'
+import { recordTextOrder } from '../../../db/text-order.ts'
 import { isDeeperThan } from '../../../protocol/json.ts'
 import { scanJson, JsonTooDeep } from '../../../protocol/json-scanner.ts'
 import { Chunks } from '../../../protocol/pieces.ts'
@@ -117,9 +117,9 @@ export async function readJsonBody (
 ): Promise<unknown> {
   const text = await readBodyText(payload, parseSize(limit), grows)
   if (text === '') return undefined
-  if (text.length <= baseLimits.steppedBody) return inTextOrder(text, parseJson(text), orderedDepth)
+  if (text.length <= baseLimits.steppedBody) return recordTextOrder(text, parseJson(text), orderedDepth)
   admit(text.length)
-  return inTextOrder(text, parseLargeJson(text, hold, baseLimits.requestMembers), orderedDepth)
+  return recordTextOrder(text, parseLargeJson(text, hold, baseLimits.requestMembers), orderedDepth)
 }
 
 /** Parses a JSON text. @throws InvalidJson */

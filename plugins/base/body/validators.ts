@@ -1,6 +1,6 @@
 import type { Ajv, Options, ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
-import { latePackage } from '../../../package.ts'
+import { loadPackage } from '../../../package.ts'
 import { baseLimits } from '../limits/index.ts'
 import { countValues } from './values.ts'
 
@@ -8,7 +8,7 @@ import { countValues } from './values.ts'
 const late = (options: Options): () => Ajv => {
   let made: Ajv | undefined
   return () => {
-    made ??= new (latePackage('ajv').Ajv)({ strict: false, ...options })
+    made ??= new (loadPackage('ajv').Ajv)({ strict: false, ...options })
     return made
   }
 }
@@ -49,7 +49,7 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
 export const compileSerializer: FastifySerializerCompiler<object> = ({ schema }) => {
   let write: ((value: unknown) => string) | undefined
   return (value: unknown) => {
-    write ??= latePackage('fast-json-stringify')(schema) as (value: unknown) => string
+    write ??= loadPackage('fast-json-stringify')(schema) as (value: unknown) => string
     return write(value)
   }
 }

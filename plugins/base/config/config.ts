@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import type { Env } from '../../../schemas/env.ts'
-import { socialNames } from '../../../schemas/social.ts'
+import { socialVariableNames } from '../../../schemas/social.ts'
 
 /** The environment variables that plugins may read. Secrets that only the storage or `server.ts` needs are left out. */
 const sharedNames = [
@@ -31,7 +31,7 @@ const sharedNames = [
   'READONLY',
   'REGISTRY_URL',
   'TRUST_PROXY',
-  ...socialNames
+  ...socialVariableNames
 ] as const
 
 export type SharedEnv = Pick<Env, typeof sharedNames[number]>

@@ -2,7 +2,7 @@ import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, re
 import { withoutBom } from '../../../protocol/text.ts'
 import type { ProcessUser } from '../../../protocol/transports/started-process.ts'
 import { readEnv } from '../../../schemas/read-env.ts'
-import { secretNames, type Env } from '../../../schemas/env.ts'
+import { secretVariableNames, type Env } from '../../../schemas/env.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -15,7 +15,11 @@ const maxSecretFile = 64 * 1024
  * @throws Error that names the variable and what to set, without any part of a secret
  */
 export const readEnvironment = (environment: Environment): Env =>
-  readEnv({ ...environment, ...Object.fromEntries(secretNames.map((name) => [name, readSecret(name, environment)])) })
+  readEnv({
+    ...environment,
+    ...Object.fromEntries(secretVariableNames.map((name) =>
+      [name, readSecret(name, environment)]))
+  })
 
 /**
  * Reads a secret from its variable or its file, without a byte-order mark and a trailing line break.

@@ -1,5 +1,5 @@
 import type { FastifyError } from 'fastify'
-import { meantBy } from '../../../schemas/unknown-members.ts'
+import { meantMember } from '../../../schemas/unknown-members.ts'
 import { parsePointer } from '../json-schema/index.ts'
 
 /** One schema violation, as it is answered. `path`: names separated by dots. */
@@ -34,7 +34,7 @@ function messageFor (keyword: string, message: string, params: Record<string, un
 function unknownMessage (name: string, schema: unknown): string {
   const { properties } = (schema ?? {}) as { properties?: object }
   const known = Object.keys(properties ?? {})
-  const meant = meantBy(name, known)
+  const meant = meantMember(name, known)
   if (meant !== undefined) return `is not known: did you mean ${JSON.stringify(meant)}?`
   return known.length === 0
     ? 'is not known'

@@ -138,7 +138,7 @@ export const noSuchError = (what: string, name: string): FastifyError =>
   new errors.NoSuch(`${what}: ${quoteName(name)}`)
 
 /** The HTTP error for an error of the storage. @param away the one while the storage cannot be reached */
-export function storageFault ({ failing, full }: StorageError, away: FastifyError): FastifyError {
+export function storageFault ({ isFailing: failing, isFull: full }: StorageError, away: FastifyError): FastifyError {
   const unchanged = 'the settings were not changed'
   if (failing) return new errors.DiskFailing(unchanged)
   return full ? new errors.StorageFull(unchanged) : away

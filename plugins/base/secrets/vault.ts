@@ -38,15 +38,15 @@ export class SealedVault implements Vault {
     return restore(value, JSON.parse(unseal(this.#ring, sealed, place)) as VaultEntry[], 0) as Value
   }
 
-  masks (value: unknown): string[] {
+  findMasks (value: unknown): string[] {
     return isObject(value) ? maskPaths(value, maskConfig(value), '') : []
   }
 
-  outdated (sealed: string): boolean {
+  isOutdated (sealed: string): boolean {
     return needsResealing(this.#ring, sealed)
   }
 
-  locked (sealed: string): boolean {
+  isLocked (sealed: string): boolean {
     return isKeyMissing(this.#ring, sealed)
   }
 }

@@ -3,7 +3,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import { errorText, type MalformedMessage, type Message, type Request } from '../../../protocol/message.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { ownerOf } from '../../settings/index.ts'
+import { chargedOwnerOf } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { credentialHeader, InFlightTable, toRpcAnswerError, type InboundRequest, type LogError } from '../endpoint.ts'
 import { ClientExchange } from '../exchange.ts'
@@ -112,7 +112,7 @@ export class LegacyRequests {
     const number = this.#inFlight.add(exchange)
     try {
       const result = await this.#gateway.handle(exchange)
-      const owner = ownerOf(exchange.view.principal, exchange.address)
+      const owner = chargedOwnerOf(exchange.view.principal, exchange.address)
       exchange.succeed(typeof result === 'string' ? result : await (await readableList(result)).bytes(owner))
     } catch (error) {
       exchange.fail(this.toRpcAnswerError(error))

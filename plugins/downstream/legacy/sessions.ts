@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import type { LegacyVersion } from '../../../protocol/legacy/versions.ts'
-import { ownerOf, type View } from '../../settings/index.ts'
+import { chargedOwnerOf, type View } from '../../settings/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import { Session, type SessionPlace } from './session.ts'
 import { downstreamLimits } from '../limits.ts'
@@ -38,7 +38,7 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
 
   /** Takes a place for a session of this caller. Release it if no session begins. @throws ShareError */
   reserve ({ principal }: View, address: string): SessionPlace {
-    const owner = ownerOf(principal, address)
+    const owner = chargedOwnerOf(principal, address)
     return { owner, release: this.#shares.take(owner) }
   }
 

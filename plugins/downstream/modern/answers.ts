@@ -1,7 +1,7 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers, smallMemberOf } from '../../../protocol/json.ts'
 import { listKinds } from '../../../protocol/lists.ts'
-import { ownerOf } from '../../settings/index.ts'
+import { chargedOwnerOf } from '../../settings/index.ts'
 import { serverIdentity, type Gateway, type Result } from '../../gateway/index.ts'
 import { toModernResult, toModernList, mergedCaching, resultHead } from './result.ts'
 import type { ModernExchange } from './exchange.ts'
@@ -75,7 +75,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
         .filter(({ catalogue }) =>
           catalogue === undefined || isObject(catalogue.capabilities[listKinds[kind].capability]))
       const caching = mergedCaching(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
-      const owner = ownerOf(view.principal, exchange.address)
+      const owner = chargedOwnerOf(view.principal, exchange.address)
       return toModernList(answer, serverInfo, caching).bytes(owner).then(result)
     },
     toQuestion: (error, exchange) => {

@@ -1,4 +1,4 @@
-import type { UsedStates } from '../../../db/ports/login-states.ts'
+import type { UsedRequestStates } from '../../../db/ports/login-states.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import { modernRouteCapabilities } from '../../../protocol/capabilities.ts'
 import { DerivedExchange } from '../../../protocol/exchange.ts'
@@ -46,7 +46,7 @@ interface ModernEndpointDeps {
   logError: LogError
   /** Seals servers' own states, so that every replica can open them. */
   sealer: Sealer | undefined
-  usedStates: UsedStates
+  usedStates: UsedRequestStates
   /** Whether a header value holds a credential of this gateway. */
   isOurs?: ((value: string) => boolean) | undefined
 }

@@ -4,7 +4,7 @@ import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import type { LogLevel, Listener } from '../../../protocol/listener.ts'
 import type { Response } from '../../../protocol/message.ts'
 import { memoryOf } from '../../../protocol/text.ts'
-import { ownerOf, type View } from '../../settings/index.ts'
+import { chargedOwnerOf, type View } from '../../settings/index.ts'
 import { ShareError, Shares } from '../../base/limits/index.ts'
 import { downstreamLimits } from '../limits.ts'
 
@@ -176,7 +176,7 @@ export class Leases {
   #begin (
     pool: LeasePool, view: View, address: string, capabilities: ClientCapabilities, level: LogLevel | undefined
   ): ModernClient {
-    const client = new ModernClient(pool, view, capabilities, level, ownerOf(view.principal, address))
+    const client = new ModernClient(pool, view, capabilities, level, chargedOwnerOf(view.principal, address))
     pool.clients.push(client)
     this.#deps.onBegin(client)
     return client

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
 import { StorageError } from '../../../db/store.ts'
-import type { UsedStates } from '../../../db/ports/login-states.ts'
+import type { UsedRequestStates } from '../../../db/ports/login-states.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
@@ -67,7 +67,7 @@ export class RequestStates {
   readonly #instance = randomBytes(6).toString('base64url')
   readonly #key = randomBytes(32)
   readonly #sealer: Sealer | undefined
-  readonly #used: UsedStates
+  readonly #used: UsedRequestStates
   /** The ids of states whose next round was answered here. */
   readonly #answered = new BoundedMap<string, true>(maxAnswered)
 
@@ -76,7 +76,7 @@ export class RequestStates {
    * used twice
    * @param sealer seals states for all replicas; undefined: they open in this process only
    */
-  constructor (used: UsedStates, sealer?: Sealer) {
+  constructor (used: UsedRequestStates, sealer?: Sealer) {
     this.#used = used
     this.#sealer = used.outlivesProcess ? sealer : undefined
   }
@@ -119,7 +119,9 @@ export class RequestStates {
   async use (sealed: string, answersText: string): Promise<void> {
     const answers = hash('sha256', answersText)
     try {
-      const first = await this.#used.use(hash('sha256', sealed), answers, Date.now() + downstreamLimits.parked.time)
+      const first = await this.#used.recordUse(
+        hash('sha256', sealed), answers, Date.now() + downstreamLimits.parked.time
+      )
       if (first.answers !== answers || first.age > downstreamLimits.parked.again) throw alreadyUsedError()
     } catch (error) {
       if (error instanceof StorageError) {

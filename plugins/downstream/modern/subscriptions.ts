@@ -1,6 +1,6 @@
 import { isObject } from '../../../protocol/json.ts'
 import { RpcError } from '../../../protocol/errors.ts'
-import { ownerOf, type View } from '../../settings/index.ts'
+import { chargedOwnerOf, type View } from '../../settings/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import type { RequestOrigin } from '../exchange.ts'
@@ -38,7 +38,7 @@ export class ClientSubscriptions {
   ): void {
     const filter = parseFilter(request.params)
     if (filter.taskIds.length > 0) requireTasks(request)
-    const owner = ownerOf(view.principal, address)
+    const owner = chargedOwnerOf(view.principal, address)
     const release = this.#shares.take(owner)
     const passed = credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
     const stream = new EventStream(raw, {})

@@ -1,6 +1,6 @@
 import { smallMemberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item } from '../../../protocol/lists.ts'
-import { isEnabled, overrideOf, selects } from '../../settings/index.ts'
+import { isItemEnabled, overrideOf, selectsItem } from '../../settings/index.ts'
 import { type Section, showItem } from '../../gateway/index.ts'
 
 /** One tool as a view shows it. `description`: the admin's override, if there is one. */
@@ -60,8 +60,8 @@ export function collectServers (
       items: catalogue.lists.tools,
       hasPlainId: hasPlainId(name, at),
       canShow: (item, disabled) => {
-        if (!selects(section.member, 'tools', item.key)) return false
-        return disabled || isEnabled(overrideOf(section.server, 'tools', item.key))
+        if (!selectsItem(section.member, 'tools', item.key)) return false
+        return disabled || isItemEnabled(overrideOf(section.server, 'tools', item.key))
       },
       toTool: (item) => {
         const shown = showItem(section, 'tools', item, false)

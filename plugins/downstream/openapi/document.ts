@@ -1,5 +1,5 @@
 import type { Item } from '../../../protocol/lists.ts'
-import { exposedName, otherName } from '../../settings/index.ts'
+import { exposedName, alternativeName } from '../../settings/index.ts'
 import type { ListedServer } from './collect.ts'
 import type { JsonObject } from './keywords.ts'
 import type { Operation } from './operation.ts'
@@ -113,8 +113,8 @@ export const documentHead = ({ title, description, version, serverUrl }: Head): 
  */
 export function uniqueOperationId (server: string, tool: string, isPlain: boolean, taken: Set<string>): string {
   const base = exposedName(server, '_', tool)
-  let id = isPlain ? base : otherName(base, `${server}\n${tool}`)
-  for (let salt = ''; taken.has(id); salt += '.') id = otherName(base, `${salt}${server}\n${tool}`)
+  let id = isPlain ? base : alternativeName(base, `${server}\n${tool}`)
+  for (let salt = ''; taken.has(id); salt += '.') id = alternativeName(base, `${salt}${server}\n${tool}`)
   taken.add(id)
   return id
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Snapshot } from '../../../db/store.ts'
-import { configuredBase, countServers, makeView, type Principal } from '../../settings/index.ts'
+import { configuredBaseUrl, countServers, makeView, type Principal } from '../../settings/index.ts'
 import { OpenApi } from './openapi.ts'
 
 declare module 'fastify' {
@@ -16,7 +16,7 @@ const checkInterval = 250
 /** Decorates `app.openapi`: the tools that may be called over plain HTTP, as OpenAPI documents. */
 export default fp(async (app) => {
   const snapshot = (): Snapshot => app.settings.current
-  const base = (): string => configuredBase(snapshot().system, app.config) ?? app.config.basePath
+  const base = (): string => configuredBaseUrl(snapshot().system, app.config) ?? app.config.basePath
   app.decorate('openapi', new OpenApi({ snapshot, access: app.access, gateway: app.gateway, base }))
 
   let timer: NodeJS.Timeout | undefined

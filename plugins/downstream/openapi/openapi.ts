@@ -3,7 +3,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import { gatewayClient } from '../../../protocol/exchange.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
-import { type Access, ownerOf, prefixOf, type Principal, type View } from '../../settings/index.ts'
+import { type Access, chargedOwnerOf, prefixOf, type Principal, type View } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { ShareError } from '../../base/limits/index.ts'
 import type { Gateway, Precedence, Section } from '../../gateway/index.ts'
@@ -37,7 +37,7 @@ interface Stats {
 
 interface OpenApiDeps {
   snapshot: () => Snapshot
-  access: Pick<Access, 'open'>
+  access: Pick<Access, 'viewOfOpenRoute'>
   gateway: Pick<Gateway, 'sections' | 'precedence'>
   /** The public base where it is configured, else the base path. */
   base: () => string
@@ -84,7 +84,7 @@ export class OpenApi {
     address: string,
     hold: (bytes: number) => void = () => {}
   ): Promise<Document> {
-    const view = this.#deps.access.open(principal, { name }, 'group or server')
+    const view = this.#deps.access.viewOfOpenRoute(principal, { name }, 'group or server')
     const { scope } = view
     const serverUrl = query.serverUrl === undefined ? this.#base() : checkUrl(query.serverUrl)
     const head = documentHead({
@@ -104,7 +104,7 @@ export class OpenApi {
     if (expected > downstreamLimits.documentSize) throw tooLargeError()
     hold(expected)
     const isAuthenticated = principal.kind !== 'anonymous'
-    const owner = ownerOf(principal, address)
+    const owner = chargedOwnerOf(principal, address)
     // Names and catalogues identify what is connected; overrides and selections are part of the settings' version.
     const key = JSON.stringify([
       view.key,
@@ -160,7 +160,7 @@ export class OpenApi {
     }
   }
 
-  #all (principal: Principal): View { return this.#deps.access.open(principal, {}, 'server') }
+  #all (principal: Principal): View { return this.#deps.access.viewOfOpenRoute(principal, {}, 'server') }
 
   /** The servers of a view. `contested`: the catalogues of servers whose tools could have the same operationIds. */
   #listed (view: View): {

@@ -1,6 +1,6 @@
 import { PlainClient, type Client, type Exchange, type RequestHeaders } from '../../../protocol/exchange.ts'
 import type { Response } from '../../../protocol/message.ts'
-import { ownerOf, type View } from '../../settings/index.ts'
+import { chargedOwnerOf, type View } from '../../settings/index.ts'
 
 /** One request of a plain HTTP caller, who can neither be asked nor notified. */
 export class HttpCallExchange implements Exchange<View> {
@@ -57,7 +57,7 @@ const plainClient = new PlainClient('', '')
 
 /** A caller without a session, as a client. @param address the owner of what an unauthenticated caller holds */
 export const sessionlessClient = ({ principal }: View, address = ''): Client =>
-  new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, ownerOf(principal, address))
+  new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, chargedOwnerOf(principal, address))
 
 /**
  * Signals that a caller disconnected before its answer. It is on the path of every call, where an AbortSignal is

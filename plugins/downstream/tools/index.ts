@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { mayRun } from '../../settings/index.ts'
+import { canUseMcp } from '../../settings/index.ts'
 import { headerSelector } from './hop.ts'
 import { Tools } from './tools.ts'
 
@@ -11,11 +11,11 @@ declare module 'fastify' {
 export default fp(async (app) => {
   const tools = new Tools(app.gateway, app.access, headerSelector(() => app.settings.current))
   app.decorate('tools', tools)
-  app.auth.standings.on('changed', (standingOf) => {
+  app.auth.accessChanges.on('changed', (standingOf) => {
     tools.applyAccess((principal) => {
       // The bearer key settings of MCP do not decide whether anonymous callers may use the open routes.
       const now = principal.kind === 'anonymous' ? principal : standingOf(principal)
-      return now && mayRun(now) ? now : undefined
+      return now && canUseMcp(now) ? now : undefined
     })
   })
 }, { name: 'tools', dependencies: ['gateway', 'access', 'auth', 'keys', 'settings'] })

@@ -1,5 +1,5 @@
 import { PlainClient, type Client } from '../../../protocol/exchange.ts'
-import { ownerOf, type Principal } from '../../settings/index.ts'
+import { chargedOwnerOf, type Principal } from '../../settings/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { BoundedMap, ShareError } from '../../base/limits/index.ts'
 
@@ -76,7 +76,7 @@ export class RestSessions {
       this.#sessions.setNewest(name, known)
       return known
     }
-    const owner = ownerOf(principal, address)
+    const owner = chargedOwnerOf(principal, address)
     this.#makeRoom(owner)
     const session = {
       client: new PlainClient(`rest ${name}`, user, key, true, owner), principal, lastUsed: Date.now(), open: 0

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { memberOf, withMembers } from '../../../protocol/json.ts'
-import { type Access, makeView, ownerOf, type Principal, type View } from '../../settings/index.ts'
-import type { StandingOf } from '../../identity/index.ts'
+import { type Access, makeView, chargedOwnerOf, type Principal, type View } from '../../settings/index.ts'
+import type { CurrentPrincipalOf } from '../../identity/index.ts'
 import type { ReserveMemory } from '../../base/body/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
@@ -57,7 +57,7 @@ export class Tools {
    * schema, UpstreamFailed, UpstreamSlow, ShareError
    */
   async call (caller: HttpCaller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
-    const view = this.#access.server(caller.principal, server)
+    const view = this.#access.viewOfServer(caller.principal, server)
     const input = this.#input(view, name) ??
       await this.#learnt(caller, view, server, { name, arguments: args }, () => this.#input(view, name))
     const result = await this.#fit(caller, view, server, input, name, args)
@@ -71,7 +71,7 @@ export class Tools {
 
   /** @throws NoSuch for a server that the principal does not see, or a prompt that the server is known not to have */
   requirePrompt (principal: Principal, server: string, name: string): void {
-    const view = this.#access.server(principal, server)
+    const view = this.#access.viewOfServer(principal, server)
     const client = sessionlessClient(view)
     const isKnown = this.#gateway.surface(view, client).capabilities.has(server)
     if (isKnown && !this.#gateway.lookUp(view, client, 'prompts', name)) throw noSuchError('prompt', name)
@@ -84,7 +84,7 @@ export class Tools {
    * @throws as `call`
    */
   async prompt (caller: HttpCaller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
-    const view = this.#access.server(caller.principal, server)
+    const view = this.#access.viewOfServer(caller.principal, server)
     const texts = Object.fromEntries(
       Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])
     )
@@ -147,12 +147,12 @@ export class Tools {
   }
 
   /** Ends the calls and sessions of callers that have lost their access. */
-  applyAccess (standingOf: StandingOf): void {
+  applyAccess (standingOf: CurrentPrincipalOf): void {
     this.#sessions.withdraw((principal) => standingOf(principal) !== undefined)
     this.#calls.applyAccess((view, server) => {
       const principal = standingOf(view.principal)
       if (!principal) return new errors.Unauthorized('Your access was withdrawn while the call ran')
-      return this.#access.reaches(view, principal, server) ? undefined : new errors.NoSuch('tool')
+      return this.#access.canSeeServer(view, principal, server) ? undefined : new errors.NoSuch('tool')
     })
   }
 
@@ -163,10 +163,10 @@ export class Tools {
   }
 
   #openView (principal: Principal, server: string, name: string | undefined, group: unknown): View {
-    if (typeof group === 'string') return this.#access.open(principal, { group }, 'group')
+    if (typeof group === 'string') return this.#access.viewOfOpenRoute(principal, { group }, 'group')
     return name === undefined
-      ? this.#access.open(principal, { server }, 'server')
-      : this.#access.open(principal, { name }, 'group or server')
+      ? this.#access.viewOfOpenRoute(principal, { server }, 'server')
+      : this.#access.viewOfOpenRoute(principal, { name }, 'group or server')
   }
 
   /** The input of a tool, by its name in the view. */
@@ -232,7 +232,7 @@ export class Tools {
     given: Record<string, unknown>
   ): Promise<string> {
     if (!input) return await this.#send(caller, view, server, 'tools/call', { name, arguments: given })
-    const { args, text } = await input.convert(given, ownerOf(caller.principal, caller.address))
+    const { args, text } = await input.convert(given, chargedOwnerOf(caller.principal, caller.address))
     const paramsText = `{"name":${JSON.stringify(name)},"arguments":${text}}`
     return await this.#send(caller, view, server, 'tools/call', { name, arguments: args }, paramsText)
   }

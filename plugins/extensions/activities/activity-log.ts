@@ -3,13 +3,13 @@ import type { Principal } from '../../settings/index.ts'
 import { type DateRange, parseDateRange } from '../../base/body/index.ts'
 import { awaitRecords, errors, noSuchError } from '../../base/errors/index.ts'
 
-/** A filter: exact values, and a range of time. */
+/** A query for activities: exact values of members, and a range of time. */
 type ActivityQuery = Omit<ActivityFilter, 'from' | 'to'> & DateRange
 
 /** An activity in a response; `timestamp` in ISO 8601. */
 type ShownActivity = Omit<Activity, 'timestamp'> & { timestamp: string }
 
-/** `approximate`: `total` is an estimate. */
+/** The position of a page in a list. `approximate`: `total` is an estimate. */
 interface Pagination { page: number, limit: number, total: number, totalPages: number, approximate?: true }
 
 const day = 24 * 60 * 60_000
@@ -20,24 +20,24 @@ const maxOffset = 100_000
  * The recorded calls that a principal may see: users see their own, admins all. All methods throw RecordsAway if the
  * database is unavailable.
  */
-export class ActivityLog {
+export class ActivityReader {
   readonly #store: Activities | string
-  readonly #since: (username: string) => number | undefined
+  readonly #accountCreatedAt: (username: string) => number | undefined
 
   /**
    * @param store the records, or the reason why calls are not recorded
-   * @param since returns the creation time of an account, in ms since 1970, or undefined if it is unknown; earlier
-   *   calls belong to a former account with the same name
+   * @param since returns the creation time of a user's account, in ms since 1970, or undefined if it is unknown; calls
+   *   before it belong to a former account with the same name
    */
   constructor (store: Activities | string, since: (username: string) => number | undefined) {
     this.#store = store
-    this.#since = since
+    this.#accountCreatedAt = since
   }
 
-  get available (): boolean { return typeof this.#store !== 'string' }
+  get isAvailable (): boolean { return typeof this.#store !== 'string' }
 
-  /** Why calls are not recorded; undefined: they are. */
-  get reason (): string | undefined { return typeof this.#store === 'string' ? this.#store : undefined }
+  /** The reason why calls are not recorded, or undefined if they are recorded. */
+  get disabledReason (): string | undefined { return typeof this.#store === 'string' ? this.#store : undefined }
 
   /** @throws NotRecorded */
   get #activities (): Activities {
@@ -48,7 +48,7 @@ export class ActivityLog {
   /** @throws NotRecorded */
   mustBeAvailable (): void { void this.#activities }
 
-  /** One page, newest first. @param page from 1 @throws InvalidInput */
+  /** One page of the activities, newest first. @param page its number, from 1 @throws InvalidInput */
   async list (
     principal: Principal,
     query: ActivityQuery,
@@ -74,7 +74,9 @@ export class ActivityLog {
   /** @throws NoSuch, also for an activity of another user */
   async find (principal: Principal, id: string): Promise<ShownActivity> {
     const found = await awaitRecords(this.#activities.find(id))
-    if (found === undefined || !(principal.isAdmin || this.#isOf(principal, found))) throw noSuchError('activity', id)
+    if (found === undefined || !(principal.isAdmin || this.#belongsTo(principal, found))) {
+      throw noSuchError('activity', id)
+    }
     return toShown(found)
   }
 
@@ -90,29 +92,29 @@ export class ActivityLog {
     return { totalCalls: total, successCount: total - failed, errorCount: failed, avgDuration: duration }
   }
 
-  /** The duration in ms that 95 % of the newest calls do not exceed; undefined: there are none. @throws InvalidInput */
+  /** The duration in ms that 95 % of the newest calls do not exceed; undefined without calls. @throws InvalidInput */
   async p95 (principal: Principal, query: ActivityQuery): Promise<number | undefined> {
     const filter = this.#filterOf(principal, query)
-    return filter && await awaitRecords(this.#activities.durationOf(filter, 0.95))
+    return filter && await awaitRecords(this.#activities.durationQuantile(filter, 0.95))
   }
 
-  /** The distinct values that a filter can use. */
-  async filters (
+  /** The distinct servers, tools, groups, users and keys of the activities that a principal may see. */
+  async filterValues (
     principal: Principal
   ): Promise<{ servers: string[], tools: string[], groups: string[], usernames: string[], keyNames: string[] }> {
     const { servers, tools, groups, usernames, keyNames } =
-      await awaitRecords(this.#activities.values(this.#filterOf(principal, {}) ?? {}))
+      await awaitRecords(this.#activities.listFilterValues(this.#filterOf(principal, {}) ?? {}))
     return {
       servers: [...servers], tools: [...tools], groups: [...groups], usernames: [...usernames], keyNames: [...keyNames]
     }
   }
 
-  /** Removes the activities older than some days. @returns their number */
+  /** Removes activities that are older than a number of days. @returns how many were removed */
   async cleanup (days: number): Promise<number> {
-    return await awaitRecords(this.#activities.cleanup(Date.now() - days * day))
+    return await awaitRecords(this.#activities.removeBefore(Date.now() - days * day))
   }
 
-  /** Limits a query to the activities that a principal may see; undefined: none. @throws InvalidInput */
+  /** Limits a query to activities that a principal may see. @returns undefined if it sees none @throws InvalidInput */
   #filterOf (
     { isAdmin, username }: Principal, { startDate, endDate, ...equal }: ActivityQuery
   ): ActivityFilter | undefined {
@@ -120,13 +122,13 @@ export class ActivityLog {
     if (isAdmin) return filter
     // A principal without a username has no calls of its own.
     if (username === undefined || (equal.username !== undefined && equal.username !== username)) return undefined
-    const since = this.#since(username)
+    const since = this.#accountCreatedAt(username)
     return { ...filter, username, ...(since === undefined ? {} : { from: Math.max(since, filter.from ?? 0) }) }
   }
 
-  #isOf ({ username }: Principal, activity: Activity): boolean {
+  #belongsTo ({ username }: Principal, activity: Activity): boolean {
     return username !== undefined && activity.username === username &&
-      activity.timestamp >= (this.#since(username) ?? 0)
+      activity.timestamp >= (this.#accountCreatedAt(username) ?? 0)
   }
 }
 

@@ -2,43 +2,43 @@ import { randomUUID } from 'node:crypto'
 import type { Activity } from '../../../db/ports/activities.ts'
 import { RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
-import { authorKey, type Principal } from '../../settings/index.ts'
+import { authorKeyOf, type Principal } from '../../settings/index.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
 /**
  * Methods whose finished calls are recorded. For methods other than `tools/call`, the record's tool is the method name.
  */
-const recorded: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+const recordedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 export const isRecorded = ({ exchange, outcome }: FinishedCall): boolean =>
-  recorded.has(exchange.method) && outcome !== 'input_required'
+  recordedMethods.has(exchange.method) && outcome !== 'input_required'
 
-/** Characters beyond the cut that are redacted too, so that the cut does not split a secret. */
+/** Characters beyond the max length that are redacted before the text is cut, so that no part of a secret remains. */
 const margin = 2_048
-/** Max length of a payload that is recorded without a cut, in characters. */
-const small = 1_024
+/** Max length of a payload for which the size limit need not be checked, in characters. */
+const maxUncutPayload = 1_024
 /** Max length of a failed result that is parsed for its message, in characters. */
 const maxParsed = 256 * 1024
 
 export interface DescribeOptions {
   /** Whether inputs and outputs are recorded. */
-  readonly payloads: boolean
+  readonly includesPayloads: boolean
   /** Masks the secrets of a server's configuration in a text. */
   readonly redact: (server: string, text: string) => string
 }
 
 /** The record of a call. Its texts are redacted, and cut to `extensionsLimits.activities`. */
-export function describeCall (call: FinishedCall, { payloads, redact }: DescribeOptions): Activity {
+export function describeCall (call: FinishedCall, { includesPayloads: payloads, redact }: DescribeOptions): Activity {
   const {
     exchange: { view: { principal, scope }, method, address, paramsText },
     provider, item, duration, output, isToolError, error
   } = call
   const shown = (text: string | undefined, max: number): string | undefined =>
     text === undefined ? undefined : truncateBytes(redact(provider, text.slice(0, max + margin)), max)
-  /** @param whole the text that contains this one */
+  /** Redacts a payload, and cuts it if it is too long. @param whole the params that contain this text */
   const payload = (text: string | undefined, whole = ''): string | undefined =>
-    text !== undefined && Math.max(text.length, whole.length) <= small
+    text !== undefined && Math.max(text.length, whole.length) <= maxUncutPayload
       ? redact(provider, text)
       : shown(text, extensionsLimits.activities.payload)
   const message = error === undefined
@@ -55,7 +55,7 @@ export function describeCall (call: FinishedCall, { payloads, redact }: Describe
     output: payloads ? payload(output) : undefined,
     group: scope.kind === 'group' ? scope.name : undefined,
     username: usernameOf(principal),
-    ...authorKey(principal),
+    ...authorKeyOf(principal),
     clientId: principal.kind === 'access-token' ? principal.credential?.name : undefined,
     sourceIp: address,
     errorMessage: shown(message, extensionsLimits.activities.message)
@@ -65,15 +65,15 @@ export function describeCall (call: FinishedCall, { payloads, redact }: Describe
 /** A UUID version 7 (RFC 9562), which begins with the time, so that an index of ids grows at its end. */
 function newId (): string {
   const now = Date.now()
-  if (now !== idsBegin.time) {
+  if (now !== currentIdPrefix.time) {
     const time = now.toString(16).padStart(12, '0')
-    idsBegin = { time: now, text: `${time.slice(0, 8)}-${time.slice(8)}-7` }
+    currentIdPrefix = { time: now, text: `${time.slice(0, 8)}-${time.slice(8)}-7` }
   }
-  return `${idsBegin.text}${randomUUID().slice(15)}`
+  return `${currentIdPrefix.text}${randomUUID().slice(15)}`
 }
 
-/** The beginning of the ids of the current millisecond. */
-let idsBegin = { time: 0, text: '' }
+/** The current millisecond, and the beginning of all ids that are made in it. */
+let currentIdPrefix = { time: 0, text: '' }
 
 /**
  * Members of params that are not recorded: connection metadata, and the members of input rounds, whose state is a
@@ -85,11 +85,11 @@ const unrecordedMembers = { _meta: undefined, inputResponses: undefined, request
 const inputOf = (method: string, paramsText: string): string | undefined =>
   method === 'tools/call' ? memberOf(paramsText, 'arguments') : withMembers(paramsText, unrecordedMembers)
 
-/** The user of a call: for a system key, its owner or `system`; undefined: the caller has no name. */
+/** The username of a caller. For a system key, its owner or `system`. Undefined for a caller without a name. */
 export const usernameOf = ({ username, kind, user, key }: Principal): string | undefined =>
   username ?? (kind === 'system-key' ? user === key ? 'system' : user : undefined)
 
-/** The first text of a failed result. */
+/** The first text block of a result with `isError`, or a fixed text. @param output the result as JSON text */
 function messageOf (output: string, payloads: boolean): string {
   const content = payloads &&
     output.length <= maxParsed
@@ -101,7 +101,10 @@ function messageOf (output: string, payloads: boolean): string {
   return texts.find((text): text is string => typeof text === 'string') ?? 'The tool failed'
 }
 
-/** The message of an error. Without `payloads`, a message from a server is replaced, since it may quote a payload. */
+/**
+ * The message of an error. @param payloads whether payloads are recorded; if not, a message from a server is replaced,
+ * since it may quote a payload
+ */
 export function messageOfError (error: unknown, payloads: boolean): string {
   if (!(error instanceof RpcError)) return 'Internal error'
   return payloads || error.reason !== 'upstream' ? error.message : `The server answered with the error ${error.code}`

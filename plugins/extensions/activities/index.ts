@@ -1,14 +1,14 @@
 import fp from 'fastify-plugin'
 import type { Activities } from '../../../db/ports/activities.ts'
-import { span } from '../../../schemas/durations.ts'
-import { ActivityLog } from './activity-log.ts'
+import { parseDuration } from '../../../schemas/durations.ts'
+import { ActivityReader } from './activity-log.ts'
 import { maskPatterns } from '../../base/secrets/index.ts'
 import { describeCall, isRecorded, type DescribeOptions } from './describe.ts'
 import { ActivityRecorder } from './recorder.ts'
 import { extensionsLimits } from '../limits.ts'
 
 declare module 'fastify' {
-  interface FastifyInstance { activities: ActivityLog }
+  interface FastifyInstance { activities: ActivityReader }
 }
 
 /** Max time to write the waiting activities when the process ends, in ms. */
@@ -17,7 +17,7 @@ const closeTimeout = 2_000
 /** `app.activities`: records calls in the database, if one is configured, and keeps them for ACTIVITY_RETENTION. */
 export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   const { ACTIVITY_RETENTION: retention, ACTIVITY_PAYLOADS: payloads } = app.config.env
-  const kept = span(retention)
+  const kept = parseDuration(retention)
   const store = kept === 0 ? undefined : activities
   const since = (username: string): number | undefined => {
     const time = Date.parse(app.settings.current.users.get(username)?.createdAt ?? '')
@@ -26,7 +26,7 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   const reason = activities === undefined
     ? 'that needs a database, which DB_URL names (postgres://…, or pglite://<folder> without a server)'
     : 'ACTIVITY_RETENTION is 0'
-  app.decorate('activities', new ActivityLog(store ?? reason, since))
+  app.decorate('activities', new ActivityReader(store ?? reason, since))
   if (activities) {
     // A retention of 0 removes all former records.
     const expiry = new Retention(activities, kept)
@@ -37,61 +37,61 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
 
   const redact = (server: string, text: string): string =>
     maskPatterns(app.credentials.mask(app.gateway.redact(server, text)))
-  const options: DescribeOptions = { payloads, redact }
+  const options: DescribeOptions = { includesPayloads: payloads, redact }
   const recorder = new ActivityRecorder({
     store,
     describe: (call) => describeCall(call, options),
-    isAway: () => app.settings.problem !== undefined,
+    isStorageAway: () => app.settings.problem !== undefined,
     bounds: extensionsLimits.activities,
     log: (level, sentence) => { app.log[level](sentence) }
   })
-  app.gateway.addHook('onDone', (call) => { if (isRecorded(call)) recorder.note(call) })
-  app.metrics.count('toolhub_activities_written_total', 'Calls that were recorded', () => recorder.written)
+  app.gateway.addHook('onDone', (call) => { if (isRecorded(call)) recorder.record(call) })
+  app.metrics.count('toolhub_activities_written_total', 'Calls that were recorded', () => recorder.writtenCount)
   app.metrics.count('toolhub_activities_shed_total', 'Calls that were not recorded: the database was slow ' +
-    'or away', () => recorder.shed)
-  app.metrics.gauge('toolhub_activities_waiting', 'Calls that wait to be recorded', () => recorder.waiting)
+    'or away', () => recorder.shedCount)
+  app.metrics.gauge('toolhub_activities_waiting', 'Calls that wait to be recorded', () => recorder.waitingCount)
   app.addHook('onClose', async () => { await recorder.close(closeTimeout) })
 }, { name: 'activities', dependencies: ['config', 'settings', 'gateway', 'logs', 'metrics'] })
 
-/** Time between two rounds of removal, in ms. */
+/** Time between two rounds of removing expired activities, in ms. */
 const interval = 60_000
 /** Pause between two steps of a round, in ms, so that the database can serve others. */
 const stepPause = 100
 
-/** Removes expired activities in small steps. `expire` ensures that only one replica does so at a time. */
+/** Removes expired activities in small steps. `Activities.expire` ensures that only one replica does so at a time. */
 class Retention {
-  readonly #store: Pick<Activities, 'expire'>
-  readonly #kept: number
+  readonly #store: Pick<Activities, 'removeSomeBefore'>
+  readonly #maxAge: number
   #timer: NodeJS.Timeout | undefined
   #round: Promise<void> | undefined
-  #closed = false
+  #isClosed = false
 
   /** @param kept max age of activities, in ms */
-  constructor (store: Pick<Activities, 'expire'>, kept: number) {
+  constructor (store: Pick<Activities, 'removeSomeBefore'>, kept: number) {
     this.#store = store
-    this.#kept = kept
+    this.#maxAge = kept
   }
 
   start (): void {
-    this.#timer = setInterval(() => { this.#begin() }, interval).unref()
-    this.#begin()
+    this.#timer = setInterval(() => { this.#beginRound() }, interval).unref()
+    this.#beginRound()
   }
 
   /** Resolves when no step runs any more. */
   async close (): Promise<void> {
-    this.#closed = true
+    this.#isClosed = true
     clearInterval(this.#timer)
     await this.#round
   }
 
-  #begin (): void {
-    this.#round ??= this.#run().catch(() => {
+  #beginRound (): void {
+    this.#round ??= this.#removeExpired().catch(() => {
       // A later round tries again.
     }).finally(() => { this.#round = undefined })
   }
 
-  async #run (): Promise<void> {
-    while (!this.#closed && await this.#store.expire(Date.now() - this.#kept) > 0) {
+  async #removeExpired (): Promise<void> {
+    while (!this.#isClosed && await this.#store.removeSomeBefore(Date.now() - this.#maxAge) > 0) {
       await new Promise<void>((resolve) => { setTimeout(resolve, stepPause).unref() })
     }
   }

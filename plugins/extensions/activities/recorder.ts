@@ -3,14 +3,14 @@ import type { Activities, Activity } from '../../../db/ports/activities.ts'
 import { memoryOf } from '../../../protocol/text.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 
-/** Max number and max memory in bytes of waiting activities. Beyond either, new ones are shed. */
+/** Max number and max memory (in bytes) of waiting activities. Beyond either, new ones are shed: not recorded. */
 interface RecorderBounds { readonly entries: number, readonly size: number }
 
 export interface RecorderDeps {
   readonly store: Pick<Activities, 'append'>
   readonly describe: (call: FinishedCall) => Activity
   /** Whether the database is known to be unavailable. */
-  readonly isAway: () => boolean
+  readonly isStorageAway: () => boolean
   readonly bounds: RecorderBounds
   readonly log: (level: 'info' | 'warn', sentence: string) => void
 }
@@ -18,15 +18,15 @@ export interface RecorderDeps {
 /** Max time until an activity is written, in ms. */
 const pause = 1_000
 /** The number of waiting activities, and their memory in bytes, at which they are written at once. */
-const full = { entries: 500, size: 1024 * 1024 }
-/** Max number of activities in one batch, and its max memory in bytes, after which no activity is added. */
-const batch = { entries: 1_000, size: 4 * 1024 * 1024 }
+const batchThreshold = { entries: 500, size: 1024 * 1024 }
+/** Max number of activities in one batch, and the memory in bytes from which no more are added. */
+const batchBounds = { entries: 1_000, size: 4 * 1024 * 1024 }
 /** Longest pause between attempts to write, in ms. */
 const maxPause = 5_000
 /** Max attempts to write a batch that an available database rejects; then the batch is shed. */
 const maxAttempts = 5
 /** Max memory of the texts that are described in one turn of the event loop, in bytes. */
-const turn = 256 * 1024
+const maxTurnSize = 256 * 1024
 /** Estimated memory of an activity without its payloads, in bytes. */
 const overhead = 512
 
@@ -39,143 +39,151 @@ const sizeOf = ({ input = '', output = '' }: Activity): number => overhead + mem
  */
 export class ActivityRecorder {
   readonly #deps: RecorderDeps
-  #calls: FinishedCall[] = []
-  /** Their memory, in bytes. */
-  #callsSize = 0
-  #waiting: Activity[] = []
-  #size = 0
-  #written = 0
-  #shed = 0
+  #waitingCalls: FinishedCall[] = []
+  /** The memory of the calls that are not described yet, in bytes. */
+  #waitingCallsSize = 0
+  #waitingActivities: Activity[] = []
+  #waitingActivitiesSize = 0
+  #writtenCount = 0
+  #shedCount = 0
   #timer: NodeJS.Timeout | undefined
   #isTurnDue = false
-  #writing: Promise<void> | undefined
-  #failures = 0
-  #closed = false
+  #currentWrite: Promise<void> | undefined
+  #failureCount = 0
+  #isClosed = false
 
   constructor (deps: RecorderDeps) {
     this.#deps = deps
   }
 
   /** Number of written activities. */
-  get written (): number { return this.#written }
-  /** Number of activities that were not recorded. */
-  get shed (): number { return this.#shed }
+  get writtenCount (): number { return this.#writtenCount }
+  /** Number of activities that were shed. */
+  get shedCount (): number { return this.#shedCount }
   /** Number of activities that wait to be written. */
-  get waiting (): number { return this.#calls.length + this.#waiting.length }
+  get waitingCount (): number { return this.#waitingCalls.length + this.#waitingActivities.length }
 
-  get #isFull (): boolean { return this.#waiting.length >= full.entries || this.#size >= full.size }
+  get #isFull (): boolean {
+    return this.#waitingActivities.length >= batchThreshold.entries ||
+    this.#waitingActivitiesSize >= batchThreshold.size
+  }
 
-  /** Records a finished call. */
-  note (call: FinishedCall): void {
+  /** Queues a finished call to be recorded, or sheds it. */
+  record (call: FinishedCall): void {
     const { entries, size } = this.#deps.bounds
-    if (this.#closed || this.waiting >= entries || this.#size + this.#callsSize >= size) {
-      this.#shed++
+    if (this.#isClosed ||
+      this.waitingCount >= entries || this.#waitingActivitiesSize + this.#waitingCallsSize >= size) {
+      this.#shedCount++
       return
     }
-    this.#calls.push(call)
-    this.#callsSize += lengthOf(call)
+    this.#waitingCalls.push(call)
+    this.#waitingCallsSize += lengthOf(call)
     if (this.#isTurnDue) return
     this.#isTurnDue = true
-    setImmediate(this.#turn)
+    setImmediate(this.#runTurn)
   }
 
   /** Stops recording, and writes the waiting activities; sheds those left after the timeout. @param timeout in ms */
   async close (timeout: number): Promise<void> {
-    this.#closed = true
+    this.#isClosed = true
     clearTimeout(this.#timer)
     this.#describe(Infinity)
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, timeout) })
     await Promise.race([late, this.#writeAll()])
     clearTimeout(timer)
-    if (this.#waiting.length === 0) return
-    this.#deps.log('warn', `${this.#waiting.length} calls were not recorded: the database did not take them in time`)
-    this.#shed += this.#waiting.length
-    this.#waiting = []
+    if (this.#waitingActivities.length === 0) return
+    this.#deps.log(
+      'warn', `${this.#waitingActivities.length} calls were not recorded: the database did not take them in time`
+    )
+    this.#shedCount += this.#waitingActivities.length
+    this.#waitingActivities = []
   }
 
-  readonly #turn = (): void => {
+  readonly #runTurn = (): void => {
     this.#isTurnDue = false
-    this.#describe(turn)
-    if (this.#calls.length > 0 && !this.#closed) {
+    this.#describe(maxTurnSize)
+    if (this.#waitingCalls.length > 0 && !this.#isClosed) {
       this.#isTurnDue = true
-      setImmediate(this.#turn)
+      setImmediate(this.#runTurn)
     }
-    if (this.#writing !== undefined || this.#closed) return
-    if (this.#isFull && this.#failures === 0) this.#begin()
-    else this.#writeIn(pause)
+    if (this.#currentWrite !== undefined || this.#isClosed) return
+    if (this.#isFull && this.#failureCount === 0) this.#beginWriting()
+    else this.#writeAfter(pause)
   }
 
   /** Describes calls until their texts exceed a size in bytes. */
   #describe (maxSize: number): void {
     let described = 0
     let count = 0
-    for (const call of this.#calls) {
+    for (const call of this.#waitingCalls) {
       if (described >= maxSize) break
       count++
       described += overhead + lengthOf(call)
-      this.#callsSize -= lengthOf(call)
+      this.#waitingCallsSize -= lengthOf(call)
       try {
         const activity = this.#deps.describe(call)
-        this.#waiting.push(activity)
-        this.#size += sizeOf(activity)
+        this.#waitingActivities.push(activity)
+        this.#waitingActivitiesSize += sizeOf(activity)
       } catch {
-        this.#shed++
+        this.#shedCount++
       }
     }
-    this.#calls = count === this.#calls.length ? [] : this.#calls.slice(count)
+    this.#waitingCalls = count === this.#waitingCalls.length ? [] : this.#waitingCalls.slice(count)
   }
 
-  #writeIn (ms: number): void {
-    this.#timer ??= setTimeout(() => { this.#begin() }, ms).unref()
+  #writeAfter (ms: number): void {
+    this.#timer ??= setTimeout(() => { this.#beginWriting() }, ms).unref()
   }
 
-  #begin (): void {
+  #beginWriting (): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = undefined
-      if (this.#closed || this.#waiting.length === 0) return
-      if (this.#failures > 0) this.#writeIn(Math.min(maxPause, pause * 2 ** (this.#failures - 1)))
-      else if (this.#isFull) this.#begin()
-      else this.#writeIn(pause)
+    this.#currentWrite ??= this.#writeBatch().finally(() => {
+      this.#currentWrite = undefined
+      if (this.#isClosed || this.#waitingActivities.length === 0) return
+      if (this.#failureCount > 0) this.#writeAfter(Math.min(maxPause, pause * 2 ** (this.#failureCount - 1)))
+      else if (this.#isFull) this.#beginWriting()
+      else this.#writeAfter(pause)
     })
   }
 
   #nextBatch (): Activity[] {
     let size = 0
-    const end = this.#waiting.findIndex((activity, index) =>
-      index >= batch.entries || (size += sizeOf(activity)) > batch.size)
-    return end === -1 ? [...this.#waiting] : this.#waiting.slice(0, Math.max(1, end))
+    const end = this.#waitingActivities.findIndex((activity, index) =>
+      index >= batchBounds.entries || (size += sizeOf(activity)) > batchBounds.size)
+    return end === -1 ? [...this.#waitingActivities] : this.#waitingActivities.slice(0, Math.max(1, end))
   }
 
   /** Writes one batch. A failed batch is kept and written again; `append` is idempotent. Never throws. */
-  async #write (): Promise<void> {
+  async #writeBatch (): Promise<void> {
     const next = this.#nextBatch()
-    const { store, isAway, log } = this.#deps
+    const { store, isStorageAway: isAway, log } = this.#deps
     try {
       await store.append(next)
-      this.#written += next.length
-      if (this.#failures > 0) log('info', `calls are recorded again; ${this.#shed} were not recorded since the start`)
-      this.#failures = 0
+      this.#writtenCount += next.length
+      if (this.#failureCount > 0) {
+        log('info', `calls are recorded again; ${this.#shedCount} were not recorded since the start`)
+      }
+      this.#failureCount = 0
     } catch (error) {
-      if (this.#failures++ === 0) {
+      if (this.#failureCount++ === 0) {
         log('warn', `calls cannot be recorded now: ${messageOf(error)}`)
       }
-      if (isAway() || this.#failures < maxAttempts) return
+      if (isAway() || this.#failureCount < maxAttempts) return
       log('warn', `${next.length} calls were not recorded: the database refuses them`)
-      this.#shed += next.length
-      this.#failures = 0
+      this.#shedCount += next.length
+      this.#failureCount = 0
     }
-    this.#waiting.splice(0, next.length)
-    for (const activity of next) this.#size -= sizeOf(activity)
+    this.#waitingActivities.splice(0, next.length)
+    for (const activity of next) this.#waitingActivitiesSize -= sizeOf(activity)
   }
 
   async #writeAll (): Promise<void> {
-    await this.#writing
-    while (this.#waiting.length > 0) {
-      await this.#write()
-      if (this.#failures > 0) return
+    await this.#currentWrite
+    while (this.#waitingActivities.length > 0) {
+      await this.#writeBatch()
+      if (this.#failureCount > 0) return
     }
   }
 }

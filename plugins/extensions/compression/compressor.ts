@@ -4,29 +4,29 @@ import { WorkerPool } from '../../base/threads/index.ts'
 import type { CompressionAnswer, CompressionTask } from './worker.ts'
 import { extensionsLimits } from '../limits.ts'
 
-const { heap, idle, time, waiting } = extensionsLimits.compression
+const { maxHeap: heap, idleTimeout: idle, time, waitingSize: waiting } = extensionsLimits.compression
 
 /** Compresses results in a worker thread, one at a time, in round-robin order of their owners. */
 export class Compressor {
   readonly #pool = new WorkerPool({ threads: 1, heap, idle })
-  readonly #failed: (reason: unknown) => void
-  /** Memory of the waiting results, in bytes. */
-  readonly #waiting = new Shares(waiting, 'results that are compressed')
+  readonly #reportFailure: (reason: unknown) => void
+  /** The owners' shares of the memory of waiting results, in bytes. */
+  readonly #waitingShares = new Shares(waiting, 'results that are compressed')
 
   /** @param failed is called with the reason when a result cannot be compressed */
   constructor (failed: (reason: unknown) => void) {
-    this.#failed = failed
+    this.#reportFailure = failed
   }
 
   /**
    * Compresses a result. Never rejects.
-   * @returns undefined if the result is short, cannot be compressed, or too much memory is waiting, of its owner or in
-   *   total
+   * @param owner the caller, who has a share of the memory of waiting results
+   * @returns undefined if the result does not become shorter or cannot be compressed, or if too many results wait
    */
   async compress (task: CompressionTask, owner: string): Promise<CompressionAnswer> {
     let leave: Release
     try {
-      leave = this.#waiting.take(owner, memoryOf(task.result))
+      leave = this.#waitingShares.take(owner, memoryOf(task.result))
     } catch (error) {
       if (error instanceof ShareError) return undefined
       throw error
@@ -34,7 +34,7 @@ export class Compressor {
     try {
       return await this.#pool.run<CompressionAnswer>('plugins/extensions/compression/worker', task, { owner, time })
     } catch (error) {
-      this.#failed(error)
+      this.#reportFailure(error)
       return undefined
     } finally {
       leave()

@@ -1,18 +1,18 @@
-import { linesOf, plainLine } from './strategies/lines.ts'
-import { Hits } from './strategies/search.ts'
+import { splitLines, stripAnsiCodes } from './strategies/lines.ts'
+import { HitCollector } from './strategies/search.ts'
 import type { StrategyName } from './strategies/strategy.ts'
 
-/** Number of lines that are tested. */
-const looked = 300
+/** Number of lines at the start of a text that are tested. */
+const testedLines = 300
 
-const hasTime =
+const timePattern =
   /^\W{0,3}(?:\w{3} +\d{1,2} \d{2}:\d{2}|\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}|\d{2}:\d{2}:\d{2}|\d{10,13}\b)/
-const hasLevel =
+const levelPattern =
   /^\W{0,3}(?:trace|debug|info|notice|warn(?:ing)?|error|fatal|critical|panic)\b|\b(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|\blevel=\w+/i
 /** Matches a line of an access log (common log format). */
-const isRequest = /^\S+ \S+ \S+ \[\d{2}\/\w{3}\/\d{4}:\d{2}:\d{2}:\d{2} /
-/** Lines of output of test runners, of npm, of `docker build` (`#12 …`), and of levels in brackets (`[i] ERROR:`). */
-const isStep = new RegExp([
+const accessLogPattern = /^\S+ \S+ \S+ \[\d{2}\/\w{3}\/\d{4}:\d{2}:\d{2}:\d{2} /
+/** Matches output of test runners, npm and `docker build` (`#12 …`), and lines such as `[i] ERROR:`. */
+const stepPattern = new RegExp([
   '^\\s*(?:PASS|FAIL|ok|not ok|RUNS?|---|===|[✓✔✕✖×])\\s',
   '\\b(?:PASSED|FAILED|SKIPPED)\\b',
   '^npm (?:ERR!|WARN|http|info|error|warn|notice)\\b',
@@ -21,46 +21,49 @@ const isStep = new RegExp([
 ].join('|'))
 
 /** Matches a failure message of a program: `error: …`, `npm ERR! …`. */
-const hasFailure = /(?:^|[\s:)\]])(?:error|fatal|failed|failure|exception|panic|npm ERR!)\b[^.!?]{0,12}[:!]/i
-/** The first line of a Python traceback. */
+const failurePattern = /(?:^|[\s:)\]])(?:error|fatal|failed|failure|exception|panic|npm ERR!)\b[^.!?]{0,12}[:!]/i
+/** Matches the first line of a Python traceback. */
 const traceback = /^Traceback \(most recent call last\):/m
 
 /** Whether a text without paragraphs ends with a failure, like the output of a build or a test. */
 function endsWithFailure (text: string): boolean {
-  const lines = linesOf(text.slice(-200_000))
+  const lines = splitLines(text.slice(-200_000))
   if (lines.length < 100 || lines.filter((line) => line.trim() === '').length > lines.length / 10) return false
-  return lines.slice(-40).some((line) => line.length < 1_000 && hasFailure.test(line))
+  return lines.slice(-40).some((line) => line.length < 1_000 && failurePattern.test(line))
 }
 
-const isEntry = /^\{.*"(?:level|severity|lvl|log\.level|levelname)"\s*:/
+const jsonLogEntryPattern = /^\{.*"(?:level|severity|lvl|log\.level|levelname)"\s*:/
 /** Min number of JSON lines in a log. */
-const fewest = 5
+const minJsonLogLines = 5
 
 /** Whether the lines are JSON objects with a level each. */
 function isJsonLog (text: string): boolean {
   if (!text.startsWith('{')) return false
-  const lines = linesOf(text.slice(0, 200_000)).slice(0, looked).filter((line) => line.trim() !== '')
-  return lines.length >= fewest && lines.filter((line) => isEntry.test(line)).length / lines.length > 0.8
+  const lines = splitLines(text.slice(0, 200_000)).slice(0, testedLines).filter((line) => line.trim() !== '')
+  return lines.length >= minJsonLogLines && lines.filter((line) =>
+    jsonLogEntryPattern.test(line)).length / lines.length > 0.8
 }
 
-/** The strategy that fits a text. */
-export function detect (text: string): StrategyName {
+/** Selects the strategy for a text by its content. */
+export function detectStrategy (text: string): StrategyName {
   const start = text.trimStart()
-  // The strategies reject a text that only begins like their kind; the caller then uses `text`.
+  // A strategy may still reject the text, if only its beginning looks like JSON, say; the caller then uses `text`.
   if (isJsonLog(start)) return 'log'
   if (/^\{\s*["}]|^\[\s*(?:[[{"\]]|(?:-?\d[\d.eE+-]*|true|false|null)\s*[,\]])/.test(start)) return 'json'
   if (/^(?:diff --git |--- \S.*\n\+\+\+ |Index: )/m.test(start.slice(0, 20_000)) && /^@@ .*@@/m.test(start)) {
     return 'diff'
   }
-  const lines = linesOf(start.slice(0, 200_000)).slice(0, looked).map(plainLine).filter((line) => line.trim() !== '')
+  const lines = splitLines(start.slice(0, 200_000)).slice(0, testedLines).map(stripAnsiCodes).filter((line) =>
+    line.trim() !== '')
   const share = (test: (line: string) => boolean): number => lines.filter(test).length / lines.length
-  if (share((line) => hasTime.test(line) || isRequest.test(line)) > 0.3 || share((line) => hasLevel.test(line)) > 0.4) {
+  if (share((line) =>
+    timePattern.test(line) || accessLogPattern.test(line)) > 0.3 || share((line) => levelPattern.test(line)) > 0.4) {
     return 'log'
   }
-  if (share((line) => isStep.test(line)) > 0.4) return 'log'
-  const hits = new Hits()
-  for (const line of lines) hits.read(line)
-  if (hits.total / lines.length > 0.6 && hits.files.every(({ path }) => isPath(path))) return 'search'
+  if (share((line) => stepPattern.test(line)) > 0.4) return 'log'
+  const hits = new HitCollector()
+  for (const line of lines) hits.readLine(line)
+  if (hits.totalCount / lines.length > 0.6 && hits.files.every(({ path }) => isPath(path))) return 'search'
   if (endsWithFailure(text) || (lines.length > 30 && traceback.test(text))) return 'log'
   // Many equal lines indicate a log. Lines that differ only in numbers may be a table, in which every row matters.
   return lines.length > 30 && new Set(lines).size < lines.length / 3 ? 'log' : 'text'

@@ -4,18 +4,18 @@ import type { Exchange } from '../../../protocol/exchange.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import type { View } from '../../settings/index.ts'
 
-interface Kept extends OriginalBytes { principal: string, at: number }
+interface KeptOriginal extends OriginalBytes { principal: string, keptAt: number }
 
 interface OriginalsLimits {
-  /** Max size of all, in bytes. */
-  originals: number
-  /** How long each is kept, in ms. */
-  kept: number
-  /** Max size of one part, in bytes. */
-  part: number
+  /** Max size of all originals together, in bytes. */
+  originalsSize: number
+  /** Time for which an original is kept, in ms. */
+  originalsLifetime: number
+  /** Max size of a part that is read at once, in bytes. */
+  partSize: number
 }
 
-/** A part of an original: the text from byte `offset` to byte `end` (UTF-8). `size`: of the whole original. */
+/** A part of an original: the text from byte `offset` to byte `end` (UTF-8). `size`: bytes of the whole original. */
 interface OriginalPart { text: string, mimeType: string, offset: number, end: number, size: number }
 
 /**
@@ -23,82 +23,82 @@ interface OriginalPart { text: string, mimeType: string, offset: number, end: nu
  * result. Beyond the max size, the principal that holds most loses its oldest.
  */
 export class Originals {
-  readonly #kept = new Map<string, Kept>()
-  readonly #held = new Map<string, number>()
+  readonly #originals = new Map<string, KeptOriginal>()
+  readonly #sizeByPrincipal = new Map<string, number>()
   readonly #limits: OriginalsLimits
   readonly #now: () => number
-  #size = 0
+  #totalSize = 0
 
   constructor (limits: OriginalsLimits, now: () => number = Date.now) {
     this.#limits = limits
     this.#now = now
   }
 
-  /** The size of all, in bytes. */
-  get size (): number { return this.#size }
+  /** The size of all originals together, in bytes. */
+  get totalSize (): number { return this.#totalSize }
 
-  /** Keeps an original. @returns false if it is larger than the max size of all */
+  /** Keeps an original. @returns false if it alone exceeds the max size of all originals */
   keep (uri: string, principal: string, original: OriginalBytes): boolean {
     const size = original.bytes.length
-    if (size > this.#limits.originals) return false
-    this.#kept.set(uri, { ...original, principal, at: this.#now() })
-    this.#add(principal, size)
-    this.expire()
-    while (this.#size > this.#limits.originals) this.#forgetOldestOf(this.#largest())
+    if (size > this.#limits.originalsSize) return false
+    this.#originals.set(uri, { ...original, principal, keptAt: this.#now() })
+    this.#addSize(principal, size)
+    this.removeExpired()
+    while (this.#totalSize > this.#limits.originalsSize) this.#removeOldestOf(this.#largestHolder())
     return true
   }
 
   /** Removes expired originals. */
-  expire (): void {
-    const before = this.#now() - this.#limits.kept
-    for (const [uri, { at }] of this.#kept) {
+  removeExpired (): void {
+    const before = this.#now() - this.#limits.originalsLifetime
+    for (const [uri, { keptAt: at }] of this.#originals) {
       if (at > before) return
-      this.#forget(uri)
+      this.#remove(uri)
     }
   }
 
   /**
    * Reads a part of an original. Parts begin and end between characters, so that consecutive parts make the whole.
    * @param offset in bytes
-   * @param length in bytes; a part is never longer than `limits.part`
-   * @returns undefined without an original of this URI for this principal
+   * @param length in bytes; a part is never longer than the limit for parts
+   * @returns undefined if there is no original with this URI for this principal
    */
   read (uri: string, principal: string, offset = 0, length = Infinity): OriginalPart | undefined {
-    this.expire()
-    const kept = this.#kept.get(uri)
-    if (kept?.principal !== principal) return undefined
-    const { bytes, mimeType } = kept
+    this.removeExpired()
+    const original = this.#originals.get(uri)
+    if (original?.principal !== principal) return undefined
+    const { bytes, mimeType } = original
     const start = characterAt(bytes, Math.min(offset, bytes.length))
-    const wanted = Math.min(start + Math.min(length, this.#limits.part), bytes.length)
+    const wanted = Math.min(start + Math.min(length, this.#limits.partSize), bytes.length)
     // A part has at least one character.
     const end = characterAt(bytes, wanted) > start ? characterAt(bytes, wanted) : characterAfter(bytes, start)
     const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(start, end))
     return { text, mimeType, offset: start, end, size: bytes.length }
   }
 
-  #add (principal: string, size: number): void {
-    this.#size += size
-    const held = (this.#held.get(principal) ?? 0) + size
-    if (held > 0) this.#held.set(principal, held)
-    else this.#held.delete(principal)
+  #addSize (principal: string, size: number): void {
+    this.#totalSize += size
+    const held = (this.#sizeByPrincipal.get(principal) ?? 0) + size
+    if (held > 0) this.#sizeByPrincipal.set(principal, held)
+    else this.#sizeByPrincipal.delete(principal)
   }
 
-  #forget (uri: string): void {
-    const kept = this.#kept.get(uri)
+  #remove (uri: string): void {
+    const kept = this.#originals.get(uri)
     if (!kept) return
-    this.#kept.delete(uri)
-    this.#add(kept.principal, -kept.bytes.length)
+    this.#originals.delete(uri)
+    this.#addSize(kept.principal, -kept.bytes.length)
   }
 
-  #largest (): string | undefined {
+  #largestHolder (): string | undefined {
     let most: [string, number] | undefined
-    for (const entry of this.#held) if (most === undefined || entry[1] > most[1]) most = entry
+    for (const entry of this.#sizeByPrincipal) if (most === undefined || entry[1] > most[1]) most = entry
     return most?.[0]
   }
 
-  #forgetOldestOf (principal: string | undefined): void {
-    for (const [uri, kept] of this.#kept) {
-      if (kept.principal === principal) return this.#forget(uri)
+  #removeOldestOf (principal: string | undefined): void {
+    for (const [uri, kept] of this.#originals) {
+      if (kept.principal === principal) return this.#remove(uri)
     }
   }
 }
@@ -117,14 +117,14 @@ function characterAfter (bytes: Uint8Array, index: number): number {
   return index
 }
 
-/** URIs of originals: `tool-hub://originals/<id>/<number>`; of a part with `?offset=0&length=20000`, in bytes. */
-export const originalsPrefix = 'tool-hub://originals/'
+/** The beginning of `tool-hub://originals/<id>/<number>`. `?offset=0&length=20000` (in bytes) selects a part. */
+export const originalsUriPrefix = 'tool-hub://originals/'
 
-/** A provider that reads originals. `_meta` of a part has its offset, its end and the offset of the next part. */
+/** Makes the provider that reads originals. `_meta` of a result has offset and end of the part, and the next offset. */
 export const originalsProvider = (originals: Originals): Provider & { readonly uriPrefix: string } => ({
   // A name that no server can have.
   name: 'tool-hub:originals',
-  uriPrefix: originalsPrefix,
+  uriPrefix: originalsUriPrefix,
   catalogue: () => undefined,
   call: async (exchange) => {
     const uri = String(exchange.params.uri)
@@ -147,7 +147,7 @@ function contentsOf (uri: string, { text, mimeType, offset, end, size }: Origina
   }
 }
 
-/** @throws RpcError -32602 */
+/** A number of bytes in the query of a URI. @param otherwise the default @throws RpcError -32602 */
 function amountOf (asked: URLSearchParams, name: string, otherwise: number): number {
   const value = asked.get(name)
   if (value === null) return otherwise

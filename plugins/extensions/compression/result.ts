@@ -1,9 +1,9 @@
 import { elementsOf, isDeeperThan, memberOf, withMembers } from '../../../protocol/json.ts'
-import { compress, fit, type CompressionOptions } from './compress.ts'
-import { plainJson } from './strategies/json.ts'
+import { compressText, fitRendering, type CompressionOptions } from './compress.ts'
+import { renderPlainJson } from './strategies/json.ts'
 import type { CountTokens } from './tokens.ts'
 
-/** The original of a compressed text. */
+/** A text before it was compressed. */
 interface Original { text: string, mimeType: string }
 
 interface CompressedResult {
@@ -12,7 +12,7 @@ interface CompressedResult {
   originals: Original[]
 }
 
-export interface ResultOptions extends CompressionOptions {
+export interface ResultCompressionOptions extends CompressionOptions {
   /** Whether `structuredContent` is shortened too. */
   structuredContent: boolean
   /** The URI of an original is this prefix and its index. */
@@ -28,7 +28,7 @@ const deepest = 500
  * @returns undefined if nothing became shorter
  */
 export function compressResult (
-  result: string, options: ResultOptions, count: CountTokens
+  result: string, options: ResultCompressionOptions, count: CountTokens
 ): CompressedResult | undefined {
   if (isDeeperThan(result, deepest) || memberOf(result, 'isError') === 'true') return undefined
   const originals: Original[] = []
@@ -41,14 +41,14 @@ export function compressResult (
     const text: unknown = JSON.parse(memberOf(block, 'text') ?? '""')
     // A lone surrogate cannot be encoded as UTF-8.
     if (typeof text !== 'string' || !text.isWellFormed()) return [block]
-    const compressed = compress(text, options, count)
+    const compressed = compressText(text, options, count)
     if (compressed === undefined) return [block]
     const link = keep({ text, mimeType: compressed.strategy === 'json' ? 'application/json' : 'text/plain' })
     return [withMembers(block, { text: JSON.stringify(compressed.text) }), link]
   })
   const changes: Record<string, string> = {}
   const structured = options.structuredContent
-    ? shortened(memberOf(result, 'structuredContent'), options, count)
+    ? shortenStructuredContent(memberOf(result, 'structuredContent'), options, count)
     : undefined
   if (structured !== undefined) {
     changes.structuredContent = structured.text
@@ -58,14 +58,14 @@ export function compressResult (
   return { result: withMembers(result, { ...changes, content: `[${blocks.join(',')}]` }), originals }
 }
 
-function shortened (
+function shortenStructuredContent (
   original: string | undefined,
   options: CompressionOptions,
   count: CountTokens
 ): { text: string, original: string } | undefined {
   if (original === undefined || count(original, options.minTokens) < options.minTokens) return undefined
-  const renderings = plainJson(original)
-  const text = fit(renderings, options.maxOutputTokens, count) ?? renderings.render(0, 2 * original.length)
+  const renderings = renderPlainJson(original)
+  const text = fitRendering(renderings, options.maxOutputTokens, count) ?? renderings.render(0, 2 * original.length)
   return text !== undefined && text.length < original.length ? { text, original } : undefined
 }
 

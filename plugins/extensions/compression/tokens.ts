@@ -10,12 +10,12 @@ export type CountTokens = (text: string, max?: number) => number
 const longestPiece = 512
 
 /** Characters after which the tokenizer's cache is cleared, since its eviction of single words is slow. */
-const remembered = 1024 * 1024
+const cacheClearInterval = 1024 * 1024
 
 /**
  * Loads the tokenizer, which takes 0.2 s and 65 MB; therefore only the worker thread calls this. Text is counted in
- * pieces that end at word boundaries of the encoding. A longer run is cut, which may add some tokens to the count
- * (`isCutInRuns`).
+ * pieces that end at word boundaries of the encoding. A run without a boundary is cut, which may add some tokens to the
+ * count (`hasCutRuns`).
  */
 export async function loadTokenCounter (): Promise<CountTokens> {
   const { countTokens, setMergeCacheSize, clearMergeCache } = await import('gpt-tokenizer/encoding/o200k_base')
@@ -28,7 +28,7 @@ export async function loadTokenCounter (): Promise<CountTokens> {
     for (let from = 0; from < text.length && tokens <= max;) {
       const { end } = pieceFrom(text, from)
       seen += end - from
-      if (seen > remembered) {
+      if (seen > cacheClearInterval) {
         clearMergeCache()
         seen = 0
       }
@@ -39,8 +39,8 @@ export async function loadTokenCounter (): Promise<CountTokens> {
   }
 }
 
-/** Whether a text has runs that are cut, so that its count may be too high. */
-export function isCutInRuns (text: string): boolean {
+/** Whether a text has runs without a word boundary that are cut, so that its number of tokens may be too high. */
+export function hasCutRuns (text: string): boolean {
   for (let from = 0; from < text.length;) {
     const { end, isRun } = pieceFrom(text, from)
     if (isRun) return true
@@ -49,7 +49,7 @@ export function isCutInRuns (text: string): boolean {
   return false
 }
 
-/** The end of a piece: at the end of a word, else at the max length, within a run. */
+/** The end of the next piece: a word boundary if there is one, else the max length (`isRun`). */
 function pieceFrom (text: string, from: number): { end: number, isRun: boolean } {
   const longest = from + longestPiece
   if (longest >= text.length) return { end: text.length, isRun: false }
@@ -62,7 +62,7 @@ function pieceFrom (text: string, from: number): { end: number, isRun: boolean }
 
 const kinds = { other: 0, digit: 1, letter: 2 }
 
-/** The kind of a character. Beyond ASCII it is `other`, since a mark may belong to the character before it. */
+/** The kind of a character. A character beyond ASCII is `other`, since it may be a mark on the one before it. */
 function kindOf (code: number): number {
   if (code >= 0x30 && code <= 0x39) return kinds.digit
   const lower = code | 0x20

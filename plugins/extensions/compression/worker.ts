@@ -1,8 +1,8 @@
 // The module that the worker pool runs for `Compressor`.
-import { compressResult, type ResultOptions } from './result.ts'
+import { compressResult, type ResultCompressionOptions } from './result.ts'
 import { loadTokenCounter } from './tokens.ts'
 
-export interface CompressionTask { result: string, options: ResultOptions }
+export interface CompressionTask { result: string, options: ResultCompressionOptions }
 /** An original's bytes in UTF-8. */
 export interface OriginalBytes { bytes: Uint8Array<ArrayBuffer>, mimeType: string }
 export type CompressionAnswer = { result: string, originals: OriginalBytes[] } | undefined

@@ -1,12 +1,12 @@
 import fp from 'fastify-plugin'
-import { authorKey } from '../../settings/index.ts'
+import { authorKeyOf } from '../../settings/index.ts'
 import { messageOfError, usernameOf } from '../activities/describe.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 
-/** Length to which a name or URI in a line is cut, in characters. */
+/** Length to which a name or URI in a log line is cut, in characters. */
 const longest = 256
 
-/** The members of a call's line. `outcome`: `tool-error` is a result with `isError`. */
+/** The log fields of a call. `outcome`: `tool-error` is a result with `isError`. */
 interface CallLine {
   user: string
   key?: string
@@ -38,7 +38,7 @@ function lineOf (
 ): CallLine {
   const { method, address, view: { principal } } = exchange
   const named = method === 'resources/read' ? item?.split(/[?#]/, 1)[0] : item
-  const { keyName } = authorKey(principal)
+  const { keyName } = authorKeyOf(principal)
   return {
     user: usernameOf(principal) ?? principal.kind,
     ...(keyName !== undefined && { key: keyName }),

@@ -2,9 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { Shares } from '../../base/limits/index.ts'
 import { EventStream } from '../../downstream/index.ts'
-import { ownerOf, type Principal } from '../../settings/index.ts'
-import { childLine } from './logger.ts'
-import { type LogRing, maskerOf } from './ring.ts'
+import { chargedOwnerOf, type Principal } from '../../settings/index.ts'
+import { childLineMark } from './logger.ts'
+import { type LogRing, createMasker } from './ring.ts'
 import { extensionsLimits } from '../limits.ts'
 
 declare module 'fastify' {
@@ -26,26 +26,26 @@ const checkInterval = 30_000
 export default fp<{ ring: LogRing }>(async (app, { ring }) => {
   const { JWT_SECRET, METRICS_TOKEN } = app.config.env
   const mask =
-    maskerOf(() => app.settings.current, [JWT_SECRET, METRICS_TOKEN].filter((secret) => secret !== undefined))
-  ring.redactBy((text) => mask(app.credentials.mask(text)))
+    createMasker(() => app.settings.current, [JWT_SECRET, METRICS_TOKEN].filter((secret) => secret !== undefined))
+  ring.setRedaction((text) => mask(app.credentials.mask(text)))
   app.decorate('logs', ring)
-  // The log of the process has these lines at level `debug` only.
+  // Lines that servers print are always in the ring; the log of the process has them at level `debug` only.
   app.upstreamHooks.onLine((server, line) => {
-    ring.child(server, line)
-    app.log.debug({ server, [childLine]: true }, `${server}: ${line}`)
+    ring.addChildLine(server, line)
+    app.log.debug({ server, [childLineMark]: true }, `${server}: ${line}`)
   })
 
   const shares = new Shares(extensionsLimits.logs.streams, 'log streams')
   const open = new Map<EventStream, FastifyRequest>()
   const check = (): void => {
     for (const [stream, request] of open) {
-      void app.auth.management(request).then(({ isAdmin }) => isAdmin, () => false).then((isAdmin) => {
+      void app.auth.identifyManager(request).then(({ isAdmin }) => isAdmin, () => false).then((isAdmin) => {
         if (!isAdmin) stream.end()
       })
     }
   }
   app.decorate('streamLogs', (request, reply, principal) => {
-    const release = shares.take(ownerOf(principal, request.ip))
+    const release = shares.take(chargedOwnerOf(principal, request.ip))
     const headers = Object.entries(reply.getHeaders()).map(([name, value]): [string, string] => [name, String(value)])
     const stream = new EventStream(reply.raw, Object.fromEntries(headers))
     open.set(stream, request)
@@ -59,8 +59,8 @@ export default fp<{ ring: LogRing }>(async (app, { ring }) => {
     })
   })
   const timer = setInterval(check, checkInterval).unref()
-  app.auth.standings.on('changed', check)
-  app.auth.standings.on('expired', check)
+  app.auth.accessChanges.on('changed', check)
+  app.auth.accessChanges.on('expired', check)
   app.addHook('preClose', async () => {
     clearInterval(timer)
     for (const stream of open.keys()) stream.end()

@@ -18,35 +18,35 @@ const levels: Readonly<Record<number, LogEntry['level']>> = {
  * gateway's own credentials in both.
  * @param metricsToken METRICS_TOKEN
  */
-export function startLog (
+export function prepareLog (
   logger: Logger, metricsToken?: string
 ): { logger: Logger, ring: LogRing, credentials: OwnCredentials } {
   const ring = new LogRing(extensionsLimits.logs, maskPatterns)
   const credentials = new OwnCredentials(metricsToken)
-  return { logger: tapped(logger, ring, (line) => credentials.mask(line)), ring, credentials }
+  return { logger: withRing(logger, ring, (line) => credentials.mask(line)), ring, credentials }
 }
 
 /** Extends the options of a logger: lines are added to the ring, and masked before they are written. */
-function tapped (logger: Logger, ring: LogRing, mask: (line: string) => string): Logger {
+function withRing (logger: Logger, ring: LogRing, mask: (line: string) => string): Logger {
   if (typeof logger !== 'object' || logger === null) return logger
   const logMethod: LogMethod = function (args, method, level) {
     method.apply(this, args)
     const message = messageOf(args)
-    if (message !== undefined) ring.add(levels[level] ?? 'info', message)
+    if (message !== undefined) ring.addGatewayLine(levels[level] ?? 'info', message)
   }
   return {
     ...logger, hooks: { ...('hooks' in logger ? logger.hooks as object : {}), logMethod, streamWrite: mask }
   } as Logger
 }
 
-/** Marks the line of a child process, which is in the ring already. */
-export const childLine = Symbol('childLine')
+/** Marks a log call for a line that a child process printed, which the ring has already. */
+export const childLineMark = Symbol('childLine')
 
-/** The message of a line, with that of its error; undefined: the line is not for the ring. */
+/** The message of a log call, with that of its error. Undefined if the ring must not get the line. */
 function messageOf ([first, ...rest]: unknown[]): string | undefined {
   if (first instanceof Error) return rest.length > 0 ? `${format(...rest)}: ${first.message}` : first.message
   if (typeof first !== 'object' || first === null) return format(first, ...rest)
-  if (childLine in first) return undefined
+  if (childLineMark in first) return undefined
   const sentence = rest.length > 0 ? format(...rest) : 'msg' in first ? String(first.msg) : ''
   const { err, error = err } = first as { err?: unknown, error?: unknown }
   return error instanceof Error ? `${sentence}${sentence === '' ? '' : ': '}${error.message}` : sentence
@@ -56,10 +56,10 @@ function messageOf ([first, ...rest]: unknown[]): string | undefined {
 export interface LogOutput { readonly write: (line: string) => void }
 
 /**
- * The standard output as the output of the log. A line that cannot be written (full disk, closed terminal, ended
+ * Makes an output of the log that writes to stdout. A line that cannot be written (full disk, closed terminal, ended
  * reader) is lost. The caller must listen to the `error` events of the stream.
  */
-export async function logOutput (stdout = process.stdout): Promise<LogOutput> {
+export async function createLogOutput (stdout = process.stdout): Promise<LogOutput> {
   const write = (text: string): void => {
     try {
       stdout.write(text)
@@ -72,11 +72,11 @@ export async function logOutput (stdout = process.stdout): Promise<LogOutput> {
 }
 
 /**
- * Closes lost terminals before the process ends: Node 20 restores the mode of its terminal at exit, and loops for ever
- * if that fails.
- * @returns a function to call at the end of the process
+ * Makes a function that closes the standard streams whose terminal is gone. Node 20 restores the mode of its terminal
+ * at exit, and loops for ever if that fails.
+ * @returns the function, to be called at the end of the process
  */
-export function lostTerminals (close: (fd: number) => void): () => void {
+export function createTerminalCloser (close: (fd: number) => void): () => void {
   const terminals = [0, 1, 2].filter((fd) => isatty(fd))
   return () => {
     for (const fd of terminals) if (!isatty(fd)) close(fd)

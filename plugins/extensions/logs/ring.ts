@@ -26,11 +26,11 @@ interface LogBounds { readonly entries: number, readonly message: number }
 
 const types = { trace: 'debug', debug: 'debug', info: 'info', warn: 'warn', error: 'error', fatal: 'error' } as const
 
-/** Characters beyond the cut that are redacted too, so that the cut does not split a secret. */
+/** Characters beyond the max length that are redacted before a message is cut, so that no part of a secret remains. */
 const margin = 2_048
 /** Escape sequences of terminals (ECMA-48). */
 // eslint-disable-next-line no-control-regex
-const terminal = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g
+const escapeSequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g
 const controls = /[\p{Cc}\u2028\u2029]+/gu
 
 /** The newest lines of the log, in memory. Secrets are masked before an entry is kept. */
@@ -38,7 +38,7 @@ export class LogRing {
   readonly #bounds: LogBounds
   #redact: (text: string) => string
   readonly #listeners = new Set<LogListener>()
-  /** A ring once it is full, with the oldest entry at `#oldest`. */
+  /** The entries. When the max number is reached, a new entry replaces the oldest, at the index `#oldest`. */
   #entries: LogEntry[] = []
   #oldest = 0
 
@@ -49,20 +49,29 @@ export class LogRing {
   }
 
   /** Replaces the function that masks secrets, and masks the present entries with it. */
-  redactBy (redact: (text: string) => string): void {
+  setRedaction (redact: (text: string) => string): void {
     this.#redact = redact
     this.#entries = this.#entries.map((entry) => ({ ...entry, message: redact(entry.message) }))
   }
 
   /** Adds a line of the gateway. */
-  add (level: LogEntry['level'], message: string): void {
-    this.#push({ timestamp: Date.now(), level, type: types[level], source: 'main', message: this.#shown(message) })
+  addGatewayLine (level: LogEntry['level'], message: string): void {
+    this.#addEntry(
+      { timestamp: Date.now(), level, type: types[level], source: 'main', message: this.#toMessage(message) }
+    )
   }
 
   /** Adds a line that a stdio server has printed. */
-  child (server: string, line: string): void {
-    this.#push({
-      timestamp: Date.now(), level: 'info', type: 'info', source: 'child', message: this.#shown(line), processId: server
+  addChildLine (server: string, line: string): void {
+    this.#addEntry({
+      timestamp: Date.now(),
+      level: 'info',
+      type: 'info',
+      source: 'child',
+      message: this.#toMessage(
+        line
+      ),
+      processId: server
     })
   }
 
@@ -77,13 +86,13 @@ export class LogRing {
     for (const listener of this.#listeners) listener(undefined)
   }
 
-  /** @returns a function that stops it */
+  /** Calls a listener for each new entry. @returns a function that removes the listener */
   listen (listener: LogListener): () => void {
     this.#listeners.add(listener)
     return () => { this.#listeners.delete(listener) }
   }
 
-  #push (entry: LogEntry): void {
+  #addEntry (entry: LogEntry): void {
     if (this.#entries.length < this.#bounds.entries) this.#entries.push(entry)
     else {
       this.#entries[this.#oldest] = entry
@@ -92,10 +101,10 @@ export class LogRing {
     for (const listener of this.#listeners) listener(entry)
   }
 
-  /** One line of plain text without secrets. It is a copy, since a slice keeps the whole text in memory. */
-  #shown (message: string): string {
+  /** Makes one line of plain text without secrets. It is a copy, since a slice would keep the whole text in memory. */
+  #toMessage (message: string): string {
     const { message: max } = this.#bounds
-    const plain = this.#redact(message.slice(0, max + margin).replace(terminal, '').replace(controls, ' '))
+    const plain = this.#redact(message.slice(0, max + margin).replace(escapeSequences, '').replace(controls, ' '))
     return plain.length <= max ? plain : Buffer.from(plain.slice(0, max)).toString()
   }
 }
@@ -106,9 +115,9 @@ export class LogRing {
  * @param snapshot the current settings
  * @param own further secrets
  */
-export function maskerOf (snapshot: () => Snapshot, own: readonly string[]): (text: string) => string {
+export function createMasker (snapshot: () => Snapshot, own: readonly string[]): (text: string) => string {
   const known = new WeakMap<object, readonly string[]>()
-  const of = (config: object): readonly string[] => {
+  const secretsOfConfig = (config: object): readonly string[] => {
     let secrets = known.get(config)
     if (!secrets) {
       secrets = secretsOf(config as Record<string, unknown>).filter((secret) => !/^(bearer|basic)$/i.test(secret))
@@ -124,7 +133,8 @@ export function maskerOf (snapshot: () => Snapshot, own: readonly string[]): (te
     if (now === version) return
     version = now
     const found =
-      [own, of(system), ...[...servers.values()].map(({ config }) => of(config))].filter(({ length }) => length > 0)
+      [own, secretsOfConfig(system), ...[...servers.values()].map(({ config }) =>
+        secretsOfConfig(config))].filter(({ length }) => length > 0)
     // Most changes of the settings change no secret.
     if (found.length === sets.length && found.every((set, at) => set === sets[at])) return
     sets = found

@@ -8,15 +8,15 @@ const outcomes: readonly Outcome[] = ['ok', 'tool_error', 'error', 'failure']
 /** Upper bounds of the latency buckets, in seconds. */
 const bounds = [0.005, 0.02, 0.1, 0.5, 2, 10, 60]
 /** Max number of servers with a label; all others share one, so that new names cannot fill the memory. */
-const labelledServers = 200
+const maxLabelledServers = 200
 
-/** The requests of one server: counts by method and outcome, by latency bucket, and the sum of latencies in seconds. */
-interface Row { readonly ended: number[], readonly buckets: number[], sum: number }
+/** The counts of one server: by method and outcome, by latency bucket, and the sum of latencies in seconds. */
+interface ServerCounts { readonly countsByOutcome: number[], readonly buckets: number[], totalSeconds: number }
 
-const newRow = (): Row => ({
-  ended: new Array<number>(methods.length * outcomes.length).fill(0),
+const newServerCounts = (): ServerCounts => ({
+  countsByOutcome: new Array<number>(methods.length * outcomes.length).fill(0),
   buckets: new Array<number>(bounds.length + 1).fill(0),
-  sum: 0
+  totalSeconds: 0
 })
 
 /** A sample in the form that prom-client's registry expects. */
@@ -24,35 +24,35 @@ interface Sample { metricName?: string, labels: Record<string, string | number>,
 
 /** Counts requests by server, method and outcome, and their latency. Labels are composed when the metrics are read. */
 export class CallMetrics {
-  readonly #rows = new Map<string, Row>()
-  readonly #others = newRow()
+  readonly #countsByServer = new Map<string, ServerCounts>()
+  readonly #otherServers = newServerCounts()
 
   /** Counts one request. @param seconds time from the request to the response */
   add (server: string, method: string, outcome: Outcome, seconds: number): void {
-    const row = this.#rowOf(server)
+    const row = this.#countsOf(server)
     const known = methods.indexOf(method as typeof methods[number])
     const at = (known === -1 ? methods.length - 1 : known) * outcomes.length + outcomes.indexOf(outcome)
-    row.ended[at] = (row.ended[at] ?? 0) + 1
+    row.countsByOutcome[at] = (row.countsByOutcome[at] ?? 0) + 1
     let within = 0
     while (within < bounds.length && seconds > (bounds[within] ?? 0)) within++
     row.buckets[within] = (row.buckets[within] ?? 0) + 1
-    row.sum += seconds
+    row.totalSeconds += seconds
   }
 
   /** The label of a server: its name, or `other` beyond the max number. */
-  label (server: string): string { return this.#rowOf(server) === this.#others ? 'other' : server }
+  labelOf (server: string): string { return this.#countsOf(server) === this.#otherServers ? 'other' : server }
 
   /** Registers both metrics: `toolhub_calls_total` and `toolhub_call_seconds`. */
   register (register: Registry): void {
     const metric = (
-      name: string, help: string, type: 'counter' | 'histogram', read: (server: string, row: Row) => Sample[]
+      name: string, help: string, type: 'counter' | 'histogram', read: (server: string, row: ServerCounts) => Sample[]
     ) => {
-      // A registry uses no other members of a metric.
+      // The registry of prom-client uses no other members of a metric.
       register.registerMetric({
         name,
         help,
         get: async () => ({
-          name, help, type, aggregator: 'sum', values: this.#all().flatMap(([server, row]) => read(server, row))
+          name, help, type, aggregator: 'sum', values: this.#allCounts().flatMap(([server, row]) => read(server, row))
         }),
         reset: () => {}
       } as unknown as Parameters<Registry['registerMetric']>[0])
@@ -63,20 +63,22 @@ export class CallMetrics {
     )
   }
 
-  #all (): Array<[string, Row]> {
-    return this.#rows.size < labelledServers ? [...this.#rows] : [...this.#rows, ['other', this.#others]]
+  #allCounts (): Array<[string, ServerCounts]> {
+    return this.#countsByServer.size < maxLabelledServers
+      ? [...this.#countsByServer]
+      : [...this.#countsByServer, ['other', this.#otherServers]]
   }
 
-  #rowOf (server: string): Row {
-    let row = this.#rows.get(server)
+  #countsOf (server: string): ServerCounts {
+    let row = this.#countsByServer.get(server)
     if (row) return row
-    if (this.#rows.size >= labelledServers) return this.#others
-    this.#rows.set(server, row = newRow())
+    if (this.#countsByServer.size >= maxLabelledServers) return this.#otherServers
+    this.#countsByServer.set(server, row = newServerCounts())
     return row
   }
 }
 
-function calls (server: string, { ended }: Row): Sample[] {
+function calls (server: string, { countsByOutcome: ended }: ServerCounts): Sample[] {
   return ended.flatMap((value, at) =>
     value === 0
       ? []
@@ -93,7 +95,7 @@ function calls (server: string, { ended }: Row): Sample[] {
   )
 }
 
-function latency (name: string, server: string, { buckets: counts, sum }: Row): Sample[] {
+function latency (name: string, server: string, { buckets: counts, totalSeconds: sum }: ServerCounts): Sample[] {
   let count = 0
   const buckets = counts.map((value, at): Sample => ({
     metricName: `${name}_bucket`,

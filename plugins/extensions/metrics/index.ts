@@ -25,16 +25,16 @@ export default fp(async (app) => {
   const added: AddedMetric[] = []
   let registry: Promise<Registry> | undefined
   const open = async (): Promise<Registry> =>
-    (await import('./registry.ts')).openRegistry(app, { calls, questions, added })
+    (await import('./registry.ts')).createMetricRegistry(app, { calls, questions, added })
 
   app.gateway.addHook('onDone', ({ provider, exchange, outcome: given, isToolError, duration }) => {
-    // The call continues; its last request is counted.
+    // A call that asks its client goes on with another request; only its last request is counted.
     if (given === 'input_required') return
     const outcome = given === 'ok' && isToolError ? 'tool_error' : given
     calls.add(provider, exchange.method, outcome, duration / 1_000)
   })
   app.gateway.addHook('onQuestion', (server) => {
-    const label = calls.label(server)
+    const label = calls.labelOf(server)
     questions.set(label, (questions.get(label) ?? 0) + 1)
   })
   app.decorate('metrics', {
@@ -43,9 +43,9 @@ export default fp(async (app) => {
     gauge: (name, help, read) => { added.push({ kind: 'gauge', name, help, read }) },
     read: async (principal) => {
       const text = await (await (registry ??= open())).metrics()
-      if (!principal || (principal.isAdmin && principal.grant === undefined)) return text
+      if (!principal || (principal.isAdmin && principal.keyScope === undefined)) return text
       const visible = new Set(
-        app.access.visible(makeView(principal, { kind: 'global', open: true })).map(({ server }) => server.name)
+        app.access.visibleServers(makeView(principal, { kind: 'global', open: true })).map(({ server }) => server.name)
       )
       return text.split('\n').filter((line) => {
         const [, name] = /^[^#]*\bserver="((?:[^"\\]|\\.)*)"/.exec(line) ?? []

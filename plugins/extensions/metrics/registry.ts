@@ -10,9 +10,9 @@ export interface AddedMetric {
   readonly read: () => number
 }
 
-interface Counted {
+interface MetricSources {
   readonly calls: CallMetrics
-  /** Questions of servers to clients, by the label of the server. */
+  /** The number of questions of servers to clients (such as elicitation), by the label of the server. */
   readonly questions: ReadonlyMap<string, number>
   /** The metrics of other plugins. */
   readonly added: readonly AddedMetric[]
@@ -21,8 +21,8 @@ interface Counted {
 /** Max number of servers in `toolhub_upstream_up`, in the order of the configuration. */
 const shownServers = 2_000
 
-/** Creates the registry of all metrics. Node's own (event loop, garbage collection) are counted from then on. */
-export function openRegistry (app: FastifyInstance, { calls, questions, added }: Counted): Registry {
+/** Creates the registry of all metrics. Node's own (event loop, garbage collection) are collected from then on. */
+export function createMetricRegistry (app: FastifyInstance, { calls, questions, added }: MetricSources): Registry {
   const register = new Registry()
   collectDefaultMetrics({ register })
   calls.register(register)

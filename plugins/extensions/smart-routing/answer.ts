@@ -1,13 +1,13 @@
 import { explanation, type Reasons } from './reasons.ts'
 import type { ShownTool } from './search-tools.ts'
-import { shortened, shortSchema, steps, type ShorteningStep } from './shorten.ts'
+import { truncateAtWord, shortenSchema, shorteningSteps, type ShorteningStep } from './shorten.ts'
 import { extensionsLimits } from '../limits.ts'
 
 /** A search result: a tool and its score. */
-export interface Found { readonly tool: ShownTool, readonly score: number, readonly why?: Reasons }
+export interface SearchHit { readonly tool: ShownTool, readonly score: number, readonly why?: Reasons }
 
 /** The `metadata` of a search result. */
-export interface Metadata {
+export interface SearchMetadata {
   /** `words`: ranked by words only. `fused`: ranked by words and by embeddings. */
   readonly mode: 'words' | 'fused'
   /** Why embeddings were not used although they are configured. */
@@ -21,7 +21,7 @@ export interface Metadata {
  * @param json the JSON text of an object
  * @param reasons by the names of the tools that were found
  */
-export const resultOf = (json: string, reasons?: Readonly<Record<string, Reasons>>): string => {
+export const smartToolResult = (json: string, reasons?: Readonly<Record<string, Reasons>>): string => {
   const meta = reasons === undefined ? '' : `,"_meta":${JSON.stringify({ [explanation]: reasons })}`
   return `{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json}${meta}}`
 }
@@ -29,16 +29,18 @@ export const resultOf = (json: string, reasons?: Readonly<Record<string, Reasons
 /**
  * The result of a search as JSON text. Tools keep their order; they are shortened until all of them together fit the
  * size limit.
- * @param only a single tool was asked for, so the larger limit for one tool applies
- * @param schemas whether the result contains input schemas
+ * @param isSingle whether a single tool was asked for, so that the larger size limit for one tool applies
+ * @param hasSchemas whether the result contains input schemas
  */
-export function answerOf (
-  found: readonly Found[], metadata: Metadata, { only, schemas }: { only: boolean, schemas: boolean }
+export function searchAnswer (
+  found: readonly SearchHit[], metadata: SearchMetadata, {
+    isSingle: only, hasSchemas: schemas
+  }: { isSingle: boolean, hasSchemas: boolean }
 ): string {
-  const { found: each, only: one } = extensionsLimits.smartRouting
+  const { foundToolSize: each, singleToolSize: one } = extensionsLimits.smartRouting
   const left = only ? one : each * found.length
-  const texts = fitting(found.map((tool) => new Candidate(tool, schemas)), left)
-  const isShort = texts.some(({ step }) => step > 0)
+  const texts = shortenToFit(found.map((tool) => new Candidate(tool, schemas)), left)
+  const isShort = texts.some(({ level: step }) => step > 0)
   const notes = {
     ...metadata,
     ...(isShort && { shortened: schemas && !only ? 'Search for a name with limit 1 to see it whole' : true })
@@ -47,10 +49,10 @@ export function answerOf (
 }
 
 /**
- * Shortens candidates step by step until all fit into `room` characters. Long candidates, and those of a low rank, are
- * shortened first.
+ * Shortens candidates level by level until all fit into `room` characters. Long candidates, and those of a low rank,
+ * are shortened first.
  */
-function fitting (candidates: readonly Candidate[], room: number): readonly Candidate[] {
+function shortenToFit (candidates: readonly Candidate[], room: number): readonly Candidate[] {
   let size = candidates.reduce((sum, { text }) => sum + text.length, 0)
   while (size > room) {
     let next: Candidate | undefined
@@ -69,31 +71,35 @@ function fitting (candidates: readonly Candidate[], room: number): readonly Cand
 
 /** One tool of a search result, at one level of shortening. */
 class Candidate {
-  readonly #found: Found
+  readonly #hit: SearchHit
   readonly #description: string | undefined
   readonly #schema: unknown
-  step = 0
+  level = 0
   text: string
 
-  constructor (found: Found, schemas: boolean) {
-    this.#found = found
+  constructor (found: SearchHit, schemas: boolean) {
+    this.#hit = found
     const { tool } = found
     this.#description = tool.description
     // Parsing a huge schema would take longer than the search.
-    if (schemas) this.#schema = tool.size > extensionsLimits.smartRouting.schema ? { type: 'object' } : tool.inputSchema
-    this.text = this.#write(steps[0])
+    if (schemas) {
+      this.#schema = tool.size > extensionsLimits.smartRouting.parsedToolSize ? { type: 'object' } : tool.inputSchema
+    }
+    this.text = this.#write(shorteningSteps[0])
   }
 
-  get canShorten (): boolean { return this.step < steps.length - 1 }
+  get canShorten (): boolean { return this.level < shorteningSteps.length - 1 }
 
-  shorten (): void { this.text = this.#write(steps[++this.step]) }
+  shorten (): void { this.text = this.#write(shorteningSteps[++this.level]) }
 
   #write (step: ShorteningStep | undefined): string {
-    const { tool: { name, server }, score } = this.#found
+    const { tool: { name, server }, score } = this.#hit
     return JSON.stringify({
       name,
-      description: step && this.#description !== undefined ? shortened(this.#description, step.description) : undefined,
-      inputSchema: step && shortSchema(this.#schema, step),
+      description: step && this.#description !== undefined
+        ? truncateAtWord(this.#description, step.maxDescription)
+        : undefined,
+      inputSchema: step && shortenSchema(this.#schema, step),
       serverName: server,
       score: Math.round(score * 1_000) / 1_000
     })

@@ -3,7 +3,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import { isDeeperThan, isObject, memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import type { CallTool } from '../../gateway/index.ts'
-import { hint } from './own-tools.ts'
+import { unknownToolHint } from './own-tools.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
 /** The calls that `call_tool` has made. */
@@ -15,24 +15,24 @@ export const isCalledInstead = (exchange: Exchange): boolean => called.has(excha
  * Runs `call_tool {toolName, arguments}`: calls the named tool in the merged view of the same principal and scope. Only
  * the inner call counts: progress, cancellation, questions, results, limits, hooks and records are those of the named
  * tool.
- * @throws RpcError as any call
+ * @throws RpcError as for a direct call of the tool
  */
-export async function callInstead (exchange: Exchange<View>, call: CallTool): Promise<string> {
+export async function runCallTool (exchange: Exchange<View>, call: CallTool): Promise<string> {
   try {
-    const named = instead(exchange)
+    const named = exchangeForNamedTool(exchange)
     called.add(named)
     return await call(named)
   } catch (error) {
     if (!(error instanceof RpcError) || error.reason !== 'unknown-tool') throw error
-    throw new RpcError(error.code, error.message + hint, error.reason)
+    throw new RpcError(error.code, error.message + unknownToolHint, error.reason)
   }
 }
 
-/** The exchange that calls the named tool. Its arguments keep their original bytes. @throws RpcError -32602 */
-function instead (exchange: Exchange<View>): Exchange<View> {
+/** The exchange that calls the named tool. The arguments keep their original bytes. @throws RpcError -32602 */
+function exchangeForNamedTool (exchange: Exchange<View>): Exchange<View> {
   const { params, paramsText, view } = exchange
   const given = memberOf(paramsText, 'arguments') ?? '{}'
-  const name = nameIn(given)
+  const name = toolNameIn(given)
   const text = argumentsIn(given)
   let args: unknown
   const get = (): unknown => {
@@ -42,7 +42,7 @@ function instead (exchange: Exchange<View>): Exchange<View> {
   return new DerivedExchange(exchange, {
     view: inPresentation(view, 'merged'),
     paramsText: withMembers(paramsText, { name: JSON.stringify(name), arguments: text }),
-    // The other members stay lazy, as are the arguments here: those of a large request are parsed when they are read.
+    // The members of params are parsed when they are read, since a request may be large.
     params: Object.defineProperties({}, {
       ...Object.getOwnPropertyDescriptors(params),
       name: { value: name, enumerable: true },
@@ -51,22 +51,23 @@ function instead (exchange: Exchange<View>): Exchange<View> {
   })
 }
 
-/** The members of the arguments of `call_tool`. */
-const own: ReadonlySet<string> = new Set(['toolName', 'arguments', '_meta'])
+/** The known members of the arguments of `call_tool`. */
+const callToolMembers: ReadonlySet<string> = new Set(['toolName', 'arguments', '_meta'])
 /** Max length of a tool name, in characters of JSON; a longer one is rejected. */
 const longestName = 4_096
 /** Max length of arguments that are sent as a JSON string, in characters of JSON. */
 const longestText = 256 * 1024
 
 /**
- * The `toolName` in the arguments of `call_tool` or `describe_tool`. @param text the arguments as JSON @throws RpcError
- * -32602
+ * The `toolName` in the arguments of `call_tool` or `describe_tool`.
+ * @param text the arguments as JSON
+ * @throws RpcError -32602
  */
-export function nameIn (text: string): string {
+export function toolNameIn (text: string): string {
   const member = memberOf(text, 'toolName') ?? 'null'
   const name: unknown = member.length > longestName ? undefined : JSON.parse(member)
   if (typeof name === 'string' && name !== '') return name
-  throw new RpcError(code.invalidParams, `Invalid params: "toolName" must be the tool's name${hint}`)
+  throw new RpcError(code.invalidParams, `Invalid params: "toolName" must be the tool's name${unknownToolHint}`)
 }
 
 /**
@@ -78,7 +79,7 @@ function argumentsIn (text: string): string {
   if (member.startsWith('{')) return member
   if (member === 'null') {
     // Some models put the arguments beside `toolName`. Without this error, the tool would run with its defaults.
-    const other = membersOf(text).find(({ key }) => !own.has(key))?.key
+    const other = membersOf(text).find(({ key }) => !callToolMembers.has(key))?.key
     if (other === undefined) return '{}'
     throw new RpcError(code.invalidParams, `Invalid params: put ${JSON.stringify(other.slice(0, 100))} into ` +
       '"arguments", beside "toolName"')

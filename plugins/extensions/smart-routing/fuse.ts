@@ -1,4 +1,4 @@
-import type { Found } from './answer.ts'
+import type { SearchHit } from './answer.ts'
 import type { ShownTool } from './search-tools.ts'
 import type { Ranked } from './words/index.ts'
 
@@ -8,31 +8,31 @@ export const fusing = { encoder: 1, staticModel: 0.4 } as const
 /**
  * Merges two rankings by `lexical / max + weight * cosine / max`, best first. The best score becomes 1.
  * Ties keep the order of the ranking by words.
- * @param cosines undefined: only the ranking by words exists
+ * @param cosines the similarities by embeddings, or undefined if only the ranking by words exists
  */
-export function fuse (
+export function fuseRankings (
   words: readonly Ranked[],
   cosines: ReadonlyMap<ShownTool, number> | undefined,
   tools: ReadonlyMap<string, ShownTool>,
   weight: number = fusing.encoder
-): Found[] {
-  const byWords = scaled(words.flatMap(({ tool, score }): Array<[ShownTool, number]> => {
+): SearchHit[] {
+  const byWords = scaleToHighest(words.flatMap(({ tool, score }): Array<[ShownTool, number]> => {
     const shown = tools.get(tool.name)
     return shown ? [[shown, score]] : []
   }))
   const reasons = new Map(words.map(({ tool, why }) => [tool.name, why]))
   if (!cosines) return [...byWords].map(([tool, score]) => ({ tool, score, why: reasons.get(tool.name) }))
-  const byMeaning = scaled([...cosines])
+  const byMeaning = scaleToHighest([...cosines])
   const all = new Set([...byWords.keys(), ...byMeaning.keys()])
   const sums =
     [...all].map((tool): [ShownTool, number] => [tool, (byWords.get(tool) ?? 0) + weight * (byMeaning.get(tool) ?? 0)])
-  return [...scaled(sums)]
+  return [...scaleToHighest(sums)]
     .map(([tool, score]) => ({ tool, score, why: { ...reasons.get(tool.name), meaning: byMeaning.get(tool) } }))
     .sort((one, other) => other.score - one.score)
 }
 
 /** Scores divided by the highest score. */
-function scaled (scores: ReadonlyArray<readonly [ShownTool, number]>): Map<ShownTool, number> {
+function scaleToHighest (scores: ReadonlyArray<readonly [ShownTool, number]>): Map<ShownTool, number> {
   const max = scores.reduce((highest, [, score]) => Math.max(highest, score), 0)
   return new Map(max > 0 ? scores.map(([tool, score]) => [tool, Math.max(0, score) / max]) : [])
 }

@@ -1,22 +1,22 @@
 import { isDeepStrictEqual } from 'node:util'
 import fp from 'fastify-plugin'
-import { openVectors } from '../../../db/open.ts'
-import type { Vectors } from '../../../db/ports/vectors.ts'
+import { openVectorStore } from '../../../db/open.ts'
+import type { VectorStore } from '../../../db/ports/vectors.ts'
 import type { CatalogueCache } from '../../../db/store.ts'
-import { isAdmins } from '../../settings/index.ts'
+import { isAdminOwner } from '../../settings/index.ts'
 import { ApiEmbeddings } from './embeddings/index.ts'
-import { embeddingOptions, type EmbeddingOptions } from './embeddings/options.ts'
-import { VectorsAt } from './embeddings/vectors-at.ts'
+import { embeddingOptionsOf, type EmbeddingOptions } from './embeddings/options.ts'
+import { SeparateVectors } from './embeddings/vectors-at.ts'
 import { isCalledInstead } from './call-tool.ts'
 import { Learning } from './learning/learning.ts'
-import { smartRoutingOf, type SmartRouting } from './options.ts'
+import { smartRoutingSettingsOf, type SmartRoutingSettings } from './options.ts'
 import { SmartProvider } from './provider.ts'
 import { listedTools } from './search-tools.ts'
-import { Search, type SearchParts } from './search.ts'
+import { ToolSearch, type SearchParts } from './search.ts'
 import { extensionsLimits } from '../limits.ts'
 
 interface SmartRoutingOptions {
-  readonly vectors: Vectors
+  readonly vectors: VectorStore
   readonly catalogueCache: Pick<CatalogueCache, 'readUses' | 'writeUses'>
 }
 
@@ -26,12 +26,12 @@ interface SmartRoutingOptions {
  */
 export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) => {
   const { EMBEDDING_DIMENSIONS_API_PASSTHROUGH: passthrough } = app.config.env
-  const settings = (): SmartRouting => smartRoutingOf(app.settings.current.system)
-  let known: { readonly from: SmartRouting, readonly options: EmbeddingOptions | undefined } | undefined
+  const settings = (): SmartRoutingSettings => smartRoutingSettingsOf(app.settings.current.system)
+  let known: { readonly from: SmartRoutingSettings, readonly options: EmbeddingOptions | undefined } | undefined
   const options = (): EmbeddingOptions | undefined => {
     const from = settings()
     if (known?.from !== from) {
-      const made = embeddingOptions(from, passthrough)
+      const made = embeddingOptionsOf(from, passthrough)
       // A change of other settings must not restart the embedding.
       known = { from, options: isDeepStrictEqual(made, known?.options) ? known?.options : made }
     }
@@ -43,11 +43,11 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
     outbound: app.outbound,
     counters: app.counters,
     vectors,
-    vectorsAt: new VectorsAt(openVectors),
+    separateVectors: new SeparateVectors(openVectorStore),
     ownerOf: (server) => {
       const { current } = app.settings
       const owner = current.servers.get(server)?.config.owner
-      return isAdmins(current, owner) ? undefined : owner
+      return isAdminOwner(current, owner) ? undefined : owner
     },
     warn
   })
@@ -68,13 +68,13 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
   const parts = (): SearchParts => (
     { hasStaticModel: settings().staticModel !== false, learning: settings().learn === false ? undefined : learning }
   )
-  const search = new Search(app.gateway, embeddings, parts, (error) => {
+  const search = new ToolSearch(app.gateway, embeddings, parts, (error) => {
     warn(error, 'Tools could not be searched in full')
   })
   const isProgressive = (): boolean => settings().progressiveDisclosure === true
   const changed = app.gateway.addPresentation('search', {
     provider: new SmartProvider(app.gateway, search, isProgressive),
-    present: (presented) => search.present(presented, isProgressive())
+    present: (presented) => search.presentView(presented, isProgressive())
   })
   app.settings.on('changed', (next, former) => {
     if (next.system.smartRouting !== former.system.smartRouting) changed()
@@ -85,16 +85,16 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
     isDue = true
     setImmediate(() => {
       isDue = false
-      embeddings.follow(listedTools(app.settings.current.servers.keys(), app.gateway))
+      embeddings.embedInBackground(listedTools(app.settings.current.servers.keys(), app.gateway))
     })
   })
-  // The interval is short enough for processes that restart daily.
+  // An eighth of the interval for marking, so that processes that restart every day do this work, too.
   const tidying = setInterval(() => {
-    search.followAll()
+    search.embedAll()
     embeddings.removeUnused().catch((error: unknown) => {
       warn(error, 'Embeddings that are not used could not be removed')
     })
-  }, extensionsLimits.smartRouting.embeddings.marked / 8).unref()
+  }, extensionsLimits.smartRouting.embeddings.markInterval / 8).unref()
   app.addHook('onClose', async () => {
     clearInterval(tidying)
     await embeddings.close()

@@ -4,7 +4,7 @@ import { ViewIndex } from './view-index.ts'
 import { extensionsLimits } from '../limits.ts'
 
 /** The search indexes, by the key of their view. */
-export class Indexes {
+export class ViewIndexes {
   readonly #indexes = new BoundedMap<string, ViewIndex>(extensionsLimits.smartRouting.indexes)
   readonly #logError: (error: unknown) => void
 
@@ -13,10 +13,10 @@ export class Indexes {
   }
 
   /**
-   * Whether to update the index of a view before its next search: the index is in use, or there is room for a new one.
-   * Otherwise views that alternate would evict each other's indexes, and the work would be wasted.
+   * Whether the index of a view should be updated before its next search, because it is in use or there is room for a
+   * new one. Otherwise views that alternate would evict each other's indexes, and the work would be wasted.
    */
-  keeps (key: string): boolean {
+  shouldUpdateEarly (key: string): boolean {
     const index = this.#indexes.get(key)
     if (index) return index.isInUse
     const { indexes, tools } = extensionsLimits.smartRouting
@@ -29,9 +29,9 @@ export class Indexes {
   get all (): Iterable<ViewIndex> { return this.#indexes.values() }
 
   /** The index of a view, updated to its merged surface. @param key the key of the view */
-  of (key: string, surface: Surface): { index: ViewIndex, updated: Promise<void> } {
+  update (key: string, surface: Surface): { index: ViewIndex, updated: Promise<void> } {
     const index = this.#indexes.get(key) ?? new ViewIndex(this.#logError)
-    const updated = index.follow(surface)
+    const updated = index.update(surface)
     this.#indexes.setNewest(key, index)
     evictOldest(this.#indexes, extensionsLimits.smartRouting.tools, ({ size }) => size, key)
     return { index, updated }

@@ -1,58 +1,61 @@
 import { extensionsLimits } from '../limits.ts'
 
-/** The tools of `$smart`. */
-export const names = { search: 'search_tools', describe: 'describe_tool', call: 'call_tool' } as const
+/** The names of the tools of `$smart`. */
+export const smartToolNames = { search: 'search_tools', describe: 'describe_tool', call: 'call_tool' } as const
 
-/** Appended to the error for an unknown tool name. */
-export const hint = `. ${names.search} finds the names of tools, and ${names.call} calls them`
+/** The text that is appended to the error for an unknown tool name. */
+export const unknownToolHint =
+  `. ${smartToolNames.search} finds the names of tools, and ${smartToolNames.call} calls them`
 
-/** Min, max and default of `limit`, the number of search results. */
-export const range = { least: 1, most: 100, usual: 10 } as const
+/** The range and the default of `limit`, the max number of results of `search_tools`. */
+export const limitRange = { min: 1, max: 100, default: 10 } as const
 
-const nameSchema = { type: 'string', description: `A name that ${names.search} found` }
+const nameSchema = { type: 'string', description: `A name that ${smartToolNames.search} found` }
 
 /**
  * The tools of `$smart`, as `tools/list` returns them. Their texts are short, since every agent reads them.
  * @param servers the servers whose tools the caller sees
- * @param progressive search results omit schemas, and `describe_tool` returns them
+ * @param isProgressive whether search results omit schemas, which `describe_tool` then returns
  */
-export function ownTools (servers: readonly string[], progressive: boolean): Array<{ name: string }> {
+export function smartTools (servers: readonly string[], isProgressive: boolean): Array<{ name: string }> {
   const search = {
-    name: names.search,
-    description: `Finds tools by what they do. ${progressive ? `Next: ${names.describe}, ` : 'Next: '}${names.call}. ` +
-      `${behind(servers)}`,
+    name: smartToolNames.search,
+    description: `Finds tools by what they do. ${isProgressive
+      ? `Next: ${smartToolNames.describe}, `
+      : 'Next: '}${smartToolNames.call}. ` +
+      `${serversSentence(servers)}`,
     inputSchema: {
       type: 'object',
       properties: {
         query: { type: 'string', description: 'What is to be done, in some words' },
-        limit: { type: 'integer', minimum: range.least, maximum: range.most, default: range.usual }
+        limit: { type: 'integer', minimum: limitRange.min, maximum: limitRange.max, default: limitRange.default }
       },
       required: ['query']
     },
     annotations: { readOnlyHint: true, openWorldHint: false }
   }
   const describe = {
-    name: names.describe,
+    name: smartToolNames.describe,
     description: 'Shows one tool with its input schema.',
     inputSchema: { type: 'object', properties: { toolName: nameSchema }, required: ['toolName'] },
     annotations: { readOnlyHint: true, openWorldHint: false }
   }
   const call = {
-    name: names.call,
-    description: `Calls a tool that ${names.search} found.`,
+    name: smartToolNames.call,
+    description: `Calls a tool that ${smartToolNames.search} found.`,
     inputSchema: {
       type: 'object',
       properties: { toolName: nameSchema, arguments: { type: 'object', description: 'As its inputSchema says' } },
       required: ['toolName']
     }
   }
-  return progressive ? [search, describe, call] : [search, call]
+  return isProgressive ? [search, describe, call] : [search, call]
 }
 
 /** A sentence of bounded length that names the servers. */
-export function behind (servers: readonly string[]): string {
+export function serversSentence (servers: readonly string[]): string {
   const named: string[] = []
-  let left: number = extensionsLimits.smartRouting.servers
+  let left: number = extensionsLimits.smartRouting.serverListLength
   for (const server of servers) {
     left -= server.length + 2
     if (left < 0) break

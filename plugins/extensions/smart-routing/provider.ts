@@ -4,34 +4,34 @@ import { isObject, memberOf, toOneLine } from '../../../protocol/json.ts'
 import type { Provider } from '../../../protocol/provider.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import { type Gateway, itemText } from '../../gateway/index.ts'
-import { answerOf, resultOf } from './answer.ts'
-import { nameIn } from './call-tool.ts'
-import { hint, names, range } from './own-tools.ts'
+import { searchAnswer, smartToolResult } from './answer.ts'
+import { toolNameIn } from './call-tool.ts'
+import { unknownToolHint, smartToolNames, limitRange } from './own-tools.ts'
 import { smartProviderName } from './presentation.ts'
 import { explanation } from './reasons.ts'
-import type { Search } from './search.ts'
+import type { ToolSearch } from './search.ts'
 import { extensionsLimits } from '../limits.ts'
 
 /** The arguments of `search_tools`. */
-interface Asked { readonly query: string, readonly limit: number }
+interface SearchArguments { readonly query: string, readonly limit: number }
 
 /** Runs `search_tools` and `describe_tool` on the tools of the caller's view. */
 export class SmartProvider implements Provider {
   readonly name = smartProviderName
   readonly #gateway: Pick<Gateway, 'resolve' | 'surface' | 'exposedName'>
-  readonly #search: Search
-  readonly #progressive: () => boolean
+  readonly #search: ToolSearch
+  readonly #isProgressive: () => boolean
 
-  /** @param progressive whether only `describe_tool` returns schemas */
+  /** @param progressive returns whether search results omit schemas, which `describe_tool` then returns */
   constructor (
-    gateway: Pick<Gateway, 'resolve' | 'surface' | 'exposedName'>, search: Search, progressive: () => boolean
+    gateway: Pick<Gateway, 'resolve' | 'surface' | 'exposedName'>, search: ToolSearch, progressive: () => boolean
   ) {
     this.#gateway = gateway
     this.#search = search
-    this.#progressive = progressive
+    this.#isProgressive = progressive
   }
 
-  /** Its tools are listed by its presentation only, never by a catalogue. */
+  /** Returns no catalogue, since the `$smart` presentation lists the tools of this provider. */
   catalogue (): undefined {}
 
   async call (given: Exchange, changes: Readonly<Record<string, string>>): ReturnType<Provider['call']> {
@@ -40,23 +40,25 @@ export class SmartProvider implements Provider {
     if (exchange.method !== 'tools/call') {
       throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
     }
-    const resultText = name === names.describe ? resultOf(await this.#describe(exchange)) : await this.#find(exchange)
+    const resultText = name === smartToolNames.describe
+      ? smartToolResult(await this.#describeTool(exchange))
+      : await this.#searchTools(exchange)
     return { kind: 'response', id: null, resultText }
   }
 
-  async #find (exchange: Exchange<View>): Promise<string> {
-    const { query, limit } = asked(exchange.params.arguments)
+  async #searchTools (exchange: Exchange<View>): Promise<string> {
+    const { query, limit } = parseSearchArguments(exchange.params.arguments)
     const { _meta: meta } = exchange.params
     const explains = isObject(meta) && meta[explanation] === true
     const { found, metadata } = await this.#search.find(exchange, query, limit, explains)
-    const json = answerOf(found, metadata, { only: limit === 1, schemas: !this.#progressive() })
-    if (!explains) return resultOf(json)
-    return resultOf(json, Object.fromEntries(found.map(({ tool, why = {} }) => [tool.name, why])))
+    const json = searchAnswer(found, metadata, { isSingle: limit === 1, hasSchemas: !this.#isProgressive() })
+    if (!explains) return smartToolResult(json)
+    return smartToolResult(json, Object.fromEntries(found.map(({ tool, why = {} }) => [tool.name, why])))
   }
 
   /** The tool as it is listed on the merged route. */
-  async #describe (exchange: Exchange<View>): Promise<string> {
-    const name = nameIn(memberOf(exchange.paramsText, 'arguments') ?? '{}')
+  async #describeTool (exchange: Exchange<View>): Promise<string> {
+    const name = toolNameIn(memberOf(exchange.paramsText, 'arguments') ?? '{}')
     const { view, params, paramsText } = exchange
     const merged = inPresentation(view, 'merged')
     const target =
@@ -64,22 +66,22 @@ export class SmartProvider implements Provider {
     const shown = target && this.#gateway.exposedName(merged, exchange.client, 'tools', target.provider, target.key)
     const { tools } = this.#gateway.surface(merged, exchange.client).parts
     const entry = shown === undefined ? undefined : tools.list.entries[[...tools.targets.keys()].indexOf(shown)]
-    if (!entry) throw new RpcError(code.invalidParams, `Unknown tool: ${name}${hint}`, 'unknown-tool')
+    if (!entry) throw new RpcError(code.invalidParams, `Unknown tool: ${name}${unknownToolHint}`, 'unknown-tool')
     return toOneLine(itemText(entry, 'name'))
   }
 }
 
-/** @throws RpcError -32602 */
-function asked (args: unknown): Asked {
-  const { query, limit: given = range.usual } = isObject(args) ? args : {}
+/** Parses the arguments of `search_tools`. @throws RpcError -32602 */
+function parseSearchArguments (args: unknown): SearchArguments {
+  const { query, limit: given = limitRange.default } = isObject(args) ? args : {}
   // Models often send a number as a string.
   const limit = typeof given === 'string' && /^\s*\d{1,9}\s*$/.test(given) ? Number(given) : given
   if (typeof query !== 'string') {
     throw new RpcError(code.invalidParams, 'Invalid params: "query" must say what is to be done')
   }
-  if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < range.least || limit > range.most) {
-    throw new RpcError(code.invalidParams, `Invalid params: "limit" must be a whole number from ${range.least} to ` +
-      `${range.most}`)
+  if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < limitRange.min || limit > limitRange.max) {
+    throw new RpcError(code.invalidParams, `Invalid params: "limit" must be a whole number from ${limitRange.min} to ` +
+      `${limitRange.max}`)
   }
-  return { query: query.slice(0, extensionsLimits.smartRouting.query), limit }
+  return { query: query.slice(0, extensionsLimits.smartRouting.queryLength), limit }
 }

@@ -8,14 +8,14 @@ import type { SearchTool } from './words/index.ts'
  * The most recently parsed tool. Its members are usually read one after another. Only one is kept, since a tool may
  * have megabytes.
  */
-let last: { readonly text: string, readonly value: Record<string, unknown> } | undefined
+let lastParsed: { readonly text: string, readonly value: Record<string, unknown> } | undefined
 
-function parsed (text: string): Record<string, unknown> {
-  if (last?.text !== text) {
+function parseTool (text: string): Record<string, unknown> {
+  if (lastParsed?.text !== text) {
     const value: unknown = JSON.parse(text)
-    last = { text, value: isObject(value) ? value : {} }
+    lastParsed = { text, value: isObject(value) ? value : {} }
   }
-  return last.value
+  return lastParsed.value
 }
 
 /** A tool as a view shows it. Only its JSON text is kept; members are parsed on demand. */
@@ -37,12 +37,12 @@ export class ShownTool implements SearchTool {
 
   /** The size of the tool as its server lists it, in characters. */
   get size (): number { return this.#text.length }
-  get title (): string | undefined { return textOf(parsed(this.#text).title) }
-  get description (): string | undefined { return this.#description ?? textOf(parsed(this.#text).description) }
-  get inputSchema (): unknown { return parsed(this.#text).inputSchema }
+  get title (): string | undefined { return textOf(parseTool(this.#text).title) }
+  get description (): string | undefined { return this.#description ?? textOf(parseTool(this.#text).description) }
+  get inputSchema (): unknown { return parseTool(this.#text).inputSchema }
 
-  /** Whether these values describe this tool, unchanged. */
-  is (name: string, { provider, key }: Target, { text, description }: ListEntry): boolean {
+  /** Whether a tool with this name, target and list entry is the same as this one. */
+  matches (name: string, { provider, key }: Target, { text, description }: ListEntry): boolean {
     return this.name === name && this.server === provider && this.ownName === key &&
       this.#text === text && this.#description === description
   }
@@ -52,17 +52,17 @@ const textOf = (value: unknown): string | undefined => typeof value === 'string'
 
 /** Number of tools between two checks of the time budget. */
 const perCheck = 64
-/** Max number of cached `ShownTool`s for one item. Rebuilt views leave old ones behind. */
+/** Max number of cached `ShownTool`s for one item; beyond, the oldest is dropped, which is often of a former view. */
 const mostShown = 8
-/** The `ShownTool`s of each item. Views that show it in the same way share one, with everything derived from it. */
-const byItem = new WeakMap<Item, ShownTool[]>()
+/** The `ShownTool`s of each item. Views that show an item in the same way share one, and its derived data. */
+const shownToolsByItem = new WeakMap<Item, ShownTool[]>()
 
-function shownTool (name: string, target: Target, entry: ListEntry): ShownTool {
+function cachedShownTool (name: string, target: Target, entry: ListEntry): ShownTool {
   const { item } = target
   if (!item) return new ShownTool(name, target, entry)
-  let tools = byItem.get(item)
-  if (!tools) byItem.set(item, tools = [])
-  let tool = tools.find((each) => each.is(name, target, entry))
+  let tools = shownToolsByItem.get(item)
+  if (!tools) shownToolsByItem.set(item, tools = [])
+  let tool = tools.find((each) => each.matches(name, target, entry))
   if (!tool) {
     tools.push(tool = new ShownTool(name, target, entry))
     if (tools.length > mostShown) tools.shift()
@@ -74,7 +74,7 @@ function shownTool (name: string, target: Target, entry: ListEntry): ShownTool {
  * The tools of a merged surface by name, in the order of the surface. Yields to the event loop in between.
  * @param before the former result; an unchanged tool stays the same object
  */
-export async function toolsOf (
+export async function shownToolsOf (
   { parts: { tools } }: Surface, before?: ReadonlyMap<string, ShownTool>
 ): Promise<Map<string, ShownTool>> {
   const found = new Map<string, ShownTool>()
@@ -86,7 +86,7 @@ export async function toolsOf (
     const entry = tools.list.entries[at++]
     if (!entry) continue
     const former = before?.get(name)
-    found.set(name, former?.is(name, target, entry) === true ? former : shownTool(name, target, entry))
+    found.set(name, former?.matches(name, target, entry) === true ? former : cachedShownTool(name, target, entry))
   }
   return found
 }
@@ -99,14 +99,14 @@ export function listedTools (
   for (const server of servers) {
     for (const { lists } of gateway.catalogues(server)) {
       for (const item of lists.tools) {
-        tools.set(`${server} ${item.key}`, shownTool(item.key, { provider: server, key: item.key, item }, item))
+        tools.set(`${server} ${item.key}`, cachedShownTool(item.key, { provider: server, key: item.key, item }, item))
       }
     }
   }
   return tools
 }
 
-/** Whether a surface shows a tool now. */
+/** Whether a surface lists a tool. */
 export function isListed ({ parts: { tools } }: Surface, { name, server, ownName }: SearchTool): boolean {
   const target = tools.targets.get(name)
   return target?.provider === server && target.key === ownName

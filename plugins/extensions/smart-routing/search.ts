@@ -1,28 +1,28 @@
 import type { Exchange } from '../../../protocol/exchange.ts'
 import type { View } from '../../settings/index.ts'
 import type { Gateway, PresentationInput, Surface } from '../../gateway/index.ts'
-import type { Found, Metadata } from './answer.ts'
-import { fuse, fusing } from './fuse.ts'
-import { Indexes } from './indexes.ts'
+import type { SearchHit, SearchMetadata } from './answer.ts'
+import { fuseRankings, fusing } from './fuse.ts'
+import { ViewIndexes } from './indexes.ts'
 import type { Learning } from './learning/learning.ts'
-import { behind } from './own-tools.ts'
-import { presentBySearch, serversOf } from './presentation.ts'
+import { serversSentence } from './own-tools.ts'
+import { toSmartSurface, serversWithTools } from './presentation.ts'
 import { isListed, type ShownTool } from './search-tools.ts'
 import { StaticSimilarity } from './static-model/similarity.ts'
 import type { ViewIndex } from './view-index.ts'
 import type { Ranked } from './words/index.ts'
 
 /** The similarity of each tool to a query, or the reason why it is unknown. */
-export type Similarity = { readonly scores: ReadonlyMap<ShownTool, number> } | { readonly reason: string }
+export type SimilarityResult = { readonly scores: ReadonlyMap<ShownTool, number> } | { readonly reason: string }
 
-/** Semantic search. */
-export interface Embeddings {
+/** Semantic search: compares queries with tools by embeddings. */
+export interface SemanticSearch {
   /** Whether embeddings are configured. */
   readonly isOn: boolean
   /** Embeds new tools in the background, so that later searches can compare them. */
-  follow: (tools: ReadonlyMap<string, ShownTool>) => void
+  embedInBackground: (tools: ReadonlyMap<string, ShownTool>) => void
   /** Compares a query with tools. Never rejects; resolves within a time limit. */
-  similarity: (question: string, tools: ReadonlyMap<string, ShownTool>) => Promise<Similarity>
+  compareWithTools: (query: string, tools: ReadonlyMap<string, ShownTool>) => Promise<SimilarityResult>
 }
 
 /** The parts of the ranking that can be off. */
@@ -33,13 +33,13 @@ export interface SearchParts {
 }
 
 /** Number of top results by words that are fused. */
-const considered = { byEncoder: 200, byModel: 100 }
+const fusedResults = { byEncoder: 200, byModel: 100 }
 
 /** Finds tools of a view. Tools outside the view are not found, and do not influence the ranking. */
-export class Search {
+export class ToolSearch {
   readonly #gateway: Pick<Gateway, 'settled' | 'surface'>
-  readonly #embeddings: Embeddings
-  readonly #indexes: Indexes
+  readonly #embeddings: SemanticSearch
+  readonly #indexes: ViewIndexes
   readonly #similarity = new StaticSimilarity<ShownTool>()
   readonly #parts: () => SearchParts
   readonly #logError: (error: unknown) => void
@@ -47,54 +47,54 @@ export class Search {
   readonly #origins = new WeakMap<Surface, Pick<PresentationInput, 'merged' | 'key'>>()
 
   constructor (
-    gateway: Pick<Gateway, 'settled' | 'surface'>, embeddings: Embeddings, parts: () => SearchParts,
+    gateway: Pick<Gateway, 'settled' | 'surface'>, embeddings: SemanticSearch, parts: () => SearchParts,
     logError: (error: unknown) => void
   ) {
     this.#parts = parts
     this.#logError = logError
     this.#gateway = gateway
     this.#embeddings = embeddings
-    this.#indexes = new Indexes(logError)
+    this.#indexes = new ViewIndexes(logError)
   }
 
   /** Makes the `$smart` surface of a view, and updates its search index in the background. */
-  present (presented: PresentationInput, progressive: boolean): Surface {
-    const surface = presentBySearch(presented, progressive)
+  presentView (presented: PresentationInput, isProgressive: boolean): Surface {
+    const surface = toSmartSurface(presented, isProgressive)
     // Not `presented` itself: its `before` would keep the whole chain of former surfaces in memory.
     const { merged, key } = presented
     this.#origins.set(surface, { merged, key })
-    if (this.#indexes.keeps(presented.key)) setImmediate(() => { this.#follow(presented) })
+    if (this.#indexes.shouldUpdateEarly(presented.key)) setImmediate(() => { this.#updateIndex(presented) })
     return surface
   }
 
   /** The tools that match a query, best first. @param explains whether they say what their scores consist of */
   async find (
     exchange: Exchange<View>, query: string, limit: number, explains = false
-  ): Promise<{ found: Found[], metadata: Metadata }> {
+  ): Promise<{ found: SearchHit[], metadata: SearchMetadata }> {
     const origin = this.#origins.get(await this.#gateway.settled(exchange))
     if (!origin) return { found: [], metadata: { mode: 'words' } }
     if (query.trim() === '') {
-      return nothing(origin, { mode: 'words' }, 'Write into "query" what is to be done, in some words')
+      return emptyResult(origin, { mode: 'words' }, 'Write into "query" what is to be done, in some words')
     }
-    const { index, updated } = this.#follow(origin)
+    const { index, updated } = this.#updateIndex(origin)
     await updated
     const { tools } = index
     const { isOn } = this.#embeddings
-    const words = index.search(query, Math.max(limit, isOn ? considered.byEncoder : considered.byModel), explains)
-    const similarity = isOn ? await this.#embeddings.similarity(query, tools) : undefined
+    const words = index.search(query, Math.max(limit, isOn ? fusedResults.byEncoder : fusedResults.byModel), explains)
+    const similarity = isOn ? await this.#embeddings.compareWithTools(query, tools) : undefined
     const scores = similarity !== undefined && 'scores' in similarity ? similarity.scores : undefined
     const { learning } = this.#parts()
     const read = index.interpret(query)
     const fused = scores
-      ? fuse(words, scores, tools, fusing.encoder)
-      : fuse(words, await this.#cosines(read, index, words), tools, fusing.staticModel)
+      ? fuseRankings(words, scores, tools, fusing.encoder)
+      : fuseRankings(words, await this.#cosines(read, index, words), tools, fusing.staticModel)
     const ranked = await learning?.ranked(exchange.view.principal.key, read, fused) ?? fused
     // Access may have changed during the search.
     const now = this.#origins.get(this.#gateway.surface(exchange.view, exchange.client))?.merged
     const found = ranked.filter(({ tool }) => now !== undefined && isListed(now, tool)).slice(0, limit)
     const metadata = metadataOf(similarity)
     if (found.length === 0) {
-      return nothing(origin, metadata, 'No tool has these words. Say it in other words, best in English')
+      return emptyResult(origin, metadata, 'No tool has these words. Say it in other words, best in English')
     }
     return { found, metadata }
   }
@@ -116,25 +116,27 @@ export class Search {
   }
 
   /** Passes all searched tools to the embeddings. Called periodically, so that the vectors in use are kept. */
-  followAll (): void {
-    if (this.#embeddings.isOn) for (const { tools } of this.#indexes.all) this.#embeddings.follow(tools)
+  embedAll (): void {
+    if (this.#embeddings.isOn) for (const { tools } of this.#indexes.all) this.#embeddings.embedInBackground(tools)
   }
 
-  #follow ({ merged, key }: Pick<PresentationInput, 'merged' | 'key'>): ReturnType<Indexes['of']> {
-    const followed = this.#indexes.of(key, merged)
-    if (this.#embeddings.isOn) void followed.updated.then(() => { this.#embeddings.follow(followed.index.tools) })
+  #updateIndex ({ merged, key }: Pick<PresentationInput, 'merged' | 'key'>): ReturnType<ViewIndexes['update']> {
+    const followed = this.#indexes.update(key, merged)
+    if (this.#embeddings.isOn) {
+      void followed.updated.then(() => { this.#embeddings.embedInBackground(followed.index.tools) })
+    }
     return followed
   }
 }
 
 /** The result when no tool matches. It names the servers, so that the next query can mention one. */
-function nothing (
-  { merged }: Pick<PresentationInput, 'merged'>, metadata: Metadata, hint: string
-): { found: Found[], metadata: Metadata } {
-  return { found: [], metadata: { ...metadata, hint: `${hint}. ${behind(serversOf(merged))}` } }
+function emptyResult (
+  { merged }: Pick<PresentationInput, 'merged'>, metadata: SearchMetadata, hint: string
+): { found: SearchHit[], metadata: SearchMetadata } {
+  return { found: [], metadata: { ...metadata, hint: `${hint}. ${serversSentence(serversWithTools(merged))}` } }
 }
 
-function metadataOf (similarity: Similarity | undefined): Metadata {
+function metadataOf (similarity: SimilarityResult | undefined): SearchMetadata {
   if (similarity === undefined) return { mode: 'words' }
   return 'scores' in similarity ? { mode: 'fused' } : { mode: 'words', reason: similarity.reason }
 }

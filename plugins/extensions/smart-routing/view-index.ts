@@ -1,15 +1,15 @@
 import type { Surface } from '../../gateway/index.ts'
-import { toolsOf, type ShownTool } from './search-tools.ts'
+import { shownToolsOf, type ShownTool } from './search-tools.ts'
 import { ToolIndex, type Ranked } from './words/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
-/** The search index of one view key. It is updated incrementally from the view's surfaces. */
+/** The search index of the views with one key. It is updated incrementally from their surfaces. */
 export class ViewIndex {
   readonly #index = new ToolIndex()
   readonly #logError: (error: unknown) => void
   #surface: Surface | undefined
   #tools: ReadonlyMap<string, ShownTool> = new Map()
-  #updating: Promise<void> = Promise.resolve()
+  #lastUpdate: Promise<void> = Promise.resolve()
   /** The time of the last search, by `performance.now()`. */
   #searchedAt = performance.now()
 
@@ -18,22 +18,22 @@ export class ViewIndex {
   }
 
   get size (): number { return this.#tools.size }
-  /** Whether it was searched recently. */
-  get isInUse (): boolean { return performance.now() - this.#searchedAt < extensionsLimits.smartRouting.inUse }
+  /** Whether the index was searched recently. */
+  get isInUse (): boolean { return performance.now() - this.#searchedAt < extensionsLimits.smartRouting.inUsePeriod }
   /** The tools that are searched. */
   get tools (): ReadonlyMap<string, ShownTool> { return this.#tools }
 
   /**
-   * Replaces the searched tools by those of a merged surface. @returns a promise that resolves when they can be
-   * searched
+   * Replaces the searched tools by those of a merged surface.
+   * @returns a promise that resolves when these can be searched
    */
-  follow (surface: Surface): Promise<void> {
-    if (surface === this.#surface) return this.#updating
+  update (surface: Surface): Promise<void> {
+    if (surface === this.#surface) return this.#lastUpdate
     this.#surface = surface
-    this.#updating = this.#updating.then(async () => {
+    this.#lastUpdate = this.#lastUpdate.then(async () => {
       // A newer surface has arrived: it replaces this one.
       if (this.#surface !== surface) return
-      const tools = await toolsOf(surface, this.#tools)
+      const tools = await shownToolsOf(surface, this.#tools)
       if (isSame(this.#tools, tools)) return
       await this.#index.update([...tools.values()])
       this.#tools = tools
@@ -42,7 +42,7 @@ export class ViewIndex {
       if (this.#surface === surface) this.#surface = undefined
       this.#logError(error)
     })
-    return this.#updating
+    return this.#lastUpdate
   }
 
   search (query: string, limit: number, explains = false): Ranked[] {

@@ -20,10 +20,10 @@ export default fp(async (app) => {
     exporter,
     version,
     mask: (text) => app.credentials.mask(text),
-    tell: (level, sentence) => { app.log[level](sentence) }
+    reportOutage: (level, sentence) => { app.log[level](sentence) }
   })
-  app.gateway.addHook('onCall', (call) => { tracer.begin(call) })
-  app.gateway.addHook('onDone', (call) => { tracer.end(call) })
+  app.gateway.addHook('onCall', (call) => { tracer.beginSpan(call) })
+  app.gateway.addHook('onDone', (call) => { tracer.endSpan(call) })
   app.addHook('onClose', async () => { await tracer.close() })
 }, { name: 'tracing', dependencies: ['base', 'gateway'] })
 
@@ -37,7 +37,7 @@ type TracingEnv = Pick<
   | 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'
 >
 
-/** The exporter of spans; undefined: tracing is off, as without any variable. */
+/** The exporter of spans that the environment selects, or undefined if tracing is off, which is the default. */
 export function exporterOf (env: TracingEnv): 'http/protobuf' | 'http/json' | 'console' | undefined {
   const { OTEL_TRACES_EXPORTER: exporter } = env
   const isAsked = exporter !== undefined ||
@@ -46,7 +46,7 @@ export function exporterOf (env: TracingEnv): 'http/protobuf' | 'http/json' | 'c
   return exporter === 'console' ? 'console' : env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? env.OTEL_EXPORTER_OTLP_PROTOCOL
 }
 
-/** The problem of the collector's address, without the address, which may contain a password; undefined: none. */
+/** The problem with the collector's address, if any. The text omits the address, which may contain a password. */
 export function collectorProblem (env: TracingEnv): string | undefined {
   const names = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const
   const name = names.find((each) => env[each] !== undefined)

@@ -33,7 +33,7 @@ const itemAttributes: Readonly<Record<string, string>> = {
   'resources/read': 'mcp.resource.uri'
 }
 
-/** The trace context of a call with a span. */
+/** The trace context that is sent to the server, and the span of the call. */
 class CallTrace implements TraceContext {
   readonly span: Span
   readonly traceparent: string
@@ -51,10 +51,10 @@ interface TracingDeps {
   version: string
   /** Masks the credentials of this gateway in a text. */
   mask: (text: string) => string
-  tell: ReportOutage
+  reportOutage: ReportOutage
 }
 
-/** Logs the beginning and end of an exporter's outage, in place of the SDK's line for each batch. */
+/** Wraps an exporter, and logs the beginning and end of an outage, in place of the SDK's line for each batch. */
 class OutageLoggingExporter implements SpanExporter {
   readonly #exporter: SpanExporter
   readonly #outage: Outage
@@ -90,7 +90,7 @@ export class CallTracer {
   readonly #mask: (text: string) => string
   readonly #propagator = new W3CTraceContextPropagator()
 
-  constructor ({ exporter, version, mask, tell }: TracingDeps) {
+  constructor ({ exporter, version, mask, reportOutage: tell }: TracingDeps) {
     this.#mask = mask
     const log = (message: string): void => { tell('warn', `tracing: ${message}`) }
     const ignore = (): void => {}
@@ -107,7 +107,7 @@ export class CallTracer {
   }
 
   /** Begins the span of a call (`onCall`). */
-  begin (call: GatewayCall): void {
+  beginSpan (call: GatewayCall): void {
     const { exchange: { method }, provider, item } = call
     const named = item === undefined ? undefined : this.#mask(item).slice(0, longest)
     // The query of a URI may contain credentials.
@@ -133,7 +133,7 @@ export class CallTracer {
   }
 
   /** Ends the span of a call (`onDone`). */
-  end ({ trace: given, outcome, isToolError, error }: FinishedCall): void {
+  endSpan ({ trace: given, outcome, isToolError, error }: FinishedCall): void {
     if (!(given instanceof CallTrace)) return
     const { span } = given
     const failed = outcome === 'ok' && isToolError

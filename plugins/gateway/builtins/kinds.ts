@@ -1,7 +1,7 @@
 import {
   NewPrompt, NewResource, type BuiltInPrompt, type BuiltInResource, type PromptRecord, type ResourceRecord
 } from '../../../schemas/builtins.ts'
-import { prototypeProblem } from '../../../schemas/names.ts'
+import { reservedNameProblem } from '../../../schemas/names.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { SectionKind } from './section.ts'
 import { gatewayLimits } from '../limits.ts'
@@ -21,7 +21,7 @@ function checkText (place: string, text: string): void {
 
 /** @throws InvalidInput for the name of a property that objects inherit */
 function checkPrototype (place: string, name: string): void {
-  const problem = prototypeProblem(name)
+  const problem = reservedNameProblem(name)
   if (problem !== undefined) refuse(place, problem)
 }
 

@@ -1,54 +1,54 @@
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../settings/index.ts'
 import type { User } from '../../../schemas/settings.ts'
-import type { Lent } from './lent.ts'
-import type { Standings } from './standings.ts'
-import type { Openness } from './warn-open.ts'
+import type { InternalCredential } from './lent.ts'
+import type { AccessChanges } from './standings.ts'
+import type { AnonymousAccess } from './warn-open.ts'
 
 export interface Auth {
   /**
    * Identifies the caller on an MCP route. Returns a promise only if a step of the chain must wait.
-   * @param named the user in the route's path, if any: a credential is then required, whatever the settings say
+   * @param named the username in the route's path, if any: a credential is then required, whatever the settings say
    * @throws Unauthorized, WrongUser, TokenTwice, DataAway
    */
-  transport: (request: FastifyRequest, named?: string) => Principal | Promise<Principal>
+  identifyMcpCaller: (request: FastifyRequest, named?: string) => Principal | Promise<Principal>
   /**
    * Identifies the caller on the management API.
-   * @param query false: a token in the query is ignored
+   * @param options `query`: whether a token in the query is accepted, true by default
    * @throws Unauthorized, also for an access token of another resource · InsufficientScope for an access token whose
    *   scopes do not allow the route's effect · ForeignOrigin for a cookie on a request that a page of another origin
    *   may have caused
    */
-  management: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
+  identifyManager: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
   /**
    * Identifies the caller of the metrics, by a bearer key or an access token with the scope for changes in
    * `Authorization`, or by a login token in `x-auth-token`. A token in the query, a cookie, and `routing.skipAuth` do
    * not authenticate here.
    * @throws Unauthorized · InsufficientScope
    */
-  operator: (request: FastifyRequest) => Promise<Principal>
-  /** Identifies the user of an access token; undefined: the request has no valid one. */
-  token: (request: FastifyRequest) => Promise<Principal | undefined>
+  identifyOperator: (request: FastifyRequest) => Promise<Principal>
+  /** Identifies the user of an access token; undefined if the request has no valid one. */
+  identifyTokenUser: (request: FastifyRequest) => Promise<Principal | undefined>
   /**
    * Identifies the caller where credentials are optional: an invalid credential is ignored, and so is an access token
    * for another resource or without the scope for running tools.
    */
-  optional: (request: FastifyRequest) => Promise<Principal>
+  identifyOptionally: (request: FastifyRequest) => Promise<Principal>
   /** Emits events when a principal may have lost access. */
-  readonly standings: Standings
+  readonly accessChanges: AccessChanges
   /**
    * Creates a credential for MCP requests within this process that acts as a user or a key for as long as the user or
    * key is valid. The caller of this method must have authorized its use.
    */
-  lend: (whom: { readonly username: string } | { readonly keyId: string }) => Lent
-  /** What callers without credentials can do now. */
-  openness: () => Openness
-  /** @throws ForeignOrigin */
-  origin: (request: FastifyRequest) => void
+  issueInternalCredential: (whom: { readonly username: string } | { readonly keyId: string }) => InternalCredential
+  /** Returns the access that callers without credentials have now. */
+  anonymousAccess: () => AnonymousAccess
+  /** Refuses a request that a page of a foreign origin makes. @throws ForeignOrigin */
+  checkOrigin: (request: FastifyRequest) => void
   /** Whether pages of this origin may read the gateway's answers. */
   trustsOrigin: (origin: string) => boolean
   /**
-   * Finds the user with this name and password; undefined: there is none.
+   * Finds the user with this name and password; undefined if there is none.
    * @throws TooManyFailures, TooManyRequests, ShareError
    */
   authenticate: (request: FastifyRequest, username: string, password: string) => Promise<User | undefined>
@@ -62,5 +62,5 @@ export interface Auth {
     request: FastifyRequest, principal: Principal, current: string, next: string
   ) => Promise<{ token: string, warnings: string[] }>
   /** Creates a login token for a user of the current settings. It becomes invalid when the account changes. */
-  login: (user: User) => string
+  createLoginToken: (user: User) => string
 }

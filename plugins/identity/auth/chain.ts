@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../settings/index.ts'
-import { mayHaveSession } from '../social/settings.ts'
+import { hasSessionCookie } from '../social/settings.ts'
 import type { SocialLogin } from '../social/social.ts'
 
 /**
- * A class of routes. A credential may be accepted on one class and not on another. `open`: credentials are optional.
+ * A class of routes: a credential may be accepted on one class and not on another. On `open` routes, credentials are
+ * optional.
  */
 export type RouteClass = 'api' | 'mcp' | 'open'
 
@@ -20,22 +21,20 @@ export interface RequestCredentials {
   readonly ip?: string
 }
 
-/**
- * The result of an identification; undefined: not identified. A promise only if a step must wait, which most do not.
- */
-export type Identified = Principal | undefined | Promise<Principal | undefined>
+/** The result of an identification: the caller's principal, or undefined. It is a promise only if a step must wait. */
+export type IdentifyResult = Principal | undefined | Promise<Principal | undefined>
 
 /**
  * One way to identify the caller. It returns undefined for a credential of another kind, an invalid one, or one that
  * this class of routes does not accept; the next step is then tried.
  * @throws StorageAway when the credential cannot be checked now
  */
-export type AuthStep = (credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot) => Identified
+export type AuthStep = (credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot) => IdentifyResult
 
 /** The caller, as identified by the first step that returns a principal. */
 export function identify (
   chain: readonly AuthStep[], credentials: RequestCredentials, routes: RouteClass, snapshot: Snapshot
-): Identified {
+): IdentifyResult {
   let at = 0
   for (const step of chain) {
     at++
@@ -57,7 +56,7 @@ export function hasCredentials (
 ): boolean {
   if (headers[keyHeader] !== undefined) return true
   if (routes === 'mcp') return false
-  if (routes === 'api' && (query.token !== undefined || mayHaveSession(headers))) return true
+  if (routes === 'api' && (query.token !== undefined || hasSessionCookie(headers))) return true
   return headers.authorization !== undefined || headers['x-auth-token'] !== undefined
 }
 
@@ -65,15 +64,15 @@ export function hasCredentials (
  * With `routing.skipAuth`, every caller of the management API is the guest, who is an admin. MCP routes are not
  * affected.
  */
-export const guest: AuthStep = (_credentials, routes, snapshot) => routes === 'api' ? principalOf(snapshot) : undefined
+export const guestStep: AuthStep = (_credentials, routes, snapshot) => routes === 'api' ? guestOf(snapshot) : undefined
 
-const principalOf = ({ system }: Snapshot): Principal | undefined => system.routing?.skipAuth === true
-  ? { key: 'guest', kind: 'guest', user: 'guest', username: 'guest', isAdmin: true, standing: principalOf }
+const guestOf = ({ system }: Snapshot): Principal | undefined => system.routing?.skipAuth === true
+  ? { key: 'guest', kind: 'guest', user: 'guest', username: 'guest', isAdmin: true, inSnapshot: guestOf }
   : undefined
 
 /**
  * The session cookie of a social login, for the management API only. It acts as its user, who is read from the current
  * settings: a demotion, a deletion or a new password takes effect at once.
  */
-export const socialSession = (social: SocialLogin): AuthStep => ({ headers }, routes, snapshot) =>
+export const socialSessionStep = (social: SocialLogin): AuthStep => ({ headers }, routes, snapshot) =>
   routes === 'api' ? social.identify(headers, snapshot) : undefined

@@ -6,32 +6,32 @@ import { sha256 } from '../../base/secrets/index.ts'
 import type { Principal } from '../../settings/index.ts'
 import type { AuthStep } from './chain.ts'
 
-/** Returns the principal that a credential acts as now; undefined: it is no longer valid. */
-type Lender = (snapshot: Snapshot) => Principal | undefined
+/** A function that returns the principal as which a credential acts now; undefined if it is no longer valid. */
+type ResolvePrincipal = (snapshot: Snapshot) => Principal | undefined
 
 /** A credential for requests within this process. */
-export interface Lent {
+export interface InternalCredential {
   readonly token: string
   /** Invalidates the credential. */
-  readonly end: () => void
+  readonly revoke: () => void
 }
 
 /**
  * Credentials that the gateway issues to itself, to call its own MCP endpoint on behalf of a user or key. They are
  * never shown or stored, and are refused on requests that arrive over a network connection.
  */
-export class LentCredentials {
-  readonly #lenders = new Map<string, Lender>()
+export class InternalCredentials {
+  readonly #resolvers = new Map<string, ResolvePrincipal>()
 
-  lend (lender: Lender): Lent {
+  issue (lender: ResolvePrincipal): InternalCredential {
     const token = `${credentialPrefixes.lent}${randomBytes(32).toString('hex')}`
     const hash = sha256(token)
-    this.#lenders.set(hash, lender)
-    return { token, end: () => { this.#lenders.delete(hash) } }
+    this.#resolvers.set(hash, lender)
+    return { token, revoke: () => { this.#resolvers.delete(hash) } }
   }
 
   readonly step: AuthStep = ({ headers: { authorization }, socket }, routes, snapshot) => {
     if (routes !== 'mcp' || authorization?.startsWith(`Bearer ${credentialPrefixes.lent}`) !== true) return undefined
-    return socket instanceof Socket ? undefined : this.#lenders.get(sha256(authorization.slice(7)))?.(snapshot)
+    return socket instanceof Socket ? undefined : this.#resolvers.get(sha256(authorization.slice(7)))?.(snapshot)
   }
 }

@@ -5,16 +5,16 @@ import { errors } from '../../base/errors/index.ts'
 
 /** The accepted values of `Host` and `Origin`. */
 interface OriginRules {
-  /** Accepted values of `Host`, lower case, without a port; undefined: all. */
+  /** Accepted values of `Host`, lower case, without a port; undefined means all. */
   hosts: ReadonlySet<string> | undefined
   /** Accepted origins beside the gateway's own. */
   origins: ReadonlySet<string>
 }
 
 /** A value of `Host` without its port, lower case. */
-const nameOf = (host: string): string => host.toLowerCase().replace(/:\d*$/, '')
+const hostNameOf = (host: string): string => host.toLowerCase().replace(/:\d*$/, '')
 
-const parsed = (baseUrl: string | undefined): URL | undefined =>
+const parseUrl = (baseUrl: string | undefined): URL | undefined =>
   baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
 
 /**
@@ -23,11 +23,11 @@ const parsed = (baseUrl: string | undefined): URL | undefined =>
  * @param host `Host`, or the host forwarded by a trusted proxy
  * @param baseUrl the public address from the configuration, whose host is also served
  */
-export function servesHost ({ hosts }: OriginRules, host: string | undefined, baseUrl: string | undefined): boolean {
+export function isServedHost ({ hosts }: OriginRules, host: string | undefined, baseUrl: string | undefined): boolean {
   if (!hosts) return true
   if (host === undefined) return false
-  const name = nameOf(host)
-  return hosts.has(name) || name === parsed(baseUrl)?.hostname
+  const name = hostNameOf(host)
+  return hosts.has(name) || name === parseUrl(baseUrl)?.hostname
 }
 
 /**
@@ -35,7 +35,7 @@ export function servesHost ({ hosts }: OriginRules, host: string | undefined, ba
  * target, if there is one (RFC 9112, section 3.2).
  * @param raw the request as Node parsed it
  */
-export function namesOneHost ({ url = '', headers: { host = '' }, rawHeaders }: IncomingMessage): boolean {
+export function hasSingleHost ({ url = '', headers: { host = '' }, rawHeaders }: IncomingMessage): boolean {
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++
@@ -48,7 +48,8 @@ export function namesOneHost ({ url = '', headers: { host = '' }, rawHeaders }: 
 
 /**
  * Refuses requests by pages of other origins.
- * @param host as for `servesHost`; `protocol` likewise
+ * @param host the value of `Host`, or the host forwarded by a trusted proxy
+ * @param protocol the scheme of the request, or the one forwarded by a trusted proxy
  * @throws ForeignOrigin
  */
 export function checkOrigin (
@@ -58,7 +59,7 @@ export function checkOrigin (
   baseUrl: string | undefined,
   protocol = 'http'
 ): void {
-  if (origin === undefined || origins.has(origin) || origin === parsed(baseUrl)?.origin) return
+  if (origin === undefined || origins.has(origin) || origin === parseUrl(baseUrl)?.origin) return
   // The gateway listens on plain HTTP. Behind a proxy that terminates TLS, the origin is that of the public address, or
   // the forwarded one.
   if (origin.toLowerCase() !== `${protocol}://${host?.toLowerCase()}`) throw new errors.ForeignOrigin()
@@ -69,7 +70,7 @@ export function checkOrigin (
  * is set.
  * @throws Error naming the first invalid entry
  */
-export function originRules (listenHost: string, allowedHosts: string, allowedOrigins: string): OriginRules {
+export function readOriginRules (listenHost: string, allowedHosts: string, allowedOrigins: string): OriginRules {
   const list = (text: string): string[] => text.split(/[\s,]+/).filter((each) => each !== '')
   const hosts = list(allowedHosts).map(toHost)
   const local = isLoopback(listenHost) ? ['localhost', '127.0.0.1', '[::1]', listenHost.toLowerCase()] : []
@@ -80,11 +81,11 @@ export function originRules (listenHost: string, allowedHosts: string, allowedOr
 }
 
 /**
- * Converts an entry of ALLOWED_HOSTS to the form in which `nameOf` returns a browser's `Host`.
+ * Converts an entry of ALLOWED_HOSTS to the form in which `hostNameOf` returns a browser's `Host`.
  * @throws Error when it is invalid
  */
 function toHost (text: string): string {
-  const url = parsed(`http://${isIPv6(text) ? `[${text}]` : text}`)
+  const url = parseUrl(`http://${isIPv6(text) ? `[${text}]` : text}`)
   if (!url || /[/\\?#@*]/.test(text)) {
     throw new Error(
       `The environment variable ALLOWED_HOSTS cannot have ${JSON.stringify(text)}: ` +
@@ -101,7 +102,7 @@ function toHost (text: string): string {
  */
 function toOrigin (text: string): string {
   const origin = text.replace(/\/$/, '').toLowerCase()
-  const url = parsed(origin)
+  const url = parseUrl(origin)
   if (!url || !/^[a-z][a-z0-9+.-]*:\/\/[^/\\?#@*]+$/.test(origin)) {
     throw new Error(
       `The environment variable ALLOWED_ORIGINS cannot have ${JSON.stringify(text)}: ` +

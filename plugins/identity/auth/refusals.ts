@@ -1,10 +1,10 @@
 import fp from 'fastify-plugin'
 import { BoundedMap, LineLimit } from '../../base/limits/index.ts'
-import { canonicalName } from '../users/rules.ts'
+import { canonicalUsername } from '../users/rules.ts'
 import { identityLimits } from '../limits.ts'
 
 declare module 'fastify' {
-  interface FastifyInstance { refusals: Refusals }
+  interface FastifyInstance { refusals: CredentialRefusals }
 }
 
 /** The kind of a refused credential. */
@@ -22,7 +22,7 @@ const nouns: Readonly<Record<CredentialKind, string>> = {
  * minute and the number of the omitted ones. Refused access tokens are counted and not logged, since being refused is
  * how clients learn that a token has expired.
  */
-export class Refusals {
+export class CredentialRefusals {
   readonly counts: Record<CredentialKind, number> = { password: 0, key: 0, token: 0, secret: 0 }
   readonly #warn: (details: object, sentence: string) => void
   readonly #isUser: (name: string) => boolean
@@ -49,39 +49,42 @@ export class Refusals {
 
   /**
    * Records the use of a stored bearer key that is not active.
-   * @param name of the key
+   * @param name the name of the key
    * @param reason why it is not active
    */
-  noteInactive (address: string, { name, reason }: { name: string, reason: string }): void {
+  noteInactiveKey (address: string, { name, reason }: { name: string, reason: string }): void {
     this.counts.key++
     const key = JSON.stringify(name)
-    this.#tell({ address, key: name }, `${address} sent the bearer key ${key}, which opens nothing: ${reason}`)
+    this.#log({ address, key: name }, `${address} sent the bearer key ${key}, which opens nothing: ${reason}`)
   }
 
-  /** Records a refused credential. @param name whose password or secret it was, as the caller sent it */
+  /**
+   * Records a refused credential.
+   * @param name the user or client whose password or secret was sent, as the caller sent it
+   */
   note (kind: CredentialKind, address: string, name?: string): void {
     this.counts[kind]++
     if (kind === 'token') return
-    const { details, words } = this.#told(kind, name)
-    this.#tell({ address, ...details }, `${address} sent ${nouns[kind]}${words === '' ? '' : ` for ${words}`}`)
+    const { details, words } = this.#loggableName(kind, name)
+    this.#log({ address, ...details }, `${address} sent ${nouns[kind]}${words === '' ? '' : ` for ${words}`}`)
   }
 
   /**
    * Records an attempt that is refused unchecked, since this name is locked out from this address.
-   * @param seconds until the end of the lock-out
+   * @param seconds the time until the end of the lock-out
    */
   lockedOut (kind: CredentialKind, address: string, name: string, seconds: number): void {
     this.counts[kind]++
-    const key = `${address}\n${name.slice(0, maxName)}`
+    const key = `${address}\n${name.slice(0, maxNameLength)}`
     const now = this.#now()
     if ((this.#lockOuts.get(key) ?? 0) > now) return
     this.#lockOuts.set(key, now + seconds * 1_000)
-    const { details, words } = this.#told(kind, name)
-    this.#tell({ address, ...details }, `${address} is locked out of ${words} for ${seconds} s: too many failures`)
+    const { details, words } = this.#loggableName(kind, name)
+    this.#log({ address, ...details }, `${address} is locked out of ${words} for ${seconds} s: too many failures`)
   }
 
-  /** The name in a form that may be logged: as it is for existing users only. */
-  #told (kind: CredentialKind, name: string | undefined): { details: object, words: string } {
+  /** Returns the name in a form that may be logged: the name itself only if a user of this name exists. */
+  #loggableName (kind: CredentialKind, name: string | undefined): { details: object, words: string } {
     if (name === undefined) return { details: {}, words: '' }
     if (kind === 'secret') return { details: {}, words: 'an OAuth client' }
     return this.#isUser(name)
@@ -89,16 +92,16 @@ export class Refusals {
       : { details: {}, words: 'a user that does not exist' }
   }
 
-  #tell (details: object, sentence: string): void {
+  #log (details: object, sentence: string): void {
     if (this.#lines.allows()) this.#warn(details, sentence)
   }
 }
 
 /** Max length of a caller's name as part of a key, in characters. */
-const maxName = 64
+const maxNameLength = 64
 
 /** `app.refusals`: counts refused credentials for the log and the metrics. */
 export default fp(async (app) => {
-  const isUser = (name: string): boolean => app.settings.current.users.has(canonicalName(name))
-  app.decorate('refusals', new Refusals((details, sentence) => { app.log.warn(details, sentence) }, isUser))
+  const isUser = (name: string): boolean => app.settings.current.users.has(canonicalUsername(name))
+  app.decorate('refusals', new CredentialRefusals((details, sentence) => { app.log.warn(details, sentence) }, isUser))
 }, { name: 'refusals', dependencies: ['settings'] })

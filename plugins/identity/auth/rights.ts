@@ -2,47 +2,47 @@ import type { Snapshot } from '../../../db/store.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../../base/errors/index.ts'
-import { canonicalName } from '../users/rules.ts'
+import { canonicalUsername } from '../users/rules.ts'
 import type { Effect } from '../../base/scopes/index.ts'
-import { headerOf, mayRun, mcpScope, type Principal } from '../../settings/index.ts'
+import { keyHeaderOf, canUseMcp, mcpScope, type Principal } from '../../settings/index.ts'
 
 /** The scope that a route of the management API requires, by its effect; reading requires none. */
-const scopeOf = { read: undefined, run: 'mcp', change: 'manage' } as const
+const requiredScopes = { read: undefined, run: 'mcp', change: 'manage' } as const
 
 /**
  * Checks that the scopes of an access token allow the effect of a management route. Other credentials have no scopes.
  * @throws InsufficientScope
  */
 export function checkScopes ({ scopes }: Principal, effect: Effect = 'change'): void {
-  const needed = scopeOf[effect]
+  const needed = requiredScopes[effect]
   if (scopes !== undefined && needed !== undefined && !scopes.includes(needed)) {
     throw new errors.InsufficientScope(needed)
   }
 }
 
 /** The message for a token of another resource. */
-export const otherResource = 'The access token is for another resource'
+export const otherResourceMessage = 'The access token is for another resource'
 
 /**
  * Checks that an access token is valid for an MCP route, by its scopes and audience; other credentials have neither.
  * @throws InsufficientScope · Unauthorized when it is for another resource (RFC 8707)
  */
-export function checkToken (principal: Principal, { url, routeOptions }: FastifyRequest, basePath: string): void {
+export function checkAccessToken (principal: Principal, { url, routeOptions }: FastifyRequest, basePath: string): void {
   const { scopes, audience } = principal
   if (scopes === undefined) return
-  if (!mayRun(principal)) throw new errors.InsufficientScope(mcpScope)
+  if (!canUseMcp(principal)) throw new errors.InsufficientScope(mcpScope)
   // A POST of the SSE transport refers to a stream that was opened with a token of the same audience.
   if (audience === undefined || audience === basePath || routeOptions.url === `${basePath}/messages`) return
   const path = pathOf(url)
-  if (covers(audience, path) || covers(withoutAlias(audience, basePath), withoutAlias(path, basePath))) return
-  throw new errors.Unauthorized(otherResource)
+  if (covers(audience, path) || covers(withoutApiAlias(audience, basePath), withoutApiAlias(path, basePath))) return
+  throw new errors.Unauthorized(otherResourceMessage)
 }
 
 /**
  * Whether a credential is for the gateway as a whole, which the management API and tools over plain HTTP require: any
  * credential but an access token for another resource than the gateway's address, its `/mcp` or its `/api` (RFC 8707).
  */
-export const isForAll = ({ audience }: Principal, basePath: string): boolean =>
+export const isForWholeGateway = ({ audience }: Principal, basePath: string): boolean =>
   audience === undefined || [basePath, `${basePath}/mcp`, `${basePath}/api`].includes(audience)
 
 /** The path of a request without its query and trailing slashes. */
@@ -51,21 +51,23 @@ const pathOf = (url: string): string => (url.split('?', 1)[0] ?? '').replace(/\/
 const covers = (audience: string, path: string): boolean => path === audience || path.startsWith(`${audience}/`)
 
 /** The path of an MCP route; an alias below `/api` is replaced by the path that it stands for. */
-const withoutAlias = (path: string, basePath: string): string =>
+const withoutApiAlias = (path: string, basePath: string): string =>
   `${basePath}${path.slice(basePath.length).replace(/^\/api\/mcp(?:\/group)?(?=\/|$)/, '/mcp')}`
 
-/** A sentence for an unidentified caller of an MCP route that says which credential is missing or wrong. */
-export function missingOrWrong (headers: FastifyRequest['headers'], snapshot: Snapshot): string {
+/**
+ * Returns a sentence for a caller of an MCP route who was not identified: it says which credential is missing or wrong.
+ */
+export function credentialProblem (headers: FastifyRequest['headers'], snapshot: Snapshot): string {
   const { routing, oauthServer } = snapshot.system
   const takesTokens = oauthServer?.enabled === true
   const name = routing?.bearerAuthHeaderName ?? 'Authorization'
-  const sent = headers[headerOf(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
+  const sent = headers[keyHeaderOf(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
   if (sent !== undefined) {
     const isKey = !takesTokens || String(sent).includes(credentialPrefixes.key)
     return isKey ? 'The bearer key is not valid' : 'The access token or bearer key is not valid'
   }
   if (!takesTokens) return `A bearer key is required in the ${name} header`
-  return headerOf(snapshot) === 'authorization'
+  return keyHeaderOf(snapshot) === 'authorization'
     ? 'An access token or a bearer key is required in the Authorization header'
     : `An access token is required in the Authorization header, or a bearer key in the ${name} header`
 }
@@ -74,5 +76,5 @@ export function missingOrWrong (headers: FastifyRequest['headers'], snapshot: Sn
  * Whether a principal may use the routes of a user (`/:user/…`): its own; with an unscoped system key, those of all
  * users.
  */
-export const entersFor = ({ kind, username, grant }: Principal, named: string): boolean =>
-  kind === 'system-key' ? grant === undefined : username === named || username === canonicalName(named)
+export const canUseRoutesOf = ({ kind, username, keyScope: grant }: Principal, named: string): boolean =>
+  kind === 'system-key' ? grant === undefined : username === named || username === canonicalUsername(named)

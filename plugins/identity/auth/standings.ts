@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import type { Principal } from '../../settings/index.ts'
 
-/** Returns the current state of a principal; undefined: its credential is no longer valid. */
-export type StandingOf = (principal: Principal) => Principal | undefined
+/** A function that returns the current state of a principal; undefined if its credential is no longer valid. */
+export type CurrentPrincipalOf = (principal: Principal) => Principal | undefined
 
 /**
  * Announces possible losses of access. Emits `changed` after each change of the settings and each revocation of a
@@ -10,23 +10,26 @@ export type StandingOf = (principal: Principal) => Principal | undefined
  * principals. Emits `expired` with the id of a credential that its client can renew: until then, nothing more is sent
  * to the client.
  */
-export class Standings extends EventEmitter<{ changed: [StandingOf], expired: [id: string] }> {
-  readonly #current: StandingOf
+export class AccessChanges extends EventEmitter<{ changed: [CurrentPrincipalOf], expired: [id: string] }> {
+  readonly #current: CurrentPrincipalOf
 
   /** @param current evaluates a principal against the current settings */
-  constructor (current: StandingOf) {
+  constructor (current: CurrentPrincipalOf) {
     super()
     this.#current = current
   }
 
   /** Emits `changed` after a change of the settings. */
-  settingsChanged (): void { this.emit('changed', this.#current) }
+  announceSettingsChange (): void { this.emit('changed', this.#current) }
 
-  /** Revokes a credential that is not part of the settings, such as a token. @param id as in `Principal.credential` */
-  revoke (id: string): void {
+  /**
+   * Revokes a credential that is not part of the settings, such as a token.
+   * @param id the id in `Principal.credential`
+   */
+  announceRevocation (id: string): void {
     this.emit('changed', (principal) => principal.credential?.id === id ? undefined : this.#current(principal))
   }
 
-  /** @param id as in `Principal.credential` */
-  expire (id: string): void { this.emit('expired', id) }
+  /** @param id the id in `Principal.credential` */
+  announceExpiry (id: string): void { this.emit('expired', id) }
 }

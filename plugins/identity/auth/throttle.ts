@@ -2,11 +2,11 @@ import rateLimit, { type FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Counters } from '../../../db/store.ts'
-import { Attempts, type Count } from './attempts.ts'
+import { AttemptLimiter, type CountAttempt } from './attempts.ts'
 import { identityLimits } from '../limits.ts'
 
 declare module 'fastify' {
-  interface FastifyInstance { attempts: Attempts<FastifyRequest> }
+  interface FastifyInstance { attempts: AttemptLimiter<FastifyRequest> }
   interface FastifyRequest {
     /** The key under which an attempt of this request counts. */
     attempt: string
@@ -17,7 +17,7 @@ declare module 'fastify' {
  * A store for @fastify/rate-limit on counters that all replicas share. While the counters are unavailable, attempts are
  * refused instead of going uncounted.
  */
-function storeOn (counters: Counters): FastifyRateLimitStoreCtor {
+function createCounterStore (counters: Counters): FastifyRateLimitStoreCtor {
   return class CounterStore {
     incr (
       key: string, done: (error: Error | null, result?: { current: number, ttl: number }) => void, window: number
@@ -34,10 +34,10 @@ function storeOn (counters: Counters): FastifyRateLimitStoreCtor {
 
 /** `app.attempts`: rate limits for logins, registrations and templates. */
 export default fp(async (app) => {
-  await app.register(rateLimit, { global: false, store: storeOn(app.counters) })
+  await app.register(rateLimit, { global: false, store: createCounterStore(app.counters) })
   app.decorateRequest('attempt', '')
   /** @param timeWindow in ms */
-  const count = (max: number, timeWindow: number): Count<FastifyRequest> => {
+  const count = (max: number, timeWindow: number): CountAttempt<FastifyRequest> => {
     const hit = app.createRateLimit({ max, timeWindow, keyGenerator: ({ attempt }) => attempt })
     return async (request, key) => {
       request.attempt = key
@@ -46,7 +46,7 @@ export default fp(async (app) => {
     }
   }
   const reset = async (key: string): Promise<void> => { await app.counters.reset(key) }
-  app.decorate('attempts', new Attempts({
+  app.decorate('attempts', new AttemptLimiter({
     failure: count(identityLimits.loginFailures, identityLimits.loginWindow),
     registration: count(identityLimits.registrations, identityLimits.registrationWindow),
     client: count(identityLimits.oauth.registrations, identityLimits.oauth.window),

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { SystemConfig } from '../../../schemas/settings.ts'
-import { countServers, makeView, type Principal, statedAddress } from '../../settings/index.ts'
+import { countServers, makeView, type Principal, configuredAddress } from '../../settings/index.ts'
 import { isLoopback } from '../../base/config/index.ts'
 import { secretAdvice } from '../../base/secrets/index.ts'
 
@@ -15,7 +15,7 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
   const { env } = app.config
   const { HOST: host, ALLOWED_HOSTS: allowedHosts, TRUST_PROXY: trustProxy } = env
   const signsOf = (system: SystemConfig): string => [
-    ...exposureSigns({ host, allowedHosts, address: statedAddress(system, env) }),
+    ...exposureSigns({ host, allowedHosts, address: configuredAddress(system, env) }),
     ...trustProxy === '' ? [] : [`TRUST_PROXY=${trustProxy}`]
   ].join(' and ')
   const warn = (isRepeated: boolean): void => {
@@ -40,9 +40,12 @@ export function warnOfSkippedAuth (app: FastifyInstance): void {
 }
 
 /** The settings that can make the gateway reachable from other machines. */
-interface Exposure { host: string, allowedHosts: string, address: ReturnType<typeof statedAddress> }
+interface Exposure { host: string, allowedHosts: string, address: ReturnType<typeof configuredAddress> }
 
-/** The settings which show that other machines can reach the gateway, for a log line; empty: none does. */
+/**
+ * Returns the settings which show that other machines can reach the gateway, for a log line; an empty list if none
+ * does.
+ */
 export function exposureSigns ({ host, allowedHosts, address }: Exposure): string[] {
   const names = allowedHosts.split(/[\s,]+/).map((each) => each.replace(/:\d*$/, '').toLowerCase())
   const isForeign = names.some((name) => name !== '' && !isLoopback(name))
@@ -55,20 +58,20 @@ export function exposureSigns ({ host, allowedHosts, address }: Exposure): strin
 }
 
 /** The access of callers without credentials. */
-export interface Openness {
+export interface AnonymousAccess {
   /** The number of servers whose tools they can run, over plain HTTP and over MCP. */
   readonly overHttp: number
   readonly overMcp: number
-  /** `routing.skipAuth`: they are admins on the management API. */
+  /** Whether `routing.skipAuth` makes them admins on the management API. */
   readonly isSkipped: boolean
 }
 
-/** @param anonymous the principal of callers without credentials */
-export function opennessOf (app: FastifyInstance, anonymous: Principal): Openness {
+/** Determines the access of callers without credentials. @param anonymous their principal */
+export function anonymousAccessOf (app: FastifyInstance, anonymous: Principal): AnonymousAccess {
   const { routing } = app.settings.current.system
   const { PUBLIC_TOOLS: publicTools } = app.config.env
   return {
-    overHttp: publicTools === 'off' ? 0 : countServers(app.access, app.access.open(anonymous, {}, 'server')),
+    overHttp: publicTools === 'off' ? 0 : countServers(app.access, app.access.viewOfOpenRoute(anonymous, {}, 'server')),
     overMcp: routing?.enableBearerAuth === false
       ? countServers(app.access, makeView(anonymous, { kind: 'global' }))
       : 0,
@@ -87,8 +90,8 @@ export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): vo
   let warned = ''
   const warn = (): void => {
     const { system } = app.settings.current
-    const signs = exposureSigns({ host, allowedHosts, address: statedAddress(system, env) }).join(' and ')
-    const { overHttp, overMcp } = opennessOf(app, anonymous)
+    const signs = exposureSigns({ host, allowedHosts, address: configuredAddress(system, env) }).join(' and ')
+    const { overHttp, overMcp } = anonymousAccessOf(app, anonymous)
     const ways = [
       ...overHttp > 0 ? [`under ${basePath}/api/tools, whatever routing.enableBearerAuth says`] : [],
       ...overMcp > 0 ? [`under ${basePath}/mcp, since routing.enableBearerAuth is off`] : []
@@ -111,14 +114,14 @@ export function warnOfOpenTools (app: FastifyInstance, anonymous: Principal): vo
   app.addHook('onReady', async () => { warn() })
 }
 
-const placeholders = new Set(['secret', 'changeme', 'change-me', 'password', 'your-secret-key', 'jwt-secret'])
+const placeholderSecrets = new Set(['secret', 'changeme', 'change-me', 'password', 'your-secret-key', 'jwt-secret'])
 
-/** @param secret signs login tokens; undefined: the tokens are valid until the process ends */
-export function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {
+/** Logs a warning if the secret that signs login tokens is weak, or if there is none that outlives the process. */
+export function warnOfWeakSecret (app: FastifyInstance, secret: string | undefined): void {
   if (secret === undefined) {
     app.log.warn('JWT_SECRET is not set, and no secret is kept: logins end when the gateway stops. Set it to ' +
       `${secretAdvice}`)
-  } else if (Buffer.byteLength(secret) < 32 || placeholders.has(secret.toLowerCase())) {
+  } else if (Buffer.byteLength(secret) < 32 || placeholderSecrets.has(secret.toLowerCase())) {
     app.log.warn(`JWT_SECRET is weak: use ${secretAdvice}`)
   }
 }

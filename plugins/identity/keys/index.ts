@@ -1,8 +1,8 @@
 import fp from 'fastify-plugin'
-import { Keys } from './keys.ts'
+import { BearerKeys } from './keys.ts'
 
 declare module 'fastify' {
-  interface FastifyInstance { keys: Keys }
+  interface FastifyInstance { keys: BearerKeys }
 }
 
 /** Interval at which the last-use times of keys are stored, in ms. */
@@ -11,7 +11,7 @@ const writeInterval = 60_000
 /** `app.keys`: the bearer keys. */
 export default fp(async (app) => {
   const { READONLY: readonly } = app.config.env
-  const keys = new Keys(app.settings, readonly, (sentence) => { app.log.warn(sentence) })
+  const keys = new BearerKeys(app.settings, readonly, (sentence) => { app.log.warn(sentence) })
   app.credentials.watch(() => app.settings.current.keys)
   app.decorate('keys', keys)
   if (readonly) return

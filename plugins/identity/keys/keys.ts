@@ -2,22 +2,24 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { credentialPrefixes } from '../../../schemas/credential-prefixes.ts'
-import { prototypeProblem } from '../../../schemas/names.ts'
+import { reservedNameProblem } from '../../../schemas/names.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
-import { type Principal, type Settings, sponsorsOf, withoutToken } from '../../settings/index.ts'
+import { type Principal, type Settings, responsibleUsersOf, withHashedToken } from '../../settings/index.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { maskToken, sha256 } from '../../base/secrets/index.ts'
-import { legacyKeyIgnored, legacyKeyOf, legacyKeyWarning } from './legacy-key.ts'
-import { authorship, changed, type KeyChange, makerOf, scopeAsked, userScope } from './new-key.ts'
-import { counts, givesMore, inactivityOf, peopleOf } from './rights.ts'
-import { expiryOf, toExpiry, Usage } from './state.ts'
+import { legacyKeyIgnoredWarning, convertLegacyKey, legacyKeyConvertedWarning } from './legacy-key.ts'
+import {
+  ownerAndCreatorOf, applyKeyChange, type KeyChange, keyCreatorOf, requestedScope, fullUserScope
+} from './new-key.ts'
+import { isActiveKey, widensRights, inactivityOf, requiredAdminsOf } from './rights.ts'
+import { expiryOf, toExpiry, KeyUsage } from './state.ts'
 import { identityLimits } from '../limits.ts'
 
 /** The members of a new key as the caller sends them. */
-type NewKey =
+type KeyRequest =
   Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
     name: string
-    /** ISO 8601; null: it never expires. */
+    /** ISO 8601; null if it never expires. */
     expiresAt?: string | null
   }
 
@@ -26,11 +28,11 @@ type ShownKey = Required<
   Pick<BearerKey, 'id' | 'name' | 'token' | 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>
 > &
   Pick<BearerKey, 'owner' | 'createdBy' | 'expiresAt' | 'createdAt' | 'lastUsedAt'> &
-  { /** The reason why it does not count now. */ inactive?: string }
+  { /** The reason why the key is inactive now. */ inactive?: string }
 
 /** Bearer keys, found by the token that a caller presents. */
-export class Keys {
-  readonly usage: Usage
+export class BearerKeys {
+  readonly usage: KeyUsage
   readonly #settings: Settings
   readonly #readonly: boolean
   readonly #warn: (sentence: string) => void
@@ -41,36 +43,37 @@ export class Keys {
   #indexed: Snapshot['keys'] | undefined
 
   /**
-   * @param readonly READONLY: the legacy key is not migrated
+   * @param readonly whether READONLY is set, so that the legacy key is not migrated
    * @param warn logs a warning for the operator
    */
   constructor (settings: Settings, readonly: boolean, warn: (sentence: string) => void) {
     this.#settings = settings
     this.#readonly = readonly
     this.#warn = warn
-    this.usage = new Usage(settings)
+    this.usage = new KeyUsage(settings)
   }
 
   /** Finds the active key with this token: one hash and one look-up, however many keys there are. */
   find (token: string): BearerKey | undefined {
-    const key = this.#known(token)
-    return key && counts(key, this.#settings.current) ? key : undefined
+    const key = this.#findStored(token)
+    return key && isActiveKey(key, this.#settings.current) ? key : undefined
   }
 
   /**
-   * Finds out why the key with this token is inactive, and its name; undefined: there is no such key, or it is active.
+   * Finds out why the key with this token is inactive, and its name; undefined if there is no such key, or it is
+   * active.
    */
-  refusal (token: string): { name: string, reason: string } | undefined {
-    const key = this.#known(token)
+  findInactive (token: string): { name: string, reason: string } | undefined {
+    const key = this.#findStored(token)
     const reason = key && inactivityOf(key, this.#settings.current)
     return reason === undefined ? undefined : { name: key?.name ?? '', reason }
   }
 
-  #known (token: string): BearerKey | undefined {
+  #findStored (token: string): BearerKey | undefined {
     const snapshot = this.#settings.current
     if (snapshot.keys !== this.#indexed) {
       this.#indexed = snapshot.keys
-      this.#byHash = indexOf(snapshot.keys)
+      this.#byHash = indexByHash(snapshot.keys)
       this.#found.clear()
     }
     let key = this.#found.get(token)
@@ -92,8 +95,8 @@ export class Keys {
       outcome = 'none'
       const { bearerAuthKey, ...routing } = system.routing ?? {}
       if (!bearerAuthKey) return []
-      const key = legacyKeyOf(bearerAuthKey)
-      const isThere = [...keys.values()].some((other) => withoutToken(other).tokenHash === key.tokenHash)
+      const key = convertLegacyKey(bearerAuthKey)
+      const isThere = [...keys.values()].some((other) => withHashedToken(other).tokenHash === key.tokenHash)
       const known = system.bearerAuthKeyMigrated === true || isThere
       outcome = known ? 'dropped' : 'migrated'
       return [
@@ -101,11 +104,11 @@ export class Keys {
         { entity: 'systemConfig', value: { ...system, routing, bearerAuthKeyMigrated: true } }
       ]
     })
-    if (outcome === 'migrated') this.#warn(legacyKeyWarning)
-    if (outcome === 'dropped') this.#warn(legacyKeyIgnored)
+    if (outcome === 'migrated') this.#warn(legacyKeyConvertedWarning)
+    if (outcome === 'dropped') this.#warn(legacyKeyIgnoredWarning)
   }
 
-  /** When the next key expires, in ms since the epoch; Infinity: no key expires. */
+  /** The time at which the next key expires, in ms since the epoch; Infinity if no key expires. */
   get nextExpiry (): number {
     const times = [...this.#settings.current.keys.values()].map(expiryOf).filter((time) => time > Date.now())
     return times.reduce((first, time) => Math.min(first, time), Infinity)
@@ -114,12 +117,12 @@ export class Keys {
   /** The keys that a principal may manage: all keys for an admin, else the user's own. */
   list (principal: Principal): ShownKey[] {
     return [...this.#settings.current.keys.values()].filter((key) => isOwn(principal, key)).map((key) =>
-      this.#shown(key))
+      this.#toShownKey(key))
   }
 
-  /** @throws NoSuch, Forbidden for another user's */
+  /** Returns a key that the principal may manage. @throws NoSuch, Forbidden for another user's key */
   get (principal: Principal, id: string): ShownKey {
-    return this.#shown(managed(this.#settings.current, principal, id))
+    return this.#toShownKey(requireManagedKey(this.#settings.current, principal, id))
   }
 
   /**
@@ -129,8 +132,8 @@ export class Keys {
    *   yet
    * @throws InvalidInput, LimitReached
    */
-  async create (principal: Principal, { name, ...asked }: NewKey): Promise<{ data: ShownKey, warnings: string[] }> {
-    checkLabel(name)
+  async create (principal: Principal, { name, ...asked }: KeyRequest): Promise<{ data: ShownKey, warnings: string[] }> {
+    checkKeyName(name)
     const token = `${credentialPrefixes.key}${randomBytes(32).toString('hex')}`
     const base = {
       id: randomUUID(),
@@ -141,10 +144,10 @@ export class Keys {
       ...(typeof asked.expiresAt === 'string' && { expiresAt: toExpiry(asked.expiresAt) })
     }
     const { enabled = true } = asked
-    const scope = principal.isAdmin ? scopeAsked(asked) : userScope
+    const scope = principal.isAdmin ? requestedScope(asked) : fullUserScope
     const key: BearerKey = { ...base, ...scope, enabled }
     const snapshot = await this.#settings.change(({ users, keys }) => {
-      Object.assign(key, authorship(users, principal, key.kind, principal.isAdmin ? asked : {}))
+      Object.assign(key, ownerAndCreatorOf(users, principal, key.kind, principal.isAdmin ? asked : {}))
       if (!principal.isAdmin &&
           [...keys.values()].filter((other) => isOwn(principal, other)).length >= identityLimits.keysPerUser) {
         throw new errors.ShareUsed(`You have ${identityLimits.keysPerUser} bearer keys already: remove one first`)
@@ -155,7 +158,7 @@ export class Keys {
       asked[name] !== undefined && JSON.stringify(asked[name]) !== JSON.stringify(key[name])
     const ignored = (principal.isAdmin ? [] : scopeMembers.filter(differs))
       .map((name) => `"${name}" is for admins: the key is yours, and opens what you may see`)
-    return { data: { ...this.#shown(key), token }, warnings: [...ignored, ...unknownNames(snapshot, key)] }
+    return { data: { ...this.#toShownKey(key), token }, warnings: [...ignored, ...unknownNameWarnings(snapshot, key)] }
   }
 
   /**
@@ -165,30 +168,30 @@ export class Keys {
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async update (principal: Principal, id: string, change: KeyChange): Promise<{ data: ShownKey, warnings: string[] }> {
-    if (change.name !== undefined) checkLabel(change.name)
+    if (change.name !== undefined) checkKeyName(change.name)
     const snapshot = await this.#settings.change((base) => {
-      const stored = managed(base, principal, id)
+      const stored = requireManagedKey(base, principal, id)
       // `lastUsedAt` is not compared: it may differ from the value in an earlier response.
-      checkUnchanged(change, this.#shown(stored), ['id', 'token', 'createdBy', 'createdAt'])
-      const value = changed(withoutToken(stored), change, principal.isAdmin)
-      const sponsors = givesMore(stored, value) ? sponsorsOf(base.users, principal) : []
-      const createdBy = sponsors.length > 0 ? makerOf(sponsors, value.owner) : value.createdBy
+      checkUnchanged(change, this.#toShownKey(stored), ['id', 'token', 'createdBy', 'createdAt'])
+      const value = applyKeyChange(withHashedToken(stored), change, principal.isAdmin)
+      const sponsors = widensRights(stored, value) ? responsibleUsersOf(base.users, principal) : []
+      const createdBy = sponsors.length > 0 ? keyCreatorOf(sponsors, value.owner) : value.createdBy
       return [{ entity: 'bearerKeys', key: id, value: createdBy === value.createdBy ? value : { ...value, createdBy } }]
     }, principal)
-    const key = managed(snapshot, principal, id)
-    return { data: this.#shown(key), warnings: unknownNames(snapshot, key) }
+    const key = requireManagedKey(snapshot, principal, id)
+    return { data: this.#toShownKey(key), warnings: unknownNameWarnings(snapshot, key) }
   }
 
-  /** Removes a key. @throws NoSuch, Forbidden for another user's */
+  /** Removes a key. @throws NoSuch, Forbidden for another user's key */
   async remove (principal: Principal, id: string): Promise<void> {
     await this.#settings.change(
-      (snapshot) => [{ entity: 'bearerKeys', key: managed(snapshot, principal, id).id, value: undefined }],
+      (snapshot) => [{ entity: 'bearerKeys', key: requireManagedKey(snapshot, principal, id).id, value: undefined }],
       principal
     )
   }
 
-  #shown (key: BearerKey): ShownKey {
-    const { tokenHash: _, tokenMask = '...', ...rest } = withoutToken(key)
+  #toShownKey (key: BearerKey): ShownKey {
+    const { tokenHash: _, tokenMask = '...', ...rest } = withHashedToken(key)
     const inactive = inactivityOf(key, this.#settings.current)
     return {
       ...rest,
@@ -198,14 +201,14 @@ export class Keys {
       allowedServers: key.allowedServers ?? [],
       enabled: key.enabled ?? true,
       token: tokenMask,
-      lastUsedAt: this.usage.of(key),
+      lastUsedAt: this.usage.lastUseOf(key),
       ...(inactive === undefined ? {} : { inactive })
     }
   }
 }
 
 /** Indexes the keys by token hash; of two with the same token, an enabled one is kept. */
-function indexOf (keys: Snapshot['keys']): Map<string, BearerKey> {
+function indexByHash (keys: Snapshot['keys']): Map<string, BearerKey> {
   const index = new Map<string, BearerKey>()
   for (const key of keys.values()) {
     const hash = key.tokenHash ?? (key.token === undefined ? undefined : sha256(key.token))
@@ -220,8 +223,8 @@ const scopeMembers = ['kind', 'owner', 'accessType', 'allowedGroups', 'allowedSe
 const isOwn = (principal: Principal, key: BearerKey): boolean =>
   principal.isAdmin || (key.kind === 'user' && key.owner === principal.username)
 
-/** @throws NoSuch, Forbidden */
-function managed ({ keys }: Snapshot, principal: Principal, id: string): BearerKey {
+/** Finds a key that the principal may manage. @throws NoSuch, Forbidden */
+function requireManagedKey ({ keys }: Snapshot, principal: Principal, id: string): BearerKey {
   const key = keys.get(id)
   if (!key) throw noSuchError('bearer key', id)
   if (!isOwn(principal, key)) throw new errors.Forbidden('This bearer key belongs to another user')
@@ -233,20 +236,20 @@ function managed ({ keys }: Snapshot, principal: Principal, id: string): BearerK
  * must be able to tell names apart.
  * @throws InvalidInput
  */
-function checkLabel (name: string): void {
+function checkKeyName (name: string): void {
   if (/[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u.test(name)) {
     throw new errors.InvalidInput('"name" must not have control characters')
   }
-  const problem = prototypeProblem(name)
+  const problem = reservedNameProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"name" ${problem}`)
 }
 
 /**
  * A sentence for each server, group and user that a key names and that does not exist. The key will give access to a
- * server or group as soon as somebody creates it. Scopes may list thousands of names: beyond `mostWarnings` they are
+ * server or group as soon as somebody creates it. Scopes may list thousands of names: beyond `maxWarnings` they are
  * counted.
  */
-function unknownNames (
+function unknownNameWarnings (
   { groups, servers, users }: Snapshot,
   key: BearerKey
 ): string[] {
@@ -255,22 +258,22 @@ function unknownNames (
   const unknown = [
     ...accessType === 'groups' || accessType === 'custom'
       ? allowedGroups.filter((name) => !groupNames.has(name)).map((name) => 'There is no group ' +
-        `${JSON.stringify(name)} yet: ${opensLater}`)
+        `${JSON.stringify(name)} yet: ${opensLaterClause}`)
       : [],
     ...accessType === 'servers' || accessType === 'custom'
       ? allowedServers.filter((name) => !servers.has(name)).map((name) => 'There is no server ' +
-        `${JSON.stringify(name)} yet: ${opensLater}`)
+        `${JSON.stringify(name)} yet: ${opensLaterClause}`)
       : [],
     ...owner === undefined || users.has(owner)
       ? []
       : [`There is no user ${JSON.stringify(owner)}, who owns the key${kind === 'user' ? ': it opens nothing' : ''}`],
-    ...peopleOf(key)
+    ...requiredAdminsOf(key)
       .filter((name) => users.get(name)?.isAdmin !== true)
       .map((name) => `${JSON.stringify(name)} is no admin, so that this ${kind ?? 'system'} key opens nothing`)
   ]
-  const left = unknown.length - mostWarnings
-  return left > 0 ? [...unknown.slice(0, mostWarnings), `${left} more servers and groups do not exist yet`] : unknown
+  const left = unknown.length - maxWarnings
+  return left > 0 ? [...unknown.slice(0, maxWarnings), `${left} more servers and groups do not exist yet`] : unknown
 }
 
-const opensLater = 'the key opens it as soon as there is one'
-const mostWarnings = 20
+const opensLaterClause = 'the key opens it as soon as there is one'
+const maxWarnings = 20

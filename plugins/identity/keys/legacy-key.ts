@@ -2,17 +2,17 @@ import { randomUUID } from 'node:crypto'
 import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { maskToken, sha256 } from '../../base/secrets/index.ts'
-import { type Principal, sponsorsOf } from '../../settings/index.ts'
-import { makerOf } from './new-key.ts'
+import { type Principal, responsibleUsersOf } from '../../settings/index.ts'
+import { keyCreatorOf } from './new-key.ts'
 
 /** The warning when the legacy key was converted, for the operator and for the client that sent it. */
-export const legacyKeyWarning =
+export const legacyKeyConvertedWarning =
   'routing.bearerAuthKey became the bearer key "default". It opens every MCP route, and the management API with the ' +
   'rights of an admin. To narrow it, set its "accessType" to "groups", "servers" or "custom" (PUT ' +
   '/api/auth/keys/:id), or remove it and create other keys'
 
 /** The warning when a legacy key is ignored, since the conversion is done only once. */
-export const legacyKeyIgnored =
+export const legacyKeyIgnoredWarning =
   '"routing.bearerAuthKey" was ignored: this gateway has bearer keys of its own, and that member becomes one only ' +
   'once, where there are none. Create a key with POST /api/auth/keys'
 
@@ -20,7 +20,7 @@ export const legacyKeyIgnored =
  * The warning when a legacy key is ignored since the guest sent it: without an account, there is nobody whose rights
  * the key could depend on.
  */
-export const legacyKeyOfGuest =
+export const guestLegacyKeyWarning =
   '"routing.bearerAuthKey" was ignored: a bearer key rests on the rights of who makes it, and there is no account ' +
   'behind your credential. Create a key with POST /api/auth/keys, and name its "owner"'
 
@@ -28,14 +28,19 @@ export const legacyKeyOfGuest =
  * The owner and the creator of a key that a principal creates by sending a legacy key: the users whose rights the
  * principal relies on.
  */
-export function legacyPeople (users: Snapshot['users'], principal: Principal): Pick<BearerKey, 'owner' | 'createdBy'> {
-  const sponsors = sponsorsOf(users, principal)
+export function legacyKeyUsers (
+  users: Snapshot['users'], principal: Principal
+): Pick<BearerKey, 'owner' | 'createdBy'> {
+  const sponsors = responsibleUsersOf(users, principal)
   const owner = sponsors.length > 1 ? principal.username : undefined
-  return { owner, createdBy: sponsors.length === 0 ? undefined : makerOf(sponsors, owner) }
+  return { owner, createdBy: sponsors.length === 0 ? undefined : keyCreatorOf(sponsors, owner) }
 }
 
-/** Converts a legacy key to a bearer key. @param people absent: the key is the operator's, from a settings file */
-export const legacyKeyOf = (token: string, people: Pick<BearerKey, 'owner' | 'createdBy'> = {}): BearerKey => ({
+/**
+ * Converts a legacy key to a bearer key.
+ * @param people the owner and the creator of the key; none if the operator wrote it into a settings file
+ */
+export const convertLegacyKey = (token: string, people: Pick<BearerKey, 'owner' | 'createdBy'> = {}): BearerKey => ({
   id: randomUUID(),
   name: 'default',
   tokenHash: sha256(token),

@@ -1,20 +1,20 @@
 import type { BearerKey, User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
-import { type Principal, sponsorsOf } from '../../settings/index.ts'
-import { knownName } from '../users/rules.ts'
+import { type Principal, responsibleUsersOf } from '../../settings/index.ts'
+import { storedUsernameOf } from '../users/rules.ts'
 import { toExpiry } from './state.ts'
 
-type Scope = Required<Pick<BearerKey, 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers'>>
-type Asked = Partial<Pick<BearerKey, keyof Scope | 'owner'>>
+type KeyScopeMembers = Required<Pick<BearerKey, 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers'>>
+type RequestedMembers = Partial<Pick<BearerKey, keyof KeyScopeMembers | 'owner'>>
 type Users = ReadonlyMap<string, User>
 
 /** The scope of an unrestricted user key: everything that its owner sees, through MCP. */
-export const userScope: Scope = { kind: 'user', accessType: 'all', allowedGroups: [], allowedServers: [] }
+export const fullUserScope: KeyScopeMembers = { kind: 'user', accessType: 'all', allowedGroups: [], allowedServers: [] }
 
 /** Derives the access type from lists that were sent without one: only what they name. */
-function accessOf (
-  { allowedGroups, allowedServers }: Pick<Asked, 'allowedGroups' | 'allowedServers'>
-): Scope['accessType'] {
+function accessTypeOf (
+  { allowedGroups, allowedServers }: Pick<RequestedMembers, 'allowedGroups' | 'allowedServers'>
+): KeyScopeMembers['accessType'] {
   if (allowedServers === undefined || (allowedServers.length === 0 && (allowedGroups?.length ?? 0) > 0)) return 'groups'
   return allowedGroups === undefined || (allowedGroups.length === 0 && allowedServers.length > 0) ? 'servers' : 'custom'
 }
@@ -24,7 +24,7 @@ function accessOf (
  * that nobody creates one with full access by accident.
  * @throws InvalidInput
  */
-export function scopeAsked (asked: Asked): Scope {
+export function requestedScope (asked: RequestedMembers): KeyScopeMembers {
   const { kind, accessType, allowedGroups, allowedServers } = asked
   const hasLists = allowedGroups !== undefined || allowedServers !== undefined
   if (kind === 'system' && accessType === undefined && !hasLists) {
@@ -35,7 +35,7 @@ export function scopeAsked (asked: Asked): Scope {
   }
   return {
     kind: kind ?? (accessType !== undefined || hasLists ? 'system' : 'user'),
-    accessType: accessType ?? (hasLists ? accessOf(asked) : 'all'),
+    accessType: accessType ?? (hasLists ? accessTypeOf(asked) : 'all'),
     allowedGroups: allowedGroups ?? [],
     allowedServers: allowedServers ?? []
   }
@@ -46,18 +46,18 @@ export function scopeAsked (asked: Asked): Scope {
  * without an account, such as the guest or `system`, must name an owner.
  * @throws InvalidInput
  */
-export function authorship (
+export function ownerAndCreatorOf (
   users: Users,
   principal: Principal,
   kind: BearerKey['kind'],
-  { owner: named, kind: askedKind }: Pick<Asked, 'owner' | 'kind'>
+  { owner: named, kind: askedKind }: Pick<RequestedMembers, 'owner' | 'kind'>
 ): Pick<BearerKey, 'owner' | 'createdBy'> {
   const { username = '' } = principal
   const self = users.has(username) ? username : undefined
   const isByKey = principal.kind === 'system-key'
   // A system key created by a system key with an owner gets the same owner, so that it depends on the same users.
   const inherited = kind === 'user' ? (askedKind === undefined ? self : undefined) : isByKey ? self : undefined
-  const owner = named === undefined ? inherited : knownName(users, named)
+  const owner = named === undefined ? inherited : storedUsernameOf(users, named)
   if (owner === undefined && (kind === 'user' || self === undefined)) {
     throw new errors.InvalidInput(
       kind === 'user'
@@ -78,8 +78,8 @@ export function authorship (
         `${JSON.stringify(self)} only`)
     }
   }
-  const sponsors = sponsorsOf(users, principal)
-  return { owner, createdBy: sponsors.length > 0 ? makerOf(sponsors, owner) : isByKey ? undefined : owner }
+  const sponsors = responsibleUsersOf(users, principal)
+  return { owner, createdBy: sponsors.length > 0 ? keyCreatorOf(sponsors, owner) : isByKey ? undefined : owner }
 }
 
 /**
@@ -88,7 +88,7 @@ export function authorship (
  * @param sponsors the users whose rights the caller relies on, at least one
  * @throws Forbidden when the key would depend on three users
  */
-export function makerOf (sponsors: readonly string[], owner: string | undefined): string | undefined {
+export function keyCreatorOf (sponsors: readonly string[], owner: string | undefined): string | undefined {
   const [maker = owner, ...more] = sponsors.filter((name) => name !== owner)
   if (more.length === 0) return maker
   throw new errors.Forbidden(
@@ -100,7 +100,7 @@ export function makerOf (sponsors: readonly string[], owner: string | undefined)
 /** The members of a key that a caller may send. A member with its current value is not a change. */
 export type KeyChange =
   Partial<Omit<BearerKey, 'id' | 'token' | 'tokenHash' | 'tokenMask' | 'createdAt' | 'lastUsedAt' | 'expiresAt'>> & {
-  /** Null: it never expires. */
+  /** ISO 8601; null if the key never expires. */
     expiresAt?: string | null
   }
 
@@ -113,12 +113,14 @@ const defaults: KeyChange = {
  * @throws InvalidInput when nothing is sent, or for a member that cannot be changed; Forbidden for a member that only
  *   an admin may change
  */
-export function changed (key: BearerKey, asked: KeyChange, byAdmin: boolean): BearerKey {
+export function applyKeyChange (key: BearerKey, asked: KeyChange, byAdmin: boolean): BearerKey {
   const before: KeyChange = { ...defaults, ...key }
   const change =
-    withScope(typeof asked.expiresAt === 'string' ? { ...asked, expiresAt: toExpiry(asked.expiresAt) } : asked, before)
+    withDerivedAccessType(
+      typeof asked.expiresAt === 'string' ? { ...asked, expiresAt: toExpiry(asked.expiresAt) } : asked, before
+    )
   const given = (Object.keys(change) as Array<keyof KeyChange>).filter((member) =>
-    members.has(member) && change[member] !== undefined)
+    changeableMembers.has(member) && change[member] !== undefined)
   if (given.length === 0) {
     throw new errors.InvalidInput(
       'There is nothing to change: send "name" or "enabled", ' +
@@ -141,14 +143,14 @@ export function changed (key: BearerKey, asked: KeyChange, byAdmin: boolean): Be
 }
 
 /** Lists that are sent for a key with `accessType: all` restrict it to the names in them, as for a new key. */
-function withScope (change: KeyChange, before: KeyChange): KeyChange {
+function withDerivedAccessType (change: KeyChange, before: KeyChange): KeyChange {
   const { accessType, allowedGroups, allowedServers } = change
   const isNarrowed = [allowedGroups, allowedServers].some((list) => list !== undefined && list.length > 0)
   return accessType === undefined && before.accessType === 'all' && isNarrowed
-    ? { ...change, accessType: accessOf({ allowedGroups, allowedServers }) }
+    ? { ...change, accessType: accessTypeOf({ allowedGroups, allowedServers }) }
     : change
 }
 
-const members = new Set<keyof KeyChange>(
+const changeableMembers = new Set<keyof KeyChange>(
   ['name', 'kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers', 'enabled', 'expiresAt']
 )

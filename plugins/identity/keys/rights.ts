@@ -11,10 +11,10 @@ const isAdmin = (users: Users, username: string): boolean => users.get(username)
  * system key requires that its creator and its owner, if it has them, are admins. A user key requires that its owner
  * exists and that its creator, if it is another user, is an admin. A key without a creator is the operator's.
  */
-export const counts = (key: BearerKey, snapshot: Pick<Snapshot, 'users'>): boolean =>
+export const isActiveKey = (key: BearerKey, snapshot: Pick<Snapshot, 'users'>): boolean =>
   inactivityOf(key, snapshot) === undefined
 
-/** Why a key is inactive, for those who manage it; undefined: it is active. */
+/** The reason why a key is inactive, for those who manage it; undefined if it is active. */
 export function inactivityOf (key: BearerKey, { users }: Pick<Snapshot, 'users'>): string | undefined {
   if (key.enabled === false) return 'it is disabled'
   if (key.expiresAt !== undefined && expiryOf(key) <= Date.now()) return `it expired at ${key.expiresAt}`
@@ -22,24 +22,24 @@ export function inactivityOf (key: BearerKey, { users }: Pick<Snapshot, 'users'>
   if (kind === 'user' && (owner === undefined || !users.has(owner))) {
     return owner === undefined ? 'it has no owner' : `its owner ${JSON.stringify(owner)} does not exist`
   }
-  const former = peopleOf(key).find((name) => !isAdmin(users, name))
+  const former = requiredAdminsOf(key).find((name) => !isAdmin(users, name))
   return former && `${JSON.stringify(former)}, who ${former === owner ? 'owns' : 'made'} it, is no admin`
 }
 
 /** The users who must be admins for a key to be active. */
-export function peopleOf ({ kind, createdBy, owner }: BearerKey): string[] {
+export function requiredAdminsOf ({ kind, createdBy, owner }: BearerKey): string[] {
   const people = kind !== 'user' ? [createdBy, owner] : createdBy === owner ? [] : [createdBy]
   return [...new Set(people)].filter((name) => name !== undefined)
 }
 
 /** Whether a change gives a key more rights: it is enabled, expires later, or its scope gets wider. */
-export function givesMore (before: BearerKey, after: BearerKey): boolean {
+export function widensRights (before: BearerKey, after: BearerKey): boolean {
   const isEnabled = (key: BearerKey): boolean => key.enabled !== false
-  return (isEnabled(after) && !isEnabled(before)) || expiryOf(after) > expiryOf(before) || !includes(before, after)
+  return (isEnabled(after) && !isEnabled(before)) || expiryOf(after) > expiryOf(before) || !includesScope(before, after)
 }
 
 /** Whether the scope of one key includes that of another. */
-function includes (wide: BearerKey, narrow: BearerKey): boolean {
+function includesScope (wide: BearerKey, narrow: BearerKey): boolean {
   if ((wide.accessType ?? 'all') === 'all') return true
   if ((narrow.accessType ?? 'all') === 'all') return false
   const isWithin = (type: 'groups' | 'servers', list: 'allowedGroups' | 'allowedServers'): boolean => {

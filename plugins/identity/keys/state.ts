@@ -1,10 +1,10 @@
 import type { Change, Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
-import { type Settings, withoutToken } from '../../settings/index.ts'
+import { type Settings, withHashedToken } from '../../settings/index.ts'
 
 /** The times at which keys were last used. They are kept in memory until `write` stores them. */
-export class Usage {
+export class KeyUsage {
   readonly #settings: Settings
   /** The time of last use by key id, in ms since the epoch; only times that are not stored yet. */
   readonly #used = new Map<string, number>()
@@ -14,12 +14,12 @@ export class Usage {
   }
 
   /** Records that a key is used now. Runs on every call. */
-  note ({ id }: BearerKey): void {
+  recordUse ({ id }: BearerKey): void {
     this.#used.set(id, Date.now())
   }
 
-  /** The time of last use, ISO 8601; undefined: no use is known. */
-  of (key: BearerKey): string | undefined {
+  /** The time of last use, ISO 8601; undefined if no use is known. */
+  lastUseOf (key: BearerKey): string | undefined {
     const used = this.#used.get(key.id)
     return used === undefined || isNewer(key, used) ? key.lastUsedAt : new Date(used).toISOString()
   }
@@ -41,12 +41,21 @@ const changesOf = (keys: Snapshot['keys'], used: ReadonlyArray<readonly [id: str
   used.flatMap(([id, at]): Change[] => {
     const key = keys.get(id)
     if (!key || isNewer(key, at)) return []
-    return [{ entity: 'bearerKeys', key: id, value: { ...withoutToken(key), lastUsedAt: new Date(at).toISOString() } }]
+    return [{
+      entity: 'bearerKeys',
+      key: id,
+      value: {
+        ...withHashedToken(
+          key
+        ),
+        lastUsedAt: new Date(at).toISOString()
+      }
+    }]
   })
 
 /**
- * When a key expires, in ms since the epoch; Infinity: never. A date in a settings file that cannot be parsed makes the
- * key expired.
+ * The time at which a key expires, in ms since the epoch; Infinity if it never expires. A date in a settings file that
+ * cannot be parsed makes the key expired.
  */
 export function expiryOf ({ expiresAt }: BearerKey): number {
   if (expiresAt === undefined) return Infinity
@@ -65,27 +74,30 @@ export function toExpiry (text: string): string {
 }
 
 /** The list members of a key's scope. */
-type List = 'allowedServers' | 'allowedGroups'
+type ScopeList = 'allowedServers' | 'allowedGroups'
 
 /**
  * The changes that remove deleted servers or groups from the scopes of keys. Otherwise a key would give access to a new
  * server or group of the same name.
  */
-export const withoutNames = (snapshot: Snapshot, list: List, names: readonly string[]): Change[] =>
-  relisted(snapshot, list, names, (listed) => listed.filter((name) => !names.includes(name)))
+export const removeFromKeyScopes = (snapshot: Snapshot, list: ScopeList, names: readonly string[]): Change[] =>
+  mapKeyScopes(snapshot, list, names, (listed) => listed.filter((name) => !names.includes(name)))
 
-/** The changes that rename a group in the scopes of keys, for the same reason. */
-export const withNewName = (snapshot: Snapshot, list: List, name: string, newName: string): Change[] =>
-  relisted(snapshot, list, [name], (listed) => [...new Set(listed.map((each) => each === name ? newName : each))])
+/**
+ * The changes that rename a server or group in the scopes of keys, so that a later one of the former name is not in
+ * them.
+ */
+export const renameInKeyScopes = (snapshot: Snapshot, list: ScopeList, name: string, newName: string): Change[] =>
+  mapKeyScopes(snapshot, list, [name], (listed) => [...new Set(listed.map((each) => each === name ? newName : each))])
 
 /** Maps the list of every key that contains one of the names. */
-function relisted (
-  { keys }: Snapshot, list: List, names: readonly string[], change: (listed: readonly string[]) => string[]
+function mapKeyScopes (
+  { keys }: Snapshot, list: ScopeList, names: readonly string[], change: (listed: readonly string[]) => string[]
 ): Change[] {
   return [...keys.values()].flatMap((key): Change[] => {
     const listed = key[list]
     if (!listed?.some((name) => names.includes(name))) return []
-    const value: BearerKey = { ...withoutToken(key), [list]: change(listed) }
+    const value: BearerKey = { ...withHashedToken(key), [list]: change(listed) }
     return [{ entity: 'bearerKeys', key: key.id, value }]
   })
 }

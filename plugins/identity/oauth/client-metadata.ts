@@ -1,42 +1,42 @@
 import type { OAuthClient } from '../../../db/ports/clients.ts'
-import { prototypeProblem } from '../../../schemas/names.ts'
+import { reservedNameProblem } from '../../../schemas/names.ts'
 import { OAuthError } from '../../base/errors/index.ts'
 import { mcpScope } from '../../settings/index.ts'
-import { authMethods, manageScope, type OAuthSettings } from './settings.ts'
+import { clientAuthMethods, manageScope, type OAuthSettings } from './settings.ts'
 import { identityLimits } from '../limits.ts'
 
 /** The client members that a self-registered client sends itself, and that an admin sets for other clients. */
 export type ClientMetadata =
   Omit<OAuthClient, 'clientId' | 'secretHash' | 'registrationTokenHash' | 'origin' | 'createdAt' | 'lastUsedAt'>
 
-const invalid = (description: string): OAuthError => new OAuthError('invalid_client_metadata', description)
+const invalidMetadata = (description: string): OAuthError => new OAuthError('invalid_client_metadata', description)
 
-function text (metadata: Readonly<Record<string, unknown>>, name: string): string | undefined {
+function readTextMember (metadata: Readonly<Record<string, unknown>>, name: string): string | undefined {
   const value = metadata[name]
   if (value === undefined) return undefined
-  if (typeof value !== 'string') throw invalid(`"${name}" must be a string`)
+  if (typeof value !== 'string') throw invalidMetadata(`"${name}" must be a string`)
   if (value.length > identityLimits.oauth.uri) {
-    throw invalid(`"${name}" is longer than ${identityLimits.oauth.uri} characters`)
+    throw invalidMetadata(`"${name}" is longer than ${identityLimits.oauth.uri} characters`)
   }
   return value
 }
 
 /** Reads a member that is the http(s) URL of a page for people. */
-function address (metadata: Readonly<Record<string, unknown>>, name: string): string | undefined {
-  const value = text(metadata, name)
+function readPageUrl (metadata: Readonly<Record<string, unknown>>, name: string): string | undefined {
+  const value = readTextMember(metadata, name)
   if (value === undefined) return undefined
   if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
-    throw invalid(`"${name}" must be an http or https address`)
+    throw invalidMetadata(`"${name}" must be an http or https address`)
   }
   return value
 }
 
-function list (metadata: Readonly<Record<string, unknown>>, name: string): readonly string[] | undefined {
+function readTextList (metadata: Readonly<Record<string, unknown>>, name: string): readonly string[] | undefined {
   const value = metadata[name]
   if (value === undefined) return undefined
   const isList =
     Array.isArray(value) && value.length <= 20 && value.every((each) => typeof each === 'string' && each.length <= 256)
-  if (!isList) throw invalid(`"${name}" must be a list of short strings`)
+  if (!isList) throw invalidMetadata(`"${name}" must be a list of short strings`)
   return value as string[]
 }
 
@@ -46,10 +46,10 @@ function list (metadata: Readonly<Record<string, unknown>>, name: string): reado
  */
 function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings): readonly string[] {
   const allowed: readonly string[] = settings.dynamicRegistration.allowedGrantTypes
-  const asked = list(metadata, 'grant_types') ?? allowed
+  const asked = readTextList(metadata, 'grant_types') ?? allowed
   const granted = allowed.filter((type) => asked.includes(type))
   if (granted.includes('authorization_code')) return granted
-  throw invalid(`"grant_types" must hold "authorization_code"; allowed are ${allowed.join(' and ')}`)
+  throw invalidMetadata(`"grant_types" must hold "authorization_code"; allowed are ${allowed.join(' and ')}`)
 }
 
 /**
@@ -59,11 +59,11 @@ function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OA
  */
 function scopeOf (metadata: Readonly<Record<string, unknown>>, { allowedScopes }: OAuthSettings): string {
   const possible = allowedScopes.filter((scope) => scope !== manageScope)
-  const asked = (text(metadata, 'scope') ?? '').split(' ').filter((scope) => scope !== '')
+  const asked = (readTextMember(metadata, 'scope') ?? '').split(' ').filter((scope) => scope !== '')
   const isKnown = asked.length === 0 || asked.some((scope) => allowedScopes.includes(scope))
   const scopes = possible.filter((scope) => asked.length === 0 || asked.includes(scope) || scope === mcpScope)
   if (isKnown && scopes.length > 0) return scopes.join(' ')
-  throw invalid(possible.length === 0
+  throw invalidMetadata(possible.length === 0
     ? 'A client that registers itself can be granted no scope here; ask an admin for a client'
     : `"scope" names none that exist here; leave it out, or name some of: ${possible.join(' ')}`)
 }
@@ -79,23 +79,25 @@ export function readClientMetadata (
 ): ClientMetadata {
   const redirectUris = checkRedirectUris(metadata.redirect_uris)
   const grantTypes = grantTypesOf(metadata, settings)
-  const responseTypes = list(metadata, 'response_types') ?? ['code']
-  if (responseTypes.length !== 1 || responseTypes[0] !== 'code') throw invalid('"response_types" can only be ["code"]')
-  const tokenEndpointAuthMethod = text(metadata, 'token_endpoint_auth_method') ?? 'client_secret_basic'
-  if (!authMethods(settings).includes(tokenEndpointAuthMethod)) {
-    throw invalid(`"token_endpoint_auth_method" must be one of ${authMethods(settings).join(', ')}`)
+  const responseTypes = readTextList(metadata, 'response_types') ?? ['code']
+  if (responseTypes.length !== 1 || responseTypes[0] !== 'code') {
+    throw invalidMetadata('"response_types" can only be ["code"]')
   }
-  const name = text(metadata, 'client_name')
-  const problem = name === undefined ? undefined : prototypeProblem(name)
-  if (problem !== undefined) throw invalid(`"client_name" ${problem}`)
+  const tokenEndpointAuthMethod = readTextMember(metadata, 'token_endpoint_auth_method') ?? 'client_secret_basic'
+  if (!clientAuthMethods(settings).includes(tokenEndpointAuthMethod)) {
+    throw invalidMetadata(`"token_endpoint_auth_method" must be one of ${clientAuthMethods(settings).join(', ')}`)
+  }
+  const name = readTextMember(metadata, 'client_name')
+  const problem = name === undefined ? undefined : reservedNameProblem(name)
+  if (problem !== undefined) throw invalidMetadata(`"client_name" ${problem}`)
   const known: Partial<ClientMetadata> = {
-    clientUri: address(metadata, 'client_uri'),
-    logoUri: address(metadata, 'logo_uri'),
-    policyUri: address(metadata, 'policy_uri'),
-    tosUri: address(metadata, 'tos_uri'),
-    contacts: list(metadata, 'contacts'),
-    softwareId: text(metadata, 'software_id'),
-    softwareVersion: text(metadata, 'software_version')
+    clientUri: readPageUrl(metadata, 'client_uri'),
+    logoUri: readPageUrl(metadata, 'logo_uri'),
+    policyUri: readPageUrl(metadata, 'policy_uri'),
+    tosUri: readPageUrl(metadata, 'tos_uri'),
+    contacts: readTextList(metadata, 'contacts'),
+    softwareId: readTextMember(metadata, 'software_id'),
+    softwareVersion: readTextMember(metadata, 'software_version')
   }
   const stated: ClientMetadata = {
     name: name === undefined ||
@@ -110,14 +112,14 @@ export function readClientMetadata (
     ...Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined))
   }
   if (Buffer.byteLength(JSON.stringify(stated)) > identityLimits.oauth.metadata) {
-    throw invalid(`The metadata are larger than ${identityLimits.oauth.metadata} bytes: state fewer or shorter ` +
-      'redirect URIs and addresses')
+    throw invalidMetadata(`The metadata are larger than ${identityLimits.oauth.metadata} bytes: state fewer or ` +
+      'shorter redirect URIs and addresses')
   }
   return stated
 }
 
 /** A client in the form of RFC 7591, without its secret. Times are in seconds. */
-export function toRegistered (client: OAuthClient): Record<string, unknown> {
+export function toClientInformation (client: OAuthClient): Record<string, unknown> {
   const { clientId, name, redirectUris, grantTypes, responseTypes, tokenEndpointAuthMethod, scope, createdAt } = client
   const { clientUri, logoUri, policyUri, tosUri, contacts, softwareId, softwareVersion } = client
   return {
@@ -149,8 +151,8 @@ const knownSchemes =
 /** The loopback hosts of RFC 8252 (section 7.3): the library accepts no other loopback address. */
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** Why a redirect URI cannot be registered, as the end of a sentence; undefined: it can. */
-function problemOf (uri: string): string | undefined {
+/** The reason why a redirect URI cannot be registered, as the end of a sentence; undefined if it can. */
+function redirectUriProblem (uri: string): string | undefined {
   if (uri.length > identityLimits.oauth.uri) return `is longer than ${identityLimits.oauth.uri} characters`
   // `URL` drops some of these characters silently.
   if (/[^\x21-\x7e]|["<>\\^`{|}*]/.test(uri)) return 'holds characters that no URI has'
@@ -169,7 +171,11 @@ function problemOf (uri: string): string | undefined {
     : 'has a scheme that is neither https nor a reversed domain'
 }
 
-/** @param name the member's name, for messages @throws OAuthError `invalid_redirect_uri` */
+/**
+ * Checks redirect URIs that a client or an admin states.
+ * @param name the member's name, for messages
+ * @throws OAuthError `invalid_redirect_uri`
+ */
 export function checkRedirectUris (uris: unknown, name = 'redirect_uris'): readonly string[] {
   const isList = Array.isArray(uris) && uris.length > 0 && uris.every((uri): uri is string => typeof uri === 'string')
   if (!isList) throw new OAuthError('invalid_redirect_uri', `"${name}" must be a list of one URI or more`)
@@ -177,7 +183,7 @@ export function checkRedirectUris (uris: unknown, name = 'redirect_uris'): reado
     throw new OAuthError('invalid_redirect_uri', `"${name}" may list ${identityLimits.oauth.redirectUris} URIs at most`)
   }
   for (const uri of uris) {
-    const problem = problemOf(uri)
+    const problem = redirectUriProblem(uri)
     if (problem !== undefined) {
       throw new OAuthError('invalid_redirect_uri', `${JSON.stringify(uri.slice(0, 200))} ${problem}`)
     }

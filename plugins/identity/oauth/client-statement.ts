@@ -1,18 +1,18 @@
 import type { Static } from '@sinclair/typebox'
 import type { OAuthClient } from '../../../db/ports/clients.ts'
 import { type OAuthClientRecord, OAuthClientUpdate } from '../../../schemas/oauth.ts'
-import { prototypeProblem } from '../../../schemas/names.ts'
+import { reservedNameProblem } from '../../../schemas/names.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { errors, OAuthError } from '../../base/errors/index.ts'
 import { checkRedirectUris, type ClientMetadata } from './client-metadata.ts'
 import { allGrantTypes, manageScope, type OAuthSettings } from './settings.ts'
 
-/** The members of a client that an admin sets by the management API. */
-export type ClientStatement = Static<typeof OAuthClientUpdate>
+/** The members of an OAuth client that an admin sends to the management API, to create or change it. */
+export type AdminClientInput = Static<typeof OAuthClientUpdate>
 
 /** Read-only members of a client record, which an admin may send back unchanged. */
-const shown = new Set(['clientId', 'clientSecret', 'origin', 'clientUri', 'createdAt', 'lastUsedAt'])
-const changeable = Object.keys(OAuthClientUpdate.properties)
+const readOnlyMembers = new Set(['clientId', 'clientSecret', 'origin', 'clientUri', 'createdAt', 'lastUsedAt'])
+const changeableMembers = Object.keys(OAuthClientUpdate.properties)
 
 /** A client with its newly issued secrets, which cannot be shown again. */
 export interface IssuedClient {
@@ -29,7 +29,7 @@ export const toClientRecord = ({ client, secret }: IssuedClient): Static<typeof 
   name: client.name,
   redirectUris: [...client.redirectUris],
   grants: [...client.grantTypes],
-  scopes: scopesIn(client.scope),
+  scopes: splitScopes(client.scope),
   requireSecret: client.secretHash !== undefined,
   origin: client.origin,
   clientUri: client.clientUri,
@@ -38,31 +38,31 @@ export const toClientRecord = ({ client, secret }: IssuedClient): Static<typeof 
 })
 
 /** The scopes in a text (RFC 6749, section 3.3). */
-export const scopesIn = (scope: string): string[] => scope.split(' ').filter((each) => each !== '')
+export const splitScopes = (scope: string): string[] => scope.split(' ').filter((each) => each !== '')
 
 /**
  * Refuses a request without changes, and members that are unknown or read-only.
  * @throws InvalidInput
  */
-export function checkChange (statement: object, client: OAuthClient): void {
+export function checkClientChange (statement: object, client: OAuthClient): void {
   checkUnchanged(statement, toClientRecord({ client }), ['clientId', 'origin', 'clientUri', 'createdAt'])
   const names = Object.keys(statement)
-  const unknown = names.find((name) => !changeable.includes(name) && !shown.has(name))
+  const unknown = names.find((name) => !changeableMembers.includes(name) && !readOnlyMembers.has(name))
   if (unknown !== undefined) {
-    throw new errors.InvalidInput(`${JSON.stringify(unknown)} is not known; it takes ${changeable.join(', ')}`)
+    throw new errors.InvalidInput(`${JSON.stringify(unknown)} is not known; it takes ${changeableMembers.join(', ')}`)
   }
-  if (names.some((name) => changeable.includes(name))) return
-  throw new errors.InvalidInput(`The body changes nothing: it takes ${changeable.join(', ')}`)
+  if (names.some((name) => changeableMembers.includes(name))) return
+  throw new errors.InvalidInput(`The body changes nothing: it takes ${changeableMembers.join(', ')}`)
 }
 
 /**
  * Reads the members that an admin sends for a client. Members that are not sent keep their values, even if the settings
  * would no longer allow these.
- * @param client the client to change; undefined: a new one
+ * @param client the client to change; undefined for a new one
  * @throws InvalidInput with the member names of the management API
  */
-export function readStatement (
-  { name, redirectUris, grants, scopes, requireSecret }: ClientStatement,
+export function readAdminClientInput (
+  { name, redirectUris, grants, scopes, requireSecret }: AdminClientInput,
   settings: OAuthSettings,
   client?: OAuthClient
 ): Partial<ClientMetadata> {
@@ -84,7 +84,7 @@ export function readStatement (
 
 function nameOf (name: string): string {
   if (name.trim() === '') throw new errors.InvalidInput('"name" must not be blank: people see it when they are asked')
-  const problem = prototypeProblem(name)
+  const problem = reservedNameProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"name" ${problem}`)
   return name
 }

@@ -1,18 +1,20 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import type { OAuthClient, Clients } from '../../../db/ports/clients.ts'
+import type { OAuthClient, OAuthClients } from '../../../db/ports/clients.ts'
 import { withoutEmptyMembers } from '../../../protocol/json.ts'
 import type { Author } from '../../settings/index.ts'
 import { errors, noSuchError, OAuthError } from '../../base/errors/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { readClientMetadata, type ClientMetadata } from './client-metadata.ts'
-import { checkChange, type ClientStatement, type IssuedClient, readStatement } from './client-statement.ts'
+import {
+  checkClientChange, type AdminClientInput, type IssuedClient, readAdminClientInput
+} from './client-statement.ts'
 import { allGrantTypes, type OAuthSettings } from './settings.ts'
 
 /**
- * Records a change by an admin in the audit log. `before` or `after` undefined: the client did not exist before, or
- * does not exist after it.
+ * A function that records a change by an admin in the audit log. `before` is undefined for a new client, `after` for a
+ * removed one.
  */
-type NoteChange = (by: Author, before: OAuthClient | undefined, after: OAuthClient | undefined) => void
+type AuditClientChange = (by: Author, before: OAuthClient | undefined, after: OAuthClient | undefined) => void
 
 /** The required members of a new client. */
 interface NewClient { readonly name: string, readonly redirectUris: string[] }
@@ -35,10 +37,10 @@ const notSentBack = [
  * kinds are stored by the same method.
  */
 export class ClientRegistry {
-  readonly #clients: Clients
+  readonly #clients: OAuthClients
   readonly #settings: () => OAuthSettings
   readonly #revoke: (clientId: string) => Promise<void>
-  readonly #audit: NoteChange
+  readonly #audit: AuditClientChange
 
   /**
    * @param revoke revokes all tokens of a client
@@ -46,7 +48,9 @@ export class ClientRegistry {
    *   log with them
    */
   constructor (
-    clients: Clients, settings: () => OAuthSettings, revoke: (clientId: string) => Promise<void>, audit: NoteChange
+    clients: OAuthClients, settings: () => OAuthSettings, revoke: (
+      clientId: string
+    ) => Promise<void>, audit: AuditClientChange
   ) {
     this.#clients = clients
     this.#settings = settings
@@ -58,7 +62,10 @@ export class ClientRegistry {
   async register (body: unknown): Promise<IssuedClient> {
     const registrationToken = newToken()
     return {
-      ...await this.#create(readClientMetadata(asObject(body), this.#settings()), registrationToken), registrationToken
+      ...await this.#create(
+        readClientMetadata(readMetadataBody(body), this.#settings()), registrationToken
+      ),
+      registrationToken
     }
   }
 
@@ -66,7 +73,7 @@ export class ClientRegistry {
    * Finds a self-registered client by its registration access token.
    * @throws OAuthError `invalid_token`, also for an unknown client
    */
-  async registered (clientId: string, token: string | undefined): Promise<OAuthClient> {
+  async findRegistered (clientId: string, token: string | undefined): Promise<OAuthClient> {
     const client = await this.#clients.find(clientId)
     if (token === undefined || !client || !matchesHash(token, client.registrationTokenHash)) {
       throw new OAuthError('invalid_token', 'The registration access token is not valid for this client', 401)
@@ -76,8 +83,8 @@ export class ClientRegistry {
 
   /** Replaces the metadata of a self-registered client (RFC 7592, section 2.2). @throws OAuthError */
   async updateRegistered (clientId: string, token: string | undefined, body: unknown): Promise<IssuedClient> {
-    const client = await this.registered(clientId, token)
-    const sent = asObject(body)
+    const client = await this.findRegistered(clientId, token)
+    const sent = readMetadataBody(body)
     const surplus = notSentBack.find((name) => sent[name] !== undefined)
     if (surplus !== undefined) throw new OAuthError('invalid_request', `The request must not hold "${surplus}"`)
     if (sent.client_id !== clientId) {
@@ -93,12 +100,12 @@ export class ClientRegistry {
 
   /** @throws OAuthError */
   async removeRegistered (clientId: string, token: string | undefined): Promise<void> {
-    await this.registered(clientId, token)
+    await this.findRegistered(clientId, token)
     await this.#remove(clientId)
   }
 
   /**
-   * Finds a stored client, self-registered or created by an admin; undefined: it is unknown, or is described by a
+   * Finds a stored client, self-registered or created by an admin; undefined if it is unknown, or is described by a
    * Client ID Metadata Document.
    */
   async find (clientId: string): Promise<OAuthClient | undefined> { return await this.#clients.find(clientId) }
@@ -111,12 +118,14 @@ export class ClientRegistry {
   }
 
   /** @throws NoSuch */
-  async get (clientId: string): Promise<OAuthClient> { return existing(await this.#clients.find(clientId), clientId) }
+  async get (
+    clientId: string
+  ): Promise<OAuthClient> { return requireClient(await this.#clients.find(clientId), clientId) }
 
   /** Creates a client on behalf of an admin. @param by the admin @throws InvalidInput */
-  async create (by: Author, { name, redirectUris, ...statement }: ClientStatement & NewClient): Promise<IssuedClient> {
+  async create (by: Author, { name, redirectUris, ...statement }: AdminClientInput & NewClient): Promise<IssuedClient> {
     const settings = this.#settings()
-    const stated = readStatement({ name, redirectUris, ...statement }, settings)
+    const stated = readAdminClientInput({ name, redirectUris, ...statement }, settings)
     const issued = await this.#create({
       name,
       redirectUris,
@@ -131,14 +140,14 @@ export class ClientRegistry {
   }
 
   /** Changes the members that an admin sends, and no others. @throws InvalidInput, NoSuch */
-  async update (by: Author, clientId: string, statement: ClientStatement): Promise<IssuedClient> {
+  async update (by: Author, clientId: string, statement: AdminClientInput): Promise<IssuedClient> {
     const former = await this.get(clientId)
-    checkChange(statement, former)
+    checkClientChange(statement, former)
     const issued = await this.#update(clientId, (client) => ({
       ...client,
       // A client from a settings file may lack `tokenEndpointAuthMethod`; one without a secret stays a public client.
       ...(client.secretHash === undefined ? { tokenEndpointAuthMethod: 'none' } : {}),
-      ...readStatement(statement, this.#settings(), client)
+      ...readAdminClientInput(statement, this.#settings(), client)
     }))
     this.#audit(by, former, issued.client)
     return issued
@@ -156,7 +165,7 @@ export class ClientRegistry {
     const former = await this.get(clientId)
     if (former.secretHash === undefined) throw new errors.InvalidInput('This client is public: it has no secret')
     const secret = newToken()
-    const client = existing(
+    const client = requireClient(
       await this.#clients.replace(clientId, (current) => ({ ...current, secretHash: sha256(secret) })),
       clientId
     )
@@ -184,7 +193,7 @@ export class ClientRegistry {
     const secret = newToken()
     let isNew = false
     let former: readonly string[] = []
-    const client = existing(await this.#clients.replace(clientId, (current) => {
+    const client = requireClient(await this.#clients.replace(clientId, (current) => {
       const { secretHash, registrationTokenHash, origin, createdAt, lastUsedAt } = current
       const { secretHash: _, ...metadata } = { secretHash: undefined, ...change(current) }
       isNew = needsSecret(metadata) && secretHash === undefined
@@ -214,16 +223,17 @@ export class ClientRegistry {
 
 const needsSecret = ({ tokenEndpointAuthMethod }: ClientMetadata): boolean => tokenEndpointAuthMethod !== 'none'
 
-function existing (client: OAuthClient | undefined, clientId: string): OAuthClient {
+function requireClient (client: OAuthClient | undefined, clientId: string): OAuthClient {
   if (!client) throw noSuchError('client', clientId)
   return client
 }
 
 /**
- * Client metadata as sent, without `null` members, which delete the member (RFC 7592, section 2.2).
+ * Returns the client metadata in a body without its `null` members, which ask to delete the member (RFC 7592, section
+ * 2.2).
  * @throws OAuthError
  */
-function asObject (body: unknown): Json {
+function readMetadataBody (body: unknown): Json {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new OAuthError('invalid_client_metadata', 'The body must be a JSON object with the metadata of the client')
   }

@@ -6,17 +6,17 @@ export const newCsrfKey = (): string => randomBytes(16).toString('base64url')
  * The CSRF token of a form in one interaction. Only the browser with the cookie can present it.
  * @param shown the content of the page: it is part of the token, so that the form can only confirm what was shown
  */
-export const csrfOf = (key: string, uid: string, shown = ''): string =>
+export const createCsrfToken = (key: string, uid: string, shown = ''): string =>
   `${shown === '' ? '' : `${Buffer.from(shown).toString('base64url')}.`}${macOf(key, uid, shown)}`
 
 const macOf = (key: string, uid: string, shown: string): string =>
   createHmac('sha256', key).update(shown === '' ? uid : `${uid} ${shown}`).digest('base64url')
 
 /**
- * Returns the page content that is part of a form's CSRF token; undefined: the token is not for this interaction and
+ * Returns the page content that is part of a form's CSRF token; undefined if the token is not for this interaction and
  * browser.
  */
-export function shownBy (key: string, uid: string, csrf: string): string | undefined {
+export function readCsrfToken (key: string, uid: string, csrf: string): string | undefined {
   const [mac = '', text = ''] = csrf.split('.').reverse()
   const shown = Buffer.from(text, 'base64url').toString()
   const [given, expected] = [Buffer.from(mac), Buffer.from(macOf(key, uid, shown))]

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Snapshot } from '../../../db/store.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { configuredBase, listeningOrigin } from '../../settings/index.ts'
+import { configuredBaseUrl, listeningOrigin } from '../../settings/index.ts'
 import { rightsMarkOf } from '../users/account.ts'
 
 type IsProxy = (address: string) => boolean
 
 /** The host names of the loopback interface. */
-const ownNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
+const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
  * The issuer identifier (RFC 8414): the configured public base, else the address on which the gateway listens. A
@@ -15,7 +15,7 @@ const ownNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'
  * @param isProxy whether a peer address is that of a trusted proxy
  */
 export function issuerOf (app: FastifyInstance, request: FastifyRequest, isProxy: IsProxy): string {
-  return configuredBase(app.settings.current.system, app.config) ??
+  return configuredBaseUrl(app.settings.current.system, app.config) ??
     `${forwardedOrigin(request, isProxy) ?? ownOrigin(listeningOrigin(app), request)}${app.config.basePath}`
 }
 
@@ -29,9 +29,9 @@ export const issuerPath = (issuer: string): string => new URL(issuer).pathname.r
  */
 function ownOrigin (listening: string, { headers: { host = '' } }: FastifyRequest): string {
   const [own, asked] = [new URL(listening), `http://${host}`]
-  if (!ownNames.has(own.hostname) || !URL.canParse(asked)) return listening
+  if (!loopbackNames.has(own.hostname) || !URL.canParse(asked)) return listening
   const { hostname, port, origin } = new URL(asked)
-  return ownNames.has(hostname) && port === own.port ? origin : listening
+  return loopbackNames.has(hostname) && port === own.port ? origin : listening
 }
 
 function forwardedOrigin ({ headers, host, protocol, socket }: FastifyRequest, isProxy: IsProxy): string | undefined {
@@ -40,34 +40,34 @@ function forwardedOrigin ({ headers, host, protocol, socket }: FastifyRequest, i
 }
 
 /** Paths below the issuer that are protected resources: MCP routes, SSE routes, and the management API. */
-const paths = /^(?:\/(?:[^/]+\/)?(?:mcp|sse)(?:\/[^?#]*)?|\/api)?$/
+const resourcePaths = /^(?:\/(?:[^/]+\/)?(?:mcp|sse)(?:\/[^?#]*)?|\/api)?$/
 
 /**
  * Characters and dot segments that `URL` normalizes: with them, the user could consent to another resource than the
  * token is issued for.
  */
-const ambiguous = /[\\\s]|\/(?:\.|%2e){1,2}(?=\/|$)/i
+const ambiguousPath = /[\\\s]|\/(?:\.|%2e){1,2}(?=\/|$)/i
 
 /** An address without trailing slashes. */
-const trimmed = (uri: string): string => uri.replace(/\/+$/, '')
+const withoutTrailingSlashes = (uri: string): string => uri.replace(/\/+$/, '')
 
 /**
- * The path of a resource below the issuer, `''` for the whole gateway; undefined: it is not a resource of this gateway
- * (RFC 8707).
+ * The path of a resource below the issuer, `''` for the whole gateway; undefined if it is not a resource of this
+ * gateway (RFC 8707).
  */
 export function resourcePath (issuer: string, uri: string): string | undefined {
-  if (ambiguous.test(uri) || !URL.canParse(uri)) return undefined
-  const address = trimmed(new URL(uri).href)
+  if (ambiguousPath.test(uri) || !URL.canParse(uri)) return undefined
+  const address = withoutTrailingSlashes(new URL(uri).href)
   if (address !== issuer && !address.startsWith(`${issuer}/`)) return undefined
   const path = address.slice(issuer.length)
-  return paths.test(path) ? path : undefined
+  return resourcePaths.test(path) ? path : undefined
 }
 
 /**
- * The resource identifier for metadata. It keeps a trailing slash that the client uses, since the client compares the
- * two (RFC 9728, section 3.3).
+ * The path of a resource below the issuer, for metadata. It keeps a trailing slash of the client's URI, since the
+ * client compares the two (RFC 9728, section 3.3).
  */
-export function resourceName (issuer: string, uri: string): string | undefined {
+export function resourceSuffix (issuer: string, uri: string): string | undefined {
   const path = resourcePath(issuer, uri)
   return path !== undefined && path !== '' && uri.endsWith('/') ? `${path}/` : path
 }
@@ -78,16 +78,16 @@ export function resourceName (issuer: string, uri: string): string | undefined {
  */
 export interface MarkedAccount { readonly username: string, readonly mark: string }
 
-export const accountOf = (user: User): MarkedAccount => ({ username: user.username, mark: rightsMarkOf(user) })
+export const toMarkedAccount = (user: User): MarkedAccount => ({ username: user.username, mark: rightsMarkOf(user) })
 
-/** Finds the user of a marked account; undefined: the account has changed or was removed. */
-export function accountUser ({ users }: Snapshot, { username, mark }: MarkedAccount): User | undefined {
+/** Finds the user of a marked account; undefined if the account has changed or was removed. */
+export function findMarkedUser ({ users }: Snapshot, { username, mark }: MarkedAccount): User | undefined {
   const user = users.get(username)
   return user && rightsMarkOf(user) === mark ? user : undefined
 }
 
 /** A marked account as one string, for the library's `accountId`. */
-export const accountId = ({ username, mark }: MarkedAccount): string => `${mark} ${username}`
+export const toAccountId = ({ username, mark }: MarkedAccount): string => `${mark} ${username}`
 
 export function parseAccountId (text: string): MarkedAccount {
   const end = text.indexOf(' ')

@@ -2,58 +2,58 @@ import type { Static } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Provider } from 'oidc-provider'
-import type { OAuthClient, Clients } from '../../../db/ports/clients.ts'
+import type { OAuthClient, OAuthClients } from '../../../db/ports/clients.ts'
 import type { Consent, Consents } from '../../../db/ports/consents.ts'
-import type { Grants } from '../../../db/ports/grants.ts'
+import type { OneTimeValues } from '../../../db/ports/grants.ts'
 import type { LoginStates } from '../../../db/ports/login-states.ts'
-import type { Tokens } from '../../../db/ports/tokens.ts'
+import type { OAuthTokens } from '../../../db/ports/tokens.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { ConsentRecord } from '../../../schemas/oauth.ts'
-import { mcpScope, type Parts } from '../../settings/index.ts'
+import { mcpScope, type AuditedChange } from '../../settings/index.ts'
 import { peerTrust } from '../../base/config/index.ts'
 import { errors, noSuchError, oauthErrorTitle } from '../../base/errors/index.ts'
-import { rightsMarkOf, subjectOf } from '../users/account.ts'
+import { rightsMarkOf, accountSubjectOf } from '../users/account.ts'
 import {
-  accountOf, accountUser, issuerOf, issuerPath, type MarkedAccount, parseAccountId, resourceName
+  toMarkedAccount, findMarkedUser, issuerOf, issuerPath, type MarkedAccount, parseAccountId, resourceSuffix
 } from './identifiers.ts'
-import { scopesIn } from './client-statement.ts'
+import { splitScopes } from './client-statement.ts'
 import { ClientRegistry } from './clients.ts'
 import { Interactions } from './interactions.ts'
-import { requestOf } from './provider/grants.ts'
-import type { Problem } from './provider/corrections.ts'
+import { fastifyRequestOf } from './provider/grants.ts'
+import type { OAuthProblem } from './provider/corrections.ts'
 import type { ProviderDeps } from './provider/provider.ts'
 import { OidcProviders } from './providers.ts'
-import { oauthSettingsOf, problemsOf, scopesFor, type OAuthSettings } from './settings.ts'
+import { oauthSettingsOf, oauthSettingsProblems, grantableScopes, type OAuthSettings } from './settings.ts'
 
 /** The ports that the authorization server needs. */
 interface OAuthPorts {
-  readonly grants: Grants
-  readonly tokens: Tokens
-  readonly clients: Clients
+  readonly grants: OneTimeValues
+  readonly tokens: OAuthTokens
+  readonly clients: OAuthClients
   readonly consents: Consents
   readonly loginStates: LoginStates
 }
 
 interface OAuth {
   /** @throws NotFound while the authorization server is off */
-  mustBeOn: () => void
+  assertEnabled: () => void
   readonly settings: OAuthSettings
   readonly clients: ClientRegistry
   readonly interactions: Interactions
   /**
    * The `WWW-Authenticate` challenge for an error on an MCP route, which leads clients to the authorization server (RFC
    * 6750, section 3; RFC 9728, section 5.1).
-   * @returns undefined: the error has no challenge, or the authorization server is off
+   * @returns undefined if the error has no challenge, or the authorization server is off
    */
   challenge: (request: FastifyRequest, error: { code?: string }) => string | undefined
-  /** The issuer identifier, from the point of view of this request. */
+  /** Returns the issuer identifier (RFC 8414) for the address by which this request reached the gateway. */
   issuer: (request: FastifyRequest) => string
-  /** The library's endpoints for an issuer. */
+  /** Returns the library's provider for an issuer, with its endpoints. */
   provider: (issuer: string) => Promise<Provider>
-  /** The valid consents of a user, newest first, in the form of the management API. */
-  consents: (username: string) => Promise<Array<Static<typeof ConsentRecord>>>
+  /** Lists the valid consents of a user, newest first, in the form of the management API. */
+  listConsents: (username: string) => Promise<Array<Static<typeof ConsentRecord>>>
   /** Withdraws a consent and revokes the client's tokens for this user. @throws NoSuch */
-  withdraw: (username: string, clientId: string) => Promise<void>
+  withdrawConsent: (username: string, clientId: string) => Promise<void>
 }
 
 declare module 'fastify' {
@@ -68,19 +68,19 @@ export default fp<OAuthPorts>(async (app, ports) => {
   const issuer = (request: FastifyRequest): string => issuerOf(app, request, isProxy)
   const revokeClient = async (clientId: string): Promise<void> => { await accessTokens.revoke({ clientId }) }
   const clients = new ClientRegistry(ports.clients, settings, revokeClient, (by, before, after) => {
-    app.audit.note(by, auditOf(before, after))
+    app.audit.addChange(by, clientChange(before, after))
   })
-  // Below the issuer's path, which differs from the route's path if a proxy strips a prefix.
+  // The path begins with the issuer's path, which differs from the route's if a proxy strips a prefix.
   const interactionPath = (issuer: string, uid: string): string => `${issuerPath(issuer)}/oauth/interaction/${uid}`
   const interactions = new Interactions({
     pages: app.pages,
     consents: ports.consents,
-    audit: (former, next) => { app.audit.note(next.username, auditOfConsent(former, next)) },
+    audit: (former, next) => { app.audit.addChange(next.username, consentChange(former, next)) },
     clients,
     settings,
-    path: interactionPath,
-    // Offered only on the same origin, since the cookie of the social login must reach these pages.
-    others: (issuer, back) => app.social.isAt(new URL(issuer).origin)
+    interactionPath,
+    // Social logins are offered only on the same origin, since their cookie must reach these pages.
+    otherLogins: (issuer, back) => app.social.isServedAt(new URL(issuer).origin)
       ? app.social.providers.map(({ id: provider, name }) => ({
         name,
         href: `${issuerPath(issuer)}${app.social.path}/signIn/social?` +
@@ -99,9 +99,9 @@ export default fp<OAuthPorts>(async (app, ports) => {
         },
         touch: async (clientId, at) => { await ports.clients.touch(clientId, at) }
       },
-      revoke: async (family) => { await accessTokens.revoke({ family }) },
-      endRevoked: async () => { await accessTokens.endRevoked() },
-      stands: (id) => accountUser(app.settings.current, parseAccountId(id)) !== undefined
+      revokeFamily: async (family) => { await accessTokens.revoke({ family }) },
+      endRevokedFamilies: async () => { await accessTokens.endRevokedFamilies() },
+      isAccountValid: (id) => findMarkedUser(app.settings.current, parseAccountId(id)) !== undefined
     },
     settings,
     outbound: app.outbound,
@@ -109,16 +109,17 @@ export default fp<OAuthPorts>(async (app, ports) => {
     problemPage: (problem, status) => app.pages.problem({ title: oauthErrorTitle, text: sentenceOf(problem), status }),
     refusalPage: (problem, status, client, href) =>
       app.pages.refused({ title: oauthErrorTitle, text: sentenceOf(problem), status, client, href }),
-    isAdmins: async (clientId) => (await ports.clients.find(clientId))?.origin === 'admin',
-    scopesOf: async (clientId) => scopesFor(await ports.clients.find(clientId), settings()),
-    consent: async (id, clientId) => await rememberedConsent(ports, parseAccountId(id), clientId),
-    checkSecret: async (raw, clientId, check) => await app.attempts.checkSecret(requestOf(raw), clientId, check),
-    countRegistration: async (raw) => { await app.attempts.countClient(requestOf(raw)) },
+    isCreatedByAdmin: async (clientId) => (await ports.clients.find(clientId))?.origin === 'admin',
+    scopesOf: async (clientId) => grantableScopes(await ports.clients.find(clientId), settings()),
+    findConsent: async (id, clientId) => await findValidConsent(ports, parseAccountId(id), clientId),
+    checkSecret: async (raw, clientId, check) =>
+      await app.attempts.checkClientSecret(fastifyRequestOf(raw), clientId, check),
+    countRegistration: async (raw) => { await app.attempts.countClientRegistration(fastifyRequestOf(raw)) },
     log: (error, sentence) => { app.log.error({ err: error }, sentence) }
   }
   const providers = new OidcProviders(async (issuer) => await loadProvider(issuer, deps))
   app.decorate('oauth', {
-    mustBeOn: () => { if (!settings().enabled) throw new errors.NotFound() },
+    assertEnabled: () => { if (!settings().enabled) throw new errors.NotFound() },
     get settings () { return settings() },
     clients,
     interactions,
@@ -126,35 +127,35 @@ export default fp<OAuthPorts>(async (app, ports) => {
       settings().enabled ? challengeOf(app.config.basePath, issuer(request), request, code) : undefined,
     issuer,
     provider: async (issuer) => await providers.get(issuer),
-    consents: async (username) => {
+    listConsents: async (username) => {
       const user = app.settings.current.users.get(username)
-      const now = user && accountOf(user).mark
+      const now = user && toMarkedAccount(user).mark
       const held = (await ports.consents.list(username)).filter(({ mark = now }) => mark === now)
       return await Promise.all(held.map(async ({ clientId, scope, resource, grantedAt }) => ({
         clientId,
         clientName: (await ports.clients.find(clientId))?.name,
-        scopes: scopesIn(scope),
+        scopes: splitScopes(scope),
         resource,
         grantedAt: new Date(grantedAt).toISOString()
       })))
     },
-    withdraw: async (username, clientId) => {
+    withdrawConsent: async (username, clientId) => {
       const former = await ports.consents.find(username, clientId)
       if (!await ports.consents.remove(username, clientId)) throw noSuchError('consent', clientId)
-      app.audit.note(username, auditOfConsent(former, undefined))
+      app.audit.addChange(username, consentChange(former, undefined))
       await accessTokens.revoke({ username, clientId })
     }
   })
   let told = ''
   const tellProblems = (): void => {
-    const problems = problemsOf(app.settings.current.system, app.config.env)
+    const problems = oauthSettingsProblems(app.settings.current.system, app.config.env)
     if (problems.join() !== told) for (const sentence of problems) app.log.warn(sentence)
     told = problems.join()
   }
   tellProblems()
   app.settings.on('changed', (next, former) => {
     tellProblems()
-    forgetUsers(app, ports, former, next).catch((error: unknown) => {
+    removeDataOfFormerUsers(app, ports, former, next).catch((error: unknown) => {
       // The leftovers are invalid anyway, since they carry the mark of the former account.
       app.log.warn({ err: error }, 'what a removed account has left could not be removed')
     })
@@ -166,8 +167,8 @@ export default fp<OAuthPorts>(async (app, ports) => {
   ]
 })
 
-/** A change of a client, for the audit log. */
-function auditOf (before: OAuthClient | undefined, after: OAuthClient | undefined): Parts {
+/** Describes a change of a client for the audit log. */
+function clientChange (before: OAuthClient | undefined, after: OAuthClient | undefined): AuditedChange {
   const isSecretNew =
     before?.secretHash !== undefined && after?.secretHash !== undefined && before.secretHash !== after.secretHash
   return {
@@ -178,8 +179,8 @@ function auditOf (before: OAuthClient | undefined, after: OAuthClient | undefine
   }
 }
 
-/** A change of a user's consent to a client, for the audit log. */
-const auditOfConsent = (before: Consent | undefined, after: Consent | undefined): Parts =>
+/** Describes a change of a user's consent to a client for the audit log. */
+const consentChange = (before: Consent | undefined, after: Consent | undefined): AuditedChange =>
   ({
     entity: 'consent',
     name: (after ?? before)?.clientId ?? '',
@@ -193,8 +194,8 @@ const withoutSecrets = (
   { secretHash: _, registrationTokenHash: __, ...client }: OAuthClient
 ): Record<string, unknown> => ({ ...client })
 
-/** An error of the library, for the person in front of the browser. */
-function sentenceOf ({ error, error_description: text }: Problem): string {
+/** Converts an error of the library to a sentence for the user of the browser. */
+function sentenceOf ({ error, error_description: text }: OAuthProblem): string {
   if (error === 'server_error') {
     return 'Something went wrong within the gateway. Its log says what; try again, or ask who runs it.'
   }
@@ -207,7 +208,7 @@ function sentenceOf ({ error, error_description: text }: Problem): string {
  * an expression.
  */
 async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provider> {
-  const { createProvider } = await withoutNotice(async () => await import('./provider/provider.ts'))
+  const { createProvider } = await withoutRuntimeWarning(async () => await import('./provider/provider.ts'))
   return createProvider(issuer, deps)
 }
 
@@ -215,7 +216,7 @@ async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provid
  * Loads the library without its warning about Node 20, on which it is tested here: the warning would break a log in
  * JSON.
  */
-async function withoutNotice<Module> (load: () => Promise<Module>): Promise<Module> {
+async function withoutRuntimeWarning<Module> (load: () => Promise<Module>): Promise<Module> {
   const { warn } = console
   console.warn = (...parts) => {
     if (!String(parts[0]).includes('oidc-provider WARNING: Unsupported runtime')) warn(...parts)
@@ -235,7 +236,7 @@ function challengeOf (
   if (code !== 'TH_UNAUTHORIZED' && !isForbidden) return undefined
   // An SSE client posts its messages to a path other than that of its resource.
   const path = (request.url.split('?', 1)[0] ?? '').slice(basePath.length)
-  const metadata = `${issuer}/.well-known/oauth-protected-resource${resourceName(issuer, `${issuer}${path}`) ?? ''}`
+  const metadata = `${issuer}/.well-known/oauth-protected-resource${resourceSuffix(issuer, `${issuer}${path}`) ?? ''}`
   const error = isForbidden
     ? 'insufficient_scope'
     : request.headers.authorization === undefined ? undefined : 'invalid_token'
@@ -246,7 +247,7 @@ function challengeOf (
  * Finds a consent that makes the question to the user unnecessary. For self-registered clients the user is asked each
  * time, since anybody can use their id (RFC 8252, section 8.6).
  */
-async function rememberedConsent (
+async function findValidConsent (
   { clients, consents }: OAuthPorts,
   { username, mark }: MarkedAccount,
   clientId: string
@@ -265,13 +266,13 @@ async function rememberedConsent (
  * it carries the former mark, and a removal by username, which every replica runs when it sees the change, would also
  * end logins made since.
  */
-async function forgetUsers (
+async function removeDataOfFormerUsers (
   app: FastifyInstance, { consents, loginStates }: OAuthPorts, former: Snapshot, next: Snapshot
 ): Promise<void> {
   if (former.users === next.users) return
   for (const [username, user] of former.users) {
     const later = next.users.get(username)
-    if (later && subjectOf(later) === subjectOf(user)) {
+    if (later && accountSubjectOf(later) === accountSubjectOf(user)) {
       if (user.isAdmin !== true || later.isAdmin === true) continue
       const former = rightsMarkOf(user)
       await app.accessTokens.revoke({ username, mark: former })

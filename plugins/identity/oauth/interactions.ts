@@ -5,11 +5,11 @@ import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import { describeScopes, type Page, type PageClient, type Pages } from '../../base/pages/index.ts'
-import { accountId, accountOf, parseAccountId } from './identifiers.ts'
+import { toAccountId, toMarkedAccount, parseAccountId } from './identifiers.ts'
 import type { ClientRegistry } from './clients.ts'
 import type { GivenConsent } from './provider/grants.ts'
-import { defaultScope, scopesFor, type OAuthSettings } from './settings.ts'
-import { csrfOf, shownBy } from './csrf.ts'
+import { defaultScope, grantableScopes, type OAuthSettings } from './settings.ts'
+import { createCsrfToken, readCsrfToken } from './csrf.ts'
 
 /** A browser's request to a page that asks the user, with the library's provider for it. */
 export interface BrowserRequest {
@@ -22,7 +22,7 @@ export interface BrowserRequest {
 }
 
 /** The response to a browser: a page, or a redirect. `client`: the client to which the redirect leads in the end. */
-export type BrowserAnswer = Page | { readonly location: string, readonly client?: PageClient }
+export type BrowserResponse = Page | { readonly location: string, readonly client?: PageClient }
 
 interface InteractionDeps {
   readonly pages: Pages
@@ -32,16 +32,16 @@ interface InteractionDeps {
   readonly clients: ClientRegistry
   readonly settings: () => OAuthSettings
   /** The path of an interaction's pages, below the host. */
-  readonly path: (issuer: string, uid: string) => string
-  /** Other ways to log in, each returning to the path `back`. */
-  readonly others: (issuer: string, back: string) => ReadonlyArray<{ name: string, href: string }>
+  readonly interactionPath: (issuer: string, uid: string) => string
+  /** Returns other ways to log in, each of which leads back to the path `back`. */
+  readonly otherLogins: (issuer: string, back: string) => ReadonlyArray<{ name: string, href: string }>
 }
 
-/** Checks a password; throws after too many failures. */
+/** A function that checks a password, and throws after too many failures. */
 type Authenticate = (username: string, password: string) => Promise<User | undefined>
 
 /** The content of a consent page that could change before the user decides. */
-interface Shown {
+interface ShownConsent {
   readonly account: string
   readonly scopes: readonly string[]
   /** A hash of the client's metadata. */
@@ -49,7 +49,7 @@ interface Shown {
 }
 
 /** The authorization request that a user decides about. */
-interface Asked {
+interface ConsentRequest {
   readonly clientId: string
   readonly client: ProviderClient | undefined
   readonly scopes: string[]
@@ -66,7 +66,7 @@ export class Interactions {
   }
 
   /** Shows the page for the current step of an interaction. */
-  async show (request: BrowserRequest): Promise<BrowserAnswer> {
+  async show (request: BrowserRequest): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     return details.prompt.name === 'login'
@@ -75,7 +75,7 @@ export class Interactions {
   }
 
   /** Logs a user in with the fields of the form. After too many failures the page shows an error. */
-  async login (request: BrowserRequest, fields: Fields, authenticate: Authenticate): Promise<BrowserAnswer> {
+  async login (request: BrowserRequest, fields: FormFields, authenticate: Authenticate): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     if (!this.#isOwnForm(request, details, fields)) return this.#expired()
@@ -98,30 +98,33 @@ export class Interactions {
         status: 401
       })
     }
-    return await this.#enter(request, details, user)
+    return await this.#logIn(request, details, user)
   }
 
-  async #enter (request: BrowserRequest, details: Interaction, user: User): Promise<BrowserAnswer> {
-    const account = accountId(accountOf(user))
+  async #logIn (request: BrowserRequest, details: Interaction, user: User): Promise<BrowserResponse> {
+    const account = toAccountId(toMarkedAccount(user))
     await this.#changeAccount(request, details, account)
     return await this.#finish(request, details, { login: { accountId: account, remember: true } })
   }
 
-  /** Continues after a social login. @param user of the browser's social session; undefined: there is none */
-  async enter (request: BrowserRequest, user: User | undefined): Promise<BrowserAnswer> {
+  /**
+   * Continues an interaction after a social login.
+   * @param user the user of the browser's social session; undefined if it has none
+   */
+  async continueAfterSocialLogin (request: BrowserRequest, user: User | undefined): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     if (details.prompt.name !== 'login') return await this.#consent(request, details)
     if (!user) return await this.#login(request, details, {})
-    return await this.#enter(request, details, user)
+    return await this.#logIn(request, details, user)
   }
 
   /** Handles the user's decision, from the fields of the form. */
-  async decide (request: BrowserRequest, fields: Fields): Promise<BrowserAnswer> {
+  async decide (request: BrowserRequest, fields: FormFields): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     const account = details.session?.accountId
-    const text = shownBy(request.csrfKey, details.uid, fields.csrf ?? '')
+    const text = readCsrfToken(request.csrfKey, details.uid, fields.csrf ?? '')
     if (text === undefined) return this.#expired()
     if (details.prompt.name !== 'consent' || account === undefined) return await this.#login(request, details, {})
     if (text === '') return this.#expired()
@@ -130,8 +133,8 @@ export class Interactions {
         request, details, { error: 'access_denied', error_description: 'The user denied the request' }
       )
     }
-    const shown = JSON.parse(text) as Shown
-    const { clientId, client, scopes: possible, fingerprint } = await this.#asked(request, details)
+    const shown = JSON.parse(text) as ShownConsent
+    const { clientId, client, scopes: possible, fingerprint } = await this.#consentRequestOf(request, details)
     const scopes = possible.filter((scope) => shown.scopes.includes(scope))
     if (shown.account !== account || shown.client !== fingerprint || scopes.length === 0) {
       return await this.#outdated(details)
@@ -155,7 +158,7 @@ export class Interactions {
   }
 
   /** Ends the browser's login session. @returns the URL that starts the same authorization request again */
-  async logout (request: BrowserRequest, fields: Fields): Promise<BrowserAnswer> {
+  async logout (request: BrowserRequest, fields: FormFields): Promise<BrowserResponse> {
     const details = await this.#detailsOf(request)
     if ('html' in details) return details
     if (!this.#isOwnForm(request, details, fields)) return this.#expired()
@@ -196,8 +199,8 @@ export class Interactions {
     })
   }
 
-  #isOwnForm ({ csrfKey }: BrowserRequest, { uid }: Interaction, { csrf = '' }: Fields): boolean {
-    return shownBy(csrfKey, uid, csrf) !== undefined
+  #isOwnForm ({ csrfKey }: BrowserRequest, { uid }: Interaction, { csrf = '' }: FormFields): boolean {
+    return readCsrfToken(csrfKey, uid, csrf) !== undefined
   }
 
   async #login (
@@ -205,25 +208,25 @@ export class Interactions {
     details: Interaction,
     more: { username?: string, error?: string, status?: number }
   ): Promise<Page> {
-    const { pages, path } = this.#deps
+    const { pages, interactionPath: path } = this.#deps
     const { uid } = details
     return pages.login({
       client: await this.#clientOf(request, details),
-      csrf: csrfOf(request.csrfKey, uid),
+      csrf: createCsrfToken(request.csrfKey, uid),
       action: `${path(request.issuer, uid)}/login`,
       hidden: {},
-      others: this.#deps.others(request.issuer, `${path(request.issuer, uid)}/social`),
+      others: this.#deps.otherLogins(request.issuer, `${path(request.issuer, uid)}/social`),
       ...more
     })
   }
 
-  async #consent (request: BrowserRequest, details: Interaction): Promise<BrowserAnswer> {
-    const { pages, path } = this.#deps
+  async #consent (request: BrowserRequest, details: Interaction): Promise<BrowserResponse> {
+    const { pages, interactionPath: path } = this.#deps
     const { csrfKey, issuer } = request
     const { uid, params, session } = details
-    const { clientId, client, scopes, isSelfRegistered, fingerprint } = await this.#asked(request, details)
+    const { clientId, client, scopes, isSelfRegistered, fingerprint } = await this.#consentRequestOf(request, details)
     if (!client || session?.accountId === undefined) return this.#expired()
-    const shown: Shown = { account: session.accountId, scopes, client: fingerprint }
+    const shown: ShownConsent = { account: session.accountId, scopes, client: fingerprint }
     return pages.consent({
       username: parseAccountId(session.accountId).username,
       client: {
@@ -235,7 +238,7 @@ export class Interactions {
       isSelfRegistered,
       scopes: describeScopes(scopes),
       resource: textOf(params.resource) ?? issuer,
-      csrf: csrfOf(csrfKey, uid, JSON.stringify(shown)),
+      csrf: createCsrfToken(csrfKey, uid, JSON.stringify(shown)),
       action: `${path(issuer, uid)}/consent`,
       logoutAction: `${path(issuer, uid)}/logout`,
       hidden: {}
@@ -243,11 +246,11 @@ export class Interactions {
   }
 
   /** The requesting client, and those of the requested scopes that it may be granted. */
-  async #asked ({ provider }: BrowserRequest, { params }: Interaction): Promise<Asked> {
+  async #consentRequestOf ({ provider }: BrowserRequest, { params }: Interaction): Promise<ConsentRequest> {
     const clientId = textOf(params.client_id) ?? ''
     const [stored, client] = [await this.#deps.clients.find(clientId), await provider.Client.find(clientId)]
     const asked = (textOf(params.scope) ?? defaultScope).split(' ')
-    const scopes = scopesFor(stored, this.#deps.settings()).filter((scope) => asked.includes(scope))
+    const scopes = grantableScopes(stored, this.#deps.settings()).filter((scope) => asked.includes(scope))
     const { client_secret: _, ...metadata } = client?.metadata() ?? {}
     const fingerprint = sha256(JSON.stringify([metadata, stored?.scope, stored?.origin]))
     return { clientId, client, scopes, isSelfRegistered: stored?.origin !== 'admin', fingerprint }
@@ -266,7 +269,7 @@ export class Interactions {
     await details.persist()
   }
 
-  async #finish (request: BrowserRequest, details: Interaction, result: InteractionResults): Promise<BrowserAnswer> {
+  async #finish (request: BrowserRequest, details: Interaction, result: InteractionResults): Promise<BrowserResponse> {
     const { provider, raw, reply } = request
     const client = await this.#clientOf(request, details)
     return { location: await provider.interactionResult(raw, reply, result), client }
@@ -280,6 +283,6 @@ export class Interactions {
 }
 
 /** The fields of a form. */
-export type Fields = Readonly<Partial<Record<string, string>>>
+export type FormFields = Readonly<Partial<Record<string, string>>>
 
 const textOf = (value: unknown): string | undefined => typeof value === 'string' && value !== '' ? value : undefined

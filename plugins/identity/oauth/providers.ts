@@ -11,7 +11,7 @@ export class OidcProviders {
     this.#load = load
   }
 
-  /** @throws what `load` throws */
+  /** Returns the provider of an issuer. @throws the error of `load` */
   async get (issuer: string): Promise<Provider> {
     const known = this.#known.get(issuer)
     if (known) return await known

@@ -3,40 +3,40 @@ import type { OAuthClient } from '../../../db/ports/clients.ts'
 import { OAuthServer } from '../../../schemas/oauth.ts'
 import type { SystemConfig } from '../../../schemas/settings.ts'
 import { isLoopback, trustedProxies } from '../../base/config/index.ts'
-import { statedAddress } from '../../settings/index.ts'
+import { configuredAddress } from '../../settings/index.ts'
 
 /** `systemConfig.oauthServer` with all defaults filled in. Lifetimes are in seconds. */
 export type OAuthSettings = Required<Omit<OAuthServer, 'dynamicRegistration'>> & {
   dynamicRegistration: Required<NonNullable<OAuthServer['dynamicRegistration']>>
 }
 
-const known = new WeakMap<SystemConfig, OAuthSettings>()
+const cachedSettings = new WeakMap<SystemConfig, OAuthSettings>()
 
 /**
  * Reads the settings of the authorization server. A stored member of the wrong type, as other programs may have written
  * it, is replaced by its default.
  */
 export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
-  let settings = known.get(system)
+  let settings = cachedSettings.get(system)
   if (!settings) {
     const stored = { ...system.oauthServer }
     for (const [name, schema] of Object.entries(OAuthServer.properties)) {
       if (!Value.Check(schema, stored[name])) stored[name] = undefined
     }
-    known.set(system, settings =
+    cachedSettings.set(system, settings =
       Value.Default(OAuthServer, { dynamicRegistration: {}, ...withoutUndefined(stored) }) as OAuthSettings)
   }
   return settings
 }
 
 /** The environment variables that determine the addresses given to clients. */
-interface Addressing { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
+interface AddressEnv { readonly HOST: string, readonly TRUST_PROXY?: string, readonly BASE_URL?: string }
 
 /**
  * A sentence for each problem of the stored settings: invalid members, which are replaced by their defaults, and
  * unsuitable addresses.
  */
-export function problemsOf (system: SystemConfig, addressing: Addressing): string[] {
+export function oauthSettingsProblems (system: SystemConfig, addressing: AddressEnv): string[] {
   const { oauthServer } = system
   const sentences = [...Value.Errors(OAuthServer, oauthServer ?? {})]
     .map(({ path, message }) => `oauthServer${path.replaceAll('/', '.')} is not used: ${message.toLowerCase()}. Its ` +
@@ -45,9 +45,9 @@ export function problemsOf (system: SystemConfig, addressing: Addressing): strin
   return address === undefined ? sentences : [...sentences, address]
 }
 
-function addressProblem (system: SystemConfig, addressing: Addressing): string | undefined {
+function addressProblem (system: SystemConfig, addressing: AddressEnv): string | undefined {
   const { HOST: host, TRUST_PROXY: proxy = '' } = addressing
-  const stated = statedAddress(system, addressing)
+  const stated = configuredAddress(system, addressing)
   const url = stated && URL.canParse(stated.text) ? new URL(stated.text) : undefined
   if (stated && url) {
     const isOpen = url.protocol === 'http:' && !isLoopback(url.hostname)
@@ -69,9 +69,9 @@ export const manageScope = 'manage'
 /**
  * The scopes that a client may be granted: the intersection of those that the settings allow and those of its
  * registration. `manage` requires a client that an admin created.
- * @param client undefined: a client that is described by a metadata document
+ * @param client undefined for a client that is described by a metadata document
  */
-export function scopesFor (
+export function grantableScopes (
   client: Pick<OAuthClient, 'origin' | 'scope'> | undefined, { allowedScopes }: OAuthSettings
 ): string[] {
   const own = client?.scope.split(' ')
@@ -86,18 +86,18 @@ export const defaultScope = 'mcp profile'
  * Whether Client ID Metadata Documents are accepted. They are a form of dynamic registration, for clients without a
  * secret.
  */
-export const documentsAllowed = ({ dynamicRegistration, requireClientSecret }: OAuthSettings): boolean =>
+export const allowsClientDocuments = ({ dynamicRegistration, requireClientSecret }: OAuthSettings): boolean =>
   dynamicRegistration.enabled && !dynamicRegistration.requiresAuthentication && !requireClientSecret
 
 /** The grant types of the token endpoint. */
 export const allGrantTypes = ['authorization_code', 'refresh_token'] as const
 
-/** How clients may authenticate at the token endpoint. */
-export const authMethods = (settings: OAuthSettings): string[] =>
+/** The methods by which clients may authenticate at the token endpoint. */
+export const clientAuthMethods = (settings: OAuthSettings): string[] =>
   [...settings.requireClientSecret ? [] : ['none'], 'client_secret_basic', 'client_secret_post']
 
 /** The metadata of the authorization server (RFC 8414; RFC 9207; Client ID Metadata Documents). */
-export function serverMetadata (issuer: string, settings: OAuthSettings): Record<string, unknown> {
+export function authorizationServerMetadata (issuer: string, settings: OAuthSettings): Record<string, unknown> {
   const { allowedScopes, dynamicRegistration: { enabled, allowedGrantTypes } } = settings
   return {
     issuer,
@@ -110,11 +110,11 @@ export function serverMetadata (issuer: string, settings: OAuthSettings): Record
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
     grant_types_supported: allowedGrantTypes,
-    token_endpoint_auth_methods_supported: authMethods(settings),
-    revocation_endpoint_auth_methods_supported: authMethods(settings),
+    token_endpoint_auth_methods_supported: clientAuthMethods(settings),
+    revocation_endpoint_auth_methods_supported: clientAuthMethods(settings),
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
-    client_id_metadata_document_supported: documentsAllowed(settings)
+    client_id_metadata_document_supported: allowsClientDocuments(settings)
   }
 }
 

@@ -3,18 +3,18 @@ import { APIError } from 'better-auth/api'
 import { betterAuth } from 'better-auth/minimal'
 import type { OAuthProvider } from 'better-auth/oauth2'
 import type { CookieNames } from './settings.ts'
-import { emailOf, identityHash } from './local-accounts.ts'
+import { identityEmail, identityHash } from './local-accounts.ts'
 import type { IdentityProvider, Person } from './providers/provider.ts'
 
-/** The account that a login leads to: its name and its mark. */
-export interface Entered { readonly username: string, readonly mark: string }
+/** The local account to which a social login leads: its username, and its mark (`accountMarkOf`). */
+export interface LoginAccount { readonly username: string, readonly mark: string }
 
 interface BetterAuthDeps {
   /** The `database` option. */
   readonly database: object
   readonly secret: string
   /** The public URL of social login, as browsers reach it. */
-  readonly mount: URL
+  readonly mountUrl: URL
   /** Origins to which a login may redirect in the end. */
   readonly trustedOrigins: readonly string[]
   readonly cookies: CookieNames
@@ -22,13 +22,13 @@ interface BetterAuthDeps {
   readonly lifetime: number
   readonly providers: readonly IdentityProvider[]
   /** Resolves the person whom a provider identifies to a local account, for the login in progress. */
-  readonly enter: (provider: IdentityProvider, identify: () => Promise<Person>) =>
+  readonly resolveAccount: (provider: IdentityProvider, identify: () => Promise<Person>) =>
   Promise<{ person: Person, username: string }>
   /** The account to which the login in progress was resolved. */
-  readonly entered: () => Entered
+  readonly resolvedAccount: () => LoginAccount
   /** Runs a step of the login in progress, and records its failure. */
-  readonly step: <Result>(run: () => Promise<Result>) => Promise<Result>
-  readonly trim: (userId: string) => Promise<void>
+  readonly runStep: <Result>(run: () => Promise<Result>) => Promise<Result>
+  readonly trimSessions: (userId: string) => Promise<void>
   readonly log: (level: string, message: string) => void
 }
 
@@ -36,8 +36,8 @@ interface BetterAuthDeps {
  * Configures better-auth for what is used of it: sign-in by providers, sessions in the database, and sign-out. It makes
  * no requests, since the providers are this gateway's, and never receives a provider's tokens.
  */
-export function makeBetterAuth (deps: BetterAuthDeps) {
-  const { cookies, database, lifetime, mount, secret, trustedOrigins } = deps
+export function createBetterAuth (deps: BetterAuthDeps) {
+  const { cookies, database, lifetime, mountUrl: mount, secret, trustedOrigins } = deps
   const options = {
     appName: 'Tool-Hub',
     baseURL: mount.origin,
@@ -69,8 +69,9 @@ export function makeBetterAuth (deps: BetterAuthDeps) {
     databaseHooks: {
       session: {
         create: {
-          before: async (session) => ({ data: { ...session, ...deps.entered(), userAgent: null, ipAddress: null } }),
-          after: async ({ userId }) => { await deps.trim(userId) }
+          before: async (session) =>
+            ({ data: { ...session, ...deps.resolvedAccount(), userAgent: null, ipAddress: null } }),
+          after: async ({ userId }) => { await deps.trimSessions(userId) }
         }
       }
     },
@@ -80,12 +81,12 @@ export function makeBetterAuth (deps: BetterAuthDeps) {
   return betterAuth(options)
 }
 
-export type BetterAuth = ReturnType<typeof makeBetterAuth>
+export type BetterAuth = ReturnType<typeof createBetterAuth>
 
 /** The better-auth plugin that registers our providers. */
-function providersOf ({ providers, enter, step: remembered }: BetterAuthDeps): BetterAuthPlugin {
-  // The library prints errors of unknown classes: it gets an APIError, and `step` has recorded the cause.
-  const step: BetterAuthDeps['step'] = async (run) => {
+function providersOf ({ providers, resolveAccount: enter, runStep: remembered }: BetterAuthDeps): BetterAuthPlugin {
+  // The library prints errors of unknown classes: it gets an APIError, and `runStep` has recorded the cause.
+  const step: BetterAuthDeps['runStep'] = async (run) => {
     try {
       return await remembered(run)
     } catch {
@@ -102,13 +103,13 @@ function providersOf ({ providers, enter, step: remembered }: BetterAuthDeps): B
  * The authorization code of a login with its parameters. better-auth passes it on in place of tokens, and does not
  * store it.
  */
-interface Unspent {
+interface UnspentCode {
   readonly raw: { readonly code: string, readonly codeVerifier: string, readonly redirectUri: string }
 }
 
 /** Wraps one of our providers as a better-auth provider. */
 function adapt (
-  provider: IdentityProvider, enter: BetterAuthDeps['enter'], step: BetterAuthDeps['step']
+  provider: IdentityProvider, enter: BetterAuthDeps['resolveAccount'], step: BetterAuthDeps['runStep']
 ): OAuthProvider<Person> {
   return {
     id: provider.id,
@@ -119,12 +120,12 @@ function adapt (
       await step(async () =>
         await provider.authorizationUrl({ state, codeVerifier, redirectUri: redirectURI, nonce: idTokenNonce })),
     validateAuthorizationCode: async ({ code, codeVerifier = '', redirectURI: redirectUri }) =>
-      ({ raw: { code, codeVerifier, redirectUri } } satisfies Unspent),
+      ({ raw: { code, codeVerifier, redirectUri } } satisfies UnspentCode),
     getUserInfo: async (tokens) => await step(async () => {
-      const { raw } = tokens as unknown as Unspent
+      const { raw } = tokens as unknown as UnspentCode
       const nonce = tokens.expectedIdTokenNonce ?? ''
       const { person, username } = await enter(provider, async () => await provider.identify({ ...raw, nonce }))
-      const email = emailOf(identityHash(person))
+      const email = identityEmail(identityHash(person))
       return { user: { name: username, email, emailVerified: true }, data: person }
     })
   }

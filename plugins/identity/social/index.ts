@@ -1,11 +1,11 @@
 import fp from 'fastify-plugin'
 import type { SocialLogins } from '../../../db/ports/social-logins.ts'
-import { milliseconds } from '../../../schemas/durations.ts'
-import { publicBase, statedAddress, withBasePath } from '../../settings/index.ts'
+import { parseTimerDuration } from '../../../schemas/durations.ts'
+import { publicBaseUrl, configuredAddress, withBasePath } from '../../settings/index.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
-import { subjectOf } from '../users/account.ts'
-import { LocalAccounts } from './local-accounts.ts'
-import { originOf, socialSettings, type SocialSettings } from './settings.ts'
+import { accountSubjectOf } from '../users/account.ts'
+import { SocialAccounts } from './local-accounts.ts'
+import { originOf, readSocialSettings, type SocialSettings } from './settings.ts'
 import { GithubProvider } from './providers/github.ts'
 import { OidcProvider, googleSettings } from './providers/oidc.ts'
 import type { IdentityProvider } from './providers/provider.ts'
@@ -23,41 +23,41 @@ interface SocialOptions {
 /** `app.social`: login with accounts at other providers. better-auth is loaded by the first login. */
 export default fp<SocialOptions>(async (app, { socialLogins }) => {
   const { env, basePath } = app.config
-  const settings = socialSettings(env, app.settings.current.system, socialLogins !== undefined)
+  const settings = readSocialSettings(env, app.settings.current.system, socialLogins !== undefined)
   for (const warning of settings.warnings) app.log.warn(warning)
   const logins = socialLogins
   const social = new SocialLogin({
     settings,
     logins,
     providers: providersOf(settings, app.outbound),
-    accounts: new LocalAccounts({
+    accounts: new SocialAccounts({
       settings: app.settings,
       users: app.users,
-      logins: logins ?? none,
-      refused: (about, reason) => { app.log.warn(about, `a social login was refused: ${reason}`) }
+      logins: logins ?? unavailableLogins,
+      logRefusal: (about, reason) => { app.log.warn(about, `a social login was refused: ${reason}`) }
     }),
     addresses: {
-      base: () => withBasePath(settings.url, basePath) ?? publicBase(app),
+      base: () => withBasePath(settings.url, basePath) ?? publicBaseUrl(app),
       defaultOrigins: () => {
-        const stated = statedAddress(app.settings.current.system, env)?.text
+        const stated = configuredAddress(app.settings.current.system, env)?.text
         return [settings.url, stated].flatMap((address) => originOf(address) ?? [])
       }
     },
-    lifetime: milliseconds(env.JWT_EXPIRES_IN),
+    lifetime: parseTimerDuration(env.JWT_EXPIRES_IN),
     log: app.log
   })
   app.decorate('social', social)
   if (!social.isOn || !logins) return
   // Otherwise somebody could register another person's address as a name, and wait in that account for its owner.
-  app.users.restrictNames((name) => name.includes('@')
+  app.users.addNameRule((name) => name.includes('@')
     ? 'the username may have no "@": e-mail addresses are for those who log in by a provider'
     : undefined)
   app.settings.on('changed', ({ users }, former) => {
     if (users === former.users) return
     for (const user of former.users.values()) {
       const later = users.get(user.username)
-      if (later && subjectOf(later) === subjectOf(user)) continue
-      social.forget(user).catch((error: unknown) => {
+      if (later && accountSubjectOf(later) === accountSubjectOf(user)) continue
+      social.removeAccountData(user).catch((error: unknown) => {
         // The leftovers are invalid anyway, since they name the former account.
         app.log.warn({ err: error }, 'the social logins of a removed account could not be removed')
       })
@@ -65,8 +65,8 @@ export default fp<SocialOptions>(async (app, { socialLogins }) => {
   })
 }, { name: 'social', dependencies: ['config', 'settings', 'users', 'outbound'] })
 
-/** Replaces the storage without a database. It is never called, since social login is then off. */
-const none = {
+/** Stands in for the storage if there is no database. It is never called, since social login is then off. */
+const unavailableLogins = {
   find: async () => undefined,
   put: async () => {},
   remove: async () => {},

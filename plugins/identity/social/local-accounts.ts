@@ -1,21 +1,21 @@
 import type { Snapshot } from '../../../db/store.ts'
 import { createHash } from 'node:crypto'
-import { foldName } from '../../../db/invariants.ts'
+import { foldUsername } from '../../../db/invariants.ts'
 import type { SocialIdentity, SocialLogins } from '../../../db/ports/social-logins.ts'
 import type { User } from '../../../schemas/settings.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Settings } from '../../settings/index.ts'
-import { subjectOf } from '../users/account.ts'
+import { accountSubjectOf } from '../users/account.ts'
 import type { Users } from '../users/users.ts'
-import { canonicalName, isDefaultOwner, usernameProblem } from '../users/rules.ts'
+import { canonicalUsername, isDefaultOwnerName, usernameProblem } from '../users/rules.ts'
 import type { Person } from './providers/provider.ts'
 
-interface LocalAccountsDeps {
+interface SocialAccountsDeps {
   readonly settings: Pick<Settings, 'current' | 'lookUp'>
   readonly users: Pick<Users, 'createWithoutPassword'>
   readonly logins: Pick<SocialLogins, 'find' | 'put' | 'remove' | 'creatorOf'>
   /** Logs a refused login for the operator. */
-  readonly refused: (about: { provider: string, username: string }, reason: string) => void
+  readonly logRefusal: (about: { provider: string, username: string }, reason: string) => void
 }
 
 /** The hash of an identity: of the provider and its subject identifier for the person. */
@@ -26,7 +26,7 @@ export const identityHash = ({ provider, subject }: Pick<Person, 'provider' | 's
  * The e-mail address under which better-auth stores a person. It is unique to the identity, so that better-auth never
  * links two identities by an address from a provider.
  */
-export const emailOf = (hash: string): string => `${hash}@identity.invalid`
+export const identityEmail = (hash: string): string => `${hash}@identity.invalid`
 
 /**
  * Normalizes an e-mail address for comparison. Only ASCII letters are folded: other letters that look alike may belong
@@ -35,10 +35,10 @@ export const emailOf = (hash: string): string => `${hash}@identity.invalid`
 const foldEmail = (email: string): string => email.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
 /** Finds or creates the local account of a person at a provider. It never makes anybody an admin. */
-export class LocalAccounts {
-  readonly #deps: LocalAccountsDeps
+export class SocialAccounts {
+  readonly #deps: SocialAccountsDeps
 
-  constructor (deps: LocalAccountsDeps) {
+  constructor (deps: SocialAccountsDeps) {
     this.#deps = deps
   }
 
@@ -50,12 +50,12 @@ export class LocalAccounts {
    * person can only use the account that was created for the same identity; without one, it is created.
    * @throws Forbidden when the account belongs to somebody else; ReadOnly, LimitReached, StorageAway
    */
-  async enter (person: Person): Promise<User> {
+  async findOrCreate (person: Person): Promise<User> {
     const hash = identityHash(person)
     // Another replica may have just created the account.
     await this.#deps.settings.lookUp()
     for (let tries = 0; ; tries++) {
-      const user = await this.#bound(person, hash) ?? await this.#existing(person, hash)
+      const user = await this.#findBound(person, hash) ?? await this.#findByName(person, hash)
       if (user) return user
       try {
         return await this.#create(person, hash)
@@ -66,31 +66,31 @@ export class LocalAccounts {
     }
   }
 
-  /** The account that the identity is bound to, if that account still exists. */
-  async #bound (person: Person, hash: string): Promise<User | undefined> {
+  /** Finds the account that the identity is bound to, if that account still exists. */
+  async #findBound (person: Person, hash: string): Promise<User | undefined> {
     const identity = await this.#deps.logins.find(hash)
     const user = identity && this.#users.get(identity.username)
-    if (!user || subjectOf(user) !== identity.subject) return undefined
-    const isVerified = emailNames(person, user)
+    if (!user || accountSubjectOf(user) !== identity.subject) return undefined
+    const isVerified = hasVerifiedEmailAsName(person, user)
     if (identity.created && isVerified && !identity.verified) await this.#bind(person, hash, user, true)
     // A binding by e-mail address is valid only while the address is verified as the person's.
     return identity.created || isVerified ? user : undefined
   }
 
-  /** An existing account of the person's name. @throws Forbidden */
-  async #existing (person: Person, hash: string): Promise<User | undefined> {
+  /** Finds an existing account of the person's name, and binds the identity to it. @throws Forbidden */
+  async #findByName (person: Person, hash: string): Promise<User | undefined> {
     const name = this.#nameOf(person, hash)
-    const folded = foldName(name)
+    const folded = foldUsername(name)
     const user =
-      this.#users.get(name) ?? [...this.#users.values()].find(({ username }) => foldName(username) === folded)
+      this.#users.get(name) ?? [...this.#users.values()].find(({ username }) => foldUsername(username) === folded)
     if (!user) return undefined
-    if (!emailNames(person, user)) {
-      throw this.#refuse(person, user, 'it is not vouched for that the name is this person\'s')
+    if (!hasVerifiedEmailAsName(person, user)) {
+      throw this.#refusal(person, user, 'it is not vouched for that the name is this person\'s')
     }
-    const creator = await this.#deps.logins.creatorOf(user.username, subjectOf(user))
+    const creator = await this.#deps.logins.creatorOf(user.username, accountSubjectOf(user))
     // The account may have been created by somebody who waited for the owner of this address.
     if (creator && !creator.verified && creator.hash !== hash) {
-      throw this.#refuse(person, user, 'it was made for somebody who had not verified the address')
+      throw this.#refusal(person, user, 'it was made for somebody who had not verified the address')
     }
     await this.#bind(person, hash, user, false)
     return user
@@ -115,9 +115,9 @@ export class LocalAccounts {
       hash,
       provider: person.provider,
       username,
-      subject: subjectOf(user),
+      subject: accountSubjectOf(user),
       created,
-      verified: emailNames(person, user)
+      verified: hasVerifiedEmailAsName(person, user)
     }
     await this.#deps.logins.put(identity)
   }
@@ -127,14 +127,14 @@ export class LocalAccounts {
    * valid either, one derived from the hash.
    */
   #nameOf ({ provider, subject, email, name }: Person, hash: string): string {
-    const names = [email === undefined ? name ?? subject : foldEmail(email), subject].map(canonicalName)
+    const names = [email === undefined ? name ?? subject : foldEmail(email), subject].map(canonicalUsername)
     const isPossible = (each: string): boolean =>
-      usernameProblem(each) === undefined && (!isDefaultOwner(each) || this.#users.has(each))
+      usernameProblem(each) === undefined && (!isDefaultOwnerName(each) || this.#users.has(each))
     return names.find(isPossible) ?? `${provider}-${hash.slice(0, 16)}`
   }
 
-  #refuse ({ provider }: Person, { username }: User, reason: string): Error {
-    this.#deps.refused({ provider, username }, reason)
+  #refusal ({ provider }: Person, { username }: User, reason: string): Error {
+    this.#deps.logRefusal({ provider, username }, reason)
     return new errors.Forbidden(
       'There is an account of that name already, and this login may not enter it. Log in with its password, or ask ' +
       'an admin'
@@ -145,5 +145,5 @@ export class LocalAccounts {
 }
 
 /** Whether a person's verified e-mail address is the name of an account. */
-const emailNames = ({ email, isVerified }: Person, { username }: User): boolean =>
+const hasVerifiedEmailAsName = ({ email, isVerified }: Person, { username }: User): boolean =>
   isVerified && email !== undefined && foldEmail(email) === foldEmail(username)

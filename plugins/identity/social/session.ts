@@ -1,29 +1,31 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../settings/index.ts'
-import { markOf } from '../users/account.ts'
-import type { Entered } from './better-auth.ts'
+import { accountMarkOf } from '../users/account.ts'
+import type { LoginAccount } from './better-auth.ts'
 
-/** A session, without its token. */
-export interface Session {
+/** A session of a social login as the API returns it, without its token. */
+export interface ShownSocialSession {
   readonly session: {
     readonly id: string, readonly userId: string, readonly createdAt: string, readonly expiresAt: string
   }
   readonly user: { readonly id: string, readonly name: string, readonly username: string, readonly isAdmin: boolean }
 }
 
-export const credentialId = ({ id }: { id: string }): string => `social ${id}`
+export const sessionCredentialId = ({ id }: { id: string }): string => `social ${id}`
 
-/** The principal of a session; undefined: the account is no longer the one that the login led to. */
-export function principalOf (session: Entered & { readonly id: string }, { users }: Snapshot): Principal | undefined {
+/** The principal of a social session; undefined if the account was removed, replaced, or got another password. */
+export function principalOfSession (
+  session: LoginAccount & { readonly id: string }, { users }: Snapshot
+): Principal | undefined {
   const user = users.get(session.username)
-  if (!user || markOf(user) !== session.mark) return undefined
+  if (!user || accountMarkOf(user) !== session.mark) return undefined
   return {
-    key: credentialId(session),
+    key: sessionCredentialId(session),
     kind: 'social-session',
     user: user.username,
     username: user.username,
     isAdmin: user.isAdmin === true,
-    credential: { id: credentialId(session) },
-    standing: (later) => principalOf(session, later)
+    credential: { id: sessionCredentialId(session) },
+    inSnapshot: (later) => principalOfSession(session, later)
   }
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Value } from '@sinclair/typebox/value'
 import type { SystemConfig } from '../../../schemas/settings.ts'
-import { SocialConfig, type socialNames } from '../../../schemas/social.ts'
+import { SocialConfig, type socialVariableNames } from '../../../schemas/social.ts'
 import type { SharedEnv } from '../../base/config/index.ts'
 import { identityLimits } from '../limits.ts'
 
@@ -18,15 +18,15 @@ export interface OidcSettings extends ClientCredentials {
 
 /** The configuration of social login, fixed until the next start. */
 export interface SocialSettings {
-  /** Why social login is off, as a sentence; undefined: it is on. */
-  readonly off?: string
+  /** The reason why social login is off, as a sentence; undefined if it is on. */
+  readonly offReason?: string
   /** Sentences for the operator about settings that have no effect. */
   readonly warnings: readonly string[]
   /** The path of social login, below the base path. */
   readonly path: string
-  /** The public address of social login; undefined: that of the gateway. */
+  /** The public address of social login; by default, that of the gateway. */
   readonly url?: string
-  /** The trusted origins from the configuration; undefined: none are configured. */
+  /** The trusted origins from the configuration, if any are configured. */
   readonly trustedOrigins?: readonly string[]
   readonly codehost?: ClientCredentials
   readonly idp?: ClientCredentials
@@ -36,7 +36,7 @@ export interface SocialSettings {
 const defaultPath = '/api/auth/better'
 const defaultScopes = ['openid', 'profile', 'email']
 
-type SocialEnv = Pick<SharedEnv, typeof socialNames[number]>
+type SocialEnv = Pick<SharedEnv, typeof socialVariableNames[number]>
 
 /**
  * Reads the settings from the environment, else from `systemConfig.auth.betterAuth`, else by default. Credentials come
@@ -44,7 +44,7 @@ type SocialEnv = Pick<SharedEnv, typeof socialNames[number]>
  * @param hasDatabase whether the settings are in a database, which social login requires
  * @throws Error naming the variable or member that is invalid
  */
-export function socialSettings (env: SocialEnv, system: SystemConfig, hasDatabase: boolean): SocialSettings {
+export function readSocialSettings (env: SocialEnv, system: SystemConfig, hasDatabase: boolean): SocialSettings {
   const stored = storedConfig(system)
   const warnings: string[] = []
   const path = (env.SOCIAL_AUTH_BASE_PATH ?? stored.basePath ?? defaultPath).replace(/\/$/, '')
@@ -60,20 +60,20 @@ export function socialSettings (env: SocialEnv, system: SystemConfig, hasDatabas
   if (!(env.SOCIAL_AUTH_ENABLED ?? stored.enabled ?? true)) {
     return {
       ...common,
-      off: 'it is switched off (SOCIAL_AUTH_ENABLED)'
+      offReason: 'it is switched off (SOCIAL_AUTH_ENABLED)'
     }
   }
   if (!hasDatabase) {
     const off = 'it needs a database, and the settings are kept in a file: set DB_URL'
     if (isAny || env.SOCIAL_AUTH_ENABLED === true) warnings.push(`Social login is configured, but ${off}`)
-    return { ...common, off }
+    return { ...common, offReason: off }
   }
   if (!isAny) {
     const off = 'no provider is enabled and has its credentials'
     if (env.SOCIAL_AUTH_ENABLED === true) {
       warnings.push(`Social login is off, although SOCIAL_AUTH_ENABLED is set: ${off}`)
     }
-    return { ...common, off }
+    return { ...common, offReason: off }
   }
   return { ...common, ...providers }
 }
@@ -97,7 +97,7 @@ function providersOf (
   const { codehost, idp, oidc } = providers
   /**
    * The credentials of a provider, if it is enabled and complete.
-   * @param more other required values, by the name of their variable
+   * @param more further required values, by the names of their variables
    */
   const usable = (
     name: 'CODEHOST' | 'IDP' | 'OIDC',
@@ -168,7 +168,7 @@ export function originOf (address: string | undefined): string | undefined {
  * @throws Error naming the first entry that is not an origin
  */
 export function parseOrigins (given: string | readonly string[]): string[] {
-  const entries = typeof given === 'string' ? split(given) : given
+  const entries = typeof given === 'string' ? splitOrigins(given) : given
   return entries.filter((each) => each !== '').map((each) => {
     const origin = originOf(each)
     if (origin === undefined || !/^https?:\/\/[^/\\?#@*\s]+\/?$/i.test(each)) {
@@ -181,7 +181,7 @@ export function parseOrigins (given: string | readonly string[]): string[] {
   })
 }
 
-function split (text: string): readonly string[] {
+function splitOrigins (text: string): readonly string[] {
   if (!text.trimStart().startsWith('[')) return text.split(/[\s,]+/)
   let list: unknown
   try {
@@ -196,9 +196,9 @@ function split (text: string): readonly string[] {
 /**
  * Validates the target of the redirect after a login: it must be a path on this gateway, or an address of a trusted
  * origin.
- * @returns undefined: the target is not allowed
+ * @returns undefined if the target is not allowed
  */
-export function safeTarget (target: string, isTrusted: (origin: string) => boolean): string | undefined {
+export function validateRedirectTarget (target: string, isTrusted: (origin: string) => boolean): string | undefined {
   // Browsers read a backslash as a slash, and remove tabs and line breaks.
   if (/[\s\\]|\p{Cc}/u.test(target)) return undefined
   if (target.startsWith('/')) return target.startsWith('//') ? undefined : target
@@ -214,8 +214,8 @@ export interface CookieNames {
   readonly isSecure: boolean
 }
 
-const session = 'tool-hub-social'
-const state = 'tool-hub-social-state'
+const sessionCookie = 'tool-hub-social'
+const stateCookie = 'tool-hub-social-state'
 
 /**
  * The cookies for a public address. With https and without a path they get the `__Host-` prefix, so that no other host
@@ -227,15 +227,15 @@ export function cookieNames (base: string): CookieNames {
   const path = pathname.replace(/\/$/, '') || '/'
   const isSecure = protocol === 'https:'
   const prefix = !isSecure ? '' : path === '/' ? '__Host-' : '__Secure-'
-  return { session: `${prefix}${session}`, state: `${prefix}${state}`, path, isSecure }
+  return { session: `${prefix}${sessionCookie}`, state: `${prefix}${stateCookie}`, path, isSecure }
 }
 
 /** Whether a request may carry the cookie of a social login. */
-export const mayHaveSession = ({ cookie }: IncomingHttpHeaders): boolean =>
-  cookie !== undefined && cookie.length <= identityLimits.social.cookies && cookie.includes(`${session}=`)
+export const hasSessionCookie = ({ cookie }: IncomingHttpHeaders): boolean =>
+  cookie !== undefined && cookie.length <= identityLimits.social.cookies && cookie.includes(`${sessionCookie}=`)
 
 /** A `Cookie` header reduced to the cookies with these names. A cookie that is sent twice is removed. */
-export function onlyCookies ({ cookie = '' }: IncomingHttpHeaders, names: readonly string[]): string {
+export function pickCookies ({ cookie = '' }: IncomingHttpHeaders, names: readonly string[]): string {
   if (cookie.length > identityLimits.social.cookies) return ''
   const pairs = cookie.split(';').map((pair) => pair.trim())
   return names.flatMap((name) => {

@@ -6,15 +6,15 @@ import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../settings/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { markOf, subjectOf } from '../users/account.ts'
-import type { BetterAuth, Entered } from './better-auth.ts'
+import { accountMarkOf, accountSubjectOf } from '../users/account.ts'
+import type { BetterAuth, LoginAccount } from './better-auth.ts'
 import {
-  cookieNames, type CookieNames, mayHaveSession, onlyCookies, originOf, safeTarget, type SocialSettings
+  cookieNames, type CookieNames, hasSessionCookie, pickCookies, originOf, validateRedirectTarget, type SocialSettings
 } from './settings.ts'
-import { emailOf, type LocalAccounts } from './local-accounts.ts'
+import { identityEmail, type SocialAccounts } from './local-accounts.ts'
 import type { IdentityProvider } from './providers/provider.ts'
 import { identityLimits } from '../limits.ts'
-import { type Session, credentialId, principalOf } from './session.ts'
+import { type ShownSocialSession, sessionCredentialId, principalOfSession } from './session.ts'
 
 /** The public addresses, evaluated at the first login. */
 interface PublicAddresses {
@@ -26,10 +26,10 @@ interface PublicAddresses {
 
 interface SocialDeps {
   readonly settings: SocialSettings
-  /** Undefined: there is no database. */
+  /** The storage of social login; undefined without a database. */
   readonly logins: SocialLogins | undefined
   readonly providers: readonly IdentityProvider[]
-  readonly accounts: LocalAccounts
+  readonly accounts: SocialAccounts
   readonly addresses: PublicAddresses
   /** Lifetime of a session, in ms. */
   readonly lifetime: number
@@ -44,28 +44,31 @@ interface SocialRequest {
 }
 
 /** A redirect of a browser, with the values of its `Set-Cookie` headers. */
-export interface Redirect { readonly location: string, readonly cookies: readonly string[] }
+export interface BrowserRedirect { readonly location: string, readonly cookies: readonly string[] }
 
-/** The login that a request is part of. */
-interface Login { readonly iss?: string, entered?: Entered, problem?: unknown }
+/**
+ * The state of the login that a request is part of. `iss`: the issuer in the provider's redirect; `problem`: the error
+ * of a failed step.
+ */
+interface LoginInProgress { readonly iss?: string, account?: LoginAccount, problem?: unknown }
 
-/** better-auth, running from the first login until the end of the process. */
-interface Running {
+/** better-auth with its configuration, which runs from the first login until the end of the process. */
+interface RunningBetterAuth {
   readonly auth: BetterAuth, readonly mount: URL, readonly cookies: CookieNames, readonly trusted: ReadonlySet<string>
 }
 
 /** Social login, based on better-auth. Emits `ended` with the credential id of a session when its user signs out. */
 export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   readonly #deps: SocialDeps
-  readonly #login = new AsyncLocalStorage<Login>()
-  #running: Promise<Running> | undefined
+  readonly #login = new AsyncLocalStorage<LoginInProgress>()
+  #running: Promise<RunningBetterAuth> | undefined
 
   constructor (deps: SocialDeps) {
     super()
     this.#deps = deps
   }
 
-  get isOn (): boolean { return this.#deps.settings.off === undefined && this.#deps.logins !== undefined }
+  get isOn (): boolean { return this.#deps.settings.offReason === undefined && this.#deps.logins !== undefined }
 
   /** The path of social login below the base path. */
   get path (): string { return this.#deps.settings.path }
@@ -76,15 +79,15 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 
   /** @throws SocialLoginOff with the reason */
-  mustBeOn (): void {
-    const { off } = this.#deps.settings
+  assertEnabled (): void {
+    const { offReason: off } = this.#deps.settings
     if (off !== undefined) throw new errors.SocialLoginOff(off)
   }
 
   /**
    * Whether social login is on and its public origin is this one, so that a login which begins here can return here.
    */
-  isAt (origin: string): boolean { return this.isOn && originOf(this.#deps.addresses.base()) === origin }
+  isServedAt (origin: string): boolean { return this.isOn && originOf(this.#deps.addresses.base()) === origin }
 
   /**
    * Begins a login.
@@ -92,16 +95,16 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
    * @returns the redirect to the provider
    * @throws SocialLoginOff, NoSuch, InvalidInput, UpstreamFailed, UpstreamSlow
    */
-  async begin (provider: string, target: string): Promise<Redirect> {
-    const { mount, trusted } = await this.#run()
+  async begin (provider: string, target: string): Promise<BrowserRedirect> {
+    const { mount, trusted } = await this.#ensureRunning()
     if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuchError('login provider', provider)
-    const safe = safeTarget(target, (origin) => origin === mount.origin || trusted.has(origin))
+    const safe = validateRedirectTarget(target, (origin) => origin === mount.origin || trusted.has(origin))
     if (safe === undefined) {
       throw new errors.InvalidInput('"callbackURL" must be a path of this gateway, or an address of a trusted origin')
     }
     const body = JSON.stringify({ provider, callbackURL: new URL(safe, mount.origin).href, disableRedirect: true })
     const { response } =
-      await this.#ask('/sign-in/social', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+      await this.#request('/sign-in/social', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
     const { url } = await response.json() as { url?: string }
     if (!response.ok || url === undefined) throw new errors.InvalidInput('This login cannot be begun')
     return { location: url, cookies: response.headers.getSetCookie() }
@@ -113,28 +116,28 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
    */
   async finish (
     provider: string, query: Readonly<Record<string, unknown>>, { headers }: SocialRequest
-  ): Promise<Redirect> {
-    const { mount, cookies } = await this.#run()
+  ): Promise<BrowserRedirect> {
+    const { mount, cookies } = await this.#ensureRunning()
     if (!this.#deps.providers.some(({ id }) => id === provider)) throw noSuchError('login provider', provider)
     const given = ['code', 'state', 'error', 'iss'].flatMap((name): Array<[string, string]> => {
       const value = query[name]
       return typeof value === 'string' ? [[name, value]] : []
     })
     const params = new URLSearchParams(given)
-    const cookie = onlyCookies(headers, [cookies.state])
+    const cookie = pickCookies(headers, [cookies.state])
     const path = `/callback/${encodeURIComponent(provider)}?${params.toString()}`
-    const { response } = await this.#ask(path, { headers: { cookie } }, { iss: params.get('iss') ?? undefined })
+    const { response } = await this.#request(path, { headers: { cookie } }, { iss: params.get('iss') ?? undefined })
     const location = response.headers.get('location') ?? ''
     if (location === '' || location.startsWith(`${mount.href}/error`)) throw failureOf(location, params.get('error'))
     return { location, cookies: response.headers.getSetCookie() }
   }
 
-  /** The session of a request; undefined: it has no valid one. @throws SocialLoginOff, StorageAway */
-  async session (headers: IncomingHttpHeaders): Promise<Session | undefined> {
-    const found = await this.#find(headers)
+  /** The session of a request; undefined if it has no valid one. @throws SocialLoginOff, StorageAway */
+  async session (headers: IncomingHttpHeaders): Promise<ShownSocialSession | undefined> {
+    const found = await this.#findSession(headers)
     if (!found) return undefined
     const { session, user } = found
-    const principal = principalOf(session, this.#deps.accounts.snapshot)
+    const principal = principalOfSession(session, this.#deps.accounts.snapshot)
     return principal && {
       session: {
         id: session.id,
@@ -151,31 +154,31 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
    * @returns the values of `Set-Cookie` headers
    */
   async signOut (headers: IncomingHttpHeaders): Promise<readonly string[]> {
-    const { cookies } = await this.#run()
-    const found = await this.#find(headers)
-    const { response } = await this.#ask('/sign-out', {
+    const { cookies } = await this.#ensureRunning()
+    const found = await this.#findSession(headers)
+    const { response } = await this.#request('/sign-out', {
       method: 'POST',
-      headers: { cookie: onlyCookies(headers, [cookies.session]), 'content-type': 'application/json' },
+      headers: { cookie: pickCookies(headers, [cookies.session]), 'content-type': 'application/json' },
       body: '{}'
     })
     // The library's answer is the same if it could not remove the session.
-    if (found && await this.#find(headers)) throw new errors.StorageAway('the session could not be ended')
-    if (found) this.emit('ended', credentialId(found.session))
+    if (found && await this.#findSession(headers)) throw new errors.StorageAway('the session could not be ended')
+    if (found) this.emit('ended', sessionCredentialId(found.session))
     return response.headers.getSetCookie()
   }
 
   /** Removes the data of a removed account. @throws StorageError */
-  async forget (user: User): Promise<void> {
-    await this.#deps.logins?.forget(user.username, subjectOf(user), emailOf)
+  async removeAccountData (user: User): Promise<void> {
+    await this.#deps.logins?.removeIdentities(user.username, accountSubjectOf(user), identityEmail)
   }
 
   /**
-   * The principal of a session; undefined: there is none. Returns a promise only if the request has a session cookie.
+   * The principal of a session; undefined if there is none. Returns a promise only if the request has a session cookie.
    * @throws StorageAway
    */
   identify (headers: IncomingHttpHeaders, snapshot: Snapshot): Promise<Principal | undefined> | undefined {
-    if (!this.isOn || !mayHaveSession(headers)) return undefined
-    return this.#find(headers).then((found) => found && principalOf(found.session, snapshot))
+    if (!this.isOn || !hasSessionCookie(headers)) return undefined
+    return this.#findSession(headers).then((found) => found && principalOfSession(found.session, snapshot))
   }
 
   /**
@@ -184,15 +187,15 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
    * @throws UntrustedOrigin, also for a request with neither `Origin` nor `Referer`
    */
   async checkOrigin ({ headers, host, protocol }: SocialRequest): Promise<void> {
-    const { trusted } = await this.#run()
+    const { trusted } = await this.#ensureRunning()
     const origin = headers.origin ?? originOf(headers.referer)
     const own = originOf(`${protocol}://${host}`)
     if (origin === undefined || (origin !== own && !trusted.has(origin))) throw new errors.UntrustedOrigin()
   }
 
-  async #find (headers: IncomingHttpHeaders) {
-    const { auth, cookies } = await this.#run()
-    const cookie = onlyCookies(headers, [cookies.session])
+  async #findSession (headers: IncomingHttpHeaders) {
+    const { auth, cookies } = await this.#ensureRunning()
+    const cookie = pickCookies(headers, [cookies.session])
     if (cookie === '') return undefined
     try {
       return await auth.api.getSession({ headers: new Headers({ cookie }), query: { disableRefresh: true } }) ??
@@ -203,10 +206,10 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
   }
 
   /** Passes a request to better-auth, as if it had received it over HTTP. @throws what a step of the login threw */
-  async #ask (
-    path: string, init: RequestInit & { headers: Record<string, string> }, login: Login = {}
+  async #request (
+    path: string, init: RequestInit & { headers: Record<string, string> }, login: LoginInProgress = {}
   ): Promise<{ response: Response }> {
-    const { auth, mount } = await this.#run()
+    const { auth, mount } = await this.#ensureRunning()
     const request = new Request(
       `${mount.href}${path}`, { ...init, headers: { ...init.headers, origin: mount.origin }, redirect: 'manual' }
     )
@@ -216,8 +219,8 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     throw login.problem
   }
 
-  async #run (): Promise<Running> {
-    this.mustBeOn()
+  async #ensureRunning (): Promise<RunningBetterAuth> {
+    this.assertEnabled()
     const starting = this.#running ??= this.#start()
     try {
       return await starting
@@ -227,35 +230,35 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
     }
   }
 
-  async #start (): Promise<Running> {
+  async #start (): Promise<RunningBetterAuth> {
     const { settings, logins, providers, accounts, addresses: { base, defaultOrigins }, lifetime, log } = this.#deps
     if (!logins) throw new errors.SocialLoginOff('there is no database')
-    const { makeBetterAuth } = await import('./better-auth.ts')
+    const { createBetterAuth: makeBetterAuth } = await import('./better-auth.ts')
     const mount = new URL(`${base()}${settings.path}`)
     const cookies = cookieNames(base())
     const trusted = new Set(settings.trustedOrigins ?? defaultOrigins())
     const auth = makeBetterAuth({
-      database: await logins.adapter(),
-      secret: await logins.secret(),
-      mount,
+      database: await logins.loadAdapter(),
+      secret: await logins.loadSigningKey(),
+      mountUrl: mount,
       trustedOrigins: [...new Set([mount.origin, ...trusted])],
       cookies,
       lifetime: Math.max(1, Math.floor(lifetime / 1_000)),
       providers,
-      enter: async (provider, identify) => {
+      resolveAccount: async (provider, identify) => {
         const login = this.#login.getStore()
         await provider.checkIssuer(login?.iss)
         const person = await identify()
-        const user = await accounts.enter(person)
-        if (login) login.entered = { username: user.username, mark: markOf(user) }
+        const user = await accounts.findOrCreate(person)
+        if (login) login.account = { username: user.username, mark: accountMarkOf(user) }
         return { person, username: user.username }
       },
-      entered: () => {
-        const { entered } = this.#login.getStore() ?? {}
+      resolvedAccount: () => {
+        const { account: entered } = this.#login.getStore() ?? {}
         if (!entered) throw new Error('a session is made for nobody')
         return entered
       },
-      step: async (run) => {
+      runStep: async (run) => {
         try {
           return await run()
         } catch (error) {
@@ -264,7 +267,7 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
           throw error
         }
       },
-      trim: async (userId) => { await logins.trim(userId, identityLimits.social.sessions) },
+      trimSessions: async (userId) => { await logins.trimSessions(userId, identityLimits.social.sessions) },
       log: (level, message) => { log.debug({ level }, `better-auth: ${message}`) }
     })
     return { auth, mount, cookies, trusted }

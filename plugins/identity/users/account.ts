@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto'
 import type { Change, Snapshot } from '../../../db/store.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { isInForce, isRestricted, type Principal, storersOf } from '../../settings/index.ts'
+import { hasStoredRights, isRestrictedConfig, type Principal, storersOf } from '../../settings/index.ts'
 import { defaultOwner } from './rules.ts'
 
 /**
- * A digest that identifies an account with its current password. A new user with the name of a deleted one has another
- * mark. So does an account that was restored from a backup: even with the same password, credentials issued before do
- * not become valid again.
+ * The mark of an account: a digest that identifies it together with its current password. A new user with the name of a
+ * deleted one has another mark. So does an account that was restored from a backup: even with the same password,
+ * credentials issued before do not become valid again.
  */
-export const markOf = ({ username, password, createdAt, restoredAt }: User): string =>
+export const accountMarkOf = ({ username, password, createdAt, restoredAt }: User): string =>
   digest([username, password, createdAt, ...(restoredAt === undefined ? [] : [restoredAt])])
 
 /**
@@ -19,17 +19,19 @@ export const markOf = ({ username, password, createdAt, restoredAt }: User): str
  * not gain them.
  */
 export const rightsMarkOf = (user: User): string =>
-  user.isAdmin === true ? `${markOf(user)}+${user.demotedAt ?? ''}` : markOf(user)
+  user.isAdmin === true ? `${accountMarkOf(user)}+${user.demotedAt ?? ''}` : accountMarkOf(user)
 
 /** Identifies an account, and never a later one of the same name; the `sub` of OpenID Connect. */
-export const subjectOf = ({ username, createdAt }: User): string => digest(['sub', username, createdAt])
+export const accountSubjectOf = ({ username, createdAt }: User): string => digest(['sub', username, createdAt])
 
 /** The names of accounts that were removed or replaced by another account. */
-export function * goneAccounts (former: ReadonlyMap<string, User>, next: ReadonlyMap<string, User>): Generator<string> {
+export function * removedAccountNames (
+  former: ReadonlyMap<string, User>, next: ReadonlyMap<string, User>
+): Generator<string> {
   if (former === next) return
   for (const [username, user] of former) {
     const later = next.get(username)
-    if (!later || (later !== user && subjectOf(later) !== subjectOf(user))) yield username
+    if (!later || (later !== user && accountSubjectOf(later) !== accountSubjectOf(user))) yield username
   }
 }
 
@@ -37,14 +39,14 @@ export function * goneAccounts (former: ReadonlyMap<string, User>, next: Readonl
  * The principal of a user who has logged in.
  * @param standing returns the same principal in a later snapshot; undefined when the login has ended
  */
-export const principalOfUser = (user: User, standing: Principal['standing']): Principal => ({
+export const principalOfUser = (user: User, standing: Principal['inSnapshot']): Principal => ({
   // Derived from the account, so that sessions are not inherited by a later account of the same name.
-  key: `user ${subjectOf(user)}`,
+  key: `user ${accountSubjectOf(user)}`,
   kind: 'user',
   user: user.username,
   username: user.username,
   isAdmin: user.isAdmin === true,
-  standing
+  inSnapshot: standing
 })
 
 const digest = (parts: readonly unknown[]): string =>
@@ -58,7 +60,7 @@ interface ShownAccount {
 }
 
 /** The account of a principal; one without a user is named `anonymous`. */
-export function toAccount ({ username, isAdmin }: Pick<Principal, 'username' | 'isAdmin'>): ShownAccount {
+export function toShownAccount ({ username, isAdmin }: Pick<Principal, 'username' | 'isAdmin'>): ShownAccount {
   return {
     username: username ?? 'anonymous',
     isAdmin,
@@ -74,7 +76,7 @@ export function toAccount ({ username, isAdmin }: Pick<Principal, 'username' | '
  * @param sponsors the users on whose rights the removal relies. They become responsible for the servers that pass to
  *   `admin` and are in force; other servers that the user stored wait until an admin saves or enables them
  */
-export function removalOf (snapshot: Snapshot, username: string, sponsors: readonly string[]): Change[] {
+export function changesForRemoval (snapshot: Snapshot, username: string, sponsors: readonly string[]): Change[] {
   const { servers, groups, keys } = snapshot
   const changes: Change[] = [{ entity: 'users', key: username, value: undefined }]
   for (const { id, owner, createdBy } of keys.values()) {
@@ -86,8 +88,8 @@ export function removalOf (snapshot: Snapshot, username: string, sponsors: reado
   for (const server of servers.values()) {
     const { name, config, problem } = server
     const isOwned = config.owner === username
-    const isKept = isOwned && isInForce(snapshot, server)
-    const value = withoutStorer(config, username, isKept ? sponsors : [`${username} (removed)`])
+    const isKept = isOwned && hasStoredRights(snapshot, server)
+    const value = replaceStorer(config, username, isKept ? sponsors : [`${username} (removed)`])
     if (!isOwned && value === config) continue
     const passed: ServerConfig = isOwned ? { ...value, owner: defaultOwner, visibility: 'private' } : value
     changes.push({
@@ -105,10 +107,10 @@ export function removalOf (snapshot: Snapshot, username: string, sponsors: reado
 }
 
 /**
- * Replaces one of the users who stored a config by others. The name with a space that the caller may pass matches no
+ * Replaces one of the users who stored a config by others. The caller may pass a name with a space, which matches no
  * user.
  */
-function withoutStorer (config: ServerConfig, username: string, others: readonly string[]): ServerConfig {
+function replaceStorer (config: ServerConfig, username: string, others: readonly string[]): ServerConfig {
   const storers = storersOf(config)
   if (!storers.includes(username)) return config
   const { storedBy: _, ...rest } = config
@@ -120,9 +122,9 @@ function withoutStorer (config: ServerConfig, username: string, others: readonly
  * The changes for a user who ceases to be an admin: configs that the user owns, and that have no recorded author since
  * an earlier version stored them, get the user as their author. Restricted servers are judged by their owner anyway.
  */
-export function demotionOf ({ servers }: Snapshot, username: string): Change[] {
+export function changesForDemotion ({ servers }: Snapshot, username: string): Change[] {
   return [...servers.values()].flatMap(({ name, config }): Change[] => {
-    const isUnattributed = config.storedBy === undefined && config.storedByUser !== true && !isRestricted(config)
+    const isUnattributed = config.storedBy === undefined && config.storedByUser !== true && !isRestrictedConfig(config)
     return isUnattributed && config.owner === username
       ? [{ entity: 'mcpServers', key: name, value: { ...config, storedBy: [username] } }]
       : []

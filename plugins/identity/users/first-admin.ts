@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import type { User } from '../../../schemas/settings.ts'
 import type { Passwords } from '../../base/secrets/index.ts'
 import type { Settings } from '../../settings/index.ts'
-import { defaultOwner, weaknesses } from './rules.ts'
+import { defaultOwner, passwordWeaknesses } from './rules.ts'
 
 /** The admin that a first start created. `password`: a generated one, which is not known to anybody yet. */
 export interface FirstAdmin { username: string, password?: string }
 
-/** Creates the first admin, unless there are users already. @returns undefined: this process created none */
+/** Creates the first admin, unless there are users already. @returns undefined if this process created none */
 export async function createFirstAdmin (
   settings: Settings,
   passwords: Passwords,
@@ -16,7 +16,7 @@ export async function createFirstAdmin (
   announce?: (admin: FirstAdmin) => Promise<void>
 ): Promise<FirstAdmin | undefined> {
   if (settings.current.users.size > 0) return undefined
-  const weak = given === undefined ? [] : weaknesses(given)
+  const weak = given === undefined ? [] : passwordWeaknesses(given)
   if (weak.length > 0) {
     warn(`The password of the first admin (ADMIN_PASSWORD) is weak: change it soon. ${weak.join(' ')}`)
   }

@@ -1,25 +1,26 @@
 import type { User } from '../../../schemas/settings.ts'
-import { foldName } from '../../../db/invariants.ts'
+import { foldUsername } from '../../../db/invariants.ts'
 import type { Change, Snapshot } from '../../../db/store.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
-import { knownName } from './rules.ts'
+import { storedUsernameOf } from './rules.ts'
 
-export const put = (user: User): Change => ({ entity: 'users', key: user.username, value: user })
+export const putUserChange = (user: User): Change => ({ entity: 'users', key: user.username, value: user })
 
-export const find = ({ users }: Snapshot, username: string): User | undefined => users.get(knownName(users, username))
+export const findUser = ({ users }: Snapshot, username: string): User | undefined =>
+  users.get(storedUsernameOf(users, username))
 
 /** @throws NoSuch */
-export function existing (snapshot: Snapshot, username: string): User {
-  const user = find(snapshot, username)
+export function requireUser (snapshot: Snapshot, username: string): User {
+  const user = findUser(snapshot, username)
   if (!user) throw noSuchError('user', username)
   return user
 }
 
 /** @throws InvalidInput when a user has this name, compared case-insensitively */
-export function mustBeFree ({ users }: Snapshot, username: string): void {
-  const folded = foldName(username)
+export function assertUsernameFree ({ users }: Snapshot, username: string): void {
+  const folded = foldUsername(username)
   for (const other of users.keys()) {
-    if (other === username || foldName(other) === folded) {
+    if (other === username || foldUsername(other) === folded) {
       throw new errors.InvalidInput(`The username ${JSON.stringify(username)} is taken`)
     }
   }
@@ -28,4 +29,4 @@ export function mustBeFree ({ users }: Snapshot, username: string): void {
 /** A user as the API returns it. */
 export interface ShownUser { username: string, isAdmin: boolean }
 
-export const shown = ({ username, isAdmin }: User): ShownUser => ({ username, isAdmin: isAdmin === true })
+export const toShownUser = ({ username, isAdmin }: User): ShownUser => ({ username, isAdmin: isAdmin === true })

@@ -1,10 +1,10 @@
-import { foldName } from '../../../db/invariants.ts'
+import { foldUsername } from '../../../db/invariants.ts'
 import { inheritedNames } from '../../../schemas/names.ts'
 import { errors } from '../../base/errors/index.ts'
 
 /** Reserved names, case-folded: names of inherited members, built-in identities, and first segments of paths. */
-const reserved = new Set([
-  ...inheritedNames.map(foldName),
+const reservedNames = new Set([
+  ...inheritedNames.map(foldUsername),
   'guest',
   'system',
   'anonymous',
@@ -24,17 +24,17 @@ const reserved = new Set([
  * Letters and digits of any script, combining marks, and `@ . _ - +`. Invisible code points are excluded, since Unicode
  * classifies some of them as letters.
  */
-const grammar = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd}@._+-])+$/u
+const usernamePattern = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd}@._+-])+$/u
 
 /** The canonical spelling of a name (NFC): keyboards differ in whether they produce composed or decomposed letters. */
-export const canonicalName = (name: string): string => name.normalize('NFC')
+export const canonicalUsername = (name: string): string => name.normalize('NFC')
 
 /**
  * The stored spelling of a username: as given if a user has exactly this name, as an old file may contain, else the
  * canonical one.
  */
-export const knownName = (users: { has: (name: string) => boolean }, name: string): string =>
-  users.has(name) ? name : canonicalName(name)
+export const storedUsernameOf = (users: { has: (name: string) => boolean }, name: string): string =>
+  users.has(name) ? name : canonicalUsername(name)
 
 /**
  * The reason why a new user may not have this name, as a sentence; undefined when it may.
@@ -43,11 +43,11 @@ export const knownName = (users: { has: (name: string) => boolean }, name: strin
 export function usernameProblem (name: string): string | undefined {
   const length = [...name].length
   if (length < 1 || length > 128) return 'the username must have 1 to 128 characters'
-  if (!grammar.test(name) || /^\p{M}/u.test(name)) {
+  if (!usernamePattern.test(name) || /^\p{M}/u.test(name)) {
     return 'the username may have letters and digits of any script and "@", ".", "_", "-", "+"'
   }
   if (name === '.' || name === '..') return 'the username must have a letter or digit'
-  if (reserved.has(foldName(name))) return `the username ${JSON.stringify(name)} is reserved`
+  if (reservedNames.has(foldUsername(name))) return `the username ${JSON.stringify(name)} is reserved`
   return undefined
 }
 
@@ -55,20 +55,20 @@ export function usernameProblem (name: string): string | undefined {
 export const defaultOwner = 'admin'
 
 /** Whether a name is that of the default owner, compared case-insensitively. */
-export const isDefaultOwner = (name: string): boolean => foldName(name) === defaultOwner
+export const isDefaultOwnerName = (name: string): boolean => foldUsername(name) === defaultOwner
 
 /** A rule for passwords, with the sentence for a password that breaks it. */
-interface Rule { readonly holds: (password: string) => boolean, readonly sentence: string }
+interface PasswordRule { readonly holds: (password: string) => boolean, readonly sentence: string }
 
-const lengthRule = (min: number): Rule => ({
+const lengthRule = (min: number): PasswordRule => ({
   holds: (password) => [...password].length >= min,
   sentence: `The password must have at least ${min} characters.`
 })
-const sizeRule: Rule = {
+const sizeRule: PasswordRule = {
   holds: (password) => Buffer.byteLength(password) <= 256,
   sentence: 'The password must have at most 256 bytes (characters beyond ASCII take two to four).'
 }
-const classRules: readonly Rule[] = [
+const classRules: readonly PasswordRule[] = [
   {
     holds: (password) => /[A-Za-z]/.test(password),
     sentence: 'The password must have a letter from A to Z or a to z.'
@@ -80,11 +80,11 @@ const classRules: readonly Rule[] = [
   }
 ]
 
-const failing = (rules: readonly Rule[], password: string): string[] =>
+const brokenRules = (rules: readonly PasswordRule[], password: string): string[] =>
   rules.filter(({ holds }) => !holds(password)).map(({ sentence }) => sentence)
 
-function check (rules: readonly Rule[], password: string): void {
-  const failed = failing(rules, password)
+function checkRules (rules: readonly PasswordRule[], password: string): void {
+  const failed = brokenRules(rules, password)
   if (failed.length > 0) throw Object.assign(new errors.WeakPassword(failed.join(' ')), { errors: failed })
 }
 
@@ -93,7 +93,7 @@ function check (rules: readonly Rule[], password: string): void {
  * @throws WeakPassword with `errors`, a sentence for each broken rule
  */
 export function checkGivenPassword (password: string): void {
-  check([lengthRule(8), sizeRule, ...classRules], password)
+  checkRules([lengthRule(8), sizeRule, ...classRules], password)
 }
 
 /**
@@ -102,9 +102,10 @@ export function checkGivenPassword (password: string): void {
  * @throws WeakPassword with `errors`, a sentence for each broken rule
  */
 export function checkChosenPassword (password: string): string[] {
-  check([lengthRule(6), sizeRule], password)
-  return failing(classRules, password)
+  checkRules([lengthRule(6), sizeRule], password)
+  return brokenRules(classRules, password)
 }
 
 /** A sentence for each rule, minimal or advisory, that a password breaks. */
-export const weaknesses = (password: string): string[] => failing([lengthRule(8), sizeRule, ...classRules], password)
+export const passwordWeaknesses = (password: string): string[] =>
+  brokenRules([lengthRule(8), sizeRule, ...classRules], password)

@@ -3,22 +3,22 @@ import type { User } from '../../../schemas/settings.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
 import { needsRehash, Passwords } from '../../base/secrets/index.ts'
-import { type Principal, type Settings, sponsorsOf } from '../../settings/index.ts'
-import { demotionOf, removalOf } from './account.ts'
+import { type Principal, type Settings, responsibleUsersOf } from '../../settings/index.ts'
+import { changesForDemotion, changesForRemoval } from './account.ts'
 import {
-  canonicalName, checkChosenPassword, checkGivenPassword, defaultOwner, isDefaultOwner, usernameProblem
+  canonicalUsername, checkChosenPassword, checkGivenPassword, defaultOwner, isDefaultOwnerName, usernameProblem
 } from './rules.ts'
 import { createFirstAdmin, type FirstAdmin } from './first-admin.ts'
 import { identityLimits } from '../limits.ts'
-import { put, find, existing, mustBeFree, type ShownUser, shown } from './look-up.ts'
+import { putUserChange, findUser, requireUser, assertUsernameFree, type ShownUser, toShownUser } from './look-up.ts'
 
 /** The members of a new user. */
 interface NewUser { username: string, password: string, isAdmin?: boolean }
 
 interface UsersOptions {
-  /** ALLOW_REGISTRATION: anyone may create an account for themselves. */
+  /** Whether everybody may create an account for themselves (ALLOW_REGISTRATION). */
   allowRegistration: boolean
-  /** READONLY: the gateway creates no account but the first admin, and does not rehash passwords. */
+  /** Whether READONLY is set: no account but the first admin is created, and no password rehashed. */
   readonly: boolean
   /** Logs a warning for the operator. */
   warn: (sentence: string) => void
@@ -29,7 +29,7 @@ export class Users {
   readonly #settings: Settings
   readonly #passwords: Passwords
   readonly #options: UsersOptions
-  readonly #rules: Array<(name: string) => string | undefined> = []
+  readonly #nameRules: Array<(name: string) => string | undefined> = []
   #bootstrapping: Promise<unknown> = Promise.resolve()
 
   constructor (settings: Settings, passwords: Passwords, options: UsersOptions) {
@@ -38,12 +38,12 @@ export class Users {
     this.#options = options
   }
 
-  get (username: string): User | undefined { return find(this.#settings.current, username) }
+  get (username: string): User | undefined { return findUser(this.#settings.current, username) }
 
-  list (): ShownUser[] { return [...this.#settings.current.users.values()].map(shown) }
+  list (): ShownUser[] { return [...this.#settings.current.users.values()].map(toShownUser) }
 
   /** @throws NoSuch */
-  mustGet (username: string): ShownUser { return shown(existing(this.#settings.current, username)) }
+  getExisting (username: string): ShownUser { return toShownUser(requireUser(this.#settings.current, username)) }
 
   stats (): { totalUsers: number; adminUsers: number; regularUsers: number } {
     const { users } = this.#settings.current
@@ -52,7 +52,7 @@ export class Users {
   }
 
   /**
-   * Finds the user with this name and password; undefined: there is none. Takes equally long for an unknown name.
+   * Finds the user with this name and password; undefined if there is none. Takes equally long for an unknown name.
    * @throws DataAway when a store shared with other replicas has been unavailable for so long that passwords may be
    *   outdated
    */
@@ -81,7 +81,7 @@ export class Users {
    * Adds a rule for usernames that people choose for themselves.
    * @param rule returns why a name is rejected, as a sentence
    */
-  restrictNames (rule: (name: string) => string | undefined): void { this.#rules.push(rule) }
+  addNameRule (rule: (name: string) => string | undefined): void { this.#nameRules.push(rule) }
 
   /**
    * Stores an account without a password, for a person who is identified by a provider. Nobody can log in to it with a
@@ -96,17 +96,17 @@ export class Users {
 
   /** Creates a user, as an admin. @throws InvalidInput, WeakPassword, Forbidden */
   async create (by: Principal, { username, password, isAdmin = false }: NewUser): Promise<ShownUser> {
-    const name = this.#free(username)
+    const name = this.#newUsername(username)
     checkGivenPassword(password)
-    return shown(await this.#add(by, { username: name, password, isAdmin }))
+    return toShownUser(await this.#add(by, { username: name, password, isAdmin }))
   }
 
   /**
    * Checks that a caller may create an account.
-   * @param by null: the caller is not identified
+   * @param by the caller; null if the caller is not identified
    * @throws Unauthorized, Forbidden when registration is closed
    */
-  mustBeFreeToRegister (by: Principal | null): void {
+  assertMayRegister (by: Principal | null): void {
     if (by?.isAdmin === true || this.#options.allowRegistration) return
     const sentence = 'Registration is closed: ask an admin for an account (ALLOW_REGISTRATION opens it)'
     throw by ? new errors.Forbidden(sentence) : new errors.Unauthorized(sentence)
@@ -123,13 +123,13 @@ export class Users {
     if (isAdmin && by?.isAdmin !== true) {
       throw new errors.Forbidden('Only an admin may create another admin: leave "isAdmin" out')
     }
-    const name = this.#free(username)
-    if (by?.isAdmin !== true && isDefaultOwner(name)) {
+    const name = this.#newUsername(username)
+    if (by?.isAdmin !== true && isDefaultOwnerName(name)) {
       throw new errors.InvalidInput(`"username": the username ${JSON.stringify(name)} is reserved`)
     }
     const refused = by?.isAdmin === true
       ? undefined
-      : this.#rules.map((rule) => rule(name)).find((each) => each !== undefined)
+      : this.#nameRules.map((rule) => rule(name)).find((each) => each !== undefined)
     if (refused !== undefined) throw new errors.InvalidInput(`"username": ${refused}`)
     const warnings = checkChosenPassword(password)
     return { user: await this.#add(by, { username: name, password, isAdmin }), warnings }
@@ -141,7 +141,7 @@ export class Users {
     username: string,
     { username: sent, isAdmin, newPassword }: { username?: string, isAdmin?: boolean, newPassword?: string }
   ): Promise<ShownUser> {
-    const stored = this.mustGet(username)
+    const stored = this.getExisting(username)
     checkUnchanged({ username: sent }, stored, ['username'])
     if (isAdmin === undefined && newPassword === undefined) {
       throw new errors.InvalidInput('There is nothing to change: send "isAdmin", "newPassword", or both')
@@ -155,29 +155,29 @@ export class Users {
     if (newPassword !== undefined) checkGivenPassword(newPassword)
     const password = newPassword === undefined ? undefined : await this.#passwords.hash(newPassword)
     const snapshot = await this.#settings.change((base) => {
-      const user = existing(base, username)
+      const user = requireUser(base, username)
       const isDemoted = user.isAdmin === true && isAdmin === false
       const changed = {
         ...(isAdmin === undefined ? {} : { isAdmin }),
         ...(isDemoted ? { demotedAt: new Date().toISOString() } : {}),
         ...(password === undefined ? {} : { password })
       }
-      return [put({ ...user, ...changed }), ...isDemoted ? demotionOf(base, user.username) : []]
+      return [putUserChange({ ...user, ...changed }), ...isDemoted ? changesForDemotion(base, user.username) : []]
     }, by)
-    return shown(existing(snapshot, username))
+    return toShownUser(requireUser(snapshot, username))
   }
 
   /**
-   * Removes a user, with the consequences that `removalOf` describes.
+   * Removes a user, with the consequences that `changesForRemoval` describes.
    * @throws NoSuch, InvalidInput for the caller's own account, InvalidChange for the last admin, Forbidden
    */
   async remove (by: Principal, username: string): Promise<void> {
     await this.#settings.change((base) => {
-      const user = existing(base, username)
+      const user = requireUser(base, username)
       if (user.username === by.username) {
         throw new errors.InvalidInput('You cannot delete your own account: another admin can')
       }
-      return removalOf(base, user.username, sponsorsOf(base.users, by))
+      return changesForRemoval(base, user.username, responsibleUsersOf(base.users, by))
     }, by)
   }
 
@@ -185,7 +185,7 @@ export class Users {
    * A sentence for each advisory rule that a password chosen by its user breaks.
    * @throws WeakPassword when it breaks a minimal rule
    */
-  judge (password: string): string[] { return checkChosenPassword(password) }
+  checkNewPassword (password: string): string[] { return checkChosenPassword(password) }
 
   /** The account of a principal. @throws Forbidden when it has no account, and so no password */
   accountOf ({ username }: Principal): User {
@@ -210,19 +210,19 @@ export class Users {
       if (!current || current.password !== user.password || current.createdAt !== user.createdAt) {
         throw new errors.Unauthorized('The password was changed meanwhile: log in again')
       }
-      return [put({ ...current, password })]
+      return [putUserChange({ ...current, password })]
     }, user.username)
-    return existing(snapshot, user.username)
+    return requireUser(snapshot, user.username)
   }
 
   /**
    * Creates the first admin if there are no users at all.
-   * @param given the password; undefined: a generated one
+   * @param given the password; undefined for a generated one
    * @param after the admin is created once this has resolved, and not at all if it rejects; logins wait meanwhile
    * @param announce informs the operator before the admin is stored; if it rejects, none is stored
-   * @returns the admin, with a generated password that is to be shown once; undefined: this process created none
+   * @returns the admin, with a generated password that is to be shown once; undefined if this process created none
    */
-  bootstrap (
+  createFirstAdmin (
     given: string | undefined,
     after: Promise<unknown> = Promise.resolve(),
     announce?: (admin: FirstAdmin) => Promise<void>
@@ -235,15 +235,15 @@ export class Users {
   }
 
   /** The canonical spelling of a new user's name. @throws InvalidInput for a name that is invalid or taken */
-  #free (username: string): string {
-    const name = canonicalName(username)
+  #newUsername (username: string): string {
+    const name = canonicalUsername(username)
     const problem = usernameProblem(name)
     if (problem !== undefined) throw new errors.InvalidInput(`"username": ${problem}`)
-    mustBeFree(this.#settings.current, name)
+    assertUsernameFree(this.#settings.current, name)
     return name
   }
 
-  /** Stores a new user. @param by null: the user itself @throws InvalidInput, LimitReached, Forbidden */
+  /** Stores a new user. @param by null if it registers itself @throws InvalidInput, LimitReached, Forbidden */
   async #add (by: Principal | null, { username, password, isAdmin }: Required<NewUser>): Promise<User> {
     // An account with the default owner's name owns everything without an explicit owner, so it must be an admin.
     if (username === defaultOwner && !isAdmin) {
@@ -262,8 +262,8 @@ export class Users {
       if (by?.isAdmin !== true && base.users.size >= identityLimits.users) {
         throw new errors.LimitReached(`There are ${identityLimits.users} accounts already: only an admin can add more`)
       }
-      mustBeFree(base, user.username)
-      return [put(user)]
+      assertUsernameFree(base, user.username)
+      return [putUserChange(user)]
     }, by ?? user.username)
     return user
   }
@@ -277,7 +277,7 @@ export class Users {
     await this.#settings
       .change(({ users }) => {
         const current = users.get(user.username)
-        return current && current.password === user.password ? [put({ ...current, password: hashed })] : []
+        return current && current.password === user.password ? [putUserChange({ ...current, password: hashed })] : []
       })
       .catch(() => {})
     const now = this.get(user.username)

@@ -11,13 +11,13 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { errors } from '../../base/errors/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import { type ArchiveEntry, ArchiveError } from './archive/archive.ts'
-import { cutSignature } from './archive/end.ts'
+import { removeSignature } from './archive/end.ts'
 import { readEntries } from './archive/entries.ts'
-import { extract } from './archive/extract.ts'
+import { extractEntries } from './archive/extract.ts'
 import { BundleFolder } from './folder.ts'
-import { bundleProblem, bundlesOf, launchOf, shownManifest } from './launch.ts'
+import { createBundleCheck, bundleNamesOf, resolveLaunch, maskManifest } from './launch.ts'
 import { findCommand, readManifest } from './manifest.ts'
-import { type MultipartPart, receive } from './receive.ts'
+import { type MultipartPart, receiveBundle } from './receive.ts'
 import { managementLimits } from '../limits.ts'
 
 interface BundlesDeps {
@@ -25,12 +25,12 @@ interface BundlesDeps {
   /** The current settings. */
   settings: () => Snapshot
   /** Resolves when the processes of a server's former connections have ended. */
-  ended: (server: string) => Promise<void>
-  /** PATH and HOME of children. */
-  path: string
+  waitUntilEnded: (server: string) => Promise<void>
+  /** The environment variables PATH and HOME of child processes. */
+  pathVariable: string
   home: string | undefined
-  /** The reason why the user of child processes cannot read a folder; undefined: it can. */
-  closed: (folder: string) => Promise<string | undefined>
+  /** Returns why the user of child processes cannot read a folder, or undefined if that user can. */
+  readProblem: (folder: string) => Promise<string | undefined>
 }
 
 /**
@@ -40,10 +40,10 @@ interface BundlesDeps {
 export class Bundles {
   readonly #deps: BundlesDeps
   /** Serialises unpacking, installation and removal, so that no two of them use one name at the same time. */
-  readonly #alone = pLimit(1)
+  readonly #oneAtATime = pLimit(1)
   /** The number of installations of each bundle by this process. */
-  readonly #installs = new Map<string, number>()
-  readonly #uploads = new Shares(managementLimits.bundles.uploads, 'uploads of bundles')
+  readonly #installCounts = new Map<string, number>()
+  readonly #uploads = new Shares(managementLimits.bundles.concurrentUploads, 'uploads of bundles')
 
   constructor (deps: BundlesDeps) {
     this.#deps = deps
@@ -64,8 +64,8 @@ export class Bundles {
       temporary = await this.#deps.folder.makeTemporary()
       const work = temporary
       const archive = join(work, 'archive')
-      await receive(parts, archive, signal)
-      return await this.#alone(async () => await this.#install(archive, join(work, 'files'), signal))
+      await receiveBundle(parts, archive, signal)
+      return await this.#oneAtATime(async () => await this.#install(archive, join(work, 'files'), signal))
     } catch (error) {
       throw toHttpError(error)
     } finally {
@@ -75,45 +75,47 @@ export class Bundles {
   }
 
   /** The names of the bundles that configs refer to. */
-  namesIn (configs: readonly ServerConfig[]): string[] {
-    return [...new Set(configs.flatMap((config) => [...bundlesOf(this.#deps.folder.root, config)]))].sort()
+  bundleNamesIn (configs: readonly ServerConfig[]): string[] {
+    return [...new Set(configs.flatMap((config) => [...bundleNamesOf(this.#deps.folder.root, config)]))].sort()
   }
 
   /** Removes the bundles that `former` used and `next` does not, once their processes have ended. */
   async removeUnused (next: Snapshot, former: Snapshot): Promise<void> {
-    const users = this.#usersIn(former.servers, ({ name, config }) => next.servers.get(name)?.config !== config)
+    const users = this.#serversByBundle(former.servers, ({ name, config }) => next.servers.get(name)?.config !== config)
     if (users.size === 0) return
-    const left = this.#usersIn(next.servers)
+    const left = this.#serversByBundle(next.servers)
     await Promise.all([...users].filter(([name]) => !left.has(name)).map(async ([name, servers]) => {
-      const installs = this.#installs.get(name)
-      await Promise.all(servers.map(async (server) => { await this.#deps.ended(server) }))
-      await this.#alone(async () => {
+      const installs = this.#installCounts.get(name)
+      await Promise.all(servers.map(async (server) => { await this.#deps.waitUntilEnded(server) }))
+      await this.#oneAtATime(async () => {
         // The bundle may have been uploaded or used again in the meantime.
-        if (this.#installs.get(name) !== installs || this.#usersIn(this.#deps.settings().servers).has(name)) return
+        if (this.#installCounts.get(
+          name
+        ) !== installs || this.#serversByBundle(this.#deps.settings().servers).has(name)) return
         await this.#deps.folder.remove(name)
-        this.#installs.delete(name)
+        this.#installCounts.delete(name)
       })
     }))
   }
 
   async #install (archive: string, unpacked: string, signal: AbortSignal): Promise<UploadedBundle> {
-    const { folder, home, path } = this.#deps
+    const { folder, home, pathVariable: path } = this.#deps
     signal.throwIfAborted()
     const entries = await unpack(archive, unpacked, signal)
     const manifest = readManifest(await readFile(join(unpacked, 'manifest.json')))
     const { name, server: { type, entry_point: entryPoint } } = manifest
-    const other = await folder.sameName(name)
+    const other = await folder.findCaseVariant(name)
     if (other !== undefined) {
       const there = `There is the bundle ${JSON.stringify(other)}, whose name differs in case only`
       throw new errors.InvalidBundle(`${there}: change "name" in manifest.json`)
     }
     const place = folder.pathOf(name)
-    const { command: named, args, env, required, warnings } =
-      launchOf(manifest, { folder: place, home, platform: process.platform })
+    const { command: named, args, env, requiredOptions: required, warnings } =
+      resolveLaunch(manifest, { folder: place, home, platform: process.platform })
     const { command, warning } = await findCommand(named, type, unpacked, place, path)
     signal.throwIfAborted()
     await folder.install(name, unpacked)
-    this.#installs.set(name, (this.#installs.get(name) ?? 0) + 1)
+    this.#installCounts.set(name, (this.#installCounts.get(name) ?? 0) + 1)
     const start = entryPoint.replace(/^\.\//, '')
     return {
       name,
@@ -124,9 +126,9 @@ export class Bundles {
         ...(Object.keys(env).length === 0 ? {} : { env }),
         ...(manifest.description === undefined ? {} : { description: manifest.description })
       },
-      manifest: shownManifest(manifest),
+      manifest: maskManifest(manifest),
       required,
-      usedBy: this.#usersIn(this.#deps.settings().servers).get(name) ?? [],
+      usedBy: this.#serversByBundle(this.#deps.settings().servers).get(name) ?? [],
       warnings: [
         ...warnings,
         warning,
@@ -136,17 +138,18 @@ export class Bundles {
         entries.some((entry) => entry.path === start)
           ? undefined
           : `It does not have its entry point ${JSON.stringify(start)}`,
-        await this.#deps.closed(place)
+        await this.#deps.readProblem(place)
       ].filter((each) => each !== undefined)
     }
   }
 
-  /** The names of the servers that use each bundle. @param counts selects servers; default: all */
-  #usersIn (servers: Snapshot['servers'], counts: (server: Server) => boolean = () => true): Map<string, string[]> {
+  /** The names of the servers that use each bundle. @param counts selects the servers; by default all */
+  #serversByBundle (servers: Snapshot['servers'], counts: (server: Server) => boolean = () =>
+    true): Map<string, string[]> {
     const users = new Map<string, string[]>()
     for (const server of servers.values()) {
       if (!counts(server)) continue
-      for (const name of bundlesOf(this.#deps.folder.root, server.config)) {
+      for (const name of bundleNamesOf(this.#deps.folder.root, server.config)) {
         users.set(name, [...users.get(name) ?? [], server.name])
       }
     }
@@ -156,15 +159,15 @@ export class Bundles {
 
 /** Unpacks a bundle. @throws ArchiveError */
 async function unpack (archive: string, unpacked: string, signal: AbortSignal): Promise<ArchiveEntry[]> {
-  const { archive: bounds, manifest } = managementLimits.bundles
+  const { archiveBounds: bounds, manifestSize: manifest } = managementLimits.bundles
   const file = await open(archive, 'r+')
   try {
-    await cutSignature(file)
+    await removeSignature(file)
     const entries = await readEntries(file, bounds, signal)
     const found = entries.find(({ path, isFolder }) => path === 'manifest.json' && !isFolder)
     if (found === undefined) throw new ArchiveError('it has no manifest.json at its top')
     if (found.size > manifest) throw new ArchiveError(`its manifest.json is larger than ${manifest} bytes`)
-    await extract(file, entries, unpacked, bounds, signal)
+    await extractEntries(file, entries, unpacked, bounds, signal)
     return entries
   } finally {
     await file.close()
@@ -192,26 +195,26 @@ export interface BundleOptions {
   /** Whether other replicas may use the folder at the same time. */
   isShared: boolean
   environment: Readonly<Record<string, string | undefined>>
-  /** The user that child processes run as; undefined: the gateway's own. */
+  /** The user that child processes run as, or undefined for the user of the gateway. */
   childUser?: ProcessUser
 }
 
 /** `app.bundles`: uploaded bundles. Files of interrupted uploads are removed at the start. */
 export default fp<BundleOptions>(async (app, { root, isShared, environment, childUser }) => {
-  const folder = new BundleFolder({ root: resolve(root), isShared, isForOthers: childUser !== undefined })
+  const folder = new BundleFolder({ root: resolve(root), isShared, runsAsOtherUser: childUser !== undefined })
   const bundles = new Bundles({
     folder,
     settings: () => app.settings.current,
-    ended: async (server) => { await app.upstreams.waitUntilClosed(server) },
-    path: environment.PATH ?? '',
+    waitUntilEnded: async (server) => { await app.upstreams.waitUntilClosed(server) },
+    pathVariable: environment.PATH ?? '',
     home: childUser?.home ?? environment.HOME,
-    closed: async (path) => childUser === undefined || await canEnter(path, childUser)
+    readProblem: async (path) => childUser === undefined || await canEnter(path, childUser)
       ? undefined
       : `Its folder ${path} is closed to the user ${childUser.name} (CHILD_USER): let others pass through the ` +
         'folders above it'
   })
   app.decorate('bundles', bundles)
-  app.upstreamHooks.beforeStart(bundleProblem(resolve(root)))
+  app.upstreamHooks.beforeStart(createBundleCheck(resolve(root)))
   const removeUnused = (next: Snapshot, former: Snapshot): void => {
     bundles.removeUnused(next, former)
       .catch((error: unknown) => { app.log.warn({ err: error }, 'an unused bundle could not be removed') })
@@ -220,5 +223,5 @@ export default fp<BundleOptions>(async (app, { root, isShared, environment, chil
   // the settings file.
   if (isShared) app.settings.on('committed', ({ next, former }) => { removeUnused(next, former) })
   else app.settings.on('changed', removeUnused)
-  app.addHook('onReady', async () => { await folder.sweep() })
+  app.addHook('onReady', async () => { await folder.removeLeftovers() })
 }, { name: 'bundles', dependencies: ['settings', 'upstream'] })

@@ -3,14 +3,14 @@ import { chmod, lstat, mkdir, readdir, readlink, rename, rm, symlink } from 'nod
 import { basename, dirname, join } from 'node:path'
 import { errorCode } from '../../../db/errors.ts'
 import { makeFolder, syncPath } from '../../../db/folder.ts'
-import { current } from './launch.ts'
+import { currentVersionLink } from './launch.ts'
 
-const temporary = '.tmp-'
+const temporaryPrefix = '.tmp-'
 /**
  * Age, in ms, from which an unfinished folder counts as abandoned by its process, if other processes may share the
  * root.
  */
-const abandoned = 60 * 60_000
+const abandonedAge = 60 * 60_000
 
 interface BundleFolderOptions {
   /** An absolute path. */
@@ -18,7 +18,7 @@ interface BundleFolderOptions {
   /** Whether other replicas may use the folder at the same time. */
   readonly isShared: boolean
   /** Whether the bundles run as another user (CHILD_USER). */
-  readonly isForOthers: boolean
+  readonly runsAsOtherUser: boolean
 }
 
 /**
@@ -28,19 +28,19 @@ interface BundleFolderOptions {
 export class BundleFolder {
   readonly root: string
   readonly #isShared: boolean
-  readonly #isForOthers: boolean
+  readonly #runsAsOtherUser: boolean
 
-  constructor ({ root, isShared, isForOthers }: BundleFolderOptions) {
+  constructor ({ root, isShared, runsAsOtherUser: isForOthers }: BundleFolderOptions) {
     this.root = root
     this.#isShared = isShared
-    this.#isForOthers = isForOthers
+    this.#runsAsOtherUser = isForOthers
   }
 
   /** The path of a bundle's current version, which is the same for all versions. */
-  pathOf (name: string): string { return join(this.root, name, current) }
+  pathOf (name: string): string { return join(this.root, name, currentVersionLink) }
 
-  /** A bundle whose name differs only in case; some file systems, and a backup, cannot distinguish it. */
-  async sameName (name: string): Promise<string | undefined> {
+  /** A bundle whose name differs from this one only in case, which some file systems cannot distinguish. */
+  async findCaseVariant (name: string): Promise<string | undefined> {
     const names = await readdir(this.root).catch((): string[] => [])
     return names.find((each) => each !== name && each.toLowerCase() === name.toLowerCase())
   }
@@ -50,8 +50,8 @@ export class BundleFolder {
     await makeFolder(this.root, 'DATA_DIR')
     // Other users may traverse these folders but not list them. The other files in DATA_DIR are protected by their own
     // modes.
-    if (this.#isForOthers) for (const folder of [this.root, dirname(this.root)]) await chmod(folder, 0o711)
-    const path = join(this.root, `${temporary}${randomUUID()}`)
+    if (this.#runsAsOtherUser) for (const folder of [this.root, dirname(this.root)]) await chmod(folder, 0o711)
+    const path = join(this.root, `${temporaryPrefix}${randomUUID()}`)
     await mkdir(path, { mode: 0o700 })
     return path
   }
@@ -66,13 +66,13 @@ export class BundleFolder {
     const version = randomUUID()
     await mkdir(folder, { mode: 0o755 })
       .catch((error: unknown) => { if (errorCode(error) !== 'EEXIST') throw error })
-    const before = await this.#currentOf(name)
+    const before = await this.#currentVersionOf(name)
     await rename(unpacked, join(folder, version))
     try {
-      await this.#point(name, version)
+      await this.#setCurrent(name, version)
       await syncPath(this.root)
     } catch (error) {
-      if (before !== undefined) await this.#point(name, before).catch(() => {})
+      if (before !== undefined) await this.#setCurrent(name, before).catch(() => {})
       await rm(join(folder, before === undefined ? '' : version), { recursive: true, force: true })
       throw error
     }
@@ -81,7 +81,7 @@ export class BundleFolder {
 
   /** Removes a bundle with all of its versions. */
   async remove (name: string): Promise<void> {
-    const path = join(this.root, `${temporary}${randomUUID()}`)
+    const path = join(this.root, `${temporaryPrefix}${randomUUID()}`)
     // Rename first: the removal of a large folder takes time.
     await rename(join(this.root, name), path)
       .catch((error: unknown) => { if (errorCode(error) !== 'ENOENT') throw error })
@@ -89,11 +89,11 @@ export class BundleFolder {
   }
 
   /** Removes leftovers of interrupted work, and former versions unless another replica may still run them. */
-  async sweep (): Promise<void> {
+  async removeLeftovers (): Promise<void> {
     for (const name of await readdir(this.root).catch(() => [])) {
       if (!name.startsWith('.')) {
-        if (!this.#isShared) await this.#removeVersions(name, [await this.#currentOf(name)])
-      } else if (name.startsWith(temporary) && await this.#isAbandoned(join(this.root, name))) {
+        if (!this.#isShared) await this.#removeVersions(name, [await this.#currentVersionOf(name)])
+      } else if (name.startsWith(temporaryPrefix) && await this.#isAbandoned(join(this.root, name))) {
         await rm(join(this.root, name), { recursive: true, force: true })
       }
     }
@@ -103,20 +103,20 @@ export class BundleFolder {
   async #isAbandoned (path: string): Promise<boolean> {
     if (!this.#isShared) return true
     const stats = await lstat(path).catch(() => undefined)
-    return stats !== undefined && Date.now() - stats.mtimeMs > abandoned
+    return stats !== undefined && Date.now() - stats.mtimeMs > abandonedAge
   }
 
   /** Replaces the link to the current version atomically. */
-  async #point (name: string, version: string): Promise<void> {
+  async #setCurrent (name: string, version: string): Promise<void> {
     const folder = join(this.root, name)
-    const link = join(folder, `${temporary}${randomUUID()}`)
+    const link = join(folder, `${temporaryPrefix}${randomUUID()}`)
     await symlink(version, link, 'dir')
-    await rename(link, join(folder, current))
+    await rename(link, join(folder, currentVersionLink))
     await syncPath(folder)
   }
 
-  /** The name of the current version's folder; undefined: there is none. */
-  async #currentOf (name: string): Promise<string | undefined> {
+  /** The name of the current version's folder, or undefined if there is none. */
+  async #currentVersionOf (name: string): Promise<string | undefined> {
     const target = await readlink(this.pathOf(name)).catch(() => undefined)
     return target === undefined ? undefined : basename(target)
   }
@@ -125,7 +125,7 @@ export class BundleFolder {
     const folder = join(this.root, name)
     for (const each of await readdir(folder).catch(() => [])) {
       const path = join(folder, each)
-      if (each === current || kept.includes(each) || !await this.#isAbandoned(path)) continue
+      if (each === currentVersionLink || kept.includes(each) || !await this.#isAbandoned(path)) continue
       await rm(path, { recursive: true, force: true }).catch(() => {})
     }
   }

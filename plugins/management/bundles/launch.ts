@@ -5,22 +5,22 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { mask } from '../../base/secrets/index.ts'
 import { ArchiveError, quoteEntryName } from './archive/archive.ts'
 
-/** How to start a bundle; the existence of the command has not been checked yet. */
+/** The resolved command, arguments and environment of a bundle. Whether the command exists is not checked yet. */
 interface Launch {
   readonly command: string
   readonly args: string[]
   readonly env: Record<string, string>
-  readonly required: RequiredOption[]
+  readonly requiredOptions: RequiredOption[]
   readonly warnings: string[]
 }
 
-/** Where a bundle runs. */
+/** The folder, user and system that a bundle runs with. */
 interface LaunchPlace {
   /** The folder of the bundle: `${__dirname}`. */
   readonly folder: string
-  /** The home of the user that runs it; undefined: unknown. */
+  /** The home folder of the user that runs the bundle, or undefined if it is unknown. */
   readonly home: string | undefined
-  /** As `process.platform`. */
+  /** The operating system, as `process.platform` names it. */
   readonly platform: string
 }
 
@@ -28,10 +28,10 @@ const placeholder = /\$\{([^}]*)\}/g
 const optionKey = /^user_config\.(.+)$/
 
 /** The keys of unresolved options in a text: `${user_config.<key>}`. */
-const openOptions = (text: string): string[] =>
+const unresolvedOptionKeys = (text: string): string[] =>
   [...text.matchAll(placeholder)].flatMap(([, name = '']) => optionKey.exec(name)?.[1] ?? [])
 
-/** The default of an option as words of a command line; undefined: there is none, or the option is a secret. */
+/** The default of an option as words of a command line. Undefined without a default, or if the option is a secret. */
 function defaultOf ({ default: value, sensitive }: BundleOption): string[] | undefined {
   if (value === undefined || value === '' || sensitive === true) return undefined
   return [value].flat().map(String)
@@ -40,12 +40,12 @@ function defaultOf ({ default: value, sensitive }: BundleOption): string[] | und
 /**
  * Resolves the command, arguments and environment of a bundle from its manifest: platform overrides, `${__dirname}`,
  * folders of the user, and defaults of `user_config`. A mandatory option without a default stays as
- * `${user_config.<key>}` and is listed in `required`. Arguments and variables that need an optional option without a
- * value are omitted.
+ * `${user_config.<key>}` and is listed as a required option. Arguments and variables that need an optional option
+ * without a value are omitted.
  * @throws ArchiveError for any other variable, which the gateway's environment would supply
  */
-export function launchOf (manifest: BundleManifest, { folder, home, platform }: LaunchPlace): Launch {
-  const { platform_overrides: overrides, ...usual } = manifest.server.mcp_config ?? byUv(manifest)
+export function resolveLaunch (manifest: BundleManifest, { folder, home, platform }: LaunchPlace): Launch {
+  const { platform_overrides: overrides, ...usual } = manifest.server.mcp_config ?? uvLaunchConfig(manifest)
   const override = overrides !== undefined && Object.hasOwn(overrides, platform) ? overrides[platform] : undefined
   const { command, args = [], env = {} } = { ...usual, ...override }
   const options = new Map(Object.entries(manifest.user_config ?? {}))
@@ -61,7 +61,7 @@ export function launchOf (manifest: BundleManifest, { folder, home, platform }: 
     }
     return defaultOf(option) === undefined && (option.required === true || option.default !== undefined)
   }
-  const hasNoValue = (text: string): boolean => openOptions(text).some((key) => {
+  const hasNoValue = (text: string): boolean => unresolvedOptionKeys(text).some((key) => {
     const option = options.get(key)
     return !mustBeSet(key) && option !== undefined && defaultOf(option) === undefined
   })
@@ -96,10 +96,10 @@ export function launchOf (manifest: BundleManifest, { folder, home, platform }: 
     env: Object.fromEntries(
       Object.entries(env).filter(([, text]) => !hasNoValue(text)).map(([name, text]) => [name, fill(text)])
     ),
-    required: [...options].filter(([key]) => mustBeSet(key)).map(([key, option]) => toRequired(key, option)),
+    requiredOptions: [...options].filter(([key]) => mustBeSet(key)).map(([key, option]) => toRequired(key, option)),
     warnings: [
-      ...warningsOf(manifest, platform, [...args, command].flatMap(openOptions)),
-      ...leftOutOf(Object.entries(env).filter(([, text]) => hasNoValue(text)), args.filter(hasNoValue))
+      ...warningsOf(manifest, platform, [...args, command].flatMap(unresolvedOptionKeys)),
+      ...omissionWarnings(Object.entries(env).filter(([, text]) => hasNoValue(text)), args.filter(hasNoValue))
     ]
   }
 }
@@ -107,7 +107,7 @@ export function launchOf (manifest: BundleManifest, { folder, home, platform }: 
 /**
  * The launch config of a `uv` bundle without one (MCPB 0.4): `uv` installs the dependencies of its `pyproject.toml`.
  */
-const byUv = ({ server }: BundleManifest): NonNullable<BundleManifest['server']['mcp_config']> => {
+const uvLaunchConfig = ({ server }: BundleManifest): NonNullable<BundleManifest['server']['mcp_config']> => {
   // eslint-disable-next-line no-template-curly-in-string
   const folder = '${__dirname}'
   return { command: 'uv', args: ['run', '--directory', folder, `${folder}/${server.entry_point.replace(/^\.\//, '')}`] }
@@ -127,13 +127,17 @@ const toRequired = (
 })
 
 /** A warning for each omitted variable and argument, which need an optional option without a value. */
-function leftOutOf (env: ReadonlyArray<readonly [name: string, text: string]>, args: readonly string[]): string[] {
+function omissionWarnings (
+  env: ReadonlyArray<readonly [name: string, text: string]>, args: readonly string[]
+): string[] {
   const left = [
     ...env.map(([name, text]) => [`The variable ${name}`, text]),
     ...args.map((arg) => [`The argument ${JSON.stringify(arg)}`, arg])
   ]
   return left.map(([what = '', text = '']) =>
-    `${what} is left out of the config, since ${openOptions(text).map(quoteEntryName).join(', ')} has no value: add ` +
+    `${what} is left out of the config, since ${unresolvedOptionKeys(
+      text
+    ).map(quoteEntryName).join(', ')} has no value: add ` +
     'it to give one')
 }
 
@@ -154,8 +158,8 @@ function warningsOf (
   ]
 }
 
-/** The manifest for responses: defaults of secrets are masked. */
-export const shownManifest = (manifest: BundleManifest): BundleManifest => ({
+/** Masks the defaults of secret options in a manifest, for responses. */
+export const maskManifest = (manifest: BundleManifest): BundleManifest => ({
   ...manifest,
   ...(manifest.user_config && {
     user_config: Object.fromEntries(Object.entries(manifest.user_config).map(([key, option]) => [
@@ -169,14 +173,14 @@ export const shownManifest = (manifest: BundleManifest): BundleManifest => ({
 })
 
 /** The name of the link to the folder of a bundle's current version. */
-export const current = 'current'
+export const currentVersionLink = 'current'
 
 /** The texts of a config that determine what is run. */
 const textsOf = ({ command, args = [], env = {}, cwd }: ServerConfig): string[] =>
   [command, cwd, ...args, ...Object.values(env)].filter((text) => text !== undefined)
 
 /** The names of the bundles that a config refers to. @param root the folder of all bundles */
-export function bundlesOf (root: string, config: ServerConfig): Set<string> {
+export function bundleNamesOf (root: string, config: ServerConfig): Set<string> {
   const start = root + sep
   return new Set(textsOf(config).flatMap((text) =>
     text.split(start).slice(1).flatMap((rest) => /^([A-Za-z0-9._-]{1,64})(?=[/\\]|$)/.exec(rest)?.[1] ?? [])
@@ -184,19 +188,19 @@ export function bundlesOf (root: string, config: ServerConfig): Set<string> {
 }
 
 /**
- * Makes a function that returns, as a clause, why a server cannot be started with its config: its bundle is not on this
- * machine, or an option of the bundle has no value. Undefined: no problem is known.
+ * Makes a check of server configs. It returns, as a clause, why a server cannot be started: its bundle is not on this
+ * machine, or an option of the bundle has no value. It returns undefined if no such problem is known.
  */
-export const bundleProblem = (root: string) => async (config: ServerConfig): Promise<string | undefined> => {
-  const names = bundlesOf(root, config)
+export const createBundleCheck = (root: string) => async (config: ServerConfig): Promise<string | undefined> => {
+  const names = bundleNamesOf(root, config)
   for (const name of names) {
-    const isThere = await access(join(root, name, current)).then(() => true, () => false)
+    const isThere = await access(join(root, name, currentVersionLink)).then(() => true, () => false)
     if (!isThere) {
       return `the bundle ${JSON.stringify(name)} is not in DATA_DIR of this machine: upload it again, or let all ` +
         'replicas share DATA_DIR'
     }
   }
-  const keys = names.size > 0 ? [...new Set(textsOf(config).flatMap(openOptions))] : []
+  const keys = names.size > 0 ? [...new Set(textsOf(config).flatMap(unresolvedOptionKeys))] : []
   if (keys.length === 0) return undefined
   return `its config lacks values: put them in the places of ${keys.map((key) => `\${user_config.${key}}`).join(', ')}`
 }

@@ -5,7 +5,7 @@ import { isDeeperThan, isObject } from '../../../protocol/json.ts'
 import { withoutBom } from '../../../protocol/text.ts'
 import { BundleManifest } from '../../../schemas/bundle.ts'
 import { nameProblem } from '../../../schemas/names.ts'
-import { problemOf } from '../../../schemas/problem.ts'
+import { firstSchemaProblem } from '../../../schemas/problem.ts'
 import { ArchiveError, quoteEntryName } from './archive/archive.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
@@ -20,7 +20,7 @@ export function readManifest (bytes: Buffer): BundleManifest {
   if (isDeeperThan(text, baseLimits.requestDepth)) refuse(`is nested deeper than ${baseLimits.requestDepth} levels`)
   const manifest = parse(text)
   if (!isObject(manifest)) return refuse('is no JSON object')
-  const problem = problemOf(BundleManifest, manifest)
+  const problem = firstSchemaProblem(BundleManifest, manifest)
   if (problem) refuse(`is not valid: ${problem.path === '' ? '' : `"${problem.path}": `}${problem.message}`)
   const valid = manifest as BundleManifest
   if (valid.manifest_version === undefined && valid.dxt_version === undefined) refuse('has no "manifest_version"')
@@ -40,7 +40,7 @@ function parse (text: string): unknown {
 }
 
 /**
- * The reason why a name is invalid for a bundle, as a clause; undefined: it is valid. A valid name is also a valid
+ * The reason why a name is invalid for a bundle, as a clause, or undefined if it is valid. A valid name is also a valid
  * server name.
  */
 export function bundleNameProblem (name: string): string | undefined {
@@ -48,14 +48,14 @@ export function bundleNameProblem (name: string): string | undefined {
   return nameProblem(name)
 }
 
-/** The runtime that each type of bundle needs, for messages. */
+/** The name of the runtime that each type of bundle needs, for messages. */
 const runtimes: Readonly<Record<BundleManifest['server']['type'], string>> = {
   node: 'Node.js',
   python: 'Python',
   uv: 'uv (https://docs.astral.sh/uv)',
   binary: 'the program'
 }
-/** Alternative names of commands. */
+/** The alternative name of a command, which is used if the command itself is not in PATH. */
 const aliases: Readonly<Record<string, string>> = { python: 'python3', python3: 'python' }
 
 const isProgram = async (path: string): Promise<boolean> =>
@@ -66,8 +66,8 @@ async function isInPath (command: string, path: string): Promise<boolean> {
   return false
 }
 
-/** A command; `warning`: why it cannot be started. */
-interface Found { readonly command: string, readonly warning?: string }
+/** The command of a bundle, and if it cannot be started, a warning that says why. */
+interface FoundCommand { readonly command: string, readonly warning?: string }
 
 /**
  * Finds the command of a bundle: one of its files, or a command in PATH, possibly by an alternative name.
@@ -81,7 +81,7 @@ export async function findCommand (
   unpacked: string,
   folder: string,
   path: string
-): Promise<Found> {
+): Promise<FoundCommand> {
   if (command.startsWith(folder + sep)) {
     const file = join(unpacked, command.slice(folder.length))
     const isFile = file.startsWith(unpacked + sep) && await stat(file).then((stats) => stats.isFile(), () => false)

@@ -17,31 +17,35 @@ export type MultipartPart =
  * Streams the only file of a multipart body to disk.
  * @throws InvalidInput, BundleTooLarge, TooSlow; errors of the file system
  */
-export async function receive (parts: AsyncIterable<MultipartPart>, path: string, signal: AbortSignal): Promise<void> {
+export async function receiveBundle (
+  parts: AsyncIterable<MultipartPart>, path: string, signal: AbortSignal
+): Promise<void> {
   let isReceived = false
   try {
     for await (const part of parts) {
-      if (part.type !== 'file' || part.fieldname !== field || isReceived) throw unexpected()
+      if (part.type !== 'file' || part.fieldname !== field || isReceived) throw unexpectedBodyError()
       await receiveFile(part.file, path, signal)
       isReceived = true
     }
   } catch (error) {
     throw toError(error)
   }
-  if (!isReceived) throw unexpected()
+  if (!isReceived) throw unexpectedBodyError()
 }
 
 async function receiveFile (file: Readable, path: string, signal: AbortSignal): Promise<void> {
   const timeouts = new AbortController()
   const expire = (): void => { timeouts.abort(new errors.TooSlow()) }
-  const whole = setTimeout(expire, managementLimits.bundles.time)
-  const idle = setTimeout(expire, managementLimits.bundles.idle)
+  const whole = setTimeout(expire, managementLimits.bundles.uploadTimeout)
+  const idle = setTimeout(expire, managementLimits.bundles.idleTimeout)
   let size = 0
   const count = async function * (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of chunks) {
       idle.refresh()
       size += chunk.length
-      if (size > managementLimits.bundles.upload) throw new errors.BundleTooLarge(managementLimits.bundles.upload)
+      if (size > managementLimits.bundles.uploadSize) {
+        throw new errors.BundleTooLarge(managementLimits.bundles.uploadSize)
+      }
       yield chunk
     }
   }
@@ -56,14 +60,14 @@ async function receiveFile (file: Readable, path: string, signal: AbortSignal): 
   }
 }
 
-const unexpected = (): Error =>
+const unexpectedBodyError = (): Error =>
   new errors.InvalidInput(`The body must hold one file, in the field "${field}", and nothing else`)
 
-/** Converts an error of the multipart parser. */
+/** Converts an error of the multipart parser to an error of the API; other errors stay. */
 function toError (error: unknown): unknown {
   const code = errorCode(error) ?? ''
-  if (code === 'FST_REQ_FILE_TOO_LARGE') return new errors.BundleTooLarge(managementLimits.bundles.upload)
+  if (code === 'FST_REQ_FILE_TOO_LARGE') return new errors.BundleTooLarge(managementLimits.bundles.uploadSize)
   if (code.startsWith('FST_') || (error instanceof Error &&
-      /multipart|part terminated|boundary/i.test(error.message))) return unexpected()
+      /multipart|part terminated|boundary/i.test(error.message))) return unexpectedBodyError()
   return error
 }

@@ -93,7 +93,7 @@ export class ApiClient {
     const { statusCode, payload, headers: { 'retry-after': wait } } = await this.#outer.inject({
       ...options,
       url: `${config.basePath}/api${url}`,
-      headers: { host, 'x-auth-token': auth.login(user), ...headers },
+      headers: { host, 'x-auth-token': auth.createLoginToken(user), ...headers },
       remoteAddress: ip
     })
     const answer: unknown = payload === '' ? {} : JSON.parse(payload)

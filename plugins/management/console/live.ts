@@ -44,7 +44,7 @@ export class LiveStreams {
    */
   open (reply: FastifyReply, signedIn: SignedIn, watch: Stream['watch'], seen?: string): void {
     const own = [...this.#streams].filter(({ signedIn: { principal } }) => principal.key === signedIn.principal.key)
-    if (own.length >= managementLimits.console.streams) own[0]?.raw.end()
+    if (own.length >= managementLimits.console.streamsPerUser) own[0]?.raw.end()
     const { raw } = reply.hijack()
     raw.writeHead(200, {
       'content-type': 'text/event-stream',
@@ -80,14 +80,14 @@ export class LiveStreams {
     const isRare = ++this.#looks % rareLook === 0
     for (const stream of this.#streams) {
       const { signedIn: { id, principal }, watch, raw } = stream
-      const current = principal.standing?.(this.#settings.current)
+      const current = principal.inSnapshot?.(this.#settings.current)
       if (!current) {
         finish(stream)
         continue
       }
       if (isRare) {
         raw.write(': \n\n')
-        // While the storage is unavailable, only `principal.standing` decides.
+        // While the storage is unavailable, only `principal.inSnapshot` decides.
         this.#sessions.stands(id).then((stands) => { if (!stands) finish(stream) }, () => {})
       }
       const now = digestOf(watch(current))

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { latePackage } from '../../../package.ts'
+import { loadPackage } from '../../../package.ts'
 import { isObject, withMembers } from '../../../protocol/json.ts'
 import { encodeHeader, headerNames, latestModern, metaKeys, nameMemberOf } from '../../../protocol/modern/envelope.ts'
 import { argumentText, paramHeadersOf } from '../../../protocol/modern/param-headers.ts'
@@ -12,7 +12,9 @@ type Json = Readonly<Record<string, unknown>>
  * The identity for a request to the MCP endpoint; `undefined`: no credential. `credential`: a key or an access token,
  * which is sent as it is.
  */
-export type Eyes = Parameters<FastifyInstance['auth']['lend']>[0] | { readonly credential: string } | undefined
+export type Eyes = Parameters<FastifyInstance['auth']['issueInternalCredential']>[0] | {
+  readonly credential: string
+} | undefined
 
 /** The text of a JSON-RPC message, for display. */
 export interface McpMessage { readonly isSent: boolean, readonly method: string, readonly text: string }
@@ -87,7 +89,7 @@ export class McpClient {
     { tool, follow }: Options = {},
     clientCapabilities: object = capabilities
   ): Promise<{ body: string, received: string[], status: number }> {
-    const lent = eyes && !('credential' in eyes) ? this.#outer.auth.lend(eyes) : undefined
+    const lent = eyes && !('credential' in eyes) ? this.#outer.auth.issueInternalCredential(eyes) : undefined
     const credential = eyes && 'credential' in eyes ? eyes.credential : lent?.token
     try {
       const sent = JSON.parse(params) as Json
@@ -102,7 +104,7 @@ export class McpClient {
       const body = `{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${whole}}`
       const member = nameMemberOf(method)
       const named = member && sent[member]
-      const answer = await latePackage('light-my-request').inject((incoming, response) => {
+      const answer = await loadPackage('light-my-request').inject((incoming, response) => {
         // To the endpoint, the client disconnects.
         follow?.signal.addEventListener('abort', () => { response.destroy() }, { once: true })
         this.#outer.routing(incoming, response)
@@ -128,7 +130,7 @@ export class McpClient {
       const text = follow ? await followedText(answer.stream(), isStream, follow) : answer.payload
       return { body, received: isStream ? eventsOf(text) : [text], status }
     } finally {
-      lent?.end()
+      lent?.revoke()
     }
   }
 

@@ -10,7 +10,7 @@ import { errors, toldError } from '../../base/errors/index.ts'
 import { BoundedMap, ownerOfAddress } from '../../base/limits/index.ts'
 import { enterScope } from '../../base/scopes/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
-import { ownerOf, type Principal, statedAddress } from '../../settings/index.ts'
+import { chargedOwnerOf, type Principal, configuredAddress } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 import { ApiClient } from './api-client.ts'
 import { findAssets } from './assets.ts'
@@ -154,13 +154,13 @@ export async function serveConsole (
     ownPath: (path) => ownPath(base, path)
   }
   const isSecure = ({ protocol, host }: FastifyRequest): boolean => {
-    const stated = statedAddress(app.settings.current.system, app.config.env)?.text
+    const stated = configuredAddress(app.settings.current.system, app.config.env)?.text
     const url = stated !== undefined && URL.canParse(stated) ? new URL(stated) : undefined
     return protocol === 'https' || (url?.protocol === 'https:' && url.host === host)
   }
   app.decorate('kit', kit)
   // Pages of one session reuse a token, so that unchanged parts of a page stay byte-identical.
-  const tokens = new BoundedMap<string, string>(managementLimits.console.tokens)
+  const tokens = new BoundedMap<string, string>(managementLimits.console.formTokens)
   app.decorateReply('csrf', function () {
     const { signedIn, cookies: { [cookies.csrf]: secret } } = this.request
     const key = signedIn && secret !== undefined ? `${signedIn.id} ${secret}` : undefined
@@ -203,7 +203,7 @@ function guard (scope: FastifyInstance, sessions: Sessions): void {
     request.principal = request.signedIn?.principal ?? null
   }
   scope.addHook('onRequest', async (request, reply) => {
-    if (request.method === 'POST') scope.auth.origin(request)
+    if (request.method === 'POST') scope.auth.checkOrigin(request)
     await identify(request, reply)
   })
   scope.addHook('preHandler', (request, reply, done) => {
@@ -222,9 +222,9 @@ function guard (scope: FastifyInstance, sessions: Sessions): void {
 
 /** Parses bodies as URL-encoded forms. A field that occurs several times becomes a list. */
 function takeForms (scope: FastifyInstance): void {
-  const max = managementLimits.console.form
+  const max = managementLimits.console.formSize
   const senderOf = ({ principal, ip }: { principal: Principal | null, ip: string }): string =>
-    principal ? ownerOf(principal, ip) : ownerOfAddress(ip)
+    principal ? chargedOwnerOf(principal, ip) : ownerOfAddress(ip)
   scope.removeAllContentTypeParsers()
   scope.addHook('preParsing', reserveBodyMemory({ limit: () => max, ownerOf: senderOf, isCounted: false }))
   scope.addContentTypeParser('application/x-www-form-urlencoded', async (

@@ -35,7 +35,9 @@ export class Sessions {
   async begin (user: User): Promise<string> {
     const token = randomBytes(32).toString('base64url')
     const { username } = user
-    await this.#stored.begin(sha256(token), { username, mark: rightsMarkOf(user) }, managementLimits.console.idle)
+    await this.#stored.begin(
+      sha256(token), { username, mark: rightsMarkOf(user) }, managementLimits.console.sessionIdleTimeout
+    )
     return token
   }
 
@@ -59,7 +61,7 @@ export class Sessions {
       await this.#stored.end(id)
       return undefined
     }
-    if (isUse && session.age >= managementLimits.console.renewal) await this.#renew(id)
+    if (isUse && session.age >= managementLimits.console.sessionRenewal) await this.#renew(id)
     return { principal, id }
   }
 
@@ -74,7 +76,7 @@ export class Sessions {
 
   /** A failed write, as with a full disk, must not keep users from reading and signing out. */
   async #renew (id: string): Promise<void> {
-    await this.#stored.renew(id, managementLimits.console.idle).catch((error: unknown) => {
+    await this.#stored.renew(id, managementLimits.console.sessionIdleTimeout).catch((error: unknown) => {
       this.#warn({ err: error }, 'the time of a session of the console could not be extended')
     })
   }

@@ -28,7 +28,7 @@ export class WelcomeLink {
   /** Makes a new code, which replaces the former one. @param user the first admin, as stored */
   make (user: User): string {
     const code = randomBytes(32).toString('base64url')
-    const until = this.#now() + managementLimits.console.welcome
+    const until = this.#now() + managementLimits.console.welcomeLinkLifetime
     this.#waiting = { hash: sha256(code), username: user.username, mark: rightsMarkOf(user), until }
     return code
   }

@@ -5,12 +5,13 @@ import type { Group, GroupMember } from '../../../schemas/settings.ts'
 import { checkUnchanged } from '../../base/body/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { defaultOwner, knownName, withNewName, withoutNames } from '../../identity/index.ts'
-import { groupNamed, type Principal, type Settings } from '../../settings/index.ts'
-import { checkCount, checkGroupName, sharedNameWarnings } from '../checks.ts'
+import { defaultOwner, storedUsernameOf, renameInKeyScopes, removeFromKeyScopes } from '../../identity/index.ts'
+import { findGroupByName, type Principal, type Settings } from '../../settings/index.ts'
+import { checkEntryQuota, checkGroupName, sharedNameWarnings } from '../checks.ts'
 import {
-  compact, type MemberConfig, mustBeMember, nextMembers, readMembers, unlistedIn, visibleMembers, withOwnNames,
-  withSelectors
+  compactMember, type MemberConfig, mustBeMember, updatedMembers, parseGroupMembers, unlistedItemWarnings,
+  visibleMembers, withOwnItemNames,
+  withDefaultSelectors
 } from './members.ts'
 
 /** The input for a new or changed group. */
@@ -24,7 +25,7 @@ export interface ShownGroup {
 /** A group after a change, with warnings about probable mistakes in it. */
 interface ChangedGroup { data: ShownGroup, warnings: string[] }
 
-/** Max warnings of one answer. */
+/** Max number of warnings in one response. */
 const mostWarnings = 20
 
 /** The groups, for the management API. Every method accepts the id of a group or its name. */
@@ -43,23 +44,23 @@ export class Groups {
     return [...snapshot.groups.values()]
       .filter((group) => isVisible(snapshot, principal, group))
       .map((group) => ({
-        ...shown(snapshot, principal, group),
+        ...toShownGroup(snapshot, principal, group),
         servers: visibleMembers(snapshot, principal, group).map(({ name }) => name)
       }))
   }
 
-  /** The groups that the principal may see, each as `get` answers it. */
-  all (principal: Principal): ShownGroup[] {
+  /** The groups that the principal may see, each as `get` returns it: with the selectors of its members. */
+  listWithSelectors (principal: Principal): ShownGroup[] {
     const snapshot = this.#settings.current
     return [...snapshot.groups.values()]
       .filter((group) => isVisible(snapshot, principal, group))
-      .map((group) => shown(snapshot, principal, group))
+      .map((group) => toShownGroup(snapshot, principal, group))
   }
 
   /** @throws NoSuch, also for a group that the principal may not see */
   get (principal: Principal, idOrName: string): ShownGroup {
     const snapshot = this.#settings.current
-    return shown(snapshot, principal, find(snapshot, principal, idOrName))
+    return toShownGroup(snapshot, principal, find(snapshot, principal, idOrName))
   }
 
   /**
@@ -73,14 +74,14 @@ export class Groups {
         id,
         name: input.name,
         description: input.description,
-        servers: readMembers(base, principal, this.#ownNamed(input.servers ?? [])),
-        owner: wantedOwner(base, principal, input) ?? ownerOf(base, principal)
+        servers: parseGroupMembers(base, principal, this.#convertItemNames(input.servers ?? [])),
+        owner: wantedOwner(base, principal, input) ?? newGroupOwner(base, principal)
       }
       checkGroupName(base, principal, group)
-      checkCount(base, principal, 'group')
+      checkEntryQuota(base, principal, 'group')
       return [{ entity: 'groups', key: id, value: group }]
     }, principal)
-    const warnings = [...sharedNameWarnings(snapshot, input.name, 'group'), ...this.#unlisted(principal, id)]
+    const warnings = [...sharedNameWarnings(snapshot, input.name, 'group'), ...this.#unlistedWarnings(principal, id)]
     return { data: this.get(principal, id), warnings }
   }
 
@@ -91,27 +92,33 @@ export class Groups {
   async update (principal: Principal, idOrName: string, input: GroupInput): Promise<ChangedGroup> {
     let id = ''
     const snapshot = await this.#settings.change((base) => {
-      const { members: stored, ...rest } = managed(base, principal, idOrName)
+      const { members: stored, ...rest } = managedGroup(base, principal, idOrName)
       id = rest.id
       checkUnchanged(input, rest, ['id'])
       const group: Group = {
         ...rest,
         name: input.name ?? rest.name,
         description: input.description ?? rest.description,
-        servers: input.servers ? nextMembers(base, principal, stored, this.#ownNamed(input.servers)) : [...stored],
+        servers: input.servers
+          ? updatedMembers(base, principal, stored, this.#convertItemNames(input.servers))
+          : [...stored],
         owner: wantedOwner(base, principal, input, rest.owner) ?? rest.owner ?? defaultOwner
       }
       if (group.name === rest.name) return [{ entity: 'groups', key: rest.id, value: group }]
       checkGroupName(base, principal, group)
       return [
-        { entity: 'groups', key: rest.id, value: group }, ...withNewName(base, 'allowedGroups', rest.name, group.name)
+        { entity: 'groups', key: rest.id, value: group }, ...renameInKeyScopes(
+          base, 'allowedGroups', rest.name, group.name
+        )
       ]
     }, principal)
     const data = this.get(principal, id)
     return {
       data,
       warnings: [
-        ...sharedNameWarnings(snapshot, data.name, 'group'), ...input.servers ? this.#unlisted(principal, id) : []
+        ...sharedNameWarnings(
+          snapshot, data.name, 'group'
+        ), ...input.servers ? this.#unlistedWarnings(principal, id) : []
       ]
     }
   }
@@ -119,7 +126,7 @@ export class Groups {
   /** The members that the principal may see, with all selectors. @throws NoSuch */
   memberConfigs (principal: Principal, idOrName: string): MemberConfig[] {
     const snapshot = this.#settings.current
-    return visibleMembers(snapshot, principal, find(snapshot, principal, idOrName)).map(withSelectors)
+    return visibleMembers(snapshot, principal, find(snapshot, principal, idOrName)).map(withDefaultSelectors)
   }
 
   /**
@@ -128,7 +135,7 @@ export class Groups {
    */
   async addServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
     return await this.#changeMembers(principal, idOrName, (base, stored) => {
-      const added = readMembers(base, principal, [name])
+      const added = parseGroupMembers(base, principal, [name])
       return stored.some((member) => member.name === name) ? stored : [...stored, ...added]
     })
   }
@@ -141,21 +148,26 @@ export class Groups {
     })
   }
 
-  /** Sets which tools of a member the group has. @throws as `removeServer` */
+  /** Sets which tools of a member belong to the group. @throws as `removeServer` */
   async selectTools (
     principal: Principal, idOrName: string, name: string, tools: 'all' | string[]
   ): Promise<ChangedGroup> {
     const data = await this.#changeMembers(principal, idOrName, (base, stored) => {
       mustBeMember(base, principal, stored, name)
-      return stored.map((member) => (member.name === name ? this.#withOwnNames({ ...member, tools }) : member))
+      return stored.map((member) => (member.name === name ? this.#convertMember({ ...member, tools }) : member))
     })
-    return { data, warnings: unlistedIn(this.#withOwnNames({ name, tools }), this.#gateway.catalogues(name)) }
+    return {
+      data,
+      warnings: unlistedItemWarnings(
+        this.#convertMember({ name, tools }), this.#gateway.catalogues(name)
+      )
+    }
   }
 
-  /** A group that the principal may change, as `get` answers it. @throws NoSuch, Forbidden */
-  managed (principal: Principal, idOrName: string): ShownGroup {
+  /** A group that the principal may change, as `get` returns it. @throws NoSuch, Forbidden */
+  getManaged (principal: Principal, idOrName: string): ShownGroup {
     const snapshot = this.#settings.current
-    return shown(snapshot, principal, managed(snapshot, principal, idOrName))
+    return toShownGroup(snapshot, principal, managedGroup(snapshot, principal, idOrName))
   }
 
   /**
@@ -165,36 +177,40 @@ export class Groups {
    */
   mustManage (principal: Principal, idOrName: string, member?: string): void {
     const snapshot = this.#settings.current
-    const { members } = managed(snapshot, principal, idOrName)
+    const { members } = managedGroup(snapshot, principal, idOrName)
     if (member !== undefined) mustBeMember(snapshot, principal, members, member)
   }
 
   /** Removes a group, also from the scopes of keys. @throws NoSuch, Forbidden */
   async remove (principal: Principal, idOrName: string): Promise<void> {
     await this.#settings.change((base) => {
-      const { id, name } = managed(base, principal, idOrName)
-      return [{ entity: 'groups', key: id, value: undefined }, ...withoutNames(base, 'allowedGroups', [id, name])]
+      const { id, name } = managedGroup(base, principal, idOrName)
+      return [{ entity: 'groups', key: id, value: undefined }, ...removeFromKeyScopes(
+        base, 'allowedGroups', [id, name]
+      )]
     }, principal)
   }
 
-  #ownNamed (servers: Array<string | GroupMember>): Array<string | GroupMember> {
-    return servers.map((each) => typeof each === 'string' ? each : this.#withOwnNames(each))
+  #convertItemNames (servers: Array<string | GroupMember>): Array<string | GroupMember> {
+    return servers.map((each) => typeof each === 'string' ? each : this.#convertMember(each))
   }
 
-  #withOwnNames (member: GroupMember): GroupMember {
-    return withOwnNames(member, this.#gateway.catalogues(member.name), this.#settings.current.system.nameSeparator ??
+  #convertMember (member: GroupMember): GroupMember {
+    return withOwnItemNames(member, this.#gateway.catalogues(
+      member.name
+    ), this.#settings.current.system.nameSeparator ??
       '-')
   }
 
   /** Warnings about selected items that the servers are known not to list. */
-  #unlisted (principal: Principal, id: string): string[] {
+  #unlistedWarnings (principal: Principal, id: string): string[] {
     const snapshot = this.#settings.current
     return visibleMembers(snapshot, principal, find(snapshot, principal, id))
-      .flatMap((member) => unlistedIn(member, this.#gateway.catalogues(member.name)))
+      .flatMap((member) => unlistedItemWarnings(member, this.#gateway.catalogues(member.name)))
       .slice(0, mostWarnings)
   }
 
-  /** Replaces the members by the result of `work`; the same array means no change. */
+  /** Replaces the members of a group by the result of `work`. If that is the stored array, nothing is changed. */
   async #changeMembers (
     principal: Principal,
     idOrName: string,
@@ -202,7 +218,7 @@ export class Groups {
   ): Promise<ShownGroup> {
     let id = ''
     await this.#settings.change((base) => {
-      const { members: stored, ...rest } = managed(base, principal, idOrName)
+      const { members: stored, ...rest } = managedGroup(base, principal, idOrName)
       id = rest.id
       const next = work(base, stored)
       return next === stored ? [] : [{ entity: 'groups', key: id, value: { ...rest, servers: [...next] } }]
@@ -212,14 +228,14 @@ export class Groups {
 }
 
 /** The changes that remove a server from all groups. */
-export function withoutMember ({ groups }: Snapshot, server: string): Change[] {
+export function removeServerFromGroups ({ groups }: Snapshot, server: string): Change[] {
   return [...groups.values()].flatMap(({ members, ...rest }): Change[] => members.some(({ name }) => name === server)
     ? [{ entity: 'groups', key: rest.id, value: { ...rest, servers: members.filter(({ name }) => name !== server) } }]
     : [])
 }
 
-/** The owner of a new group: the principal's account, or the default owner when there is none. */
-const ownerOf = ({ users }: Snapshot, { username }: Principal): string =>
+/** The owner of a new group: the principal's account, or the default owner if the principal has no account. */
+const newGroupOwner = ({ users }: Snapshot, { username }: Principal): string =>
   username !== undefined && users.has(username) ? username : defaultOwner
 
 /**
@@ -231,7 +247,7 @@ function wantedOwner (
   { users }: Snapshot, { isAdmin }: Principal, { owner }: GroupInput, before?: string
 ): string | undefined {
   if (!isAdmin || owner === undefined) return undefined
-  const name = knownName(users, owner)
+  const name = storedUsernameOf(users, owner)
   if (name === defaultOwner || name === before || users.has(name)) return name
   throw new errors.InvalidInput(`"owner": there is no user named ${JSON.stringify(owner)}`)
 }
@@ -244,21 +260,21 @@ const isVisible = (snapshot: Snapshot, principal: Principal, group: StoredGroup)
 
 /** @throws NoSuch, also for a group that the principal may not see */
 function find (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
-  const group = snapshot.groups.get(idOrName) ?? groupNamed(snapshot, idOrName)
+  const group = snapshot.groups.get(idOrName) ?? findGroupByName(snapshot, idOrName)
   if (!group || !isVisible(snapshot, principal, group)) throw noSuchError('group', idOrName)
   return group
 }
 
 /** @throws NoSuch, Forbidden */
-function managed (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
+function managedGroup (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
   const group = find(snapshot, principal, idOrName)
   if (!isOwn(principal, group)) throw new errors.Forbidden('Only its owner or an admin may change this group')
   return group
 }
 
-function shown (snapshot: Snapshot, principal: Principal, group: StoredGroup): ShownGroup {
+function toShownGroup (snapshot: Snapshot, principal: Principal, group: StoredGroup): ShownGroup {
   const { members: _, owner = defaultOwner, ...rest } = group
-  return { ...rest, servers: visibleMembers(snapshot, principal, group).map(compact), owner }
+  return { ...rest, servers: visibleMembers(snapshot, principal, group).map(compactMember), owner }
 }
 
 declare module 'fastify' {

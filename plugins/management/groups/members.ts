@@ -4,14 +4,14 @@ import { aliasProblem } from '../../../schemas/names.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import { countValues } from '../../base/body/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
-import { canSee, ownNames, type Principal } from '../../settings/index.ts'
+import { canSee, mapToOwnNames, type Principal } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 
 /**
- * Converts names from merged routes in the selectors of a member to the items' own names.
- * @param catalogues what the server lists to each class of clients; unknown names stay
+ * Converts names of merged routes in the selectors of a member to the items' own names. Unknown names stay.
+ * @param catalogues the lists of the server, for each class of clients
  */
-export function withOwnNames (
+export function withOwnItemNames (
   member: GroupMember, catalogues: ReadonlyArray<Pick<Catalogue, 'lists'>>, separator: string
 ): GroupMember {
   const next = { ...member }
@@ -20,7 +20,7 @@ export function withOwnNames (
     const listed = new Set(catalogues.flatMap(({ lists }) => lists[kind].map(({ key }) => key)))
     if (!Array.isArray(selected) || listed.size === 0 || selected.every((name) => listed.has(name))) continue
     const own = new Map(
-      [member.alias ?? member.name, member.name].flatMap((label) => [...ownNames(label, separator, listed)])
+      [member.alias ?? member.name, member.name].flatMap((label) => [...mapToOwnNames(label, separator, listed)])
     )
     next[kind] = selected.map((name) => listed.has(name) ? name : own.get(name) ?? name)
   }
@@ -28,14 +28,16 @@ export function withOwnNames (
 }
 
 /** Max number of names in a sentence; further ones are only counted. */
-const most = 10
+const maxListedNames = 10
 
 /**
- * A warning for each kind of items of which a member selects items that its server does not list. There is none if the
- * lists are unknown.
- * @param catalogues what the server lists to each class of clients
+ * Warnings about items that a member selects and its server does not list, one for each kind of items. There are none
+ * if the lists of the server are unknown.
+ * @param catalogues the lists of the server, for each class of clients
  */
-export function unlistedIn (member: GroupMember, catalogues: ReadonlyArray<Pick<Catalogue, 'lists'>>): string[] {
+export function unlistedItemWarnings (
+  member: GroupMember, catalogues: ReadonlyArray<Pick<Catalogue, 'lists'>>
+): string[] {
   if (catalogues.length === 0) return []
   return (['tools', 'prompts', 'resources'] as const).flatMap((kind) => {
     const selected = member[kind] ?? 'all'
@@ -45,8 +47,8 @@ export function unlistedIn (member: GroupMember, catalogues: ReadonlyArray<Pick<
     const listed = new Set(catalogues.flatMap(({ lists }) => lists[kind].map(({ key }) => key)))
     const left = selected.filter((name) => !listed.has(name))
     if (left.length === 0) return []
-    const shown = left.slice(0, most).map((name) => JSON.stringify(name)).join(', ')
-    const names = `${shown}${left.length > most ? ` and ${left.length - most} more` : ''}`
+    const shown = left.slice(0, maxListedNames).map((name) => JSON.stringify(name)).join(', ')
+    const names = `${shown}${left.length > maxListedNames ? ` and ${left.length - maxListedNames} more` : ''}`
     return [`The server ${JSON.stringify(member.name)} lists no ${kind} ` +
       `${names}: they belong to the group once it does`]
   })
@@ -61,10 +63,10 @@ function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: Gr
 export const visibleMembers = (snapshot: Snapshot, principal: Principal, group: StoredGroup): GroupMember[] =>
   group.members.filter((member) => isVisibleMember(snapshot, principal, member))
 
-/** A member with all its selectors, defaults filled in. */
+/** A member of a group with all its selectors; `all` is the default of each. */
 export type MemberConfig = GroupMember & Required<Pick<GroupMember, 'tools' | 'prompts' | 'resources'>>
 
-export const withSelectors = (
+export const withDefaultSelectors = (
   { name, tools = 'all', prompts = 'all', resources = 'all', alias }: GroupMember
 ): MemberConfig => ({
   name,
@@ -74,14 +76,14 @@ export const withSelectors = (
   ...(alias === undefined ? {} : { alias })
 })
 
-/** A member as its bare name if it has neither selectors nor an alias. */
-export function compact (member: GroupMember): string | GroupMember {
-  const config = withSelectors(member)
+/** Converts a member that has neither selectors nor an alias to its bare name. */
+export function compactMember (member: GroupMember): string | GroupMember {
+  const config = withDefaultSelectors(member)
   const isWhole = config.tools === 'all' && config.prompts === 'all' && config.resources === 'all'
   return isWhole && config.alias === undefined ? config.name : config
 }
 
-/** @throws NoSuch when the server is not a member, or the principal may not see it */
+/** Checks that a server is a member of a group. @throws NoSuch if it is not, or if the principal may not see it */
 export function mustBeMember (
   snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], name: string
 ): void {
@@ -89,14 +91,14 @@ export function mustBeMember (
   if (!member || !isVisibleMember(snapshot, principal, member)) throw noSuchError('server in this group', name)
 }
 
-/** The members after an update. Members that the principal cannot see, and so cannot send, keep their positions. */
-export function nextMembers (
+/** The members of a group after an update. Members that the principal cannot see, and so cannot send, are kept. */
+export function updatedMembers (
   snapshot: Snapshot,
   principal: Principal,
   stored: readonly GroupMember[],
   input: Array<string | GroupMember>
 ): GroupMember[] {
-  const next = readMembers(snapshot, principal, input, stored)
+  const next = parseGroupMembers(snapshot, principal, input, stored)
   stored.forEach((member, at) => {
     if (!isVisibleMember(snapshot, principal, member)) next.splice(at, 0, member)
   })
@@ -108,7 +110,7 @@ export function nextMembers (
  * @throws InvalidInput for a server that does not exist or is invisible to the principal, for a duplicate, for an
  *   invalid alias, and for more values than a group may have
  */
-export function readMembers (
+export function parseGroupMembers (
   snapshot: Snapshot,
   principal: Principal,
   input: Array<string | GroupMember>,

@@ -1,40 +1,40 @@
 import { createHash } from 'node:crypto'
 import { isObject } from '../../../protocol/json.ts'
 import type { CloudServer, CloudTool } from '../../../schemas/catalogues.ts'
-import { incomplete } from '../../../schemas/server.ts'
+import { configProblem } from '../../../schemas/server.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
-import { localName, plainText, Unusable } from './inputs.ts'
-import type { SourceAnswer, Source } from './source.ts'
+import { localServerName, checkConfigText, UnusableEntryError } from './inputs.ts'
+import type { SourceAnswer, CatalogueSource } from './source.ts'
 import { managementLimits } from '../limits.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
-/** `mcpRouter` of the system configuration. */
+/** The section `mcpRouter` of the system configuration. */
 interface RouterSettings { apiKey?: unknown, baseUrl?: unknown, referer?: unknown, title?: unknown }
 
 /** Max number of servers in one request. */
 const pageSize = 100
 /** Max length of the texts of one server or tool, in characters; beyond: they are cut. */
 const longestText = 16 * 1024
-/** The variable for the API key in configs. The key itself is only in the admin's settings. */
+/** The variable that stands for the API key in configs. The key itself is only in the system configuration. */
 const keyVariable = 'MCPROUTER_API_KEY'
 
-/** The servers of the service that `mcpRouter` names. */
-export class Cloud {
-  readonly #source: Pick<Source, 'ask'>
+/** The catalogue of the service whose address is in `mcpRouter` of the system configuration. */
+export class CloudCatalogue {
+  readonly #source: Pick<CatalogueSource, 'ask'>
   readonly #settings: () => RouterSettings
 
   /** @param settings returns the current settings */
-  constructor (source: Pick<Source, 'ask'>, settings: () => RouterSettings) {
+  constructor (source: Pick<CatalogueSource, 'ask'>, settings: () => RouterSettings) {
     this.#source = source
     this.#settings = settings
   }
 
-  /** All servers. @throws InvalidInput without address or key, and as `Source.ask` */
-  async servers (owner: string): Promise<SourceAnswer<CloudServer[]>> {
+  /** All servers. @throws InvalidInput if no address or key is configured, and as `CatalogueSource.ask` */
+  async listServers (owner: string): Promise<SourceAnswer<CloudServer[]>> {
     const seen = new Map<string, CloudServer>()
     let staleSince: string | undefined
-    for (let page = 1; page <= managementLimits.catalogues.pages &&
-      seen.size < managementLimits.catalogues.entries; page++) {
+    for (let page = 1; page <= managementLimits.catalogues.listPages &&
+      seen.size < managementLimits.catalogues.answerEntries; page++) {
       const { value, staleSince: since } = await this.#post('list-servers', { page, limit: pageSize }, serversOf, owner)
       const before = seen.size
       staleSince ??= since
@@ -42,24 +42,29 @@ export class Cloud {
       // A service without pagination returns the same servers again.
       if (value.length < pageSize || seen.size === before) break
     }
-    return { value: named([...seen.values()].slice(0, managementLimits.catalogues.entries)), staleSince }
+    return {
+      value: withUniqueNames(
+        [...seen.values()].slice(0, managementLimits.catalogues.answerEntries)
+      ),
+      staleSince
+    }
   }
 
   /**
-   * One server. @param name its name here, the service's key, or its name in the config @throws NoSuch, and as
-   * `servers`
+   * One server. @param name its name in this catalogue, its key at the service, or its name in a config @throws NoSuch,
+   * and as `listServers`
    */
-  async server (name: string, owner: string): Promise<SourceAnswer<CloudServer>> {
-    const { value, staleSince } = await this.servers(owner)
+  async findServer (name: string, owner: string): Promise<SourceAnswer<CloudServer>> {
+    const { value, staleSince } = await this.listServers(owner)
     const server = value.find((each) => each.name === name) ??
       value.find((each) => each.server_key === name || each.config_name === name)
     if (!server) throw noSuchError('server in this catalogue', name)
     return { value: server, staleSince }
   }
 
-  /** The tools of a server. @throws as `server` */
-  async tools (name: string, owner: string): Promise<SourceAnswer<CloudTool[]>> {
-    const { value: { server_key: server } } = await this.server(name, owner)
+  /** The tools of a server. @throws as `findServer` */
+  async listTools (name: string, owner: string): Promise<SourceAnswer<CloudTool[]>> {
+    const { value: { server_key: server } } = await this.findServer(name, owner)
     return await this.#post('list-tools', { server }, toolsOf, owner)
   }
 
@@ -84,25 +89,25 @@ export class Cloud {
     const url = `${baseUrl.replace(/\/+$/, '')}/${path}`
     // The cache key includes the headers, since another API key may see other servers.
     const key = createHash('sha256').update(JSON.stringify([url, headers, text])).digest('base64')
-    return await this.#source.ask({ key, url, method: 'POST', headers, body: text, read }, owner)
+    return await this.#source.ask({ key, url, method: 'POST', headers, body: text, convert: read }, owner)
   }
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 const textOf = (value: unknown): string => typeof value === 'string' ? value.slice(0, longestText) : ''
 
-/** The list below `data` of an answer. @throws TypeError */
+/** The list of servers or tools in the `data` of an answer. @throws TypeError if there is none */
 function listOf (answer: unknown, name: 'servers' | 'tools'): Array<Record<string, unknown>> {
   const data = isObject(answer) && isObject(answer.data) ? answer.data : {}
   const list = data[name]
   if (!Array.isArray(list)) throw new TypeError(`there is no list of ${name}`)
-  return list.slice(0, managementLimits.catalogues.entries).filter(isObject)
+  return list.slice(0, managementLimits.catalogues.answerEntries).filter(isObject)
 }
 
 const serversOf = (answer: unknown): CloudServer[] => listOf(answer, 'servers').map((given) => {
   const [name, key, configName] = [textOf(given.name), textOf(given.server_key), textOf(given.config_name)]
   return {
-    name: localName(configName, key, name),
+    name: localServerName(configName, key, name),
     title: textOf(given.title) || name,
     description: textOf(given.description),
     author_name: textOf(given.author_name),
@@ -119,9 +124,9 @@ const serversOf = (answer: unknown): CloudServer[] => listOf(answer, 'servers').
 function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 'reason'> {
   if (address === '') return { required: [], reason: 'the service states no address for it' }
   try {
-    const url = plainText(address, 'server_url')
-    const problem = incomplete({ type: 'streamable-http', url })
-    if (problem !== undefined) throw new Unusable(problem)
+    const url = checkConfigText(address, 'server_url')
+    const problem = configProblem({ type: 'streamable-http', url })
+    if (problem !== undefined) throw new UnusableEntryError(problem)
     return {
       config: { type: 'streamable-http', url, headers: { Authorization: `Bearer \${${keyVariable}}` } },
       required: [{
@@ -132,13 +137,13 @@ function configFor (address: string): Pick<CloudServer, 'config' | 'required' | 
       }]
     }
   } catch (error) {
-    if (error instanceof Unusable) return { required: [], reason: error.message }
+    if (error instanceof UnusableEntryError) return { required: [], reason: error.message }
     throw error
   }
 }
 
-/** Gives the servers unique names. */
-function named (servers: readonly CloudServer[]): CloudServer[] {
+/** Appends numbers to repeated names, so that each server has a unique name. */
+function withUniqueNames (servers: readonly CloudServer[]): CloudServer[] {
   const taken = new Set<string>()
   return servers.map((server) => {
     let { name } = server

@@ -1,143 +1,148 @@
-import type { Field, Option } from '../../../schemas/catalogues.ts'
+import type { RequiredInput, OptionalInput } from '../../../schemas/catalogues.ts'
 import { newNameProblem } from '../../../schemas/names.ts'
 import type { Input, InputWithVariables } from '../../../schemas/server-json.ts'
 import { isMask } from '../../base/secrets/index.ts'
 
-/** An entry of a catalogue cannot become a config. The message is a clause for the user. */
-export class Unusable extends Error {
+/** The error for a catalogue entry that cannot become a config. The message is a clause for the user. */
+export class UnusableEntryError extends Error {
   override readonly name = 'Unusable'
 }
 
-type Place = Option['place'] & ('env' | 'header' | 'argument' | 'url')
+type Place = OptionalInput['place'] & ('env' | 'header' | 'argument' | 'url')
 
-const inBraces = /\{([A-Za-z_][A-Za-z0-9_.-]*)\}/g
+const bracesPattern = /\{([A-Za-z_][A-Za-z0-9_.-]*)\}/g
 /**
- * Marks the position of a placeholder while a value is composed. It cannot occur in the entry's texts, where control
- * characters are rejected.
+ * A character that marks the position of a placeholder while a value is composed. The texts of entries cannot contain
+ * it, since control characters are rejected.
  */
 const mark = '\u0000'
 
 /**
  * Composes the values of one config from the inputs of a registry entry, and collects the inputs that the user has to
- * fill in. The texts are untrusted, and the gateway substitutes `${NAME}` in configs by its environment variables. So
- * the texts must not contain such references, and the names of placeholders begin with `INPUT_` and the server's name,
- * which no other variable does.
+ * fill in. The texts are untrusted, and the gateway substitutes `${NAME}` in configs by its environment variables.
+ * Therefore the texts must not contain such references, and the names of placeholders begin with `INPUT_` and the
+ * server's name, as no other variable does.
  */
-export class Inputs {
-  readonly required: Field[] = []
-  readonly optional: Option[] = []
+export class ConfigInputs {
+  readonly requiredFields: RequiredInput[] = []
+  readonly optionalInputs: OptionalInput[] = []
   readonly #prefix: string
   /** The keys of placeholders, by place and title. */
   readonly #keys = new Map<string, string>()
 
-  /** @param server the name that the server gets */
+  /** @param server the name of the server that is made from the entry */
   constructor (server: string) {
-    this.#prefix = `INPUT_${upper(server)}_`
+    this.#prefix = `INPUT_${toUpperName(server)}_`
   }
 
   /**
-   * The value of an input.
+   * Resolves an input of an entry to its value, which may contain placeholders.
    * @param title its name, as shown to the user
    * @param isNeeded whether it is mandatory here
    * @returns undefined if the input is omitted: it is optional and has no value
-   * @throws Unusable
+   * @throws UnusableEntryError
    */
-  fill (input: InputWithVariables, place: Place, title: string, isNeeded = false): string | undefined {
+  resolveInput (input: InputWithVariables, place: Place, title: string, isNeeded = false): string | undefined {
     const { value, default: usual, isRequired = false } = input
-    if (value !== undefined) return this.#compose(value, input, place, title, isNeeded)
-    if (usual !== undefined) return plainText(usual, title)
-    if (!isRequired && !isNeeded) return this.#leaveOut(input, place, title)
-    return `\${${this.#key(input, place, title)}}`
+    if (value !== undefined) return this.#composeValue(value, input, place, title, isNeeded)
+    if (usual !== undefined) return checkConfigText(usual, title)
+    if (!isRequired && !isNeeded) return this.#omit(input, place, title)
+    return `\${${this.#placeholderKey(input, place, title)}}`
   }
 
-  /** Composes a value that contains variables in braces. @throws Unusable for a URL with an undeclared variable */
-  #compose (
+  /** Fills in the variables in braces in a value. @throws UnusableEntryError for a URL with an undeclared variable */
+  #composeValue (
     value: string, input: InputWithVariables, place: Place, title: string, isNeeded: boolean
   ): string | undefined {
     const { isRequired = false, variables = {} } = input
     const open: Array<[string, Input]> = []
-    const text = unmarked(value, title).replace(inBraces, (written, name: string) => {
+    const text = checkControlCharacters(value, title).replace(bracesPattern, (written, name: string) => {
       const variable = Object.hasOwn(variables, name) ? variables[name] : undefined
       if (variable === undefined) {
-        if (place === 'url') throw new Unusable(`its address holds {${name}}, and it does not say what that is`)
+        if (place === 'url') {
+          throw new UnusableEntryError(`its address holds {${name}}, and it does not say what that is`)
+        }
         return written
       }
       const given = variable.value ?? variable.default
-      if (given !== undefined) return unmarked(given, name)
+      if (given !== undefined) return checkControlCharacters(given, name)
       open.push([name, variable])
       return mark
     })
     const mayBeEmpty = !isRequired && !isNeeded && open.some(([, variable]) => variable.isRequired !== true)
-    if (mayBeEmpty) return this.#leaveOut(input, place, title)
-    check(text, title)
+    if (mayBeEmpty) return this.#omit(input, place, title)
+    checkReferences(text, title)
     return text.replaceAll(mark, () => {
       const [name, variable] = open.shift() ?? ['', {}]
-      return `\${${this.#key({ isSecret: input.isSecret, ...variable }, place, name)}}`
+      return `\${${this.#placeholderKey({ isSecret: input.isSecret, ...variable }, place, name)}}`
     })
   }
 
-  #leaveOut ({ description, isSecret = false }: Input, place: Place, title: string): undefined {
-    this.optional.push({ title, place, description, sensitive: isSecret })
+  #omit ({ description, isSecret = false }: Input, place: Place, title: string): undefined {
+    this.optionalInputs.push({ title, place, description, sensitive: isSecret })
   }
 
-  /** The key of a placeholder. Equal variables in the same place share one. */
-  #key ({ description, isSecret = false, format, placeholder, choices }: Input, place: Place, title: string): string {
+  /** The key of the placeholder for an input. Inputs with the same title in the same place share one. */
+  #placeholderKey (
+    { description, isSecret = false, format, placeholder, choices }: Input, place: Place, title: string
+  ): string {
     const id = `${place}/${title}`
     const known = this.#keys.get(id)
     if (known !== undefined) return known
     const taken = new Set(this.#keys.values())
-    const wanted = `${this.#prefix}${upper(title)}`
+    const wanted = `${this.#prefix}${toUpperName(title)}`
     let key = wanted
     for (let number = 2; taken.has(key); number++) key = `${wanted}_${number}`
     this.#keys.set(id, key)
-    this.required.push({ key, title, description, sensitive: isSecret, format, placeholder, choices })
+    this.requiredFields.push({ key, title, description, sensitive: isSecret, format, placeholder, choices })
     return key
   }
 }
 
-const upper = (text: string): string =>
+const toUpperName = (text: string): string =>
   text.toUpperCase().replace(/[^A-Z0-9]+/g, '_').replace(/^_+|_+$/g, '').slice(0, 64)
 
-/** Checks an untrusted text for use in a config. @throws Unusable */
-export const plainText = (text: string, title: string): string => check(unmarked(text, title), title)
+/** Checks an untrusted text for use in a config. @returns the text @throws UnusableEntryError */
+export const checkConfigText = (text: string, title: string): string =>
+  checkReferences(checkControlCharacters(text, title), title)
 
-/** @throws Unusable for a text with control characters */
-function unmarked (text: string, title: string): string {
-  if (/\p{Cc}/u.test(text)) throw new Unusable(`the value of ${quoteText(title)} holds a control character`)
+/** Refuses control characters in an untrusted text. @throws UnusableEntryError */
+function checkControlCharacters (text: string, title: string): string {
+  if (/\p{Cc}/u.test(text)) throw new UnusableEntryError(`the value of ${quoteText(title)} holds a control character`)
   return text
 }
 
-/** @throws Unusable for a text that the gateway would interpret as a variable or a mask */
-function check (text: string, title: string): string {
+/** Refuses a text that the gateway would interpret as a variable or a mask. @throws UnusableEntryError */
+function checkReferences (text: string, title: string): string {
   if (/\$\{[A-Za-z_]/.test(text)) {
-    throw new Unusable(
+    throw new UnusableEntryError(
       `the value of ${quoteText(title)} names a variable of this gateway's environment ($\{…})`
     )
   }
-  if (isMask(text)) throw new Unusable(`the value of ${quoteText(title)} looks like a masked secret`)
+  if (isMask(text)) throw new UnusableEntryError(`the value of ${quoteText(title)} looks like a masked secret`)
   return text
 }
 
 /** Quotes an untrusted name for a message. */
 export const quoteText = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
 
-const cleaned = (text: string): string =>
+const cleanName = (text: string): string =>
   text.normalize('NFC').replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[._-]+|[._-]+$/g, '').slice(0, 64)
 
-/** The name for a server of a catalogue: the first of these texts that is a valid name, without invalid characters. */
-export function localName (...texts: string[]): string {
+/** A valid name for a server of a catalogue, made of the first of these texts that yields one. */
+export function localServerName (...texts: string[]): string {
   for (const text of texts) {
-    const name = cleaned(text)
+    const name = cleanName(text)
     if (newNameProblem(name) === undefined) return name
   }
-  return `${cleaned(texts[0] ?? '')}-server`.replace(/^-/, '')
+  return `${cleanName(texts[0] ?? '')}-server`.replace(/^-/, '')
 }
 
 /**
- * The name for an entry of a registry: `weather` for `io.github.ada/weather`. If that is reserved, the last part of the
- * namespace is prepended.
+ * The name for a server from a registry entry: `weather` for `io.github.ada/weather`. If that name is reserved, the
+ * last part of the namespace is prepended: `ada-weather`.
  */
-export function nameOfEntry (name: string): string {
+export function serverNameOfEntry (name: string): string {
   const [namespace = '', own = ''] = name.split('/', 2)
-  return localName(own, `${namespace.split('.').at(-1) ?? ''}-${own}`)
+  return localServerName(own, `${namespace.split('.').at(-1) ?? ''}-${own}`)
 }

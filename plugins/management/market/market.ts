@@ -1,28 +1,28 @@
 import fp from 'fastify-plugin'
 import {
-  type Field, type Installation, type MarketEntry, type MarketFile, MarketFile as Schema, type MarketServer
+  type RequiredInput, type Installation, type MarketEntry, type MarketFile, MarketFile as Schema, type MarketServer
 } from '../../../schemas/catalogues.ts'
-import { problemOf } from '../../../schemas/problem.ts'
+import { firstSchemaProblem } from '../../../schemas/problem.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { readAssetSync } from '../../base/config/index.ts'
 import { noSuchError } from '../../base/errors/index.ts'
-import { Cloud } from './cloud.ts'
-import { Registry } from './registry.ts'
-import { Source } from './source.ts'
+import { CloudCatalogue } from './cloud.ts'
+import { RegistryClient } from './registry.ts'
+import { CatalogueSource } from './source.ts'
 
-/** The catalogue in the package. It is read once. */
-class Market {
+/** The catalogue of servers that is part of the package: `assets/market/servers.json`. */
+class PackagedCatalogue {
   readonly #servers: readonly MarketServer[]
 
   /** @param text the content of `assets/market/servers.json` @throws Error if it is invalid */
   constructor (text: string) {
     const file: unknown = JSON.parse(text)
-    const wrong = problemOf(Schema, file)
+    const wrong = firstSchemaProblem(Schema, file)
     if (wrong) throw new Error(`assets/market/servers.json: "${wrong.path}": ${wrong.message}`)
     this.#servers = (file as MarketFile).servers.map(withConfig)
   }
 
-  list (): readonly MarketServer[] { return this.#servers }
+  listServers (): readonly MarketServer[] { return this.#servers }
 
   /** The servers whose name, description, categories or tags hold each word of a query. */
   search (query: string): readonly MarketServer[] {
@@ -34,14 +34,14 @@ class Market {
   }
 
   /** @throws NoSuch */
-  server (name: string): MarketServer {
+  findServer (name: string): MarketServer {
     const server = this.#servers.find((each) => each.name === name)
     if (!server) throw noSuchError('server in this catalogue', name)
     return server
   }
 
-  categories (): string[] { return sorted(this.#servers.flatMap(({ categories }) => categories)) }
-  tags (): string[] { return sorted(this.#servers.flatMap(({ tags }) => tags)) }
+  categories (): string[] { return sortedUnique(this.#servers.flatMap(({ categories }) => categories)) }
+  tags (): string[] { return sortedUnique(this.#servers.flatMap(({ tags }) => tags)) }
 
   /** The servers of a category, ignoring case; none for an unknown category. */
   inCategory (name: string): readonly MarketServer[] {
@@ -51,11 +51,12 @@ class Market {
   withTag (name: string): readonly MarketServer[] { return this.#servers.filter(({ tags }) => includes(tags, name)) }
 }
 
-const sorted = (texts: readonly string[]): string[] => [...new Set(texts)].sort((a, b) => a.localeCompare(b, 'en'))
+const sortedUnique = (texts: readonly string[]): string[] =>
+  [...new Set(texts)].sort((a, b) => a.localeCompare(b, 'en'))
 const includes = (texts: readonly string[], wanted: string): boolean =>
   texts.some((text) => text.toLowerCase() === wanted.toLowerCase())
 
-/** An entry with the config of its first installation method and the inputs of that config. */
+/** Adds to an entry the config of its first installation method, and the inputs that the config requires. */
 function withConfig (entry: MarketEntry): MarketServer {
   const [first] = Object.values(entry.installations)
   if (!first) throw new Error(`assets/market/servers.json: ${entry.name} has no installation`)
@@ -65,7 +66,7 @@ function withConfig (entry: MarketEntry): MarketServer {
     .filter(([key, each]) => each.required && text.includes(`\${${key}}`))
     .map((
       [key, { description, example, sensitive = false }]
-    ): Field => ({ key, description, sensitive, placeholder: example }))
+    ): RequiredInput => ({ key, description, sensitive, placeholder: example }))
   return { ...entry, config, required }
 }
 
@@ -74,35 +75,37 @@ const configOf = ({ command, args, env, url, headers }: Installation): ServerCon
   ? { type: 'stdio', command, args, ...(env && { env }) }
   : { type: 'streamable-http', url, ...(headers && { headers }) }
 
-/** The npm package of an entry: the first argument of npx that is not an option; undefined: none. */
-export function packageOf ({ installations: { npm } }: MarketEntry): string | undefined {
+/** The npm package of an entry: the first argument of npx that is not an option. Undefined if there is none. */
+export function npmPackageOf ({ installations: { npm } }: MarketEntry): string | undefined {
   const name = npm?.args?.find((arg) => !arg.startsWith('-'))
   // Without a version: `@scope/name@1.2.3`.
   return name?.replace(/(?<=.)@[^/]*$/, '')
 }
 
-interface Catalogues { readonly market: Market, readonly cloud: Cloud, readonly registry: Registry }
+interface ServerCatalogues {
+  readonly market: PackagedCatalogue, readonly cloud: CloudCatalogue, readonly registry: RegistryClient
+}
 
 declare module 'fastify' {
-  interface FastifyInstance { catalogues: Catalogues }
+  interface FastifyInstance { catalogues: ServerCatalogues }
 }
 
 /** `app.catalogues`: servers that can be added with `POST /api/servers`. The catalogues are read-only. */
 export default fp(async (app) => {
-  const sourceOf = (name: string): Source => new Source({
+  const sourceOf = (name: string): CatalogueSource => new CatalogueSource({
     outbound: app.outbound,
     name,
-    tell: (level, sentence) => { app.log[level](sentence) }
+    reportOutage: (level, sentence) => { app.log[level](sentence) }
   })
   const [registry, cloud] = [sourceOf('The MCP registry'), sourceOf('The cloud catalogue')]
-  let market: Market | undefined
+  let market: PackagedCatalogue | undefined
   app.decorate('catalogues', {
     get market () {
-      market ??= new Market(readAssetSync('market/servers.json'))
+      market ??= new PackagedCatalogue(readAssetSync('market/servers.json'))
       return market
     },
-    cloud: new Cloud(cloud, () => (app.settings.current.system as { mcpRouter?: object }).mcpRouter ?? {}),
-    registry: new Registry(registry, app.config.env.REGISTRY_URL)
+    cloud: new CloudCatalogue(cloud, () => (app.settings.current.system as { mcpRouter?: object }).mcpRouter ?? {}),
+    registry: new RegistryClient(registry, app.config.env.REGISTRY_URL)
   })
   app.addHook('onClose', async () => {
     registry.close()

@@ -1,49 +1,51 @@
 import { Value } from '@sinclair/typebox/value'
 import type { RegistryEntry, RegistryPage, RegistryQuery } from '../../../schemas/catalogues.ts'
-import { problemOf } from '../../../schemas/problem.ts'
-import { official, RegistryMeta, ServerJson } from '../../../schemas/server-json.ts'
+import { firstSchemaProblem } from '../../../schemas/problem.ts'
+import { officialMetaKey, RegistryMeta, ServerJson } from '../../../schemas/server-json.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { noSuchError } from '../../base/errors/index.ts'
-import type { SourceAnswer, SourceQuery, Source } from './source.ts'
+import type { SourceAnswer, SourceQuery, CatalogueSource } from './source.ts'
 import { toConfigs } from './to-configs.ts'
 import { managementLimits } from '../limits.ts'
 
-/** Includes deleted entries, which state the reason for the deletion. */
-const deletedToo = 'include_deleted=true'
+/** The query parameter that includes deleted entries, which state the reason for the deletion. */
+const includeDeleted = 'include_deleted=true'
 /** Max length of a cursor, in characters. A longer one is dropped, so the list ends there. */
 const longestCursor = 512
 
 /** A client of the MCP registry (API v0.1). It returns the registry's entries, each with the configs made from it. */
-export class Registry {
-  readonly #source: Pick<Source, 'ask'>
+export class RegistryClient {
+  readonly #source: Pick<CatalogueSource, 'ask'>
   readonly #base: string
 
   /** @param base REGISTRY_URL */
-  constructor (source: Pick<Source, 'ask'>, base: string) {
+  constructor (source: Pick<CatalogueSource, 'ask'>, base: string) {
     this.#source = source
     this.#base = base.replace(/\/+$/, '')
   }
 
-  /** One page of the entries. @throws as `Source.ask` */
-  async list (query: RegistryQuery, owner: string): Promise<SourceAnswer<RegistryPage>> {
+  /** One page of the registry's entries. @throws as `CatalogueSource.ask` */
+  async listEntries (query: RegistryQuery, owner: string): Promise<SourceAnswer<RegistryPage>> {
     const given = Object.entries({ limit: 30, ...query }).filter(([, value]) => value !== undefined)
     const parameters = new URLSearchParams(given.sort().map(([name, value]): [string, string] => [name, String(value)]))
     return await this.#ask(`/v0.1/servers?${parameters.toString()}`, pageOf, owner)
   }
 
-  /** All versions of one entry. @throws as `Source.ask` */
-  async versions (name: string, owner: string): Promise<SourceAnswer<RegistryPage>> {
-    return await this.#ask(`/v0.1/servers/${segment(name)}/versions?${deletedToo}`, pageOf, owner)
+  /** All versions of one entry. @throws as `CatalogueSource.ask` */
+  async listVersions (name: string, owner: string): Promise<SourceAnswer<RegistryPage>> {
+    return await this.#ask(`/v0.1/servers/${segment(name)}/versions?${includeDeleted}`, pageOf, owner)
   }
 
-  /** One version of one entry. @param version `latest`, or an exact one @throws as `Source.ask` */
-  async version (name: string, version: string, owner: string): Promise<SourceAnswer<RegistryEntry>> {
-    return await this.#ask(`/v0.1/servers/${segment(name)}/versions/${segment(version)}?${deletedToo}`, entryOf, owner)
+  /** One version of one entry. @param version `latest`, or an exact version @throws as `CatalogueSource.ask` */
+  async findVersion (name: string, version: string, owner: string): Promise<SourceAnswer<RegistryEntry>> {
+    return await this.#ask(
+      `/v0.1/servers/${segment(name)}/versions/${segment(version)}?${includeDeleted}`, entryOf, owner
+    )
   }
 
-  async #ask<Value> (path: string, read: SourceQuery<Value>['read'], owner: string): Promise<SourceAnswer<Value>> {
-    return await this.#source.ask({ key: path, url: `${this.#base}${path}`, read }, owner)
+  async #ask<Value> (path: string, read: SourceQuery<Value>['convert'], owner: string): Promise<SourceAnswer<Value>> {
+    return await this.#source.ask({ key: path, url: `${this.#base}${path}`, convert: read }, owner)
   }
 }
 
@@ -59,7 +61,7 @@ async function pageOf (answer: unknown): Promise<RegistryPage> {
   if (!isObject(answer) || !Array.isArray(answer.servers)) throw new TypeError('there is no list of servers')
   const budget = new LoopBudget()
   const servers: RegistryEntry[] = []
-  for (const each of answer.servers.slice(0, managementLimits.catalogues.entries) as unknown[]) {
+  for (const each of answer.servers.slice(0, managementLimits.catalogues.answerEntries) as unknown[]) {
     servers.push(entryOf(each))
     await budget.pause()
   }
@@ -78,9 +80,9 @@ function entryOf (answer: unknown): RegistryEntry {
   // Registries write null for absent members.
   const given = { server: withoutNulls(answer.server), meta: isObject(answer._meta) ? withoutNulls(answer._meta) : {} }
   const _meta = Value.Clean(RegistryMeta, given.meta)
-  const meta: RegistryMeta = problemOf(RegistryMeta, _meta) ? {} : _meta as RegistryMeta
+  const meta: RegistryMeta = firstSchemaProblem(RegistryMeta, _meta) ? {} : _meta as RegistryMeta
   const server = Value.Clean(ServerJson, given.server)
-  const wrong = problemOf(ServerJson, server)
+  const wrong = firstSchemaProblem(ServerJson, server)
   if (wrong) {
     const { name } = given.server as { name?: unknown }
     const reason = `the entry does not keep to the form of server.json: "${wrong.path}": ${wrong.message}`
@@ -92,14 +94,14 @@ function entryOf (answer: unknown): RegistryEntry {
       configs: [{ from: 'entry', reason }]
     }
   }
-  const { status, statusMessage = '' } = meta[official] ?? {}
+  const { status, statusMessage = '' } = meta[officialMetaKey] ?? {}
   const configs = status === 'deleted'
     ? [{ from: 'entry', reason: `it was deleted from the registry${statusMessage === '' ? '' : `: ${statusMessage}`}` }]
     : toConfigs(server as ServerJson)
   return { server: server as ServerJson, _meta: meta, configs }
 }
 
-/** Removes null members at any depth. The depth was limited by `parse`. */
+/** Removes null members at any depth. The source has limited the depth of the answer. */
 function withoutNulls (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (!isObject(value)) return value

@@ -14,16 +14,16 @@ export interface SourceQuery<Value> {
   readonly headers?: Record<string, string>
   readonly body?: string
   /** Converts a response to the cached value. @throws Error for an invalid response */
-  readonly read: (answer: unknown) => Value | Promise<Value>
+  readonly convert: (answer: unknown) => Value | Promise<Value>
 }
 
-/** A response. `staleSince`: the time of the response in ISO 8601, if the service failed since. */
+/** The value of a response. `staleSince`: the time of that response in ISO 8601, if later requests have failed. */
 export interface SourceAnswer<Value> { readonly value: Value, readonly staleSince?: string }
 
-interface Kept {
+interface CachedAnswer {
   readonly value: unknown
   readonly etag: string | undefined
-  /** In bytes. */
+  /** The size of the response body, in bytes. */
   readonly size: number
   readonly givenAt: number
   /** The time of the next revalidation, in ms since the epoch. */
@@ -34,19 +34,19 @@ interface Kept {
 
 interface SourceDeps {
   outbound: Pick<Outbound, 'fetch'>
-  /** The name of the service in errors: "The registry". */
+  /** The name of the service in errors, such as "The MCP registry". */
   name: string
-  /** In ms since the epoch. */
+  /** Returns the current time, in ms since the epoch. */
   now?: () => number
   /** Logs the beginning and end of an outage. */
-  tell: ReportOutage
+  reportOutage: ReportOutage
 }
 
 /** Max length of an ETag that is used for revalidation, in characters. */
 const longestEtag = 256
 
-/** The service rejects the request: status 400, 404 or 422. */
-class NotAnswered extends Error {
+/** The error for a request that the service rejects with status 400, 404 or 422. */
+class RejectedRequest extends Error {
   readonly status: number
 
   constructor (status: number) {
@@ -60,17 +60,17 @@ class NotAnswered extends Error {
  * (`If-None-Match`, RFC 9110 §13.1.2). While the service is down, the stale response is used. Callers with the same key
  * share one request.
  */
-export class Source {
+export class CatalogueSource {
   readonly #deps: Required<SourceDeps>
-  readonly #kept = new BoundedMap<string, Kept>(managementLimits.catalogues.answers)
-  readonly #asking = new Map<string, Promise<Kept>>()
-  readonly #shares = new Shares(managementLimits.catalogues.requests, 'requests to catalogues')
-  readonly #ending = new AbortController()
+  readonly #cache = new BoundedMap<string, CachedAnswer>(managementLimits.catalogues.cachedAnswers)
+  readonly #openRequests = new Map<string, Promise<CachedAnswer>>()
+  readonly #shares = new Shares(managementLimits.catalogues.concurrentRequests, 'requests to catalogues')
+  readonly #closing = new AbortController()
   readonly #outage: Outage
 
   constructor ({ now = Date.now, ...deps }: SourceDeps) {
     this.#deps = { now, ...deps }
-    const { name, tell } = deps
+    const { name, reportOutage: tell } = deps
     this.#outage = new Outage(tell, { ill: `${name} gives no answer`, well: `${name} answers` }, now)
   }
 
@@ -80,20 +80,20 @@ export class Source {
    * @throws NoSuch for 404, InvalidInput for 400 and 422, UpstreamFailed if the service fails and nothing is cached,
    *   ShareError
    */
-  async ask<Value> (question: SourceQuery<Value>, owner: string): Promise<SourceAnswer<Value>> {
-    const kept = this.#kept.get(question.key)
+  async ask<Value> (query: SourceQuery<Value>, owner: string): Promise<SourceAnswer<Value>> {
+    const kept = this.#cache.get(query.key)
     if (kept && kept.dueAt > this.#deps.now()) return answerOf(kept)
     const release = this.#shares.take(owner)
     try {
-      const { key } = question
-      let asking = this.#asking.get(key)
+      const { key } = query
+      let asking = this.#openRequests.get(key)
       if (!asking) {
-        asking = this.#request(question, kept, owner).finally(() => { this.#asking.delete(key) })
-        this.#asking.set(key, asking)
+        asking = this.#request(query, kept, owner).finally(() => { this.#openRequests.delete(key) })
+        this.#openRequests.set(key, asking)
       }
       return answerOf(await asking)
     } catch (error) {
-      return this.#withoutAnswer(error, question.key)
+      return this.#answerAfterFailure(error, query.key)
     } finally {
       release()
     }
@@ -101,30 +101,30 @@ export class Source {
 
   /** Ends all requests. */
   close (): void {
-    this.#ending.abort()
+    this.#closing.abort()
     this.#outage.stop()
   }
 
   /** The cached response after a failed request. @throws as `ask` */
-  #withoutAnswer<Value> (error: unknown, key: string): SourceAnswer<Value> {
+  #answerAfterFailure<Value> (error: unknown, key: string): SourceAnswer<Value> {
     const { name, now } = this.#deps
-    if (error instanceof NotAnswered) {
-      this.#kept.delete(key)
+    if (error instanceof RejectedRequest) {
+      this.#cache.delete(key)
       if (error.status === 404) throw new errors.NoSuch('entry in this catalogue')
       throw new errors.InvalidInput(`${name} does not accept this query: check "cursor" and the other parameters`)
     }
     if (error instanceof ShareError) throw error
     const cause = reasonOf(error)
-    if (!this.#ending.signal.aborted) this.#outage.failed(cause)
-    const kept = this.#kept.get(key)
+    if (!this.#closing.signal.aborted) this.#outage.failed(cause)
+    const kept = this.#cache.get(key)
     if (!kept) throw new errors.UpstreamFailed(`${name} gives no answer: ${cause}`)
-    kept.dueAt = now() + managementLimits.catalogues.retry
+    kept.dueAt = now() + managementLimits.catalogues.retryDelay
     kept.isStale = true
     return answerOf(kept)
   }
 
-  async #request (question: SourceQuery<unknown>, kept: Kept | undefined, owner: string): Promise<Kept> {
-    const { key, url, method = 'GET', headers, body, read } = question
+  async #request (query: SourceQuery<unknown>, kept: CachedAnswer | undefined, owner: string): Promise<CachedAnswer> {
+    const { key, url, method = 'GET', headers, body, convert: read } = query
     const { outbound, now } = this.#deps
     const answer = await outbound.fetch(url, {
       // An admin or the operator has chosen this service.
@@ -134,51 +134,55 @@ export class Source {
         accept: 'application/json', ...headers, ...(kept?.etag !== undefined && { 'if-none-match': kept.etag })
       },
       body,
-      maxSize: managementLimits.catalogues.answer,
+      maxSize: managementLimits.catalogues.answerSize,
       timeout: managementLimits.catalogues.time,
       memoryOwner: owner,
-      signal: this.#ending.signal
+      signal: this.#closing.signal
     })
-    const times = { givenAt: now(), dueAt: now() + managementLimits.catalogues.fresh, isStale: false }
+    const times = { givenAt: now(), dueAt: now() + managementLimits.catalogues.freshFor, isStale: false }
     if (answer.status !== 304 || !kept) checkStatus(answer, method === 'GET')
     this.#outage.over()
-    if (answer.status === 304 && kept) return this.#keep(key, { ...kept, ...times })
+    if (answer.status === 304 && kept) return this.#storeAnswer(key, { ...kept, ...times })
     const { etag = '' } = answer.headers
     const isUsable = method === 'GET' && etag !== '' && etag.length <= longestEtag
     const value = await read(parse(answer.body))
-    return this.#keep(key, { value, etag: isUsable ? etag : undefined, size: answer.body.length, ...times })
+    return this.#storeAnswer(key, { value, etag: isUsable ? etag : undefined, size: answer.body.length, ...times })
   }
 
-  #keep (key: string, kept: Kept): Kept {
-    this.#kept.setNewest(key, kept)
+  #storeAnswer (key: string, kept: CachedAnswer): CachedAnswer {
+    this.#cache.setNewest(key, kept)
     let size = 0
-    for (const each of this.#kept.values()) size += each.size
-    for (const [each, { size: own }] of this.#kept) {
-      if (size <= managementLimits.catalogues.size || each === key) break
-      this.#kept.delete(each)
+    for (const each of this.#cache.values()) size += each.size
+    for (const [each, { size: own }] of this.#cache) {
+      if (size <= managementLimits.catalogues.cachedSize || each === key) break
+      this.#cache.delete(each)
       size -= own
     }
     return kept
   }
 }
 
-const answerOf = <Value>({ value, givenAt, isStale }: Kept): SourceAnswer<Value> =>
+const answerOf = <Value>({ value, givenAt, isStale }: CachedAnswer): SourceAnswer<Value> =>
   ({ value: value as Value, ...(isStale && { staleSince: new Date(givenAt).toISOString() }) })
 
-/** @param isOfCaller whether the caller's parameters determine the request @throws NotAnswered, UpstreamError */
+/**
+ * Checks the status of a response.
+ * @param isOfCaller whether the caller's parameters determine the request, so that they may be the reason for a 404
+ * @throws RejectedRequest, UpstreamError
+ */
 function checkStatus ({ status }: FetchedResponse, isOfCaller: boolean): void {
   if (status >= 200 && status < 300) return
-  if (isOfCaller && (status === 404 || status === 400 || status === 422)) throw new NotAnswered(status)
+  if (isOfCaller && (status === 404 || status === 400 || status === 422)) throw new RejectedRequest(status)
   if (status === 401 || status === 403) {
     throw new UpstreamError('unauthorized', `it refuses the credentials (HTTP ${status})`, { isPublic: true })
   }
   throw new UpstreamError('refused', `it answered HTTP ${status}`, { isPublic: true })
 }
 
-/** The JSON of an answer. @throws UpstreamError */
+/** Parses the body of a response as JSON. @throws UpstreamError */
 function parse (body: Buffer): unknown {
   const text = withoutBom(body.toString())
-  if (isDeeperThan(text, managementLimits.catalogues.depth)) {
+  if (isDeeperThan(text, managementLimits.catalogues.answerDepth)) {
     throw new UpstreamError('broken', 'its answer is nested too deeply', { isPublic: true })
   }
   try {
@@ -188,6 +192,6 @@ function parse (body: Buffer): unknown {
   }
 }
 
-/** The reason as a clause, without addresses and without text from the service. */
+/** The reason of a failed request as a clause, without addresses and without text from the service. */
 const reasonOf = (error: unknown): string =>
   error instanceof UpstreamError ? error.messageForClients : 'its answer has another form than expected'

@@ -1,18 +1,20 @@
-import type { Ready } from '../../../schemas/catalogues.ts'
-import { problemOf } from '../../../schemas/problem.ts'
+import type { ConvertedPackage } from '../../../schemas/catalogues.ts'
+import { firstSchemaProblem } from '../../../schemas/problem.ts'
 import type { Argument, Package, RegistryTransport, ServerJson } from '../../../schemas/server-json.ts'
-import { incomplete, ServerConfig } from '../../../schemas/server.ts'
-import { Inputs, nameOfEntry, plainText, quoteText, Unusable } from './inputs.ts'
+import { configProblem, ServerConfig } from '../../../schemas/server.ts'
+import { ConfigInputs, serverNameOfEntry, checkConfigText, quoteText, UnusableEntryError } from './inputs.ts'
 
 /**
- * The input of `POST /api/servers` for each remote and each package of an entry, remotes first, or the reason why there
- * is none. An entry without both has one reason. The configs have different names, so that all of them can be added.
+ * The input of `POST /api/servers` for each remote and each package of an entry, remotes first, or the reason why no
+ * config can be made. An entry without remotes and packages has one reason. The configs have different names, so that
+ * all of them can be added.
  */
-export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJson): Ready[] {
-  const name = nameOfEntry(given)
+export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJson): ConvertedPackage[] {
+  const name = serverNameOfEntry(given)
   const ready = [
-    ...remotes.map((remote) => attempt('remote', remote.url, name, (inputs) => fromRemote(remote, inputs))),
-    ...packages.map((each) => attempt(each.registryType, each.identifier, name, (inputs) => fromPackage(each, inputs)))
+    ...remotes.map((remote) => toReadyConfig('remote', remote.url, name, (inputs) => fromRemote(remote, inputs))),
+    ...packages.map((each) =>
+      toReadyConfig(each.registryType, each.identifier, name, (inputs) => fromPackage(each, inputs)))
   ]
   return ready.length > 0 ? withNames(ready, name) : [{ from: 'entry', reason: 'it names no package and no remote' }]
 }
@@ -20,7 +22,7 @@ export function toConfigs ({ name: given, packages = [], remotes = [] }: ServerJ
 /**
  * Names the configs: the first has the name of the entry, others a suffix with their kind and, if necessary, a number.
  */
-function withNames (ready: readonly Ready[], name: string): Ready[] {
+function withNames (ready: readonly ConvertedPackage[], name: string): ConvertedPackage[] {
   const taken = new Set<string>()
   return ready.map((each) => {
     if (each.config === undefined) return each
@@ -33,42 +35,44 @@ function withNames (ready: readonly Ready[], name: string): Ready[] {
   })
 }
 
-function attempt (
-  from: string, identifier: string | undefined, name: string, make: (inputs: Inputs) => ServerConfig
-): Ready {
-  const inputs = new Inputs(name)
+function toReadyConfig (
+  from: string, identifier: string | undefined, name: string, make: (inputs: ConfigInputs) => ServerConfig
+): ConvertedPackage {
+  const inputs = new ConfigInputs(name)
   try {
     const config = make(inputs)
-    const wrong = problemOf(ServerConfig, config)
-    const problem = wrong ? `"${wrong.path}": ${wrong.message}` : incomplete(config)
-    if (problem !== undefined) throw new Unusable(problem)
-    return { from, identifier, name, config, required: inputs.required, optional: inputs.optional }
+    const wrong = firstSchemaProblem(ServerConfig, config)
+    const problem = wrong ? `"${wrong.path}": ${wrong.message}` : configProblem(config)
+    if (problem !== undefined) throw new UnusableEntryError(problem)
+    return { from, identifier, name, config, required: inputs.requiredFields, optional: inputs.optionalInputs }
   } catch (error) {
-    if (error instanceof Unusable) return { from, identifier, reason: error.message }
+    if (error instanceof UnusableEntryError) return { from, identifier, reason: error.message }
     throw error
   }
 }
 
 const types = ['streamable-http', 'sse'] as const
 
-/** The config for a remote. @throws Unusable with the reason why there is none */
+/** The config for a remote. @throws UnusableEntryError with the reason why no config can be made */
 function fromRemote (
-  { type: given, url, headers = [], variables = {} }: RegistryTransport, inputs: Inputs
+  { type: given, url, headers = [], variables = {} }: RegistryTransport, inputs: ConfigInputs
 ): ServerConfig {
   const type = types.find((each) => each === given)
-  if (!type) throw new Unusable(`the transport ${quoteText(given)} is not known here`)
-  if (url === undefined) throw new Unusable('it has no address')
-  const address = inputs.fill({ value: url, variables }, 'url', 'url', true) ?? ''
+  if (!type) throw new UnusableEntryError(`the transport ${quoteText(given)} is not known here`)
+  if (url === undefined) throw new UnusableEntryError('it has no address')
+  const address = inputs.resolveInput({ value: url, variables }, 'url', 'url', true) ?? ''
   if (!/^https?:\/\//i.test(address) && !address.startsWith('${')) {
-    throw new Unusable(`${quoteText(url)} is not an http or https address`)
+    throw new UnusableEntryError(`${quoteText(url)} is not an http or https address`)
   }
   const values: Record<string, string> = {}
   for (const header of headers) {
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header.name) || header.name === '__proto__') {
-      throw new Unusable(`${quoteText(header.name)} cannot be the name of a header`)
+      throw new UnusableEntryError(`${quoteText(header.name)} cannot be the name of a header`)
     }
     // Headers may use the variables of the URL, too.
-    const value = inputs.fill({ ...header, variables: { ...variables, ...header.variables } }, 'header', header.name)
+    const value = inputs.resolveInput(
+      { ...header, variables: { ...variables, ...header.variables } }, 'header', header.name
+    )
     if (value !== undefined) values[header.name] = value
   }
   return { type, url: address, ...(Object.keys(values).length > 0 && { headers: values }) }
@@ -81,90 +85,99 @@ interface Runner {
    * Runtime hints whose arguments are valid for this command. Those for `node` or `python` would mean something else to
    * `npx` or `uvx`.
    */
-  readonly hints: readonly string[]
-  /** The registry that the command uses; undefined: the identifier contains it. */
-  readonly registry?: RegExp
+  readonly acceptedHints: readonly string[]
+  /** Matches the registry that the command uses. Undefined if the identifier contains the registry. */
+  readonly registryPattern?: RegExp
   /** Matches a valid identifier, which can never be an option of the command. */
-  readonly identifier: RegExp
+  readonly identifierPattern: RegExp
   /** The arguments up to and including the package. @param env names of variables that the command must pass on */
-  readonly args: (runtime: string[], target: string, env: readonly string[]) => string[]
+  readonly buildArgs: (runtime: string[], target: string, env: readonly string[]) => string[]
 }
 
 const runners: Readonly<Record<string, Runner>> = {
   npm: {
     command: 'npx',
-    hints: ['npx'],
-    registry: /^https:\/\/registry\.npmjs\.(org|com)\/?$/,
-    identifier: /^(@[a-z0-9~][a-z0-9._~-]*\/)?[a-zA-Z0-9~][a-zA-Z0-9._~-]*$/,
-    args: (runtime, target) => ['-y', ...runtime, target]
+    acceptedHints: ['npx'],
+    registryPattern: /^https:\/\/registry\.npmjs\.(org|com)\/?$/,
+    identifierPattern: /^(@[a-z0-9~][a-z0-9._~-]*\/)?[a-zA-Z0-9~][a-zA-Z0-9._~-]*$/,
+    buildArgs: (runtime, target) => ['-y', ...runtime, target]
   },
   pypi: {
     command: 'uvx',
-    hints: ['uvx'],
-    registry: /^https:\/\/(www\.)?pypi\.org(\/simple)?\/?$/,
-    identifier: /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
-    args: (runtime, target) => [...runtime, target]
+    acceptedHints: ['uvx'],
+    registryPattern: /^https:\/\/(www\.)?pypi\.org(\/simple)?\/?$/,
+    identifierPattern: /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
+    buildArgs: (runtime, target) => [...runtime, target]
   },
   oci: {
     command: 'docker',
-    hints: ['docker', 'podman'],
-    identifier: /^[a-z0-9][A-Za-z0-9._:/@-]*$/,
-    args: (runtime, target, env) => ['run', '-i', '--rm', ...env.flatMap((name) => ['-e', name]), ...runtime, target]
+    acceptedHints: ['docker', 'podman'],
+    identifierPattern: /^[a-z0-9][A-Za-z0-9._:/@-]*$/,
+    buildArgs: (runtime, target, env) =>
+      ['run', '-i', '--rm', ...env.flatMap((name) => ['-e', name]), ...runtime, target]
   }
 }
 
 /** Messages for known package types that cannot be run. */
-const others: Readonly<Record<string, string>> = {
+const unsupportedTypeMessages: Readonly<Record<string, string>> = {
   mcpb: 'it is a bundle: download it, and send it to POST /api/mcpb/upload',
   nuget: 'NuGet packages need dnx, which the gateway does not use: install it yourself, and add a server with its ' +
     'command',
   cargo: 'crates have to be compiled: install it yourself, and add a server with its command'
 }
 
-/** The config for a package. @throws Unusable with the reason why there is none */
-function fromPackage (given: Package, inputs: Inputs): ServerConfig {
+/** The config for a package. @throws UnusableEntryError with the reason why no config can be made */
+function fromPackage (given: Package, inputs: ConfigInputs): ServerConfig {
   const { registryType, transport, runtimeArguments = [], packageArguments = [], environmentVariables = [] } = given
   const runner = Object.hasOwn(runners, registryType) ? runners[registryType] : undefined
   if (!runner) {
-    const known = Object.hasOwn(others, registryType) ? others[registryType] : undefined
-    throw new Unusable(known ?? `packages of the type ${quoteText(registryType)} cannot be run here (npm, pypi and ` +
+    const known = Object.hasOwn(
+      unsupportedTypeMessages, registryType
+    )
+      ? unsupportedTypeMessages[registryType]
+      : undefined
+    throw new UnusableEntryError(known ?? `packages of the type ${quoteText(
+      registryType
+    )} cannot be run here (npm, pypi and ` +
       'oci can)')
   }
   checkSource(given, runner)
-  if (transport.type !== 'stdio') throw new Unusable(notStdio(transport.type, transport.url))
+  if (transport.type !== 'stdio') throw new UnusableEntryError(notStdioMessage(transport.type, transport.url))
   const env: Record<string, string> = {}
   for (const variable of environmentVariables) {
     if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(variable.name) || variable.name === '__proto__') {
-      throw new Unusable(`${quoteText(variable.name)} cannot be the name of a variable`)
+      throw new UnusableEntryError(`${quoteText(variable.name)} cannot be the name of a variable`)
     }
-    const value = inputs.fill(variable, 'env', variable.name)
+    const value = inputs.resolveInput(variable, 'env', variable.name)
     if (value !== undefined) env[variable.name] = value
   }
-  const args = runner.args(words(runtimeArguments, inputs), targetOf(given), Object.keys(env))
+  const args = runner.buildArgs(words(runtimeArguments, inputs), targetOf(given), Object.keys(env))
   args.push(...words(packageArguments, inputs))
   return { type: 'stdio', command: runner.command, args, ...(Object.keys(env).length > 0 && { env }) }
 }
 
-/** Checks that the command runs exactly the package of the entry. @throws Unusable */
+/** Checks that the command runs exactly the package of the entry. @throws UnusableEntryError */
 function checkSource (given: Package, runner: Runner): void {
   const { identifier, version, registryBaseUrl, registryType, fileSha256, runtimeHint, runtimeArguments = [] } = given
   const { command } = runner
-  if (!runner.identifier.test(identifier)) {
-    throw new Unusable(`${quoteText(identifier)} is not the name of a package that ${command} runs`)
+  if (!runner.identifierPattern.test(identifier)) {
+    throw new UnusableEntryError(`${quoteText(identifier)} is not the name of a package that ${command} runs`)
   }
   if (version !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._+!~-]*$/.test(version)) {
-    throw new Unusable(`${quoteText(version)} is not one version`)
+    throw new UnusableEntryError(`${quoteText(version)} is not one version`)
   }
-  if (registryBaseUrl !== undefined && runner.registry?.test(registryBaseUrl) === false) {
+  if (registryBaseUrl !== undefined && runner.registryPattern?.test(registryBaseUrl) === false) {
     const source = quoteText(registryBaseUrl)
-    throw new Unusable(`it comes from ${source}, and ` +
+    throw new UnusableEntryError(`it comes from ${source}, and ` +
       `${command} takes packages from the registry that \`install\` names`)
   }
   if (fileSha256 !== undefined && registryType !== 'oci') {
-    throw new Unusable(`it has a checksum, which ${command} does not compare`)
+    throw new UnusableEntryError(`it has a checksum, which ${command} does not compare`)
   }
-  if (runtimeHint !== undefined && runtimeArguments.length > 0 && !runner.hints.includes(runtimeHint)) {
-    throw new Unusable(`its arguments are those of ${quoteText(runtimeHint)}, and it would be run by ${command}`)
+  if (runtimeHint !== undefined && runtimeArguments.length > 0 && !runner.acceptedHints.includes(runtimeHint)) {
+    throw new UnusableEntryError(
+      `its arguments are those of ${quoteText(runtimeHint)}, and it would be run by ${command}`
+    )
   }
 }
 
@@ -185,32 +198,32 @@ function withHost (identifier: string, registryBaseUrl: string | undefined): str
   return host === '' || host.endsWith('docker.io') ? identifier : `${host}/${identifier}`
 }
 
-function notStdio (type: string, url: string | undefined): string {
+function notStdioMessage (type: string, url: string | undefined): string {
   if (type !== 'streamable-http' && type !== 'sse') return `the transport ${quoteText(type)} is not known here`
   const address = url === undefined ? '' : ` (${quoteText(url)})`
   return `it serves HTTP instead of stdio: run it yourself, and add a server of type ${type} with its address${address}`
 }
 
-/** Converts arguments to words of a command line. Optional ones without a value are omitted. @throws Unusable */
-function words (given: readonly Argument[], inputs: Inputs): string[] {
+/** Converts arguments to words of a command line, omitting optional ones without a value. @throws UnusableEntryError */
+function words (given: readonly Argument[], inputs: ConfigInputs): string[] {
   return given.flatMap((argument, at) => {
     if (argument.type === 'positional') {
-      const value = inputs.fill(argument, 'argument', argument.valueHint ?? `argument ${at + 1}`)
+      const value = inputs.resolveInput(argument, 'argument', argument.valueHint ?? `argument ${at + 1}`)
       return value === undefined ? [] : [value]
     }
     if (argument.type !== 'named') {
-      throw new Unusable(`arguments of the type ${quoteText(argument.type)} are not known here`)
+      throw new UnusableEntryError(`arguments of the type ${quoteText(argument.type)} are not known here`)
     }
     if (argument.name === undefined || argument.name === '') {
-      throw new Unusable('it has a named argument without a name')
+      throw new UnusableEntryError('it has a named argument without a name')
     }
-    const name = plainText(argument.name, 'an argument')
+    const name = checkConfigText(argument.name, 'an argument')
     // A boolean argument is a switch, present or absent.
     const isSwitch = argument.format === 'boolean'
     if (isSwitch && argument.isRequired === true && argument.value === undefined && argument.default === undefined) {
       return [name]
     }
-    const value = inputs.fill(argument, 'argument', name)
+    const value = inputs.resolveInput(argument, 'argument', name)
     if (value === undefined) return []
     if (isSwitch && (value === 'true' || value === 'false')) return value === 'true' ? [name] : []
     if (value === '') return [name]

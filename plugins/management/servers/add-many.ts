@@ -1,24 +1,24 @@
 import { orderedEntries } from '../../../db/order.ts'
 import type { Change, Snapshot } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { type ForeignServer, readForeign } from '../../../schemas/foreign-document.ts'
+import { type ForeignServer, readForeignDocument } from '../../../schemas/foreign-document.ts'
 import { errors } from '../../base/errors/index.ts'
 import type { Principal } from '../../settings/index.ts'
-import { checkCount, checkServerName } from '../checks.ts'
-import { isStored, toStore } from './to-store.ts'
+import { checkEntryQuota, checkServerName } from '../checks.ts'
+import { isAlreadyStored, toServerChange } from './to-store.ts'
 
-/** Max servers of one request. */
+/** Max number of servers in one request. */
 const maxEntries = 1_000
 
 /** The servers of a request, and warnings about members that are not servers. */
 export interface SentServers { readonly servers: readonly ForeignServer[], readonly warnings: string[] }
 
-/** The result for one of several servers. `unchanged`: it exists with the same config. */
+/** The result for one of several servers. `unchanged`: the server was stored before, with the same config. */
 export interface AddOutcome { name: string, success: boolean, unchanged?: true, message?: string, warnings?: string[] }
 
-/** The servers of a request, in its order: a list, or the configuration file of a client. @throws InvalidInput */
-export function serverEntries (body: unknown): SentServers {
-  const document = readForeign(body, orderedEntries)
+/** Reads the servers of a request body: a list, or the configuration file of a client. @throws InvalidInput */
+export function parseServerEntries (body: unknown): SentServers {
+  const document = readForeignDocument(body, orderedEntries)
   if (document === undefined || document.servers.length === 0) {
     throw new errors.InvalidInput('"servers": expected a list of {"name": "…", "config": {…}}, or "mcpServers": ' +
       '{"<name>": {…}}')
@@ -48,11 +48,11 @@ export function additionsOf (
       throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", "config": {…}}`)
     }
     if (names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
-    const isUnchanged = isStored(snapshot, principal, name, config, usersMayRun)
+    const isUnchanged = isAlreadyStored(snapshot, principal, name, config, usersMayRun)
     if (!isUnchanged) {
       checkServerName(snapshot, principal, name, 'name')
-      checkCount(snapshot, principal, 'server', names.size)
-      changes.push(toStore(snapshot, principal, name, config, usersMayRun))
+      checkEntryQuota(snapshot, principal, 'server', names.size)
+      changes.push(toServerChange(snapshot, principal, name, config, usersMayRun))
     }
     names.add(name)
     return { name, success: true, ...(isUnchanged && { unchanged: true }) }
@@ -61,7 +61,7 @@ export function additionsOf (
     try {
       return add(each, at)
     } catch (error) {
-      return { name: each.name, success: false, message: refusalOf(error) }
+      return { name: each.name, success: false, message: refusalMessage(error) }
     }
   })
   return { changes, outcomes }
@@ -71,7 +71,7 @@ export function additionsOf (
  * The reason why one of several servers or groups cannot be stored.
  * @throws the error, if it is not specific to that item
  */
-export function refusalOf (error: unknown): string {
+export function refusalMessage (error: unknown): string {
   const isRefusal =
     [errors.InvalidInput, errors.Forbidden, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)
   if (!isRefusal || !(error instanceof Error)) throw error
@@ -86,7 +86,7 @@ export interface BatchResult {
   readonly outcome?: 'partial' | 'failed'
 }
 
-export function batchOf (results: AddOutcome[], warnings: string[]): BatchResult {
+export function batchResultOf (results: AddOutcome[], warnings: string[]): BatchResult {
   const successCount = results.filter(({ success }) => success).length
   const data = { results, successCount, failureCount: results.length - successCount }
   if (successCount === 0) {

@@ -1,7 +1,9 @@
 import { isObject } from '../../../protocol/json.ts'
 import { securityOf } from '../../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { addressPlaces, pointerTo, type StoredByUser, writtenByUser } from '../../../schemas/stored-by-user.ts'
+import {
+  addressPlaces, jsonPointerOf, type StoredByUser, createWrittenByUserTest
+} from '../../../schemas/stored-by-user.ts'
 import { isMask } from '../../base/secrets/index.ts'
 
 /**
@@ -10,44 +12,44 @@ import { isMask } from '../../base/secrets/index.ts'
  * may send an admin's header to another address.
  * @param stored the config before the edit
  * @param next the config after it, with masks replaced by the stored secrets
- * @returns undefined: none
+ * @returns undefined if there are none
  */
-export function afterAdminsEdit (stored: ServerConfig | undefined, next: ServerConfig): StoredByUser {
+export function placesStillByUser (stored: ServerConfig | undefined, next: ServerConfig): StoredByUser {
   if (stored?.storedByUser === undefined) return undefined
-  const isUsers = writtenByUser(stored.storedByUser)
+  const isUsers = createWrittenByUserTest(stored.storedByUser)
   const left: string[] = []
   for (const place of [...addressPlaces, ['command'], ['cwd']] as const) {
     const value = valueAt(next, place)
-    if (value !== undefined && isUsers(...place) && value === valueAt(stored, place)) left.push(pointerTo(...place))
+    if (value !== undefined && isUsers(...place) && value === valueAt(stored, place)) left.push(jsonPointerOf(...place))
   }
   for (const map of ['env', 'headers'] as const) {
-    left.push(...leftInMap(map, stored[map] ?? {}, next[map] ?? {}, isUsers))
+    left.push(...unchangedPlacesInMap(map, stored[map] ?? {}, next[map] ?? {}, isUsers))
   }
   // Arguments have no names, so an argument that a user wrote stays the user's at any position.
   const users = new Set((stored.args ?? []).filter((_arg, at) => isUsers('args', at)))
-  left.push(...(next.args ?? []).flatMap((arg, at) => users.has(arg) ? [pointerTo('args', at)] : []))
+  left.push(...(next.args ?? []).flatMap((arg, at) => users.has(arg) ? [jsonPointerOf('args', at)] : []))
   return left.length === 0 ? undefined : left
 }
 
 /** The places of a user's values in a map that are unchanged, or whose name alone was changed. */
-function leftInMap (
+function unchangedPlacesInMap (
   map: 'env' | 'headers',
   stored: Readonly<Record<string, string>>,
   next: Readonly<Record<string, string>>,
-  isUsers: ReturnType<typeof writtenByUser>
+  isUsers: ReturnType<typeof createWrittenByUserTest>
 ): string[] {
   const users = Object.entries(stored).filter(([name]) => isUsers(map, name))
   const renamed = new Set(users.filter(([name]) => !Object.hasOwn(next, name)).map(([, value]) => value))
   const kept = new Map(users)
   return Object.entries(next).flatMap(([name, value]) => {
     const isLeft = kept.get(name) === value || (!Object.hasOwn(stored, name) && renamed.has(value))
-    return isLeft ? [pointerTo(map, name)] : []
+    return isLeft ? [jsonPointerOf(map, name)] : []
   })
 }
 
 /**
- * The value of a place as a text for comparison; for an API description and for credentials, the addresses in it.
- * Undefined: there is none.
+ * The value at a place of a config, as a text for comparison. For an API description and for credentials, it consists
+ * of the addresses in them. Undefined if the config has no value there.
  */
 function valueAt (
   { url, command, cwd, proxy, openapi, oauth }: ServerConfig,
@@ -80,7 +82,7 @@ function addressesOf (schema: unknown): unknown[] {
 }
 
 /** The addresses and the command that receive the secrets of a config, as a text for comparison. Masks are ignored. */
-export function targetOf (config: unknown): string {
+export function secretTargetsOf (config: unknown): string {
   const { url, command, openapi, proxy, oauth } = config as ServerConfig
   const security = openapi?.security && securityOf(openapi.security)
   const targets = [

@@ -4,12 +4,12 @@ import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import {
-  type ItemKind, type OverrideChange, ownNames, ownOverrideOf, type Principal, type Settings, withOverride
+  type ItemKind, type OverrideChange, mapToOwnNames, ownOverrideOf, type Principal, type Settings, withOverride
 } from '../../settings/index.ts'
-import { managed, visible } from '../checks.ts'
+import { managedServer, visibleServer } from '../checks.ts'
 import { findItem, type PresentedItem, unlistedItem } from './present.ts'
 
-/** An item of a server. `key`: its own name or URI, or its name on merged routes. */
+/** The address of an item. `name`: its server. `key`: its own name or URI, or its name on merged routes. */
 interface ItemAddress { readonly name: string, readonly kind: ItemKind, readonly key: string }
 
 /**
@@ -18,16 +18,16 @@ interface ItemAddress { readonly name: string, readonly kind: ItemKind, readonly
  * @returns the server, and the item's own name or URI
  * @throws NoSuch, Forbidden
  */
-export function itemToOverride (
+export function findItemToOverride (
   snapshot: Snapshot, gateway: Gateway, principal: Principal, { name, kind, key }: ItemAddress
 ): { server: Server, own: string } {
-  const server = managed(snapshot, principal, name)
+  const server = managedServer(snapshot, principal, name)
   const catalogues = gateway.catalogues(name)
   const isKnown =
     findItem(kind, key, server, catalogues) !== undefined || ownOverrideOf(server, kind, key) !== undefined
   if (catalogues.length === 0 || isKnown) return { server, own: key }
   const listed = kind === 'resources' ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
-  const own = ownNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)
+  const own = mapToOwnNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)
   if (own === undefined) throw noSuchError(kind.slice(0, -1), key)
   return { server, own }
 }
@@ -42,10 +42,10 @@ export async function overrideItem (
   settings: Settings, gateway: Gateway, principal: Principal, item: ItemAddress, change: OverrideChange
 ): Promise<PresentedItem> {
   const { name, kind, key } = item
-  settings.countLarge(principal, jsonSize(managed(settings.current, principal, name).config))
+  settings.chargeLargeChange(principal, jsonSize(managedServer(settings.current, principal, name).config))
   let own = key
   await settings.change((snapshot) => {
-    const { server, own: ownKey } = itemToOverride(snapshot, gateway, principal, item)
+    const { server, own: ownKey } = findItemToOverride(snapshot, gateway, principal, item)
     own = ownKey
     const value = withOverride(server, kind, own, change)
     const most = Math.max(maxConfigEntries, Object.keys(server.config[kind] ?? {}).length)
@@ -55,6 +55,6 @@ export async function overrideItem (
     }
     return [{ entity: 'mcpServers', key: name, value }]
   }, principal)
-  const server = visible(settings.current, principal, name)
+  const server = visibleServer(settings.current, principal, name)
   return findItem(kind, own, server, gateway.catalogues(name)) ?? unlistedItem(kind, own, server)
 }

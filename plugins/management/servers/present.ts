@@ -4,14 +4,15 @@ import { withMembers } from '../../../protocol/json.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
 import { nameProblem } from '../../../schemas/names.ts'
-import { typeOf } from '../../../schemas/server.ts'
+import { serverTypeOf } from '../../../schemas/server.ts'
 import { transports } from '../../../schemas/transports.ts'
 import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { maskConfig } from '../../base/secrets/index.ts'
 import { defaultOwner } from '../../identity/index.ts'
 import {
-  canManage, isEnabled, itemDefaults, type ItemKind, overrideMembers, overrideOf, type Principal, unmatchedIn,
-  withPresentRights
+  canManage, isItemEnabled, itemDefaults, type ItemKind, overrideMembers, overrideOf, type Principal,
+  unmatchedOverrides,
+  withCurrentRights
 } from '../../settings/index.ts'
 import type { Upstreams } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
@@ -41,18 +42,18 @@ export interface PresentedServer {
 }
 
 /** The config members that are visible to users who can use the server but not manage it. */
-const open = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
+const publicMembers = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
 
 /** Adds the defaults to a config, since a settings file may omit members that the gateway writes. */
-export const withDefaults = (config: Server['config']): Server['config'] & { owner: string } => ({
+export const withConfigDefaults = (config: Server['config']): Server['config'] & { owner: string } => ({
   ...config,
   owner: config.owner ?? defaultOwner,
   visibility: config.visibility ?? 'private',
   enabled: config.enabled !== false
 })
 
-/** The reason why a stored server is always disabled: an invalid name; undefined: it is not. */
-export const disabling = ({ name, problem }: Server): string | undefined =>
+/** The reason why a stored server is always disabled, which is an invalid name. Undefined if the name is valid. */
+export const disablingProblem = ({ name, problem }: Server): string | undefined =>
   problem === undefined ? undefined : nameProblem(name)
 
 /** The state of a server's connection, for those who manage it. */
@@ -65,16 +66,17 @@ interface ConnectionState {
   readonly protocolVersion: string | undefined
 }
 
-/** The login that a server requires from the caller. `flow` undefined: the URL has not been made yet. */
+/** The login that a server requires from the caller. `flow` is undefined until the login URL has been made. */
 interface WantedLogin { readonly flow: { readonly url: string } | undefined }
 
 /**
  * The API's record of a server. Secrets are masked for callers who manage it, and omitted for others.
- * @param state undefined: it is not connected with this config
- * @param catalogue what it lists to clients without capabilities; undefined: unknown
- * @param wanted the login that the server requires from the caller; undefined: none
+ * @param state the state of the connection, or undefined if the server is not connected with this config
+ * @param catalogue the lists for clients without capabilities, or undefined if they are unknown
+ * @param manages whether the caller may manage the server
+ * @param wanted the login that the server requires from the caller, or undefined if it requires none
  */
-export function toRecord (
+export function toServerRecord (
   server: Server,
   state: ConnectionState | undefined,
   catalogue: Catalogue | undefined,
@@ -82,13 +84,13 @@ export function toRecord (
   wanted?: WantedLogin
 ): PresentedServer {
   const { name, config: stored, problem, separator, warnings: remarks = [] } = server
-  const { createdAt, storedBy: _, storedByUser: _ours, ...config } = withDefaults(stored)
-  const badName = disabling(server)
+  const { createdAt, storedBy: _, storedByUser: _ours, ...config } = withConfigDefaults(stored)
+  const badName = disablingProblem(server)
   const disabled = !config.enabled || badName !== undefined
   const { connectedAt, protocolVersion, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
   const unmatched = manages && status === 'connected' &&
     catalogue
-    ? unmatchedIn({ name, config, separator }, catalogue)
+    ? unmatchedOverrides({ name, config, separator }, catalogue)
     : []
   const warnings = [...remarks, ...ofState, ...unmatched]
   const items = (kind: ItemKind): ItemTexts =>
@@ -102,7 +104,7 @@ export function toRecord (
     tools: items('tools'),
     prompts: items('prompts'),
     resources: items('resources'),
-    config: manages ? masked(stored, config) : openMembers(config),
+    config: manages ? maskConfigCached(stored, config) : publicMembersOf(config),
     createdAt,
     connectedAt: connectedAt === undefined ? undefined : new Date(connectedAt).toISOString(),
     ...(protocolVersion === undefined || disabled ? {} : { protocolVersion, era: eraOf(protocolVersion) }),
@@ -116,19 +118,20 @@ const shownConfigs = new WeakMap<object, Record<string, unknown>>()
  * Masks the secrets of a config. The result is cached, since the configs of a long list have many values.
  * @param stored the cache key; it is never changed in place
  */
-function masked (stored: object, config: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function maskConfigCached (stored: object, config: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const known = shownConfigs.get(stored) ?? maskConfig(config)
   shownConfigs.set(stored, known)
   return known
 }
 
-function openMembers (config: Server['config']): Record<string, unknown> {
-  const shown = { ...config, type: typeOf(config) }
-  return Object.fromEntries(open.flatMap((key) => shown[key] === undefined ? [] : [[key, shown[key]]]))
+function publicMembersOf (config: Server['config']): Record<string, unknown> {
+  const shown = { ...config, type: serverTypeOf(config) }
+  return Object.fromEntries(publicMembers.flatMap((key) => shown[key] === undefined ? [] : [[key, shown[key]]]))
 }
 
 /**
- * The error of a server. Only those who manage it see the text, since it may quote output of a process with secrets.
+ * The error of a server as a caller sees it. Only those who manage the server see the text, since it may quote output
+ * of a process that contains secrets.
  */
 function shownError (error: string | null, manages: boolean, wanted: WantedLogin | undefined): string | null {
   if (error === null || manages) return error
@@ -137,7 +140,7 @@ function shownError (error: string | null, manages: boolean, wanted: WantedLogin
     : 'It is not connected; its owner can see why'
 }
 
-/** One item with its override; undefined: no known list of the server has it. */
+/** One item with its override, or undefined if no known list of the server has the item. */
 export function findItem (
   kind: ItemKind, key: string, server: Server, catalogues: readonly Catalogue[]
 ): PresentedItem | undefined {
@@ -157,7 +160,7 @@ export function unlistedItem (kind: ItemKind, key: string, server: Server): Pres
   return {
     [kind === 'resources' ? 'uri' : 'name']: key,
     ...(override?.description === undefined ? {} : { description: override.description, overridden: true }),
-    enabled: isEnabled(override)
+    enabled: isItemEnabled(override)
   }
 }
 
@@ -169,25 +172,25 @@ export class ServerLogins {
     this.#upstreams = upstreams
   }
 
-  /** The login that a server requires from a principal; undefined: none is known. */
-  wanted (principal: Principal, server: Server): WantedLogin | undefined {
+  /** The login that a server requires from a principal, or undefined if none is known to be required. */
+  requiredLogin (principal: Principal, server: Server): WantedLogin | undefined {
     const holder = this.#holder(principal, server)
     return holder === undefined ? undefined : this.#upstreams.get(server.name)?.login?.pendingLogin(holder)
   }
 
-  /** Makes the URL of a required login. Never throws. */
-  async prepare (principal: Principal, server: Server): Promise<void> {
+  /** Makes the URL of a login that a server requires from a principal, if any. Never throws. */
+  async prepareLogin (principal: Principal, server: Server): Promise<void> {
     const holder = this.#holder(principal, server)
     if (holder !== undefined) await this.#upstreams.get(server.name)?.login?.prepare(holder)
   }
 
   /** Ends the login of a principal at a server. @returns whether there was one */
-  async leave (principal: Principal, server: Server): Promise<boolean> {
+  async endLogin (principal: Principal, server: Server): Promise<boolean> {
     const holder = this.#holder(principal, server)
     return holder !== undefined && await this.#upstreams.get(server.name)?.login?.endLogin(holder) === true
   }
 
-  /** The holder of the login that a principal may see and change; undefined: there is none. */
+  /** The holder of the login at a server that a principal may see and end. Undefined if there is none. */
   #holder (principal: Principal, server: Server): string | undefined {
     if (server.config.isolation !== 'user' && !canManage(principal, server)) return undefined
     // A system key without an owner has the rights of an admin on the management API, and its own name as a client.
@@ -197,16 +200,16 @@ export class ServerLogins {
 }
 
 /**
- * The reason why the gateway will not connect to a stored server, as a sentence; undefined: none is known. Makes no DNS
- * look-up.
+ * The reason why the gateway will not connect to a stored server, as a sentence, or undefined if no reason is known. No
+ * host name is looked up.
  */
 export function refusalToConnect (
   snapshot: Snapshot, name: string, outbound: Pick<Outbound, 'warning'>
 ): string | undefined {
   const { config: stored = {}, problem } = snapshot.servers.get(name) ?? {}
-  const config = withPresentRights(snapshot, stored)
+  const config = withCurrentRights(snapshot, stored)
   if (problem !== undefined) return `It will not be connected: ${problem}`
-  const type = typeOf(config)
+  const type = serverTypeOf(config)
   if (type !== undefined && transports[type].locatedBy === 'command') return undefined
   const addresses = [config.url, config.openapi?.url].filter((address) => typeof address === 'string')
   const reason =

@@ -2,7 +2,9 @@ import { Readable } from 'node:stream'
 import { orderedEntries } from '../../../db/order.ts'
 import { changedMembers } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
-import { itemDefaults, type ItemKind, type Overridden, overrideMembers, overrideOf } from '../../settings/index.ts'
+import {
+  itemDefaults, type ItemKind, type OverriddenServer, overrideMembers, overrideOf
+} from '../../settings/index.ts'
 
 /**
  * The items of a server as JSON: each keeps the text from the server's list, with its overrides applied. The text is
@@ -10,10 +12,10 @@ import { itemDefaults, type ItemKind, type Overridden, overrideMembers, override
  */
 export class ItemTexts {
   readonly #items: readonly Item[]
-  readonly #server: Overridden
+  readonly #server: OverriddenServer
   readonly #kind: ItemKind
 
-  constructor (items: readonly Item[], server: Overridden, kind: ItemKind) {
+  constructor (items: readonly Item[], server: OverriddenServer, kind: ItemKind) {
     this.#items = items
     this.#server = server
     this.#kind = kind
@@ -21,7 +23,7 @@ export class ItemTexts {
 
   get length (): number { return this.#items.length }
 
-  /** The pieces of a JSON array. */
+  /** The items as pieces of a JSON array, to be concatenated. */
   * pieces (): Generator<string> {
     let before = '['
     for (const { key, text } of this.#items) {
@@ -46,7 +48,7 @@ const chunkSize = 64 * 1024
  * Serialises a response that contains servers, in their order. A large response becomes a stream, whose chunks are made
  * as the client reads them. A string is returned unchanged.
  */
-export function recordsJson (answer: unknown): string | Readable {
+export function recordsToJson (answer: unknown): string | Readable {
   if (typeof answer === 'string') return answer
   const chunks = chunksOf(piecesOf(answer, 0))
   const first = chunks.next().value ?? ''
@@ -74,12 +76,12 @@ function * chunksOf (pieces: Iterable<string>): Generator<string, undefined> {
   if (text !== '') yield text
 }
 
-/** The depth of server records in the deepest response, the list of all settings. */
-const deepest = 4
+/** The max depth at which a response contains records of servers: that of `GET /api/settings`. */
+const recordDepth = 4
 
 function * piecesOf (value: unknown, depth: number): Generator<string> {
   if (value instanceof ItemTexts) yield * value.pieces()
-  else if (depth > deepest || typeof value !== 'object' || value === null) yield JSON.stringify(value)
+  else if (depth > recordDepth || typeof value !== 'object' || value === null) yield JSON.stringify(value)
   else if (Array.isArray(value)) yield * listOf('[', value.map((each): Member => ['', each]), ']', depth)
   else {
     const named = value instanceof Map ? [...value] : orderedEntries(value as Record<string, unknown>)

@@ -1,7 +1,7 @@
 import { type Era, eraOf } from '../../../protocol/era.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { type ItemKind, unmatchedIn } from '../../settings/index.ts'
+import { type ItemKind, unmatchedOverrides } from '../../settings/index.ts'
 import type { ProbeResult } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 
@@ -23,8 +23,8 @@ export interface ServerTest {
   duration: number
 }
 
-/** @param warnings about the config as it was sent */
-export function testRecord (
+/** Makes the result of a test from a probe. @param warnings warnings about the config as it was sent */
+export function toServerTest (
   { status, error, catalogue, time, ...probe }: ProbeResult, config: ServerConfig, warnings: string[]
 ): ServerTest {
   const items = (kind: ItemKind): ItemTexts => new ItemTexts(catalogue?.lists[kind] ?? [], { config }, kind)
@@ -32,8 +32,8 @@ export function testRecord (
     connected: status === 'connected',
     status,
     error,
-    warnings: [...warnings, ...probe.warnings, ...catalogue ? unmatchedIn({ config }, catalogue) : []],
-    ...(catalogue ? spoken(catalogue) : {}),
+    warnings: [...warnings, ...probe.warnings, ...catalogue ? unmatchedOverrides({ config }, catalogue) : []],
+    ...(catalogue ? protocolOf(catalogue) : {}),
     tools: items('tools'),
     prompts: items('prompts'),
     resources: items('resources'),
@@ -49,5 +49,5 @@ export function testMessage ({ connected, status, tools }: ServerTest, name: str
   return `It wants a login: ${first} the address that its record shows (oauth.authorizationUrl)`
 }
 
-const spoken = ({ version, serverInfo }: Catalogue): Pick<ServerTest, 'protocolVersion' | 'era' | 'serverInfo'> =>
+const protocolOf = ({ version, serverInfo }: Catalogue): Pick<ServerTest, 'protocolVersion' | 'era' | 'serverInfo'> =>
   ({ protocolVersion: version, era: eraOf(version), serverInfo: JSON.parse(serverInfo) as unknown })

@@ -3,30 +3,32 @@ import fp from 'fastify-plugin'
 import { jsonSize } from '../../../db/json-size.ts'
 import type { Server } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { adopt } from '../../../schemas/foreign-config.ts'
+import { translateConfig } from '../../../schemas/foreign-config.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { errors } from '../../base/errors/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
-import { withoutNames } from '../../identity/index.ts'
+import { removeFromKeyScopes } from '../../identity/index.ts'
 import {
-  canManage, canSee, isInForce, type ItemKind, type OverrideChange, type Principal, type Settings
+  canManage, canSee, hasStoredRights, type ItemKind, type OverrideChange, type Principal, type Settings
 } from '../../settings/index.ts'
 import type { Upstreams } from '../../upstream/index.ts'
-import { withoutMember } from '../groups/groups.ts'
-import { checkCount, checkMayRun, checkServerName, managed, sharedNameWarnings, visible } from '../checks.ts'
-import { additionsOf, batchOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
+import { removeServerFromGroups } from '../groups/groups.ts'
 import {
-  disabling, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toRecord
+  checkEntryQuota, checkMayStoreType, checkServerName, managedServer, sharedNameWarnings, visibleServer
+} from '../checks.ts'
+import { additionsOf, batchResultOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
+import {
+  disablingProblem, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toServerRecord
 } from './present.ts'
-import { itemToOverride, overrideItem } from './overrides.ts'
-import { type ServerTest, testMessage, testRecord } from './server-test.ts'
-import { toStore, withStorer } from './to-store.ts'
+import { findItemToOverride, overrideItem } from './overrides.ts'
+import { type ServerTest, testMessage, toServerTest } from './server-test.ts'
+import { toServerChange, withStorer } from './to-store.ts'
 import { upstreamLimits } from '../../upstream/index.ts'
 
-/** The name for the test of a server without a name; no server can be stored under it. */
-const unnamed = '$test'
+/** The name under which a server without a name is tested. No server can be stored under this name. */
+const unnamedTestServer = '$test'
 /** Max wait for a server's processes to end, in ms. */
 const endTimeout = 5_000
 
@@ -37,7 +39,7 @@ export class Servers {
   readonly #gateway: Gateway
   readonly #usersMayRun: boolean
   readonly #outbound: Outbound
-  readonly #login: ServerLogins
+  readonly #logins: ServerLogins
   readonly #tests = new Shares(upstreamLimits.serverTests.places, 'tests of servers')
 
   /** @param usersMayRun ALLOW_USER_STDIO */
@@ -47,20 +49,20 @@ export class Servers {
     this.#gateway = gateway
     this.#usersMayRun = usersMayRun
     this.#outbound = outbound
-    this.#login = new ServerLogins(upstreams)
+    this.#logins = new ServerLogins(upstreams)
   }
 
   /** Like `list`, with the login URLs of servers where the principal has to log in. */
-  async listToLogIn (principal: Principal): Promise<PresentedServer[]> {
+  async listWithLoginUrls (principal: Principal): Promise<PresentedServer[]> {
     const snapshot = this.#settings.current
     const seen = [...snapshot.servers.values()].filter((server) => canSee(principal, server, 'public'))
-    await Promise.all(seen.map(async (server) => { await this.#login.prepare(principal, server) }))
+    await Promise.all(seen.map(async (server) => { await this.#logins.prepareLogin(principal, server) }))
     return this.list(principal)
   }
 
   /** Like `get`, with the login URL if the principal has to log in. @throws NoSuch */
-  async getToLogIn (principal: Principal, name: string): Promise<PresentedServer> {
-    await this.#login.prepare(principal, visible(this.#settings.current, principal, name))
+  async getWithLoginUrl (principal: Principal, name: string): Promise<PresentedServer> {
+    await this.#logins.prepareLogin(principal, visibleServer(this.#settings.current, principal, name))
     return this.get(principal, name)
   }
 
@@ -69,9 +71,9 @@ export class Servers {
    * who manage the server.
    * @throws NoSuch, Forbidden
    */
-  mustHoldLogin (principal: Principal, name: string): void {
+  mustBeAbleToLogOut (principal: Principal, name: string): void {
     const snapshot = this.#settings.current
-    if (visible(snapshot, principal, name).config.isolation !== 'user') managed(snapshot, principal, name)
+    if (visibleServer(snapshot, principal, name).config.isolation !== 'user') managedServer(snapshot, principal, name)
   }
 
   /**
@@ -79,8 +81,8 @@ export class Servers {
    * Forbidden
    */
   async logOut (principal: Principal, name: string): Promise<boolean> {
-    this.mustHoldLogin(principal, name)
-    return await this.#login.leave(principal, visible(this.#settings.current, principal, name))
+    this.mustBeAbleToLogOut(principal, name)
+    return await this.#logins.endLogin(principal, visibleServer(this.#settings.current, principal, name))
   }
 
   /** The servers that the principal may see. */
@@ -88,34 +90,39 @@ export class Servers {
     const snapshot = this.#settings.current
     return [...snapshot.servers.values()]
       .filter((server) => canSee(principal, server, 'public'))
-      .map((server) => this.#record(principal, server))
+      .map((server) => this.#toRecord(principal, server))
   }
 
-  /** The same servers, and their configs by name. A Map, since an object would move names like `7` to the front. */
-  listed (principal: Principal): { servers: PresentedServer[], mcpServers: Map<string, Record<string, unknown>> } {
+  /**
+   * The servers that the principal may see, and their configs by name. The configs are in a Map, since an object would
+   * move names like `7` to the front.
+   */
+  listWithConfigs (
+    principal: Principal
+  ): { servers: PresentedServer[], mcpServers: Map<string, Record<string, unknown>> } {
     const servers = this.list(principal)
     return { servers, mcpServers: new Map(servers.map(({ name, config }) => [name, config])) }
   }
 
   /** @throws NoSuch, also for a server that the principal may not see */
   get (principal: Principal, name: string): PresentedServer {
-    return this.#record(principal, visible(this.#settings.current, principal, name))
+    return this.#toRecord(principal, visibleServer(this.#settings.current, principal, name))
   }
 
   /** Adds a server; it connects in the background. @throws InvalidInput, Forbidden, ShareUsed */
   async create (principal: Principal, name: string, config: Record<string, unknown>): Promise<PresentedServer> {
     await this.#settings.change((snapshot) => {
       checkServerName(snapshot, principal, name, 'name')
-      checkCount(snapshot, principal, 'server')
-      return [toStore(snapshot, principal, name, config, this.#usersMayRun)]
+      checkEntryQuota(snapshot, principal, 'server')
+      return [toServerChange(snapshot, principal, name, config, this.#usersMayRun)]
     }, principal)
     return this.get(principal, name)
   }
 
   /**
-   * Connects to a server once, without storing it, and returns what it lists or why it does not connect. The checks are
-   * those of storing it.
-   * @param name a stored server, whose masked secrets `config` may contain; undefined: a new one
+   * Connects to a server once, without storing it, and returns its items or the reason why it does not connect. The
+   * config is checked as if it were stored.
+   * @param name a stored server, whose masked secrets `config` may contain, or undefined for a new server
    * @param signal aborted when the caller disconnects
    * @returns the result, and a message with the next step
    * @throws NoSuch, InvalidInput, Forbidden, LimitReached, ShareUsed, ShareError
@@ -126,13 +133,13 @@ export class Servers {
     const snapshot = this.#settings.current
     const isStored = name !== undefined && snapshot.servers.has(name)
     if (name !== undefined && !isStored) checkServerName(snapshot, principal, name, 'name')
-    if (!isStored) checkCount(snapshot, principal, 'server')
-    const { value } = toStore(snapshot, principal, name ?? unnamed, config, this.#usersMayRun)
+    if (!isStored) checkEntryQuota(snapshot, principal, 'server')
+    const { value } = toServerChange(snapshot, principal, name ?? unnamedTestServer, config, this.#usersMayRun)
     if (value === undefined) throw new errors.InvalidInput('"config" is missing')
     const release = this.#tests.take(principal.user)
     try {
-      const seen = await this.#upstreams.probe(name ?? unnamed, value, signal)
-      const data = testRecord(seen, value, [...adopt(config).warnings])
+      const seen = await this.#upstreams.probe(name ?? unnamedTestServer, value, signal)
+      const data = toServerTest(seen, value, [...translateConfig(config).warnings])
       return { data, message: testMessage(data, name) }
     } finally {
       release()
@@ -140,7 +147,7 @@ export class Servers {
   }
 
   /**
-   * Replaces a server's config, except for omitted members that `toStore` keeps.
+   * Replaces a server's config. Visibility, `enabled`, owner and overrides stay if the new config omits them.
    * @param newName renames the server, also in groups and in the scopes of keys
    * @throws NoSuch, Forbidden, InvalidInput
    */
@@ -148,24 +155,24 @@ export class Servers {
     principal: Principal, name: string, config: Record<string, unknown>, newName?: string
   ): Promise<PresentedServer> {
     await this.#settings.change((snapshot) => {
-      managed(snapshot, principal, name)
+      managedServer(snapshot, principal, name)
       const isRenamed = newName !== undefined && newName !== name
       if (isRenamed) checkServerName(snapshot, principal, newName, 'newName', name)
-      const change = toStore(snapshot, principal, name, config, this.#usersMayRun)
+      const change = toServerChange(snapshot, principal, name, config, this.#usersMayRun)
       return [isRenamed ? { ...change, rename: newName } : change]
     }, principal)
     return this.get(principal, newName ?? name)
   }
 
   /**
-   * Warnings about a stored server, as sentences. They involve no DNS look-up; an address that may not be reached shows
+   * Warnings about a stored server, as sentences. No host name is looked up: an address that may not be reached shows
    * in the server's status when it connects.
    * @param sent the config as it was sent, which may have members of other programs
    */
-  warnings (name: string, sent: Record<string, unknown> = {}): string[] {
+  warningsAbout (name: string, sent: Record<string, unknown> = {}): string[] {
     const snapshot = this.#settings.current
     const refusal = refusalToConnect(snapshot, name, this.#outbound)
-    const sentences = [...adopt(sent).warnings, refusal, ...sharedNameWarnings(snapshot, name, 'server')]
+    const sentences = [...translateConfig(sent).warnings, refusal, ...sharedNameWarnings(snapshot, name, 'server')]
     return sentences.filter((each) => each !== undefined)
   }
 
@@ -174,57 +181,57 @@ export class Servers {
    * Forbidden
    */
   mustManageItem (principal: Principal, name: string, kind: ItemKind, key: string): void {
-    itemToOverride(this.#settings.current, this.#gateway, principal, { name, kind, key })
+    findItemToOverride(this.#settings.current, this.#gateway, principal, { name, kind, key })
   }
 
   /** The stored config of a server that the principal may change, with its secrets. @throws NoSuch, Forbidden */
-  managed (principal: Principal, name: string): ServerConfig {
-    return managed(this.#settings.current, principal, name).config
+  getManagedConfig (principal: Principal, name: string): ServerConfig {
+    return managedServer(this.#settings.current, principal, name).config
   }
 
   /** Checks that the principal may change a server. @throws NoSuch, Forbidden */
-  mustManage (principal: Principal, name: string): void { managed(this.#settings.current, principal, name) }
+  mustManage (principal: Principal, name: string): void { managedServer(this.#settings.current, principal, name) }
 
   /** Removes a server, also from groups and from the scopes of keys. @throws NoSuch, Forbidden */
   async remove (principal: Principal, name: string): Promise<void> {
     await this.#settings.change((snapshot) => {
-      managed(snapshot, principal, name)
+      managedServer(snapshot, principal, name)
       return [
         { entity: 'mcpServers', key: name, value: undefined },
-        ...withoutMember(snapshot, name),
-        ...withoutNames(snapshot, 'allowedServers', [name])
+        ...removeServerFromGroups(snapshot, name),
+        ...removeFromKeyScopes(snapshot, 'allowedServers', [name])
       ]
     }, principal)
-    await this.#ended(name)
+    await this.#waitUntilEnded(name)
   }
 
   /**
    * Enables or disables a server. An admin who enables a server that is not in force becomes its storer.
    * @throws NoSuch, Forbidden, InvalidInput for enabling a server with an invalid name, ShareError
    */
-  async toggle (principal: Principal, name: string, enabled: boolean): Promise<PresentedServer> {
-    this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
+  async setEnabled (principal: Principal, name: string, enabled: boolean): Promise<PresentedServer> {
+    this.#settings.chargeLargeChange(principal, jsonSize(this.getManagedConfig(principal, name)))
     await this.#settings.change((snapshot) => {
-      const server = managed(snapshot, principal, name)
-      checkMayRun(principal, server.config, this.#usersMayRun)
-      const badName = disabling(server)
+      const server = managedServer(snapshot, principal, name)
+      checkMayStoreType(principal, server.config, this.#usersMayRun)
+      const badName = disablingProblem(server)
       if (enabled && badName !== undefined) {
         throw new errors.InvalidInput(`It cannot be enabled: ${badName}; rename it (newName)`)
       }
-      const isTaken = enabled && principal.isAdmin && !isInForce(snapshot, server)
+      const isTaken = enabled && principal.isAdmin && !hasStoredRights(snapshot, server)
       const config = isTaken ? withStorer(snapshot, principal, server.config) : server.config
       return [{ entity: 'mcpServers', key: name, value: { ...config, enabled } }]
     }, principal)
-    if (!enabled) await this.#ended(name)
+    if (!enabled) await this.#waitUntilEnded(name)
     return this.get(principal, name)
   }
 
-  /** Adds several servers in one commit. @returns the results with a summary */
+  /** Adds the servers of a request in one commit. @returns the results with a summary */
   async addBatch (principal: Principal, { servers, warnings }: SentServers): Promise<BatchResult> {
-    return batchOf(await this.createMany(principal, servers), warnings)
+    return batchResultOf(await this.createMany(principal, servers), warnings)
   }
 
-  /** Adds several servers in one commit. @returns the result of each, in their order */
+  /** Adds several servers in one commit. @returns the result of each server, in the order of the servers */
   async createMany (principal: Principal, servers: SentServers['servers']): Promise<AddOutcome[]> {
     let outcomes: AddOutcome[] = []
     await this.#settings.change((snapshot) => {
@@ -234,7 +241,7 @@ export class Servers {
     }, principal)
     return outcomes.map((outcome, at): AddOutcome => {
       const config = servers[at]?.config
-      const warnings = outcome.success && isObject(config) ? this.warnings(outcome.name, config) : []
+      const warnings = outcome.success && isObject(config) ? this.warningsAbout(outcome.name, config) : []
       return warnings.length === 0 ? outcome : { ...outcome, message: warnings.join('. '), warnings }
     })
   }
@@ -245,7 +252,7 @@ export class Servers {
    * @throws NoSuch, also for an item that is in no known list of the server; Forbidden; InvalidInput for more than
    *   `maxEntries` overrides; ShareError
    */
-  async override (
+  async overrideItem (
     principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange
   ): Promise<PresentedItem> {
     return await overrideItem(this.#settings, this.#gateway, principal, { name, kind, key }, change)
@@ -253,22 +260,22 @@ export class Servers {
 
   /** Closes the connections to a server and connects it again. @throws NoSuch, Forbidden */
   async reload (principal: Principal, name: string): Promise<PresentedServer> {
-    const server = managed(this.#settings.current, principal, name)
-    checkMayRun(principal, server.config, this.#usersMayRun)
+    const server = managedServer(this.#settings.current, principal, name)
+    checkMayStoreType(principal, server.config, this.#usersMayRun)
     await this.#upstreams.restart(name)
     return this.get(principal, name)
   }
 
   /** Waits until all connections and processes of a removed or disabled server have ended, for at most `endTimeout`. */
-  async #ended (name: string): Promise<void> {
+  async #waitUntilEnded (name: string): Promise<void> {
     await Promise.race([this.#upstreams.waitUntilClosed(name), sleep(endTimeout, undefined, { ref: false })])
   }
 
-  #record (principal: Principal, server: Server): PresentedServer {
+  #toRecord (principal: Principal, server: Server): PresentedServer {
     const { name } = server
     const manages = canManage(principal, server)
     const upstream = this.#upstreams.get(name)
-    const wanted = this.#login.wanted(principal, server)
+    const wanted = this.#logins.requiredLogin(principal, server)
     // If each user has an own login, the status is that of the caller's connection.
     const isOwn = server.config.isolation === 'user' && upstream?.login !== undefined
     const status = upstream && isOwn
@@ -277,7 +284,7 @@ export class Servers {
     const error = isOwn && status === 'connected' ? null : upstream?.error ?? null
     const { warnings = [], connectedAt, protocolVersion } = upstream ?? {}
     const state = status === undefined ? undefined : { status, error, warnings, connectedAt, protocolVersion }
-    return toRecord(server, state, this.#gateway.catalogue(name), manages, wanted)
+    return toServerRecord(server, state, this.#gateway.catalogue(name), manages, wanted)
   }
 }
 

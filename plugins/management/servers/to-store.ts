@@ -1,23 +1,23 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Change, Server, Snapshot } from '../../../db/store.ts'
-import { adopt } from '../../../schemas/foreign-config.ts'
-import { problemOf } from '../../../schemas/problem.ts'
+import { translateConfig } from '../../../schemas/foreign-config.ts'
+import { firstSchemaProblem } from '../../../schemas/problem.ts'
 import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
-import { incomplete, ServerConfig } from '../../../schemas/server.ts'
+import { configProblem, ServerConfig } from '../../../schemas/server.ts'
 import type { StoredByUser } from '../../../schemas/stored-by-user.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { countValues, countWords } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { canManage, isInForce, type Principal, sponsorsOf } from '../../settings/index.ts'
+import { canManage, hasStoredRights, type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
-import { defaultOwner, knownName } from '../../identity/index.ts'
-import { afterAdminsEdit, targetOf } from './authorship.ts'
-import { checkConfigRoom, checkMayRun, managed } from '../checks.ts'
-import { withDefaults } from './present.ts'
+import { defaultOwner, storedUsernameOf } from '../../identity/index.ts'
+import { placesStillByUser, secretTargetsOf } from './authorship.ts'
+import { checkConfigQuota, checkMayStoreType, managedServer } from '../checks.ts'
+import { withConfigDefaults } from './present.ts'
 import { managementLimits } from '../limits.ts'
 
 /** Members of a stored config that an update keeps if it omits them, in addition to the owner. */
-const kept = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
+const keptMembers = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
 
 /**
  * Makes the change that stores a server's config as a principal sent it. All configs that the management API receives
@@ -26,7 +26,7 @@ const kept = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
  * @param usersMayRun ALLOW_USER_STDIO
  * @throws InvalidInput, Forbidden, NoSuch, LimitReached
  */
-export function toStore (
+export function toServerChange (
   snapshot: Snapshot,
   principal: Principal,
   name: string,
@@ -34,28 +34,30 @@ export function toStore (
   usersMayRun: boolean
 ): Change & { entity: 'mcpServers' } {
   const stored = snapshot.servers.get(name)
-  if (stored) managed(snapshot, principal, name)
+  if (stored) managedServer(snapshot, principal, name)
   // `storedBy` and `storedByUser` determine what the server may reach, so the gateway sets them. A sent `storedByUser`
   // counts only if an admin adds an exported server.
   checkValues(sent)
-  const { storedByUser: said, storedBy: _, ...own } = adopt(sent).config
+  const { storedByUser: said, storedBy: _, ...own } = translateConfig(sent).config
   // Check the number of entries before unmasking, which compares each entry with a stored one. Masks do not change that
   // number.
-  if (hasTooMany(own)) checkConfig(own)
+  if (hasTooManyEntries(own)) checkConfig(own)
   const config = withSecrets(own, stored)
   checkConfig(config)
   const checked = config as ServerConfig
-  checkMayRun(principal, checked, usersMayRun)
-  checkConfigRoom(snapshot, principal, name, checked)
-  const lacks = incomplete(checked)
+  checkMayStoreType(principal, checked, usersMayRun)
+  checkConfigQuota(snapshot, principal, name, checked)
+  const lacks = configProblem(checked)
   if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
-  const storedByUser = !principal.isAdmin || (stored ? afterAdminsEdit(stored.config, checked) : saidOf(said))
+  const storedByUser = !principal.isAdmin || (stored
+    ? placesStillByUser(stored.config, checked)
+    : parseStoredByUser(said))
   const value = {
     ...withOwner(snapshot, principal, checked, stored),
     ...(storedByUser === undefined ? {} : { storedByUser })
   }
-  // A caller who sends back an unchanged server does not become its storer, unless the server is not in force.
-  const isUnchanged = stored !== undefined && isInForce(snapshot, stored) && isSame(stored.config, value)
+  // A caller who sends back an unchanged server does not become the user who stored it, unless it is not in force.
+  const isUnchanged = stored !== undefined && hasStoredRights(snapshot, stored) && isSame(stored.config, value)
   const { storedBy } = stored?.config ?? {}
   return {
     entity: 'mcpServers',
@@ -69,31 +71,31 @@ export function toStore (
 /** Whether two configs are equal apart from who stored them and when they were created. */
 function isSame (one: ServerConfig, other: ServerConfig): boolean {
   const plain = (config: ServerConfig): unknown => {
-    const { createdAt: _at, storedBy: _by, ...rest } = withDefaults(config)
+    const { createdAt: _at, storedBy: _by, ...rest } = withConfigDefaults(config)
     return JSON.parse(JSON.stringify(rest))
   }
   return isDeepStrictEqual(plain(one), plain(other))
 }
 
-/** The config with the principal as its storer, whose rights it has from now on. */
+/** The config with the principal as the user who stored it, whose rights limit it from now on. */
 export function withStorer ({ users }: Snapshot, principal: Principal, stored: ServerConfig): ServerConfig {
   const { storedBy: _, ...config } = stored
-  const storedBy = sponsorsOf(users, principal)
+  const storedBy = responsibleUsersOf(users, principal)
   return storedBy.length === 0 ? config : { ...config, storedBy }
 }
 
 /** Whether storing this config would leave an existing server unchanged that the principal may change. */
-export function isStored (
+export function isAlreadyStored (
   snapshot: Snapshot, principal: Principal, name: string, sent: Record<string, unknown>, usersMayRun: boolean
 ): boolean {
   const stored = snapshot.servers.get(name)
   if (!stored || !canManage(principal, stored)) return false
-  const { value } = toStore(snapshot, principal, name, sent, usersMayRun)
+  const { value } = toServerChange(snapshot, principal, name, sent, usersMayRun)
   return value !== undefined && isSame(stored.config, value)
 }
 
-/** The `storedByUser` of a request body; undefined: absent or invalid. */
-function saidOf (said: unknown): StoredByUser {
+/** The `storedByUser` of a request body, or undefined if it is absent or invalid. */
+function parseStoredByUser (said: unknown): StoredByUser {
   if (said === true) return true
   const pointers = Array.isArray(said) ? said.filter((each) => typeof each === 'string') : []
   return pointers.length === 0 ? undefined : pointers
@@ -101,7 +103,7 @@ function saidOf (said: unknown): StoredByUser {
 
 /** @throws InvalidInput for a config that does not fit its schema */
 function checkConfig (config: unknown): void {
-  const wrong = problemOf(ServerConfig, config)
+  const wrong = firstSchemaProblem(ServerConfig, config)
   if (!wrong) return
   const path = ['config', wrong.path].filter((part) => part !== '').join('.')
   throw new errors.InvalidInput(`"${path}": ${wrong.message}`)
@@ -122,7 +124,7 @@ function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
 }
 
 /** Whether any member exceeds the max number of entries. */
-const hasTooMany = (config: Record<string, unknown>): boolean =>
+const hasTooManyEntries = (config: Record<string, unknown>): boolean =>
   Object.values(config).some((value) =>
     typeof value === 'object' && value !== null && Object.keys(value).length > maxConfigEntries)
 
@@ -137,17 +139,18 @@ function withOwner (
     snapshot.users.has(principal.username)
     ? principal.username
     : defaultOwner
-  const before = withDefaults(stored?.config ?? { owner: caller })
-  const isKept = (key: typeof kept[number]): boolean => sent[key] === undefined && stored?.config[key] !== undefined
+  const before = withConfigDefaults(stored?.config ?? { owner: caller })
+  const isKept = (key: typeof keptMembers[number]): boolean =>
+    sent[key] === undefined && stored?.config[key] !== undefined
   const config: ServerConfig = {
     ...sent,
-    ...Object.fromEntries(kept.filter(isKept).map((key) => [key, stored?.config[key]])),
+    ...Object.fromEntries(keptMembers.filter(isKept).map((key) => [key, stored?.config[key]])),
     createdAt: stored ? stored.config.createdAt : new Date().toISOString()
   }
   // The API shows an absent `enabled` as true, so sending true back is no change.
   if (stored && sent.enabled === true && stored.config.enabled === undefined) delete config.enabled
   const keepsOwner = sent.owner === undefined || sent.owner === before.owner
-  const owner = keepsOwner ? before.owner : knownName(snapshot.users, sent.owner ?? '')
+  const owner = keepsOwner ? before.owner : storedUsernameOf(snapshot.users, sent.owner ?? '')
   if (!principal.isAdmin && owner !== before.owner) {
     throw new errors.Forbidden('Only an admin may set a server\'s owner')
   }
@@ -161,8 +164,8 @@ function withOwner (
 }
 
 /**
- * Replaces masks by the stored secrets.
- * @returns the config
+ * Replaces masks in a sent config by the stored secrets.
+ * @returns the config with secrets
  * @throws InvalidInput for a mask that stands for no secret, or when the secrets would be sent to another target
  */
 function withSecrets (sent: Record<string, unknown>, stored: Server | undefined): unknown {
@@ -172,7 +175,7 @@ function withSecrets (sent: Record<string, unknown>, stored: Server | undefined)
       'secret itself')
   }
   const hadMasks = stored !== undefined && config !== sent && JSON.stringify(sent) !== JSON.stringify(config)
-  if (hadMasks && targetOf(config) !== targetOf(stored.config)) {
+  if (hadMasks && secretTargetsOf(config) !== secretTargetsOf(stored.config)) {
     throw new errors.InvalidInput('"config": the address or command changed, so masked secrets must be sent anew')
   }
   return config

@@ -4,8 +4,7 @@ import { errors } from '../../base/errors/index.ts'
 import { isMask } from '../../base/secrets/index.ts'
 
 /**
- * Headers that have a meaning of their own: a bearer key in one of them would be misinterpreted, or passed on to a
- * server.
+ * Headers that already have a meaning: a bearer key in one of them would be misinterpreted, or passed on to a server.
  */
 const takenHeaders = new Set([
   'cookie',
@@ -78,7 +77,7 @@ export function checkSections (sent: SystemSections): void {
  * Rejects a masked secret if its address changes, since the stored secret would be sent to the new address.
  * @throws InvalidInput
  */
-export function checkTargets (sent: SystemSections, stored: SystemSections, next: SystemSections): void {
+export function checkMaskedSecrets (sent: SystemSections, stored: SystemSections, next: SystemSections): void {
   const targets = [
     [
       'smartRouting',

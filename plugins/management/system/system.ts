@@ -4,24 +4,24 @@ import { Value } from '@sinclair/typebox/value'
 import fp from 'fastify-plugin'
 import { isObject } from '../../../protocol/json.ts'
 import { separatorWarning } from '../../../schemas/names.ts'
-import { problemOf } from '../../../schemas/problem.ts'
-import { withTodaysNames } from '../../../schemas/smart-routing.ts'
+import { firstSchemaProblem } from '../../../schemas/problem.ts'
+import { withCurrentNames } from '../../../schemas/smart-routing.ts'
 import { SystemSections } from '../../../schemas/system.ts'
 import { errors } from '../../base/errors/index.ts'
 import { isMask, maskConfig } from '../../base/secrets/index.ts'
 import {
-  legacyKeyIgnored, legacyKeyOf, legacyKeyOfGuest, legacyKeyWarning, legacyPeople
+  legacyKeyIgnoredWarning, convertLegacyKey, guestLegacyKeyWarning, legacyKeyConvertedWarning, legacyKeyUsers
 } from '../../identity/index.ts'
 import type { Principal, Settings } from '../../settings/index.ts'
-import { checkSections, checkTargets } from './checks.ts'
+import { checkSections, checkMaskedSecrets } from './checks.ts'
 
 type Json = Record<string, unknown>
 
 /**
- * The members that users without admin rights may see, since clients need them. `true`: the whole section, which is not
- * an object.
+ * The members of each section that users without admin rights may see, since clients need them. `true` stands for a
+ * setting that is not a section.
  */
-const open: Readonly<Record<string, true | readonly string[]>> = {
+const publicMembers: Readonly<Record<string, true | readonly string[]>> = {
   routing: ['enableGlobalRoute', 'enableGroupNameRoute', 'enableBearerAuth', 'bearerAuthHeaderName', 'skipAuth'],
   install: ['baseUrl'],
   smartRouting: ['enabled'],
@@ -48,12 +48,12 @@ class System {
   }
 
   /**
-   * The configuration with defaults, and with masked secrets. Users without admin rights get the `open` members only.
+   * The configuration with defaults and masked secrets. Users without admin rights get the public members only.
    */
   get (principal: Principal): Json {
     const shown = show(this.#settings.current.system)
     if (principal.isAdmin) return shown
-    return Object.fromEntries(Object.entries(open).map(([name, members]): [string, unknown] => {
+    return Object.fromEntries(Object.entries(publicMembers).map(([name, members]): [string, unknown] => {
       const section = shown[name]
       if (members === true) return [name, section]
       return [name, Object.fromEntries(Object.entries(section as Json).filter(([key]) => members.includes(key)))]
@@ -80,27 +80,29 @@ class System {
       const token = legacyKeyIn(body)
       // A key has the rights of its creator, and a guest cannot create one.
       const isTaken = token !== undefined && !hasKeys && principal.kind !== 'guest'
-      if (token !== undefined) warning = isTaken ? legacyKeyWarning : hasKeys ? legacyKeyIgnored : legacyKeyOfGuest
-      const sent = renamed(isTaken ? body : withoutLegacyKey(body))
-      const stored = renamed(system)
+      if (token !== undefined) {
+        warning = isTaken ? legacyKeyConvertedWarning : hasKeys ? legacyKeyIgnoredWarning : guestLegacyKeyWarning
+      }
+      const sent = replaceFormerNames(isTaken ? body : withoutLegacyKey(body))
+      const stored = replaceFormerNames(system)
       const next = merge(stored, sent, show(system), SystemSections)
       checkSections(sent)
-      checkTargets(sent, stored, next)
+      checkMaskedSecrets(sent, stored, next)
       if (!isTaken) return [{ entity: 'systemConfig', value: next }]
-      const key = legacyKeyOf(token, legacyPeople(users, principal))
+      const key = convertLegacyKey(token, legacyKeyUsers(users, principal))
       const { bearerAuthKey: _, ...routing } = next.routing as Json
       return [
         { entity: 'bearerKeys', key: key.id, value: key },
         { entity: 'systemConfig', value: { ...next, routing, bearerAuthKeyMigrated: true } }
       ]
     }, principal)
-    if (warning === legacyKeyWarning) this.#warn(warning)
+    if (warning === legacyKeyConvertedWarning) this.#warn(warning)
     const warnings =
       [warning, separatorWarning(body.nameSeparator), this.#baseUrlWarning(body)].filter((each) => each !== undefined)
     return { data: this.get(principal), warnings }
   }
 
-  /** The warning if BASE_URL overrides a sent `install.baseUrl`; undefined: it does not. */
+  /** The warning that BASE_URL overrides a sent `install.baseUrl`, or undefined if it does not. */
   #baseUrlWarning ({ install }: Json): string | undefined {
     const sent = isObject(install) ? install.baseUrl : undefined
     if (this.#baseUrl === undefined || typeof sent !== 'string' || sent === this.#baseUrl) return undefined
@@ -108,7 +110,7 @@ class System {
   }
 }
 
-/** The `routing.bearerAuthKey` of a sent configuration; undefined: it has none. */
+/** The `routing.bearerAuthKey` of a sent configuration, or undefined if there is none. */
 function legacyKeyIn ({ routing }: Json): string | undefined {
   const key = isObject(routing) ? routing.bearerAuthKey : undefined
   return typeof key === 'string' && key !== '' && !isMask(key) ? key : undefined
@@ -120,10 +122,10 @@ function withoutLegacyKey (body: Json): Json {
   return { ...body, routing }
 }
 
-/** Renames former names of members, which files and clients may still use. */
-function renamed (system: Json): Json {
+/** Replaces former names of members, which files and clients may still use, by the current ones. */
+function replaceFormerNames (system: Json): Json {
   const { smartRouting } = system
-  return isObject(smartRouting) ? { ...system, smartRouting: withTodaysNames(smartRouting) } : system
+  return isObject(smartRouting) ? { ...system, smartRouting: withCurrentNames(smartRouting) } : system
 }
 
 /** The configuration as GET returns it to an admin. */
@@ -132,7 +134,8 @@ function show (system: Json): Json {
     routing: {}, install: {}, smartRouting: {}, toolResultCompression: {}, mcpRouter: {}, oauthServer: {}
   }
   const given =
-    Object.fromEntries(Object.entries(renamed(system)).filter(([, value]) => value !== undefined && value !== null))
+    Object.fromEntries(Object.entries(replaceFormerNames(system)).filter(([, value]) =>
+      value !== undefined && value !== null))
   return maskConfig(Value.Default(SystemSections, structuredClone({ ...sections, ...given })) as Json)
 }
 
@@ -177,7 +180,7 @@ function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, path = '
       next[key] = merge(objectIn(stored, key), value, objectIn(shown, key), known, place)
       continue
     }
-    const wrong = problemOf(known, value)
+    const wrong = firstSchemaProblem(known, value)
     if (wrong) throw new errors.InvalidInput(`"${place}${wrong.path === '' ? '' : `.${wrong.path}`}": ${wrong.message}`)
     next[key] = value
   }

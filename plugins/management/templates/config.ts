@@ -1,23 +1,23 @@
 import { isObject } from '../../../protocol/json.ts'
-import { adopt } from '../../../schemas/foreign-config.ts'
-import { anyVariable } from '../../../schemas/foreign-variables.ts'
-import { problemOf } from '../../../schemas/problem.ts'
+import { translateConfig } from '../../../schemas/foreign-config.ts'
+import { anyVariablePattern } from '../../../schemas/foreign-variables.ts'
+import { firstSchemaProblem } from '../../../schemas/problem.ts'
 import { ServerConfig } from '../../../schemas/server.ts'
 import { GroupMember } from '../../../schemas/settings.ts'
 import type { StoredByUser } from '../../../schemas/stored-by-user.ts'
 import { type SentTemplate, Template, TemplateGroup } from '../../../schemas/templates.ts'
-import { isComment, quoteName } from '../../../schemas/unknown-members.ts'
+import { isCommentName, quoteName } from '../../../schemas/unknown-members.ts'
 import { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import { errors } from '../../base/errors/index.ts'
 import { maskTokens, maskAll, maskConfig } from '../../base/secrets/index.ts'
 import { mapVariablePlaces, keepsVariables } from '../../upstream/index.ts'
-import { referencesIn, type TemplateVariables } from './variables.ts'
+import { variableNamesIn, type TemplateVariables } from './variables.ts'
 
 type Json = Record<string, unknown>
 
 /** Config members that are specific to one gateway and its users. */
-const local = new Set(['owner', 'createdAt', 'storedBy', 'storedByUser', 'sharedWithUsers'])
-const members = Object.keys(ServerConfig.properties).filter((name) => !local.has(name))
+const localMembers = new Set(['owner', 'createdAt', 'storedBy', 'storedByUser', 'sharedWithUsers'])
+const members = Object.keys(ServerConfig.properties).filter((name) => !localMembers.has(name))
 /** Members of `oauth` that are configuration; others are the result of a login. */
 const oauthMembers = Object.keys(UpstreamOAuth.properties)
 /** Members that never contain secrets, such as descriptions and overrides. */
@@ -29,61 +29,63 @@ const pick = (value: Readonly<Json>, names: readonly string[]): Json =>
     names.flatMap((name) => Object.hasOwn(value, name) && value[name] !== undefined ? [[name, value[name]]] : [])
   )
 
-/** The config members that go into a template, as stored; unknown ones are omitted. */
-export function portable (config: Readonly<Json>): Json {
+/** Selects the members of a stored config that a template contains. Unknown members are omitted. */
+export function toPortable (config: Readonly<Json>): Json {
   const kept = pick(config, members)
   if (kept.visibility === 'private') delete kept.visibility
   if (kept.enabled === true) delete kept.enabled
   return isObject(kept.oauth) ? { ...kept, oauth: pick(kept.oauth, oauthMembers) } : kept
 }
 
-/** The known config members that `portable` omits. */
-const leftOut = (config: Readonly<Json>): string[] => Object.keys(config).filter((name) => local.has(name))
+/** The names of the known members of a config that a template does not contain. */
+const omittedMembers = (config: Readonly<Json>): string[] =>
+  Object.keys(config).filter((name) => localMembers.has(name))
 
-/** The variables in those parts of a config where variables are substituted. */
-export function referenced ({ env, headers, url, args, proxy, oauth, openapi }: Readonly<Json>): string[] {
+/** The names of the variables that a config refers to, in those parts where variables are substituted. */
+export function referencedVariables ({ env, headers, url, args, proxy, oauth, openapi }: Readonly<Json>): string[] {
   const { url: document, security } = isObject(openapi) ? openapi : {}
-  return referencesIn(JSON.stringify([env, headers, url, args, proxy, oauth, document, security]))
+  return variableNamesIn(JSON.stringify([env, headers, url, args, proxy, oauth, document, security]))
 }
 
 /**
  * Replaces the secrets of a config by variables: all masked values, and values that look like tokens. A `${NAME}` that
  * a user wrote is replaced too, since an importing admin's gateway would substitute it.
  */
-export function withoutSecrets (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
+export function replaceSecrets (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isUsers = isByUser(config)
-  const cover = variables.coverOf(name, { isUsers })
-  const { env, ...rest } = isUsers ? withoutUsersVariables(name, config, variables) : portable(config)
+  const cover = variables.createReplacer(name, { isByUser: isUsers })
+  const { env, ...rest } = isUsers ? withoutUsersVariables(name, config, variables) : toPortable(config)
   const named = maskConfig(rest, cover)
   const covered = Object.fromEntries(Object.entries(named).map(([key, value]) =>
     [key, texts.has(key) ? value : key === 'openapi' ? coverOpenApi(value, cover) : coverAll(value, cover)]))
   return env === undefined
     ? covered
-    : { ...covered, env: maskAll(env, variables.coverOf(name, { isOwnName: true, isUsers })) }
+    : { ...covered, env: maskAll(env, variables.createReplacer(name, { canUseHint: true, isByUser: isUsers })) }
 }
 
 /** Whether a user without admin rights wrote any value of a config. */
 const isByUser = ({ storedByUser }: Readonly<Json>): boolean => storedByUser !== undefined && storedByUser !== false
 
 /**
- * The portable config members. Variables that are not substituted here are replaced by others, in any notation, since
- * the import reads the notations of other programs.
+ * The members of a config for a template. Variables that a user wrote, which this gateway does not substitute, are
+ * replaced by new ones in any notation, since an import reads the notations of other programs.
  */
 function withoutUsersVariables (name: string, config: Readonly<Json>, variables: TemplateVariables): Json {
   const isLeft = keepsVariables(config.storedByUser as StoredByUser)
-  return mapVariablePlaces(portable(config) as ServerConfig, (text, place, ...within) => isLeft(place, ...within)
-    ? text.replace(anyVariable, (written) => variables.ofUsers(written, name, String(within[0] ?? place)))
+  return mapVariablePlaces(toPortable(config) as ServerConfig, (text, place, ...within) => isLeft(place, ...within)
+    ? text.replace(anyVariablePattern, (written) =>
+      variables.replaceUserVariable(written, name, String(within[0] ?? place)))
     : text)
 }
 
 /** Replaces the secrets of `openapi` except in the API description, whose names and texts may look like tokens. */
-function coverOpenApi (value: unknown, cover: ReturnType<TemplateVariables['coverOf']>): unknown {
+function coverOpenApi (value: unknown, cover: ReturnType<TemplateVariables['createReplacer']>): unknown {
   if (!isObject(value)) return value
   const { schema, ...rest } = value
   return { ...coverAll(rest, cover) as Json, ...(schema === undefined ? {} : { schema }) }
 }
 
-function coverAll (value: unknown, cover: ReturnType<TemplateVariables['coverOf']>): unknown {
+function coverAll (value: unknown, cover: ReturnType<TemplateVariables['createReplacer']>): unknown {
   if (typeof value === 'string') return maskTokens(value, cover)
   if (Array.isArray(value)) return value.map((each) => coverAll(each, cover))
   if (!isObject(value)) return value
@@ -95,14 +97,14 @@ const mostWarnings = 20
 
 /** The names of unknown members. Comment members do not count. */
 const unknownIn = (value: Readonly<Json>, known: Readonly<Json>): string[] =>
-  Object.keys(value).filter((name) => !Object.hasOwn(known, name) && !isComment(name))
+  Object.keys(value).filter((name) => !Object.hasOwn(known, name) && !isCommentName(name))
 
-const capped = (warnings: Iterable<string>): string[] => [...new Set(warnings)].slice(0, mostWarnings)
+const uniqueWarnings = (warnings: Iterable<string>): string[] => [...new Set(warnings)].slice(0, mostWarnings)
 
 /** Warnings about unknown top-level members of a template. */
-export function warningsOf (template: SentTemplate): string[] {
+export function templateWarnings (template: SentTemplate): string[] {
   const known = Object.keys(Template.properties).map((name) => `"${name}"`).join(', ')
-  return capped(unknownIn(template, Template.properties).map((name) =>
+  return uniqueWarnings(unknownIn(template, Template.properties).map((name) =>
     `${quoteName(name)} is not known and has no effect; a template has ${known}`))
 }
 
@@ -111,14 +113,14 @@ export function warningsOf (template: SentTemplate): string[] {
  * @returns its config in the gateway's format, and warnings about members without effect
  * @throws InvalidInput
  */
-export function readServer (name: string, value: unknown): { config: Json, warnings: string[] } {
+export function readTemplateServer (name: string, value: unknown): { config: Json, warnings: string[] } {
   if (name === '') throw new errors.InvalidInput('A server needs a name: the member of "servers" that holds its config')
   if (!isObject(value)) {
     throw new errors.InvalidInput('A server is an object, its config: {"url": "…"}, or {"command": "…", "args": ["…"]}')
   }
-  const { config, warnings } = adopt(value)
-  const dropped = leftOut(config).map((path) => `${quoteName(path)} is not taken from a template`)
-  return { config: portable(config), warnings: capped([...dropped, ...warnings]) }
+  const { config, warnings } = translateConfig(value)
+  const dropped = omittedMembers(config).map((path) => `${quoteName(path)} is not taken from a template`)
+  return { config: toPortable(config), warnings: uniqueWarnings([...dropped, ...warnings]) }
 }
 
 /**
@@ -126,27 +128,31 @@ export function readServer (name: string, value: unknown): { config: Json, warni
  * @returns the group, and warnings about members without effect
  * @throws InvalidInput whose message describes the first invalid member
  */
-export function readGroup (value: unknown): { group: TemplateGroup, warnings: string[] } {
+export function readTemplateGroup (value: unknown): { group: TemplateGroup, warnings: string[] } {
   if (!isObject(value)) throw new errors.InvalidInput('A group is an object: {"name": "…", "servers": ["…"]}')
   if (value.name === undefined) throw new errors.InvalidInput('"name" is missing: a group needs one')
   if (value.servers === undefined) {
     throw new errors.InvalidInput('"servers" is missing: list the names of its servers, or [] for none')
   }
-  const wrong = problemOf(TemplateGroup, value)
+  const wrong = firstSchemaProblem(TemplateGroup, value)
   if (wrong) throw new errors.InvalidInput(memberProblem(value.servers) ?? `"${wrong.path}": ${wrong.message}`)
   const group = value as TemplateGroup
   const ofMembers = group.servers.flatMap((member, at) =>
     typeof member === 'string' ? [] : unknownIn(member, GroupMember.properties).map((name) => `servers.${at}.${name}`))
   const unknown = [...unknownIn(value, TemplateGroup.properties), ...ofMembers]
-  return { group, warnings: capped(unknown.map((path) => `${quoteName(path)} is not known and has no effect`)) }
+  return { group, warnings: uniqueWarnings(unknown.map((path) => `${quoteName(path)} is not known and has no effect`)) }
 }
 
-/** A message about the first wrong member of a group; undefined: none is wrong. */
+/** A message about the first wrong member of a group, or undefined if no member is wrong. */
 function memberProblem (servers: unknown): string | undefined {
   if (!Array.isArray(servers)) return '"servers": expected a list of names'
   for (const [at, member] of servers.entries()) {
     if (typeof member === 'string' && member !== '') continue
-    const wrong = isObject(member) && typeof member.name === 'string' ? problemOf(GroupMember, member) : undefined
+    const wrong = isObject(
+      member
+    ) && typeof member.name === 'string'
+      ? firstSchemaProblem(GroupMember, member)
+      : undefined
     if (wrong) {
       const isSelection = wrong.path !== 'name' && wrong.path !== 'alias'
       return `"servers.${at}.${wrong.path}": ${isSelection ? 'expected "all", or a list of names' : wrong.message}`

@@ -1,32 +1,34 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import fp from 'fastify-plugin'
-import { lockOf } from '../../../db/document.ts'
+import { lockReasonOf } from '../../../db/document.ts'
 import { orderedEntries, orderedObject } from '../../../db/order.ts'
 import { isObject } from '../../../protocol/json.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import type {
-  ImportDetail, Imported, NewTemplate, SentTemplate, Template, TemplateGroup
+  ImportDetail, TemplateImportResult, NewTemplate, SentTemplate, Template, TemplateGroup
 } from '../../../schemas/templates.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
 import { errors } from '../../base/errors/index.ts'
-import { canManage, type Principal, type Settings, withPresentRights } from '../../settings/index.ts'
+import { canManage, type Principal, type Settings, withCurrentRights } from '../../settings/index.ts'
 import type { ProcessEnvironment } from '../../upstream/index.ts'
 import type { Bundles } from '../bundles/bundles.ts'
 import type { Groups, ShownGroup } from '../groups/groups.ts'
-import { refusalOf } from '../servers/add-many.ts'
+import { refusalMessage } from '../servers/add-many.ts'
 import type { Servers } from '../servers/servers.ts'
-import { portable, readGroup, readServer, referenced, warningsOf, withoutSecrets } from './config.ts'
+import {
+  toPortable, readTemplateGroup, readTemplateServer, referencedVariables, templateWarnings, replaceSecrets
+} from './config.ts'
 import { TemplateVariables } from './variables.ts'
 import { identityLimits } from '../../identity/index.ts'
 
 const version = '1.0'
 
-/** A template. `message`: remarks for the user. */
-interface Exported { data: Template, message?: string }
+/** An exported template, and remarks about it for the user. */
+interface ExportedTemplate { data: Template, message?: string }
 
 /** The result of an import, with warnings about the template as a whole. */
-interface ImportResult { data: Imported, message: string, warnings: string[], outcome?: 'partial' }
+interface ImportResult { data: TemplateImportResult, message: string, warnings: string[], outcome?: 'partial' }
 
 const nameOf = (member: string | GroupMember): string => typeof member === 'string' ? member : member.name
 
@@ -61,12 +63,14 @@ class Templates {
    * the groups are included.
    * @throws NoSuch, Forbidden, SecretsLocked
    */
-  async export (principal: Principal, { name, description, groupIds, serverNames }: NewTemplate): Promise<Exported> {
+  async export (
+    principal: Principal, { name, description, groupIds, serverNames }: NewTemplate
+  ): Promise<ExportedTemplate> {
     const isEverything = groupIds === undefined && serverNames === undefined
     const groups = isEverything
-      ? this.#ownGroups(principal)
-      : (groupIds ?? []).map((id) => lookedUp('group', id, () => this.#groups.managed(principal, id)))
-    const chosen = new Set(isEverything ? this.#ownServers(principal) : serverNames)
+      ? this.#managedGroups(principal)
+      : (groupIds ?? []).map((id) => lookUpNamed('group', id, () => this.#groups.getManaged(principal, id)))
+    const chosen = new Set(isEverything ? this.#managedServerNames(principal) : serverNames)
     const leftOut = new Set<string>()
     for (const member of groups.flatMap(({ servers }) => servers.map(nameOf))) {
       const server = this.#settings.current.servers.get(member)
@@ -74,16 +78,17 @@ class Templates {
       else leftOut.add(member)
     }
     const configs = [...chosen].map((each) => {
-      const config = lookedUp('server', each, () => this.#servers.managed(principal, each))
-      return [each, withPresentRights(this.#settings.current, config)] as const
+      const config = lookUpNamed('server', each, () => this.#servers.getManagedConfig(principal, each))
+      return [each, withCurrentRights(this.#settings.current, config)] as const
     })
-    const locked = configs.filter(([, config]) => lockOf(config) !== undefined).map(([each]) => JSON.stringify(each))
+    const locked = configs.filter(([, config]) =>
+      lockReasonOf(config) !== undefined).map(([each]) => JSON.stringify(each))
     if (locked.length > 0) throw new errors.SecretsLocked(locked.slice(0, 20).join(', '))
     const variables =
-      new TemplateVariables(configs.flatMap(([, config]) => referenced(portable(config))), this.#environment)
+      new TemplateVariables(configs.flatMap(([, config]) => referencedVariables(toPortable(config))), this.#environment)
     const covered: Array<[name: string, config: Record<string, unknown>]> = []
     for (const [each, config] of configs) {
-      covered.push([each, withoutSecrets(each, config, variables)])
+      covered.push([each, replaceSecrets(each, config, variables)])
       // Yields to the event loop, since a server may have thousands of secrets.
       await nextTurn()
     }
@@ -93,20 +98,20 @@ class Templates {
       ...(description === undefined ? {} : { description }),
       createdAt: new Date().toISOString(),
       servers: orderedObject(covered),
-      groups: unique(groups).map((group) => ({
+      groups: uniqueGroups(groups).map((group) => ({
         name: group.name,
         ...(group.description === undefined ? {} : { description: group.description }),
         servers: group.servers.filter((member) => !leftOut.has(nameOf(member)))
       })),
-      requiredEnvVars: [...new Set(covered.flatMap(([, config]) => referenced(config)))].sort()
+      requiredEnvVars: [...new Set(covered.flatMap(([, config]) => referencedVariables(config)))].sort()
     }
     const message = remarksOn([...leftOut], this.#bundlesIn(configs.map(([, config]) => config)))
     return { data, ...(message !== '' && { message }) }
   }
 
   /** Makes a template of one group. @param name the name of the template; by default that of the group */
-  async exportGroup (principal: Principal, idOrName: string, name?: string): Promise<Exported> {
-    const { id, name: groupName, description } = this.#groups.managed(principal, idOrName)
+  async exportGroup (principal: Principal, idOrName: string, name?: string): Promise<ExportedTemplate> {
+    const { id, name: groupName, description } = this.#groups.getManaged(principal, idOrName)
     return await this.export(principal, { name: name ?? groupName, description, groupIds: [id] })
   }
 
@@ -133,8 +138,8 @@ class Templates {
     const count = (type: ImportDetail['type'], action: ImportDetail['action']): number =>
       details.filter((each) => each.type === type && each.action === action).length
     const variables =
-      entries.flatMap(([name, config]) => created.has(name) && isObject(config) ? referenced(config) : [])
-    const data: Imported = {
+      entries.flatMap(([name, config]) => created.has(name) && isObject(config) ? referencedVariables(config) : [])
+    const data: TemplateImportResult = {
       serversCreated: count('server', 'created'),
       serversSkipped: count('server', 'skipped'),
       groupsCreated: count('group', 'created'),
@@ -143,7 +148,12 @@ class Templates {
     }
     const isPartial = details.some(({ action }) => action === 'failed')
     return {
-      data, message: resultOf(data, variables), warnings: warningsOf(sent), ...(isPartial && { outcome: 'partial' })
+      data,
+      message: importSummary(
+        data, variables
+      ),
+      warnings: templateWarnings(sent),
+      ...(isPartial && { outcome: 'partial' })
     }
   }
 
@@ -152,7 +162,7 @@ class Templates {
     const details = new Map<string, ImportDetail>()
     const read = entries.flatMap(([name, value]) => {
       try {
-        if (!known.has(name)) return [{ name, ...readServer(name, value) }]
+        if (!known.has(name)) return [{ name, ...readTemplateServer(name, value) }]
         details.set(name, {
           type: 'server',
           name,
@@ -160,7 +170,7 @@ class Templates {
           message: 'There is a server of this name already'
         })
       } catch (error) {
-        details.set(name, { type: 'server', name, action: 'failed', message: refusalOf(error) })
+        details.set(name, { type: 'server', name, action: 'failed', message: refusalMessage(error) })
       }
       return []
     })
@@ -168,7 +178,7 @@ class Templates {
       ? []
       : await this.#servers.createMany(principal, read.map(({ name, config }) => ({ name, config })))
     for (const [at, { name, success, message, warnings = [] }] of outcomes.entries()) {
-      const detail = success ? told([...read[at]?.warnings ?? [], ...warnings]) : { message }
+      const detail = success ? warningsMessage([...read[at]?.warnings ?? [], ...warnings]) : { message }
       details.set(name, { type: 'server', name, action: success ? 'created' : 'failed', ...detail })
     }
     return entries.flatMap(([name]) => details.get(name) ?? [])
@@ -183,44 +193,45 @@ class Templates {
     const isKnown = [...this.#settings.current.groups.values()].some((group) => group.name === name)
     if (isKnown) return { type: 'group', name, action: 'skipped', message: 'There is a group of this name already' }
     try {
-      const { group, warnings } = readGroup(sent)
+      const { group, warnings } = readTemplateGroup(sent)
       const created = await this.#groups.create(principal, pickGroup(group))
-      return { type: 'group', name, action: 'created', ...told([...warnings, ...created.warnings]) }
+      return { type: 'group', name, action: 'created', ...warningsMessage([...warnings, ...created.warnings]) }
     } catch (error) {
-      const message = refusalOf(error)
+      const message = refusalMessage(error)
       return { type: 'group', name, action: 'failed', message: name === '' ? `groups.${at}: ${message}` : message }
     }
   }
 
-  #ownServers (principal: Principal): string[] {
+  #managedServerNames (principal: Principal): string[] {
     return [...this.#settings.current.servers.values()].filter((server) => canManage(principal, server))
       .map(({ name }) => name)
   }
 
-  #ownGroups (principal: Principal): ShownGroup[] {
-    return this.#groups.all(principal).filter(({ owner }) => principal.isAdmin || owner === principal.username)
+  #managedGroups (principal: Principal): ShownGroup[] {
+    return this.#groups.listWithSelectors(principal).filter(({ owner }) =>
+      principal.isAdmin || owner === principal.username)
   }
 }
 
 const pickGroup = ({ name, description, servers }: TemplateGroup): TemplateGroup => ({ name, description, servers })
 
 /** The warnings about an added item as a message, without duplicates. */
-const told = (warnings: readonly string[]): { message?: string } =>
+const warningsMessage = (warnings: readonly string[]): { message?: string } =>
   warnings.length === 0 ? {} : { message: [...new Set(warnings)].join('. ') }
 
-const quoted = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(', ')
+const quoteNames = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(', ')
 
-/** Remarks on what a template omits: members of groups, and bundles that its servers run. Empty: nothing. */
+/** Remarks on parts that a template omits: members of groups, and bundles of servers. Empty if it omits nothing. */
 const remarksOn = (leftOut: readonly string[], bundles: readonly string[]): string => [
-  ...(leftOut.length === 0 ? [] : [`Left out, since you do not manage them: ${quoted(leftOut)}`]),
+  ...(leftOut.length === 0 ? [] : [`Left out, since you do not manage them: ${quoteNames(leftOut)}`]),
   ...(bundles.length === 0
     ? []
-    : [`Bundles are not in a template, and configs name their folder of this gateway: upload ${quoted(bundles)} ` +
+    : [`Bundles are not in a template, and configs name their folder of this gateway: upload ${quoteNames(bundles)} ` +
       'there, and put that in'])
 ].join('. ')
 
 /** The summary of an import. @param variables environment variables that the new servers need */
-function resultOf ({ details }: Imported, variables: readonly string[]): string {
+function importSummary ({ details }: TemplateImportResult, variables: readonly string[]): string {
   const has = (action: ImportDetail['action']): boolean => details.some((each) => each.action === action)
   const cause = '`details` says why'
   const result = has('created')
@@ -236,8 +247,8 @@ function resultOf ({ details }: Imported, variables: readonly string[]): string 
     `servers only: ${names}`
 }
 
-/** Looks up one of several names, and adds the name to a `Forbidden` error. @throws as `find` */
-function lookedUp<Value> (kind: 'server' | 'group', name: string, find: () => Value): Value {
+/** Calls `find` for one of several names, and adds the name to a `Forbidden` error. @throws as `find` */
+function lookUpNamed<Value> (kind: 'server' | 'group', name: string, find: () => Value): Value {
   try {
     return find()
   } catch (error) {
@@ -246,7 +257,7 @@ function lookedUp<Value> (kind: 'server' | 'group', name: string, find: () => Va
   }
 }
 
-const unique = (groups: readonly ShownGroup[]): ShownGroup[] => [
+const uniqueGroups = (groups: readonly ShownGroup[]): ShownGroup[] => [
   ...new Map(groups.map((group) => [group.id, group])).values()
 ]
 
@@ -261,6 +272,6 @@ interface TemplateOptions {
 
 /** `app.templates`: export and import of servers and groups without owners and secrets. */
 export default fp<TemplateOptions>(async (app, { environment }) => {
-  const bundlesIn: Bundles['namesIn'] = (configs) => app.bundles.namesIn(configs)
+  const bundlesIn: Bundles['bundleNamesIn'] = (configs) => app.bundles.bundleNamesIn(configs)
   app.decorate('templates', new Templates(app.settings, app.servers, app.groups, environment, bundlesIn))
 }, { name: 'templates', dependencies: ['bundles', 'settings', 'servers', 'groups', 'throttle'] })

@@ -3,10 +3,10 @@ import { type MaskSecret, isPlaceholder } from '../../base/secrets/index.ts'
 import { isGatewaySecretName, type ProcessEnvironment, variablePattern } from '../../upstream/index.ts'
 
 /**
- * Names that are taken on any machine, including that of an importing gateway: variables of the gateway, the system and
- * the runtime.
+ * Names of variables that no secret may get, since they have a meaning on any machine: variables of the gateway, the
+ * system and the runtime.
  */
-const occupied = new Set([
+const reservedNames = new Set([
   ...Object.keys(Env.properties),
   ...'PATH HOME USER LOGNAME SHELL LANG TZ PWD TMPDIR TEMP TMP TERM HOSTNAME NODE_ENV NODE_OPTIONS'.split(' ')
 ])
@@ -16,25 +16,26 @@ const toName = (text: string): string =>
   text.normalize('NFKD').replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '').toUpperCase().slice(0, 64)
 
 /** All `${NAME}` in a text. */
-export const referencesIn = (text: string): string[] => [...text.matchAll(variablePattern)].map(([, name = '']) => name)
+export const variableNamesIn = (text: string): string[] =>
+  [...text.matchAll(variablePattern)].map(([, name = '']) => name)
 
 /** Matches a secret after an authentication scheme, which stays readable. */
 const scheme = /^((?:bearer|basic|token|apikey) +)(.+)$/is
 
 /** How the variables of a server are named. */
 interface Naming {
-  /** The hint can be used as the variable's name, as in `env`. */
-  readonly isOwnName?: boolean
+  /** Whether the hint can be used as the variable's name, as in `env`. */
+  readonly canUseHint?: boolean
   /**
-   * A user without admin rights wrote a value, and so may have chosen the names that form the variable's name. A prefix
-   * and a suffix keep it from naming a variable of the importing gateway.
+   * Whether a user without admin rights wrote a value, and so may have chosen the names that form the variable's name.
+   * A prefix and a suffix then keep it from naming a variable of the importing gateway.
    */
-  readonly isUsers?: boolean
+  readonly isByUser?: boolean
 }
 
 /** The variables that replace the secrets of one template. Each variable stands for one secret. */
 export class TemplateVariables {
-  /** The secret of each variable; undefined: a variable that the configs refer to themselves. */
+  /** The secret that each variable replaces; undefined for a variable that the configs already refer to. */
   readonly #secrets = new Map<string, string | undefined>()
 
   /**
@@ -44,7 +45,7 @@ export class TemplateVariables {
   readonly #numbers = new Map<string, { next: number, readonly names: Map<string, string> }>()
 
   /** The names of the gateway's environment variables, in upper case: some systems ignore case. */
-  readonly #present: ReadonlySet<string>
+  readonly #environmentNames: ReadonlySet<string>
 
   /**
    * @param named variables that the configs refer to themselves
@@ -52,11 +53,11 @@ export class TemplateVariables {
    */
   constructor (named: Iterable<string>, environment: ProcessEnvironment) {
     for (const name of named) this.#secrets.set(name, undefined)
-    this.#present = new Set(Object.keys(environment).map((name) => name.toUpperCase()))
+    this.#environmentNames = new Set(Object.keys(environment).map((name) => name.toUpperCase()))
   }
 
-  /** Returns a function that replaces the secrets of one server. */
-  coverOf (server: string, naming: Naming = {}): MaskSecret {
+  /** Makes the function that replaces each secret of one server by a variable. */
+  createReplacer (server: string, naming: Naming = {}): MaskSecret {
     return (secret, hint) => {
       if (isPlaceholder(secret)) return secret
       const [, before = '', rest = secret] = scheme.exec(secret) ?? []
@@ -68,11 +69,13 @@ export class TemplateVariables {
    * Replaces a variable that a user wrote and that is not substituted for that user, like a secret.
    * @param written `${NAME}`
    */
-  ofUsers (written: string, server: string, hint: string): string {
-    return `\${${this.#nameOf(written, server, hint, { isUsers: true })}}`
+  replaceUserVariable (written: string, server: string, hint: string): string {
+    return `\${${this.#nameOf(written, server, hint, { isByUser: true })}}`
   }
 
-  #nameOf (secret: string, server: string, hint: string, { isOwnName = false, isUsers = false }: Naming): string {
+  #nameOf (
+    secret: string, server: string, hint: string, { canUseHint: isOwnName = false, isByUser: isUsers = false }: Naming
+  ): string {
     const own = toName(hint) || 'VALUE'
     const prefixed = `${toName(server) || 'SERVER'}_${own}`
     const candidates = isUsers
@@ -81,29 +84,29 @@ export class TemplateVariables {
           [name, `${name}_VALUE`, `MCP_${name}`, `MCP_${name}_VALUE`])
     for (const candidate of candidates) {
       const name = /^\d/.test(candidate) ? `_${candidate}` : candidate
-      if (!this.#isFree(name)) continue
+      if (!this.#isUnreserved(name)) continue
       if (!this.#secrets.has(name)) this.#secrets.set(name, secret)
       if (this.#secrets.get(name) === secret) return name
     }
-    return this.#numbered(`MCP_${prefixed}_VALUE`, secret, candidates.length)
+    return this.#numberedName(`MCP_${prefixed}_VALUE`, secret, candidates.length)
   }
 
   /** The numbered name of a secret: its former one, or the next free one. @param first the first number */
-  #numbered (name: string, secret: string, first: number): string {
+  #numberedName (name: string, secret: string, first: number): string {
     let numbered = this.#numbers.get(name)
     if (!numbered) this.#numbers.set(name, numbered = { next: first, names: new Map() })
     const known = numbered.names.get(secret)
     if (known !== undefined) return known
     let found: string
     do found = `${name}_${numbered.next++}`
-    while (!this.#isFree(found) || this.#secrets.has(found))
+    while (!this.#isUnreserved(found) || this.#secrets.has(found))
     this.#secrets.set(found, secret)
     numbered.names.set(secret, found)
     return found
   }
 
-  #isFree (name: string): boolean {
-    return !isGatewaySecretName(name) && !occupied.has(name) && !/_FILE$/.test(name) &&
-      !this.#present.has(name.toUpperCase())
+  #isUnreserved (name: string): boolean {
+    return !isGatewaySecretName(name) && !reservedNames.has(name) && !/_FILE$/.test(name) &&
+      !this.#environmentNames.has(name.toUpperCase())
   }
 }

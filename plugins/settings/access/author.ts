@@ -8,14 +8,14 @@ import type { Principal } from './view.ts'
 export interface Author { readonly username: string, readonly keyId?: string, readonly keyName?: string }
 
 /** The id and name of a principal's bearer key, for audit records. */
-export const authorKey = ({ kind, credential }: Principal): Pick<Author, 'keyId' | 'keyName'> =>
+export const authorKeyOf = ({ kind, credential }: Principal): Pick<Author, 'keyId' | 'keyName'> =>
   credential !== undefined &&
     (kind === 'system-key' || kind === 'user-key')
     ? { keyId: credential.id, keyName: credential.name }
     : {}
 
 export const toAuthor = (principal: Principal): Author => ({
-  username: principal.username ?? '', ...authorKey(principal)
+  username: principal.username ?? '', ...authorKeyOf(principal)
 })
 
 /**
@@ -23,7 +23,7 @@ export const toAuthor = (principal: Principal): Author => ({
  * for the operator, who acts by a key from a settings file or by the command line. What the principal grants is
  * effective while all of these users have the rights for it.
  */
-export function sponsorsOf (users: Snapshot['users'], { maker, username }: Principal): string[] {
+export function responsibleUsersOf (users: Snapshot['users'], { createdBy: maker, username }: Principal): string[] {
   const user = username !== undefined && users.has(username) ? username : undefined
   return [...new Set([maker, user])].filter((name) => name !== undefined)
 }

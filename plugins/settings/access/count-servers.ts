@@ -1,7 +1,7 @@
-import { isUsable } from '../../../db/store.ts'
+import { isUsableServer } from '../../../db/store.ts'
 import type { Access } from './index.ts'
 import type { View } from './view.ts'
 
 /** The number of configured servers that a view shows. Built-in providers, whose items have no prefix, do not count. */
 export const countServers = (access: Access, view: View): number =>
-  access.visible(view).filter(({ server }) => isUsable(server) && server.unprefixed !== true).length
+  access.visibleServers(view).filter(({ server }) => isUsableServer(server) && server.unprefixed !== true).length

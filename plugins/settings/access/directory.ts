@@ -4,7 +4,7 @@ import type { Server, Snapshot } from '../../../db/store.ts'
  * The objects that access decisions are about: the configured servers, and the providers that the gateway registers
  * itself. A registered provider has an owner, a visibility and overrides like a server, and follows the same rule.
  */
-export class Directory {
+export class ServerDirectory {
   readonly #settings: () => Snapshot
   readonly #registered = new Map<string, Server>()
   #merged: { from: Snapshot, snapshot: Snapshot } | undefined

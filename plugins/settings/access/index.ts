@@ -1,11 +1,11 @@
 import fp from 'fastify-plugin'
-import { isUsable, type Server, type Snapshot } from '../../../db/store.ts'
+import { isUsableServer, type Server, type Snapshot } from '../../../db/store.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
-import { Directory } from './directory.ts'
-import { makeView, type Principal, type Scope, type View } from './view.ts'
+import { ServerDirectory } from './directory.ts'
+import { makeView, type Principal, type ViewScope, type View } from './view.ts'
 import {
-  admits, canSee, toGroupScope, toScope, visibleServers, type PublicReach, type VisibleServer
+  canUseRoute, canSee, resolveGroupScope, resolveScope, visibleServers, type PublicToolsMode, type VisibleServer
 } from './visibility.ts'
 
 declare module 'fastify' {
@@ -13,10 +13,10 @@ declare module 'fastify' {
 }
 
 /**
- * What the path of an MCP route names: a group or server (`name`), or a group only (`group`). `smart`: the route
+ * The target in the path of an MCP route: a group or server (`name`), or a group only (`group`). `smart`: the route
  * exposes tools through `$smart`.
  */
-interface RouteWord { name?: string, group?: string, smart?: boolean }
+interface RouteTarget { name?: string, group?: string, smart?: boolean }
 
 /** Decides which principal sees which servers, in the same way for MCP, REST and documents. */
 export interface Access {
@@ -27,31 +27,31 @@ export interface Access {
    * overrides.
    */
   register: (server: Server) => void
-  /** The servers and registered providers that a view sees, in the order of configuration. */
-  visible: (view: View) => VisibleServer[]
+  /** Lists the servers and registered providers that a view shows, in the order of configuration. */
+  visibleServers: (view: View) => VisibleServer[]
   /**
-   * The View of a principal on an MCP route.
+   * Returns the view of a principal on an MCP route.
    * @throws UnknownRoute (also for what it may not see), RouteDisabled, OutOfScope
    */
-  view: (principal: Principal, word: RouteWord) => View
-  /** The View of a principal on one server. @throws NoSuch, also for what it may not see */
-  server: (principal: Principal, name: string) => View
+  viewOfRoute: (principal: Principal, word: RouteTarget) => View
+  /** Returns the view of a principal on one server. @throws NoSuch, also for what it may not see */
+  viewOfServer: (principal: Principal, name: string) => View
   /**
-   * The View of a caller on an open route: of a server, a group, a name that may be either, or everything.
+   * Returns the view of a caller on an open route: of a server, a group, a name that may be either, or everything.
    * @throws NoSuch, also for a target that the caller may not see there; NotFound where callers without credentials
    *   have no access to anything
    */
-  open: (principal: Principal, word: RouteWord & { server?: string }, what: string) => View
+  viewOfOpenRoute: (principal: Principal, word: RouteTarget & { server?: string }, what: string) => View
   /** Whether this principal would get the same view now as when the view was made. */
-  stands: (view: View, principal: Principal) => boolean
+  isViewCurrent: (view: View, principal: Principal) => boolean
   /** Whether this principal can see a server now, in the scope of a view that was made earlier. */
-  reaches: (view: View, principal: Principal, server: string) => boolean
+  canSeeServer: (view: View, principal: Principal, server: string) => boolean
 }
 
 /** `app.access`: the access decision. */
 export default fp(async (app) => {
   const { PUBLIC_TOOLS: publicTools } = app.config.env
-  const directory = new Directory(() => app.settings.current)
+  const directory = new ServerDirectory(() => app.settings.current)
   // Views are cached per principal and snapshot; refusals are not cached.
   let snapshot: Snapshot | undefined
   let views = new WeakMap<Principal, Map<string, View>>()
@@ -68,20 +68,20 @@ export default fp(async (app) => {
   app.decorate('access', {
     get snapshot () { return directory.current },
     register: (server) => { directory.register(server) },
-    visible,
-    view: (principal, word) =>
-      once(principal, keyOf(word), (current) => viewOf(current, principal, word, publicTools)),
-    server: (principal, name) =>
+    visibleServers: visible,
+    viewOfRoute: (principal, word) =>
+      once(principal, cacheKeyOf(word), (current) => routeView(current, principal, word, publicTools)),
+    viewOfServer: (principal, name) =>
       once(principal, `server ${name}`, (current) => serverView(current, principal, name, publicTools)),
-    open: (principal, word, what) =>
-      once(principal, `open ${keyOf(word)}`, (current) => openView(current, principal, word, what, publicTools)),
-    stands: (former, principal) => stands(directory.current, former, principal, publicTools),
-    reaches: ({ scope, presentation }, principal, server) =>
+    viewOfOpenRoute: (principal, word, what) =>
+      once(principal, `open ${cacheKeyOf(word)}`, (current) => openView(current, principal, word, what, publicTools)),
+    isViewCurrent: (former, principal) => isViewCurrent(directory.current, former, principal, publicTools),
+    canSeeServer: ({ scope, presentation }, principal, server) =>
       visible(makeView(principal, scope, presentation)).some((each) => each.server.name === server)
   })
 }, { name: 'access', dependencies: ['config', 'settings'] })
 
-function keyOf ({ name, group, server, smart = false }: RouteWord & { server?: string }): string {
+function cacheKeyOf ({ name, group, server, smart = false }: RouteTarget & { server?: string }): string {
   const mark = smart ? '$' : ''
   if (group !== undefined) return `${mark}group ${group}`
   if (name !== undefined) return `${mark}any ${name}`
@@ -92,14 +92,14 @@ function keyOf ({ name, group, server, smart = false }: RouteWord & { server?: s
 const isSmartOn = ({ system }: Snapshot): boolean => system.smartRouting?.enabled !== false
 
 /** Whether a system key is limited to some servers and groups, and does not list this name. */
-const isUnlisted = ({ kind, grant }: Principal, word: string): boolean =>
+const isUnlisted = ({ kind, keyScope: grant }: Principal, word: string): boolean =>
   kind === 'system-key' &&
   grant !== undefined &&
   !(grant.accessType !== 'groups' && grant.servers.includes(word)) &&
   !(grant.accessType !== 'servers' && grant.groups.includes(word))
 
-function viewOf (
-  snapshot: Snapshot, principal: Principal, { name, group, smart }: RouteWord, anonymous: PublicReach
+function routeView (
+  snapshot: Snapshot, principal: Principal, { name, group, smart }: RouteTarget, anonymous: PublicToolsMode
 ): View {
   if (smart && !isSmartOn(snapshot)) throw new errors.UnknownRoute('"$smart"')
   const word = group ?? name
@@ -117,16 +117,16 @@ function viewOf (
   if (!smart && scope.kind === 'global' && snapshot.system.routing?.enableGlobalRoute === false) {
     throw new errors.RouteDisabled()
   }
-  if (!admits(snapshot, principal, scope)) throw new errors.OutOfScope()
+  if (!canUseRoute(snapshot, principal, scope)) throw new errors.OutOfScope()
   return view
 }
 
-function scopeOf (snapshot: Snapshot, { name, group }: RouteWord, byName: boolean): Scope | undefined {
-  if (group !== undefined) return toGroupScope(snapshot, group, byName)
-  return name === undefined ? { kind: 'global' } : toScope(snapshot, name, byName)
+function scopeOf (snapshot: Snapshot, { name, group }: RouteTarget, byName: boolean): ViewScope | undefined {
+  if (group !== undefined) return resolveGroupScope(snapshot, group, byName)
+  return name === undefined ? { kind: 'global' } : resolveScope(snapshot, name, byName)
 }
 
-function serverView (snapshot: Snapshot, principal: Principal, name: string, anonymous: PublicReach): View {
+function serverView (snapshot: Snapshot, principal: Principal, name: string, anonymous: PublicToolsMode): View {
   const view = makeView(principal, { kind: 'server', name })
   if (!isVisible(snapshot, view, anonymous)) throw noSuchError('server', name)
   return view
@@ -135,13 +135,13 @@ function serverView (snapshot: Snapshot, principal: Principal, name: string, ano
 function openView (
   snapshot: Snapshot,
   principal: Principal,
-  { name, group, server }: RouteWord & { server?: string },
+  { name, group, server }: RouteTarget & { server?: string },
   what: string,
-  anonymous: PublicReach
+  anonymous: PublicToolsMode
 ): View {
   if (anonymous === 'off' && principal.kind === 'anonymous') throw new errors.NotFound()
   // Documents accept group names whatever `enableGroupNameRoute` says: that option is for MCP routes only.
-  const scope: Scope | undefined = server !== undefined && name === undefined && group === undefined
+  const scope: ViewScope | undefined = server !== undefined && name === undefined && group === undefined
     ? { kind: 'server', name: server }
     : scopeOf(snapshot, { name, group }, true)
   const unknown = (): Error => noSuchError(what, group ?? name ?? server ?? '')
@@ -151,7 +151,7 @@ function openView (
   return view
 }
 
-function stands (snapshot: Snapshot, former: View, principal: Principal, anonymous: PublicReach): boolean {
+function isViewCurrent (snapshot: Snapshot, former: View, principal: Principal, anonymous: PublicToolsMode): boolean {
   const { scope, presentation } = former
   const { enableGlobalRoute = true, enableGroupNameRoute = true } = snapshot.system.routing ?? {}
   const isSmart = presentation === 'search'
@@ -160,14 +160,14 @@ function stands (snapshot: Snapshot, former: View, principal: Principal, anonymo
     return false
   }
   const view = makeView(principal, scope, presentation)
-  return view.key === former.key && isVisible(snapshot, view, anonymous) && admits(snapshot, principal, scope)
+  return view.key === former.key && isVisible(snapshot, view, anonymous) && canUseRoute(snapshot, principal, scope)
 }
 
 /** Whether a route exists for a principal: it sees the server, or at least one server of the group. */
-function isVisible (snapshot: Snapshot, view: View, anonymous: PublicReach): boolean {
+function isVisible (snapshot: Snapshot, view: View, anonymous: PublicToolsMode): boolean {
   const { scope, principal } = view
   if (scope.kind === 'global' || (principal.isAdmin && scope.kind === 'group')) return true
   if (scope.kind === 'group') return visibleServers(snapshot, view, anonymous).length > 0
   const server = snapshot.servers.get(scope.name)
-  return server !== undefined && isUsable(server) && canSee(principal, server, anonymous)
+  return server !== undefined && isUsableServer(server) && canSee(principal, server, anonymous)
 }

@@ -2,7 +2,7 @@
 // agents.
 import { createHash } from 'node:crypto'
 import {
-  isModelName, longestModelName as longest, toModelCharacters, toModelSeparator
+  isModelName, maxModelNameLength as longest, toModelCharacters, toModelSeparator
 } from '../../../schemas/names.ts'
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
@@ -20,16 +20,23 @@ function modelLabel (label: string): string {
   return isLossy ? withHash(name.replace(/^_+|_+$/g, ''), label) : name
 }
 
-/** The prefix of the item names of a section on merged routes. @param label empty: the items have no prefix */
+/**
+ * The prefix of the names of a server's items on merged routes.
+ * @param label the server's name or alias; if it is empty, the items have no prefix
+ */
 export const prefixOf = (label: string, separator: string): string =>
   label === '' ? '' : `${modelLabel(label)}${toModelSeparator(separator)}`
 
-/** The same prefix with label and separator unconverted: calls accept names with this prefix, too. */
-export const writtenPrefixOf = (label: string, separator: string): string => label === '' ? '' : `${label}${separator}`
+/**
+ * The prefix of the names of a server's items with label and separator unconverted: calls accept names with this
+ * prefix, too.
+ */
+export const unconvertedPrefixOf = (label: string, separator: string): string =>
+  label === '' ? '' : `${label}${separator}`
 
-/** The prefixes that calls accept for the items of a section. */
-export function prefixesOf (label: string, separator: string): string[] {
-  const [prefix, written] = [prefixOf(label, separator), writtenPrefixOf(label, separator)]
+/** The prefixes that calls accept for the items of a server. */
+export function acceptedPrefixesOf (label: string, separator: string): string[] {
+  const [prefix, written] = [prefixOf(label, separator), unconvertedPrefixOf(label, separator)]
   return prefix === written ? [prefix] : [prefix, written]
 }
 
@@ -38,48 +45,49 @@ export function prefixesOf (label: string, separator: string): string[] {
  * would reject gets `_` in place of invalid characters, is cut to 64 characters, and ends in a hash, so that no two
  * items ever get the same name. The result depends on the configuration alone.
  */
-export function nameAfter (prefix: string, name: string): string {
+export function prefixedName (prefix: string, name: string): string {
   const whole = `${prefix}${name}`
   return isModelName(whole) ? whole : withHash(toModelCharacters(whole), whole)
 }
 
-/** The name under which a merged route lists an item, from the label of its section. */
+/** The name under which a merged route lists an item, from the label of its server. */
 export const exposedName = (label: string, separator: string, name: string): string =>
-  nameAfter(prefixOf(label, separator), name)
+  prefixedName(prefixOf(label, separator), name)
 
 /**
  * Whether a merged route may list an item under `shown`, a name that ends in a hash. A cheap pre-check: only names that
  * pass it are worth hashing.
  */
-export function maybeShownAs (shown: string, prefix: string, name: string): boolean {
+export function canBeShownAs (shown: string, prefix: string, name: string): boolean {
   const whole = `${prefix}${name}`
   return (isModelName(whole) ? whole : toModelCharacters(whole)).startsWith(shown.slice(0, -9))
 }
 
 /** Whether a name has the form of one that ends in a hash. */
-export const looksHashed = (name: string): boolean => name.at(-9) === '_' && /_[0-9a-f]{8}$/.test(name)
+export const hasHashSuffix = (name: string): boolean => name.at(-9) === '_' && /_[0-9a-f]{8}$/.test(name)
 
 /**
  * An alternative name for an item whose name is taken.
  * @param identity distinguishes the item from the one that has the name
  */
-export const otherName = (name: string, identity: string): string => withHash(name, identity)
+export const alternativeName = (name: string, identity: string): string => withHash(name, identity)
 
 /**
  * An alternative name for an item, derived from the name under which it would be listed.
- * @param server that lists the item under the name `key`
+ * @param server the name of the server that lists the item under the name `key`
  */
-export const itemOtherName = (name: string, server: string, key: string): string => otherName(name, `${server}\n${key}`)
+export const alternativeItemName = (name: string, server: string, key: string): string =>
+  alternativeName(name, `${server}\n${key}`)
 
 /**
  * Maps the names that calls accept for the items of a server on merged routes, in listed and in unconverted form, to
  * the items' own names.
  */
-export function ownNames (label: string, separator: string, names: Iterable<string>): Map<string, string> {
-  const [prefix, written] = [prefixOf(label, separator), writtenPrefixOf(label, separator)]
+export function mapToOwnNames (label: string, separator: string, names: Iterable<string>): Map<string, string> {
+  const [prefix, written] = [prefixOf(label, separator), unconvertedPrefixOf(label, separator)]
   const found = new Map<string, string>()
   for (const name of names) {
-    for (const other of [nameAfter(prefix, name), `${written}${name}`]) if (!found.has(other)) found.set(other, name)
+    for (const other of [prefixedName(prefix, name), `${written}${name}`]) if (!found.has(other)) found.set(other, name)
   }
   return found
 }

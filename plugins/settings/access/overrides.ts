@@ -1,5 +1,5 @@
 import type { Catalogue } from '../../../protocol/lists.ts'
-import { nameAfter, prefixesOf } from './item-names.ts'
+import { prefixedName, acceptedPrefixesOf } from './item-names.ts'
 import { allItems, type ItemOverride, type ServerConfig } from '../../../schemas/server.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 
@@ -10,13 +10,13 @@ export type ItemKind = 'tools' | 'prompts' | 'resources'
 export interface OverrideChange { enabled?: boolean, description?: string | null }
 
 /** A server, with the separator that the names of its overrides may contain (see `Server`). */
-export interface Overridden { readonly name?: string, readonly config: ServerConfig, readonly separator?: string }
+export interface OverriddenServer { readonly name?: string, readonly config: ServerConfig, readonly separator?: string }
 
 /**
- * Finds the override of one item; undefined: there is none. All reads of overrides go through this function. An
+ * Finds the override of one item; undefined if there is none. All reads of overrides go through this function. An
  * override under the item's own name takes precedence over one under its name on merged routes.
  */
-export function overrideOf (server: Overridden, kind: ItemKind, key: string): ItemOverride | undefined {
+export function overrideOf (server: OverriddenServer, kind: ItemKind, key: string): ItemOverride | undefined {
   const own = ownOverrideOf(server, kind, key)
   if (kind === 'resources' || own?.enabled !== undefined || server.config[kind]?.[allItems]?.enabled !== false) {
     return own
@@ -24,8 +24,8 @@ export function overrideOf (server: Overridden, kind: ItemKind, key: string): It
   return { ...own, enabled: false }
 }
 
-/** As `overrideOf`, but ignores the override for all items (`*`). */
-export function ownOverrideOf (server: Overridden, kind: ItemKind, key: string): ItemOverride | undefined {
+/** Finds the override of one item as `overrideOf` does, without the override for all items (`*`). */
+export function ownOverrideOf (server: OverriddenServer, kind: ItemKind, key: string): ItemOverride | undefined {
   const section = server.config[kind]
   if (section === undefined) return undefined
   if (Object.hasOwn(section, key)) return section[key]
@@ -36,21 +36,21 @@ export function ownOverrideOf (server: Overridden, kind: ItemKind, key: string):
   return undefined
 }
 
-const prefixes =
-  new WeakMap<Record<string, ItemOverride>, { readonly server: Overridden, readonly found: readonly string[] }>()
+const cachedPrefixes =
+  new WeakMap<Record<string, ItemOverride>, { readonly server: OverriddenServer, readonly found: readonly string[] }>()
 
 /**
  * The prefixes of merged routes that occur in the names of a section's overrides. Cached, since this is called for each
  * of thousands of items.
  */
-function prefixesIn (section: Record<string, ItemOverride>, server: Overridden): readonly string[] {
+function prefixesIn (section: Record<string, ItemOverride>, server: OverriddenServer): readonly string[] {
   const { name, separator } = server
   if (name === undefined || separator === undefined) return []
-  const known = prefixes.get(section)
+  const known = cachedPrefixes.get(section)
   if (known?.server.name === name && known.server.separator === separator) return known.found
   const names = Object.keys(section)
-  const found = prefixesOf(name, separator).filter((prefix) => names.some((each) => each.startsWith(prefix)))
-  prefixes.set(section, { server, found })
+  const found = acceptedPrefixesOf(name, separator).filter((prefix) => names.some((each) => each.startsWith(prefix)))
+  cachedPrefixes.set(section, { server, found })
   return found
 }
 
@@ -58,12 +58,12 @@ function prefixesIn (section: Record<string, ItemOverride>, server: Overridden):
 function * mergedNames (ofRoutes: readonly string[], key: string): Generator<string> {
   for (const prefix of ofRoutes) {
     yield `${prefix}${key}`
-    yield nameAfter(prefix, key)
+    yield prefixedName(prefix, key)
   }
 }
 
 /** For each kind of item, a clause about the overrides that match no item that the server lists. */
-export function unmatchedIn (server: Overridden, { lists }: Pick<Catalogue, 'lists'>): string[] {
+export function unmatchedOverrides (server: OverriddenServer, { lists }: Pick<Catalogue, 'lists'>): string[] {
   return (['tools', 'prompts', 'resources'] as const).flatMap((kind) => {
     const section = server.config[kind] ?? {}
     const names = Object.keys(section)
@@ -82,11 +82,11 @@ export function unmatchedIn (server: Overridden, { lists }: Pick<Catalogue, 'lis
   })
 }
 
-export const isEnabled = (override: ItemOverride | undefined): boolean => override?.enabled !== false
+export const isItemEnabled = (override: ItemOverride | undefined): boolean => override?.enabled !== false
 
 /** The members that an override adds to an item in the management API, as JSON text. */
 export function overrideMembers (override: ItemOverride | undefined): Record<string, string> {
-  const enabled = String(isEnabled(override))
+  const enabled = String(isItemEnabled(override))
   if (override?.description === undefined) return { enabled }
   return { description: JSON.stringify(override.description), overridden: 'true', enabled }
 }
@@ -98,14 +98,14 @@ export function overrideMembers (override: ItemOverride | undefined): Record<str
 export const itemDefaults: Readonly<Record<string, string>> = { description: '""' }
 
 /** Selectors as sets, cached by list: a group may select thousands of items. */
-const selected = new WeakMap<readonly string[], ReadonlySet<string>>()
+const selectorSets = new WeakMap<readonly string[], ReadonlySet<string>>()
 
 /** Whether a group's member selects an item. */
-export function selects (member: GroupMember, kind: ItemKind, key: string): boolean {
+export function selectsItem (member: GroupMember, kind: ItemKind, key: string): boolean {
   const selector = member[kind] ?? 'all'
   if (selector === 'all') return true
-  let set = selected.get(selector)
-  if (!set) selected.set(selector, set = new Set(selector))
+  let set = selectorSets.get(selector)
+  if (!set) selectorSets.set(selector, set = new Set(selector))
   return set.has(key)
 }
 
@@ -115,7 +115,7 @@ export function selects (member: GroupMember, kind: ItemKind, key: string): bool
  * in that case an explicit `enabled: true` stays.
  */
 export function withOverride (
-  server: Overridden, kind: ItemKind, key: string, { enabled, description }: OverrideChange
+  server: OverriddenServer, kind: ItemKind, key: string, { enabled, description }: OverrideChange
 ): ServerConfig {
   const { [kind]: section = {}, ...rest } = server.config
   const next: ItemOverride = { ...overrideOf(server, kind, key) }
@@ -123,7 +123,7 @@ export function withOverride (
   else if (enabled === false) next.enabled = false
   if (description === null) delete next.description
   else if (description !== undefined) next.description = description
-  const isBefore = overrideOf({ ...server, config: { [kind]: without(section, key) } }, kind, key) !== undefined
+  const isBefore = overrideOf({ ...server, config: { [kind]: withoutOverride(section, key) } }, kind, key) !== undefined
   if (isBefore && next.enabled === undefined) next.enabled = true
   // Built from entries, not by assignment, since an item may be named `__proto__`.
   const others = Object.entries(section).filter(([name]) => name !== key)
@@ -131,5 +131,5 @@ export function withOverride (
   return entries.length === 0 ? rest : { ...rest, [kind]: Object.fromEntries(entries) }
 }
 
-const without = (section: Record<string, ItemOverride>, key: string): Record<string, ItemOverride> =>
+const withoutOverride = (section: Record<string, ItemOverride>, key: string): Record<string, ItemOverride> =>
   Object.fromEntries(Object.entries(section).filter(([name]) => name !== key))

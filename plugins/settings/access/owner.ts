@@ -2,13 +2,13 @@ import type { Snapshot } from '../../../db/store.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { ownerOfAddress } from '../../base/limits/index.ts'
 import type { Principal } from './view.ts'
-import { isAdmins } from './visibility.ts'
+import { isAdminOwner } from './visibility.ts'
 
 /**
  * The owner that a caller's resources are charged to: the user, also for the user's keys; a system key; or, for callers
  * without credentials, the client address.
  */
-export function ownerOf ({ kind, username, key }: Principal, address: string): string {
+export function chargedOwnerOf ({ kind, username, key }: Principal, address: string): string {
   if (kind === 'anonymous' || kind === 'guest') return ownerOfAddress(address)
   return username === undefined ? key : `user ${username}`
 }
@@ -16,5 +16,5 @@ export function ownerOf ({ kind, username, key }: Principal, address: string): s
 /**
  * The user that the cost of a server is charged to; undefined for servers of admins, which have no per-owner limits.
  */
-export const chargedUser = (snapshot: Snapshot, { owner }: ServerConfig): string | undefined =>
-  isAdmins(snapshot, owner) ? undefined : owner
+export const chargedUserOf = (snapshot: Snapshot, { owner }: ServerConfig): string | undefined =>
+  isAdminOwner(snapshot, owner) ? undefined : owner

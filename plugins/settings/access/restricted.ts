@@ -1,18 +1,18 @@
 import type { Server, Snapshot } from '../../../db/store.ts'
-import { type ServerConfig, typeOf } from '../../../schemas/server.ts'
+import { type ServerConfig, serverTypeOf } from '../../../schemas/server.ts'
 import { isRestrictedType } from '../../../schemas/transports.ts'
-import { isAdmins } from './visibility.ts'
+import { isAdminOwner } from './visibility.ts'
 
 /**
  * Whether a server runs a command, or is of a restricted type: only admins may store it, unless ALLOW_USER_STDIO lifts
  * this.
  */
-export function isRestricted (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): boolean {
-  const type = typeOf(config)
+export function isRestrictedConfig (config: Pick<ServerConfig, 'type' | 'command' | 'url'>): boolean {
+  const type = serverTypeOf(config)
   return config.command !== undefined || (type !== undefined && isRestrictedType(type))
 }
 
-const onlyAdmins =
+const adminsOnlyClause =
   'is no admin, and only admins\' servers run commands or are of type "openapi" (ALLOW_USER_STDIO lifts this)'
 
 /** The users who last stored a config. The stored member is not validated and may have any type. */
@@ -21,42 +21,46 @@ export const storersOf = ({ storedBy }: ServerConfig): string[] =>
 
 /** The first of the users who last stored a config that is no longer an admin. */
 const formerAdmin = (snapshot: Snapshot, config: ServerConfig): string | undefined =>
-  storersOf(config).find((name) => !isAdmins(snapshot, name))
+  storersOf(config).find((name) => !isAdminOwner(snapshot, name))
 
-/** Why a server may not be started; undefined: it may. */
-function stopOf (snapshot: Snapshot, { config, problem }: Server): string | undefined {
-  if (problem !== undefined || !isRestricted(config)) return undefined
+/** The reason why a server may not be started; undefined if it may. */
+function startProblemOf (snapshot: Snapshot, { config, problem }: Server): string | undefined {
+  if (problem !== undefined || !isRestrictedConfig(config)) return undefined
   const { owner } = config
-  if (!isAdmins(snapshot, owner)) return `its owner ${JSON.stringify(owner)} ${onlyAdmins}: make an admin its owner`
+  if (!isAdminOwner(snapshot, owner)) {
+    return `its owner ${JSON.stringify(owner)} ${adminsOnlyClause}: make an admin its owner`
+  }
   const storer = formerAdmin(snapshot, config)
   if (storer === undefined) return undefined
-  return `${JSON.stringify(storer)}, who stored it, ${onlyAdmins}: an admin has to look at it, and save or enable it`
+  return `${JSON.stringify(
+    storer
+  )}, who stored it, ${adminsOnlyClause}: an admin has to look at it, and save or enable it`
 }
 
-const asUsers = new WeakMap<ServerConfig, ServerConfig>()
+const configsWithUserRights = new WeakMap<ServerConfig, ServerConfig>()
 
 /**
  * Applies the current rights of the users who last stored a config: if one of them is no longer an admin, all its
  * values are treated as written by a user without admin rights, so that variables are not expanded and addresses must
  * be public. The stored config does not change: the server regains its rights when its users do.
  */
-export function withPresentRights (snapshot: Snapshot, config: ServerConfig): ServerConfig {
+export function withCurrentRights (snapshot: Snapshot, config: ServerConfig): ServerConfig {
   if (config.storedByUser === true || formerAdmin(snapshot, config) === undefined) return config
-  const known = asUsers.get(config) ?? { ...config, storedByUser: true }
-  asUsers.set(config, known)
+  const known = configsWithUserRights.get(config) ?? { ...config, storedByUser: true }
+  configsWithUserRights.set(config, known)
   return known
 }
 
 /** Whether a server may be started with the rights that it was stored with. */
-export const isInForce = (snapshot: Snapshot, { config, problem }: Server): boolean =>
-  problem === undefined && withPresentRights(snapshot, config) === config
+export const hasStoredRights = (snapshot: Snapshot, { config, problem }: Server): boolean =>
+  problem === undefined && withCurrentRights(snapshot, config) === config
 
 /**
  * Creates a function that marks the servers that their owner, or a user who last stored them, would not be allowed to
  * store now. A marked server stays in the settings, but is neither started nor called. The function is applied to every
  * snapshot that is read; servers that did not change since the last call stay the same objects.
  */
-export function restrictServers (): (snapshot: Snapshot) => Snapshot {
+export function createServerRestriction (): (snapshot: Snapshot) => Snapshot {
   const marks = new WeakMap<Server, Server & { readonly problem: string }>()
   let last: {
     from: Pick<Snapshot, 'servers' | 'users'>, servers: Snapshot['servers'], problems: readonly string[]
@@ -71,7 +75,7 @@ export function restrictServers (): (snapshot: Snapshot) => Snapshot {
     if (last?.from.servers !== snapshot.servers || last.from.users !== snapshot.users) {
       const { servers, users } = snapshot
       const marked = new Map([...servers.values()].flatMap((server): Array<[string, Server]> => {
-        const problem = stopOf(snapshot, server)
+        const problem = startProblemOf(snapshot, server)
         return problem === undefined ? [] : [[server.name, mark(server, problem)]]
       }))
       last = {

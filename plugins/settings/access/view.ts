@@ -5,46 +5,46 @@ export interface Principal {
   /** Identifies the principal. Sessions are bound to it. */
   readonly key: string
   readonly kind: 'system-key' | 'user-key' | 'access-token' | 'social-session' | 'user' | 'guest' | 'anonymous'
-  /** The user by which `isolation: user` separates connections: a key's owner, if it has one. */
+  /** The name by which `isolation: user` separates connections: of the user, or of the owner of a key. */
   readonly user: string
   /** The stored user whose servers the principal may see. */
   readonly username?: string
   /** Whether the principal sees every server. */
   readonly isAdmin: boolean
   /**
-   * The user who created the system key; it is also recorded as the creator of keys created with it. Absent: the key is
-   * the operator's, from a settings file.
+   * The user who created the system key; it is also recorded as the creator of keys created with it. Absent for a key
+   * of the operator, from a settings file.
    */
-  readonly maker?: string
-  /** The routes that a scoped credential is limited to; undefined: all. */
-  readonly grant?: Grant
+  readonly createdBy?: string
+  /** The routes that a scoped bearer key is limited to; undefined for a credential that is not limited. */
+  readonly keyScope?: KeyScope
   /** The scopes of an access token; undefined for all other credentials, which have no scopes. */
   readonly scopes?: readonly string[]
   /**
-   * The path of the resource that an access token is issued for (RFC 8707), without a trailing slash; undefined: the
+   * The path of the resource that an access token is issued for (RFC 8707), without a trailing slash; undefined for the
    * whole gateway.
    */
   readonly audience?: string
   /** The stored credential that identified the principal: a bearer key or a token. Its sessions end with it. */
   readonly credential?: Credential
   /**
-   * The same principal in a later snapshot; undefined: the credential is no longer valid. Absent for bearer keys on MCP
-   * routes.
+   * Returns the principal as it is in a later snapshot; undefined if the credential is no longer valid. Absent for
+   * bearer keys on MCP routes.
    */
-  readonly standing?: (snapshot: Snapshot) => Principal | undefined
+  readonly inSnapshot?: (snapshot: Snapshot) => Principal | undefined
 }
 
 /** The access token scope that MCP routes require. */
 export const mcpScope = 'mcp'
 
 /** Whether a principal may use MCP and run tools and prompts: true except for access tokens without the scope `mcp`. */
-export const mayRun = ({ scopes }: Principal): boolean => scopes?.includes(mcpScope) ?? true
+export const canUseMcp = ({ scopes }: Principal): boolean => scopes?.includes(mcpScope) ?? true
 
 /** A stored credential, without its secret. */
 export interface Credential { readonly id: string, readonly name?: string }
 
 /** The routes that a scoped bearer key is limited to. */
-export interface Grant {
+export interface KeyScope {
   readonly accessType: 'groups' | 'servers' | 'custom'
   readonly groups: readonly string[]
   readonly servers: readonly string[]
@@ -54,7 +54,7 @@ export interface Grant {
  * A set of servers. `open`: on a route that requires no credentials, which shows public servers and those that the
  * caller's credential adds.
  */
-export type Scope = { readonly open?: boolean } & (
+export type ViewScope = { readonly open?: boolean } & (
   | { readonly kind: 'global' }
   // `byName`: the route addresses the group by its name, which is possible only while `enableGroupNameRoute` is on.
   | { readonly kind: 'group', readonly id: string, readonly name: string, readonly byName?: boolean }
@@ -70,14 +70,14 @@ export type PresentationName = 'raw' | 'merged' | 'search'
 /** A principal, a set of servers, and a presentation. Views with the same key have the same content. */
 export interface View {
   readonly principal: Principal
-  readonly scope: Scope
+  readonly scope: ViewScope
   readonly presentation: PresentationName
   readonly key: string
 }
 
 export function makeView (
   principal: Principal,
-  scope: Scope,
+  scope: ViewScope,
   presentation: PresentationName = scope.kind === 'server' ? 'raw' : 'merged'
 ): View {
   return {
@@ -85,50 +85,55 @@ export function makeView (
     scope,
     presentation,
     key: JSON
-      .stringify([...whoSees(principal, scope), ...whereSeen(scope), presentation])
+      .stringify([...principalKeyParts(principal, scope), ...scopeKeyParts(scope), presentation])
   }
 }
 
-const others = new WeakMap<View, Map<PresentationName, View>>()
+const viewsInPresentation = new WeakMap<View, Map<PresentationName, View>>()
 
 /**
  * The view of the same servers by the same principal in another presentation. Repeated calls return the same object.
  */
 export function inPresentation (view: View, presentation: PresentationName): View {
   if (view.presentation === presentation) return view
-  let made = others.get(view)
-  if (!made) others.set(view, made = new Map())
+  let made = viewsInPresentation.get(view)
+  if (!made) viewsInPresentation.set(view, made = new Map())
   let other = made.get(presentation)
   if (!other) made.set(presentation, other = makeView(view.principal, view.scope, presentation))
   return other
 }
 
 /**
- * The properties of a principal that determine what it sees (`shows` in visibility.ts), and no others, so that
+ * The properties of a principal that determine what it sees (`isShown` in visibility.ts), and no others, so that
  * principals that see the same items share surfaces. Every input of that decision must be listed here: if one is
  * missing, a principal gets the surface of another one.
  */
-function whoSees ({ kind, isAdmin, username, grant }: Principal, { open = false }: Scope): unknown[] {
+function principalKeyParts (
+  { kind, isAdmin, username, keyScope: grant }: Principal, { open = false }: ViewScope
+): unknown[] {
   const everything = isAdmin ? 'all' : username === undefined ? 'anyone' : ['user', username]
-  // On routes that require a credential, the scope of a key is checked by `admits`, for the route; it does not filter
-  // the servers.
+  // On routes that require a credential, the scope of a key is checked by `canUseRoute`, for the route; it does not
+  // filter the servers.
   if (!open || (isAdmin && grant === undefined)) return [everything]
-  return ['open', everything, kind === 'anonymous', grant === undefined ? null : grantText(grant)]
+  return ['open', everything, kind === 'anonymous', grant === undefined ? null : keyScopeText(grant)]
 }
 
-const grantTexts = new WeakMap<Grant, string>()
+const keyScopeTexts = new WeakMap<KeyScope, string>()
 
 /** A grant as text. Cached, since grants are immutable and may list thousands of names. */
-function grantText (grant: Grant): string {
-  let text = grantTexts.get(grant)
-  if (text === undefined) grantTexts.set(grant, text = JSON.stringify([grant.accessType, grant.groups, grant.servers]))
+function keyScopeText (grant: KeyScope): string {
+  let text = keyScopeTexts.get(grant)
+  if (text === undefined) {
+    keyScopeTexts.set(grant, text = JSON.stringify([grant.accessType, grant.groups, grant.servers]))
+  }
   return text
 }
 
 /** Identifies the route that shows a view, whoever asks. */
-export const routeOf = ({ scope, presentation }: View): string => JSON.stringify([...whereSeen(scope), presentation])
+export const routeOf = ({ scope, presentation }: View): string =>
+  JSON.stringify([...scopeKeyParts(scope), presentation])
 
-function whereSeen (scope: Scope): string[] {
+function scopeKeyParts (scope: ViewScope): string[] {
   switch (scope.kind) {
     case 'global': return ['global']
     case 'group': return ['group', scope.id]

@@ -1,26 +1,26 @@
-import { isUsable, type Server, type Snapshot, type StoredGroup } from '../../../db/store.ts'
+import { isUsableServer, type Server, type Snapshot, type StoredGroup } from '../../../db/store.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import type { Env } from '../../../schemas/env.ts'
-import type { Grant, Principal, Scope, View } from './view.ts'
+import type { KeyScope, Principal, ViewScope, View } from './view.ts'
 
-/** Which servers callers without credentials see. */
-export type PublicReach = Env['PUBLIC_TOOLS']
+/** The value of PUBLIC_TOOLS: it says which servers callers without credentials see. */
+export type PublicToolsMode = Env['PUBLIC_TOOLS']
 
 /** Whether a principal may see and call a server. This is the only place that decides it. */
-export function canSee (principal: Principal, { config }: Server, anonymous: PublicReach): boolean {
+export function canSee (principal: Principal, { config }: Server, anonymous: PublicToolsMode): boolean {
   if (principal.isAdmin) return true
   if (principal.username !== undefined) return config.visibility === 'public' || config.owner === principal.username
-  return isAnybodys(config, anonymous)
+  return isVisibleToAnybody(config, anonymous)
 }
 
 /**
  * Whether callers without credentials may see and call a server. PUBLIC_TOOLS=off closes the open routes, not MCP.
  */
-const isAnybodys = ({ visibility }: Server['config'], anonymous: PublicReach): boolean =>
+const isVisibleToAnybody = ({ visibility }: Server['config'], anonymous: PublicToolsMode): boolean =>
   anonymous === 'all' || visibility === 'public'
 
 /** Whether an owner is an admin. A server without an owner belongs to `admin`. */
-export const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean =>
+export const isAdminOwner = ({ users }: Snapshot, owner = 'admin'): boolean =>
   owner === 'admin' || users.get(owner)?.isAdmin === true
 
 /**
@@ -28,27 +28,27 @@ export const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean =>
  * credential adds. A scoped key adds only servers that are in its scope and visible to its owner: a scope narrows what
  * the owner sees, and never widens it.
  */
-function isOpen ({ principal, scope }: View, server: Server, anonymous: PublicReach): boolean {
-  if (anonymous !== 'off' && isAnybodys(server.config, anonymous)) return true
+function isShownOnOpenRoute ({ principal, scope }: View, server: Server, anonymous: PublicToolsMode): boolean {
+  if (anonymous !== 'off' && isVisibleToAnybody(server.config, anonymous)) return true
   if (principal.kind === 'anonymous') return false
   return canSee(principal, server, anonymous) &&
-    (principal.grant === undefined || grants(principal.grant, scope, server.name))
+    (principal.keyScope === undefined || includesServer(principal.keyScope, scope, server.name))
 }
 
 /** Whether a view shows a configured server. */
-const shows = (view: View, server: Server, anonymous: PublicReach): boolean =>
-  view.scope.open === true ? isOpen(view, server, anonymous) : canSee(view.principal, server, anonymous)
+const isShown = (view: View, server: Server, anonymous: PublicToolsMode): boolean =>
+  view.scope.open === true ? isShownOnOpenRoute(view, server, anonymous) : canSee(view.principal, server, anonymous)
 
 /** Whether a principal may change, toggle and reload a server. */
 export const canManage = (principal: Principal, { config }: Server): boolean =>
   principal.isAdmin || (principal.username !== undefined && config.owner === principal.username)
 
 /**
- * A server or registered provider in a view, with the prefix of its item names on merged routes (empty: none), the
- * selection of its items, and whether its owner is an admin.
+ * A server or registered provider in a view. `label`: the name or alias that prefixes its items on merged routes, empty
+ * for no prefix; `member`: the selection of its items.
  */
 export interface VisibleServer {
-  readonly server: Server, readonly label: string, readonly member: GroupMember, readonly ofAdmin: boolean
+  readonly server: Server, readonly label: string, readonly member: GroupMember, readonly isOwnedByAdmin: boolean
 }
 
 /**
@@ -56,24 +56,25 @@ export interface VisibleServer {
  * configuration (on the routes of a group: in the order of its members); providers without a prefix come last. The
  * order decides which of two servers gets a contested name, so a user's server never takes a name from an admin's.
  */
-export function visibleServers (snapshot: Snapshot, view: View, anonymous: PublicReach): VisibleServer[] {
+export function visibleServers (snapshot: Snapshot, view: View, anonymous: PublicToolsMode): VisibleServer[] {
   const visible: VisibleServer[] = []
   for (const member of membersOf(snapshot, view.scope)) {
     const server = snapshot.servers.get(member.name)
-    if (!server || !isUsable(server) || !shows(view, server, anonymous)) continue
+    if (!server || !isUsableServer(server) || !isShown(view, server, anonymous)) continue
     // Open routes address a tool by its server, and such a provider is not a server.
     if (server.unprefixed === true && view.scope.open === true) continue
     const label = server.unprefixed === true ? '' : member.alias ?? member.name
-    visible.push({ server, label, member, ofAdmin: isAdmins(snapshot, server.config.owner) })
+    visible.push({ server, label, member, isOwnedByAdmin: isAdminOwner(snapshot, server.config.owner) })
   }
   // Registered providers already come after all servers, so only users' servers can be out of order.
-  if (visible.every(({ ofAdmin }) => ofAdmin)) return visible
+  if (visible.every(({ isOwnedByAdmin: ofAdmin }) => ofAdmin)) return visible
   return [0, 1, 2].flatMap((rank) => visible.filter((each) => rankOf(each) === rank))
 }
 
-const rankOf = ({ server, ofAdmin }: VisibleServer): number => server.unprefixed === true ? 2 : ofAdmin ? 0 : 1
+const rankOf = ({ server, isOwnedByAdmin: ofAdmin }: VisibleServer): number =>
+  server.unprefixed === true ? 2 : ofAdmin ? 0 : 1
 
-function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
+function membersOf (snapshot: Snapshot, scope: ViewScope): readonly GroupMember[] {
   switch (scope.kind) {
     case 'global': return [...snapshot.servers.keys()].map((name) => ({ name }))
     case 'group': return snapshot.groups.get(scope.id)?.members ?? []
@@ -84,39 +85,39 @@ function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
 /**
  * Resolves the name in a route to a scope: a group by id, then a group by name, then a server.
  * @param byName whether groups are found by name, too
- * @returns undefined: there is no such group or server
+ * @returns undefined if there is no such group or server
  */
-export function toScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
-  const group = toGroup(snapshot, word, byName)
+export function resolveScope (snapshot: Snapshot, word: string, byName: boolean): ViewScope | undefined {
+  const group = findGroup(snapshot, word, byName)
   const server = snapshot.servers.get(word)
-  return group && (!server || group.id === word || takesPlace(snapshot, group, server))
+  return group && (!server || group.id === word || hasPrecedence(snapshot, group, server))
     ? groupScope(group, word)
     : server && { kind: 'server', name: word }
 }
 
 /** Resolves a name that must be a group's to a scope. */
-export function toGroupScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
-  const group = toGroup(snapshot, word, byName)
+export function resolveGroupScope (snapshot: Snapshot, word: string, byName: boolean): ViewScope | undefined {
+  const group = findGroup(snapshot, word, byName)
   return group && groupScope(group, word)
 }
 
-const groupScope = ({ id, name }: StoredGroup, word: string): Scope =>
+const groupScope = ({ id, name }: StoredGroup, word: string): ViewScope =>
   ({ kind: 'group', id, name, ...(word !== id && { byName: true }) })
-const toGroup = (snapshot: Snapshot, word: string, byName: boolean): StoredGroup | undefined =>
-  snapshot.groups.get(word) ?? (byName ? groupNamed(snapshot, word) : undefined)
+const findGroup = (snapshot: Snapshot, word: string, byName: boolean): StoredGroup | undefined =>
+  snapshot.groups.get(word) ?? (byName ? findGroupByName(snapshot, word) : undefined)
 
 /**
  * Whether a group takes precedence over a server of the same name on routes. A non-admin's group does not take
  * precedence over another user's server, whichever is older: otherwise the group's owner would decide what agents get
  * under that server's name.
  */
-export const takesPlace = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean =>
-  isAdmins(snapshot, owner) || owner === config.owner
+export const hasPrecedence = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean =>
+  isAdminOwner(snapshot, owner) || owner === config.owner
 
 const namedGroups = new WeakMap<Snapshot, Map<string, StoredGroup>>()
 
 /** Finds a group by name. The index is built once per snapshot. */
-export function groupNamed (snapshot: Snapshot, name: string): StoredGroup | undefined {
+export function findGroupByName (snapshot: Snapshot, name: string): StoredGroup | undefined {
   let named = namedGroups.get(snapshot)
   if (!named) {
     namedGroups.set(snapshot, named = new Map([...snapshot.groups.values()].map((group) => [group.name, group])))
@@ -125,9 +126,9 @@ export function groupNamed (snapshot: Snapshot, name: string): StoredGroup | und
 }
 
 /** Whether a scoped key may use a route. */
-export function admits (snapshot: Snapshot, { grant }: Principal, scope: Scope): boolean {
+export function canUseRoute (snapshot: Snapshot, { keyScope: grant }: Principal, scope: ViewScope): boolean {
   if (grant === undefined) return true
-  const byGroup = opensGroup(grant, scope)
+  const byGroup = includesGroup(grant, scope)
   if (byGroup || grant.accessType === 'groups') return byGroup
   switch (scope.kind) {
     case 'global': return false
@@ -140,20 +141,20 @@ export function admits (snapshot: Snapshot, { grant }: Principal, scope: Scope):
   }
 }
 
-interface Sets { readonly groups: ReadonlySet<string>, readonly servers: ReadonlySet<string> }
+interface KeyScopeSets { readonly groups: ReadonlySet<string>, readonly servers: ReadonlySet<string> }
 
-const sets = new WeakMap<Grant, Sets>()
+const sets = new WeakMap<KeyScope, KeyScopeSets>()
 
 /**
  * The names in a grant as sets. Cached, since grants are immutable and are consulted for each of thousands of servers.
  */
-function setsOf (grant: Grant): Sets {
+function setsOf (grant: KeyScope): KeyScopeSets {
   let known = sets.get(grant)
   if (!known) sets.set(grant, known = { groups: new Set(grant.groups), servers: new Set(grant.servers) })
   return known
 }
 
-function opensGroup (grant: Grant, scope: Scope): boolean {
+function includesGroup (grant: KeyScope, scope: ViewScope): boolean {
   if (grant.accessType === 'servers' || scope.kind !== 'group') return false
   const { groups } = setsOf(grant)
   return groups.has(scope.id) || groups.has(scope.name)
@@ -162,5 +163,5 @@ function opensGroup (grant: Grant, scope: Scope): boolean {
 /**
  * Whether a scoped key includes a server on an open route: the key lists the server, or the group that the route names.
  */
-const grants = (grant: Grant, scope: Scope, server: string): boolean =>
-  opensGroup(grant, scope) || (grant.accessType !== 'groups' && setsOf(grant).servers.has(server))
+const includesServer = (grant: KeyScope, scope: ViewScope, server: string): boolean =>
+  includesGroup(grant, scope) || (grant.accessType !== 'groups' && setsOf(grant).servers.has(server))

@@ -3,21 +3,21 @@ import type { AuditEntry, AuditFilter, AuditTrail } from '../../../db/audit-trai
 import type { Author } from '../access/author.ts'
 import { type DateRange, parseDateRange } from '../../base/body/index.ts'
 import { awaitRecords, errors } from '../../base/errors/index.ts'
-import type { Committed } from '../settings.ts'
-import { entriesOfCommit, entryOf, type Parts } from './entries.ts'
-import { BoundedEntries, type TrailBounds } from './memory-trail.ts'
+import type { CommitEvent } from '../settings.ts'
+import { entriesOfCommit, toAuditEntry, type AuditedChange } from './entries.ts'
+import { BoundedAuditEntries, type TrailBounds } from './memory-trail.ts'
 
 type Json = Record<string, unknown>
 
 /** An audit entry as the API returns it. */
-export interface ShownEntry extends Omit<AuditEntry, 'timestamp' | 'before' | 'after'> {
+export interface ShownAuditEntry extends Omit<AuditEntry, 'timestamp' | 'before' | 'after'> {
   /** ISO 8601. */
   timestamp: string
   /**
    * The entity before the change; absent for `create`. `{id?, name?, truncated: true}` if it is too large to be stored.
    */
   before?: Json
-  /** The entity after the change; absent for `delete`. As `before` when it is too large. */
+  /** The entity after the change; absent for `delete`. It is cut like `before` if it is too large. */
   after?: Json
 }
 
@@ -39,7 +39,7 @@ interface AuditDeps {
 }
 
 /** Delay before a failed write is retried, in ms. */
-const pause = 2_000
+const retryDelay = 2_000
 /** Number of new entries after which the trail is trimmed. */
 const trimInterval = 100
 const defaultLimit = 50
@@ -47,7 +47,7 @@ const defaultLimit = 50
 /** The audit log: the changes made by the management API. */
 export class Audit {
   readonly #deps: AuditDeps
-  readonly #waiting: BoundedEntries
+  readonly #waiting: BoundedAuditEntries
   #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #sinceTrim = 0
@@ -55,23 +55,23 @@ export class Audit {
 
   constructor (deps: AuditDeps) {
     this.#deps = deps
-    this.#waiting = new BoundedEntries(deps.bounds)
+    this.#waiting = new BoundedAuditEntries(deps.bounds)
   }
 
   /**
    * Adds an entry for each change of a commit. Commits without an author, such as the last use of keys, make no
    * entries.
    */
-  add (committed: Committed): void {
+  addCommit (committed: CommitEvent): void {
     this.#add(entriesOfCommit(committed, this.#deps.bounds.part))
   }
 
   /**
    * Adds an entry for a change outside the settings.
-   * @param by the author: a username, or more details
+   * @param by the author: a username, or a username with the bearer key
    */
-  note (by: string | Author, parts: Parts): void {
-    const entry = entryOf(typeof by === 'string' ? { username: by } : by, parts, this.#deps.bounds.part)
+  addChange (by: string | Author, parts: AuditedChange): void {
+    const entry = toAuditEntry(typeof by === 'string' ? { username: by } : by, parts, this.#deps.bounds.part)
     if (entry) this.#add([entry])
   }
 
@@ -94,7 +94,7 @@ export class Audit {
    * @param query `cursor`: the `nextCursor` of the previous page; the last page has none
    * @throws InvalidInput when the entry of the cursor is not in the list (any more); RecordsAway
    */
-  async list (query: AuditQuery): Promise<{ data: ShownEntry[], nextCursor?: string }> {
+  async list (query: AuditQuery): Promise<{ data: ShownAuditEntry[], nextCursor?: string }> {
     const { limit = defaultLimit, cursor, startDate, endDate, ...equal } = query
     const filter = { ...equal, ...parseDateRange({ startDate, endDate }) }
     const found =
@@ -140,7 +140,7 @@ export class Audit {
         warn(`the audit log cannot be written now: ${messageOf(error)}`)
       }
       this.#hasFailed = true
-      this.#timer = setTimeout(() => { this.#write().catch(() => {}) }, pause).unref()
+      this.#timer = setTimeout(() => { this.#write().catch(() => {}) }, retryDelay).unref()
       throw error
     }
     for (const entry of entries) this.#waiting.delete(entry)
@@ -150,7 +150,7 @@ export class Audit {
   }
 }
 
-const toShown = ({ timestamp, before, after, ...entry }: AuditEntry): ShownEntry => ({
+const toShown = ({ timestamp, before, after, ...entry }: AuditEntry): ShownAuditEntry => ({
   ...entry,
   timestamp: new Date(timestamp).toISOString(),
   ...(before === undefined ? {} : { before: valueOf(before) }),

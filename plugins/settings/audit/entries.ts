@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { AuditEntry } from '../../../db/audit-trail.ts'
-import { entities, factsOf, type Entity } from '../../../db/entities.ts'
+import { entities, entityFactsOf, type EntityName } from '../../../db/entities.ts'
 import type { Change, Snapshot } from '../../../db/store.ts'
 import type { Author } from '../access/author.ts'
 import { maskConfig } from '../../base/secrets/index.ts'
-import type { Committed } from '../settings.ts'
+import type { CommitEvent } from '../settings.ts'
 
 type Json = Record<string, unknown>
 
@@ -13,17 +13,19 @@ type Json = Record<string, unknown>
  * The entry of a renamed server has the former name; the id of a key or group is in `before` or `after`.
  * @param maxSize max characters of one `before` or `after`; a larger one is replaced by `{id?, name?, truncated: true}`
  */
-export function entriesOfCommit (committed: Committed, maxSize: number): AuditEntry[] {
+export function entriesOfCommit (committed: CommitEvent, maxSize: number): AuditEntry[] {
   if (committed.by === undefined) return []
   const { by, changes, former, next } = committed
-  return changes.flatMap((change) => entryOf(by, partsOf(change, former, next), maxSize) ?? [])
+  return changes.flatMap((change) => toAuditEntry(by, toAuditedChange(change, former, next), maxSize) ?? [])
 }
 
 /**
- * The audit entry for a change; undefined: the entity exists neither before nor after it.
- * @param maxSize as for `entriesOfCommit`
+ * The audit entry for a change; undefined if the entity exists neither before nor after it.
+ * @param maxSize max characters of `before` and of `after`
  */
-export function entryOf (by: Author, { before, after, entity, name }: Parts, maxSize: number): AuditEntry | undefined {
+export function toAuditEntry (
+  by: Author, { before, after, entity, name }: AuditedChange, maxSize: number
+): AuditEntry | undefined {
   if (before === undefined && after === undefined) return undefined
   return {
     id: randomUUID(),
@@ -44,7 +46,7 @@ function actionOf (before: Json | undefined, after: Json | undefined): AuditEntr
 
 function textOf (part: Json, maxSize: number): string {
   // A value that is far too large is not serialized at all.
-  const text = leastSize(part, maxSize) > maxSize ? undefined : JSON.stringify(part)
+  const text = minJsonSize(part, maxSize) > maxSize ? undefined : JSON.stringify(part)
   return text === undefined ||
     text.length > maxSize
     ? JSON.stringify({ id: part.id, name: part.name, truncated: true })
@@ -52,22 +54,22 @@ function textOf (part: Json, maxSize: number): string {
 }
 
 /** A lower bound for the length of a value's JSON text, in characters; counting stops above `max`. */
-function leastSize (value: unknown, max: number): number {
+function minJsonSize (value: unknown, max: number): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return value === undefined ? 0 : 1
   let size = 2
   for (const name of Object.keys(value)) {
     if (size > max) break
     const each = (value as Json)[name]
-    if (each !== undefined) size += (Array.isArray(value) ? 0 : name.length + 3) + leastSize(each, max - size)
+    if (each !== undefined) size += (Array.isArray(value) ? 0 : name.length + 3) + minJsonSize(each, max - size)
   }
   return size
 }
 
 /** The entity of a change, before and after it, without secrets. */
-export interface Parts { entity: AuditEntry['entity'], name: string, before?: Json, after?: Json }
+export interface AuditedChange { entity: AuditEntry['entity'], name: string, before?: Json, after?: Json }
 
-function partsOf (change: Change, former: Snapshot, next: Snapshot): Parts {
+function toAuditedChange (change: Change, former: Snapshot, next: Snapshot): AuditedChange {
   if (change.entity === 'systemConfig') {
     return {
       entity: 'systemConfig', name: 'systemConfig', before: maskConfig(former.system), after: maskConfig(next.system)
@@ -81,16 +83,16 @@ function partsOf (change: Change, former: Snapshot, next: Snapshot): Parts {
     entity: noun,
     // `before` and `after` of a server contain its name, since a change may rename it.
     name: change.entity === 'mcpServers' ? key : String((after ?? before)?.[label] ?? key),
-    before: before && shown(change.entity, before),
-    after: after && { ...shown(change.entity, after), ...hasNewPassword ? { passwordChanged: true } : {} }
+    before: before && withoutCredentials(change.entity, before),
+    after: after && { ...withoutCredentials(change.entity, after), ...hasNewPassword ? { passwordChanged: true } : {} }
   }
 }
 
 /** An entry as the API shows it, without credentials. */
-function shown (entity: Entity, item: Json): Json {
+function withoutCredentials (entity: EntityName, item: Json): Json {
   if (entity === 'mcpServers') return { name: item.name, config: maskConfig(item.config as Json) }
   const { members, ...rest } = item
-  const { credentials = [] } = factsOf(entity)
+  const { credentials = [] } = entityFactsOf(entity)
   const kept = Object.entries(rest).filter(([name]) => !credentials.includes(name))
   return { ...Object.fromEntries(kept), ...members === undefined ? {} : { servers: members } }
 }

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { AuditTrail } from '../../../db/audit-trail.ts'
 import { Audit } from './audit.ts'
-import { MemoryTrail } from './memory-trail.ts'
+import { MemoryAuditTrail } from './memory-trail.ts'
 import { settingsLimits } from '../limits.ts'
 
 declare module 'fastify' {
@@ -16,7 +16,7 @@ const closeTimeout = 2_000
  * also written to the log of the process.
  */
 export default fp<{ auditTrail?: AuditTrail }>(async (
-  app, { auditTrail: trail = new MemoryTrail(settingsLimits.audit) }
+  app, { auditTrail: trail = new MemoryAuditTrail(settingsLimits.audit) }
 ) => {
   const audit = new Audit({
     trail,
@@ -29,7 +29,7 @@ export default fp<{ auditTrail?: AuditTrail }>(async (
     },
     warn: (sentence) => { app.log.warn(sentence) }
   })
-  app.settings.on('committed', (committed) => { audit.add(committed) })
+  app.settings.on('committed', (committed) => { audit.addCommit(committed) })
   app.decorate('audit', audit)
   app.addHook('onClose', async () => { await audit.close(closeTimeout) })
 }, { name: 'audit', dependencies: ['base', 'settings'] })

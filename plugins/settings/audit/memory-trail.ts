@@ -15,7 +15,7 @@ const actorOf = ({ username, keyId }: AuditEntry): string =>
  * Entries in the order of their changes, within two limits. Beyond a limit, the oldest entry of the actor that uses
  * most of it is dropped, so that an actor cannot evict the entries of others.
  */
-export class BoundedEntries {
+export class BoundedAuditEntries {
   readonly #entries = new Set<AuditEntry>()
   readonly #bounds: ReadonlyArray<OwnedMap<true, AuditEntry>>
 
@@ -45,11 +45,11 @@ export class BoundedEntries {
 }
 
 /** The newest entries of each actor, in the memory of this process, within bounds. */
-export class MemoryTrail implements AuditTrail {
-  readonly #entries: BoundedEntries
+export class MemoryAuditTrail implements AuditTrail {
+  readonly #entries: BoundedAuditEntries
 
   constructor (bounds: TrailBounds) {
-    this.#entries = new BoundedEntries(bounds)
+    this.#entries = new BoundedAuditEntries(bounds)
   }
 
   async append (entries: readonly AuditEntry[]): Promise<void> { this.#entries.add(entries) }

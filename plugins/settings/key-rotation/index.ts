@@ -4,7 +4,7 @@ import { KeyRotation } from './key-rotation.ts'
 
 /**
  * Re-encrypts with the current ENCRYPTION_KEY what former keys have encrypted, in the background of a start.
- * @param connects false: the process works on the settings alone and does not re-encrypt
+ * @param connects whether the gateway runs; a command that works on the settings alone does not re-encrypt
  */
 export default fp<{ resealing?: Resealing, connects?: boolean }>(async (app, { resealing, connects = true }) => {
   if (!resealing || !connects) return

@@ -25,7 +25,7 @@ export class KeyRotation {
   #hasBegun = false
   #hasFailed = false
   /** Number of texts that this process has re-encrypted. */
-  #anew = 0
+  #resealedCount = 0
 
   constructor (deps: KeyRotationDeps) {
     this.#deps = deps
@@ -36,7 +36,7 @@ export class KeyRotation {
   start (): void {
     this.#running = this.#runUntilDone().catch((error: unknown) => {
       if (!this.#end.signal.aborted) {
-        this.#deps.warn(`${failed} (${messageOf(error)}). It is tried again at the next start.`)
+        this.#deps.warn(`${failureClause} (${messageOf(error)}). It is tried again at the next start.`)
       }
     })
   }
@@ -56,7 +56,7 @@ export class KeyRotation {
       } catch (error) {
         if (!(error instanceof StorageError) || signal.aborted) throw error
         if (!this.#hasFailed) {
-          this.#deps.warn(`${failed} (${error.message}) It is tried again; keep the former keys until then.`)
+          this.#deps.warn(`${failureClause} (${error.message}) It is tried again; keep the former keys until then.`)
         }
         this.#hasFailed = true
         await sleep(this.#pauses.failure, undefined, { signal, ref: false })
@@ -67,7 +67,7 @@ export class KeyRotation {
   async #run (): Promise<void> {
     const { resealing, info } = this.#deps
     let { former, locked } = await resealing.count()
-    if (!this.#hasBegun) this.#tellOfLocked(locked)
+    if (!this.#hasBegun) this.#warnOfLocked(locked)
     // Logged without a number, since loading the settings has already begun to re-encrypt them.
     if (former > 0 && !this.#hasBegun) {
       info('key rotation: secrets that former keys have sealed are being sealed anew with the first key')
@@ -75,35 +75,39 @@ export class KeyRotation {
     this.#hasBegun = true
     for (let pass = 0; pass < maxPasses; pass++) {
       const { anew } = await resealing.run(this.#end.signal)
-      this.#anew += anew
+      this.#resealedCount += anew
       const left = (await resealing.count()).former
       if (left === 0 || (left === former && anew === 0)) {
-        this.#tellOfEnd(left)
+        this.#logEnd(left)
         return
       }
       former = left
       await sleep(this.#pauses.pass, undefined, { signal: this.#end.signal, ref: false })
     }
-    this.#tellOfEnd(former)
+    this.#logEnd(former)
   }
 
-  #tellOfEnd (left: number): void {
+  #logEnd (left: number): void {
     const { info, warn } = this.#deps
     if (left > 0) {
       warn(
-        `key rotation: ${sealedAnew(this.#anew)}; ${left} still ${left === 1 ? 'has' : 'have'} a former key: ` +
+        `key rotation: ${resealedClause(
+          this.#resealedCount
+        )}; ${left} still ${left === 1 ? 'has' : 'have'} a former key: ` +
         `${left === 1 ? 'it does' : 'they do'} not open, or a replica that has another first key seals ` +
         `${left === 1 ? 'it' : 'them'}. Keep the former keys.`
       )
-    } else if (this.#anew > 0) {
+    } else if (this.#resealedCount > 0) {
       info(
-        `key rotation: ${sealedAnew(this.#anew)} with the first key. Nothing stored needs another one: once each ` +
+        `key rotation: ${resealedClause(
+          this.#resealedCount
+        )} with the first key. Nothing stored needs another one: once each ` +
         'replica has started with this first key, the former keys may go from ENCRYPTION_KEY'
       )
     }
   }
 
-  #tellOfLocked (locked: SealedCounts['locked']): void {
+  #warnOfLocked (locked: SealedCounts['locked']): void {
     if (locked.length === 0) return
     const those = locked.map(({ what, key, count }) => `${count} ${what} (key ${key})`).join(', ')
     this.#deps.warn(
@@ -113,5 +117,5 @@ export class KeyRotation {
   }
 }
 
-const sealedAnew = (count: number): string => `${count} ${count === 1 ? 'secret was' : 'secrets were'} sealed anew`
-const failed = 'Secrets that former keys have sealed could not be sealed anew'
+const resealedClause = (count: number): string => `${count} ${count === 1 ? 'secret was' : 'secrets were'} sealed anew`
+const failureClause = 'Secrets that former keys have sealed could not be sealed anew'

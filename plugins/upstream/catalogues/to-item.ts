@@ -7,7 +7,7 @@ import { itemShapes } from '../../../protocol/mended-members.ts'
 import { mend } from '../../../protocol/mending.ts'
 import { latestModern } from '../../../protocol/modern/envelope.ts'
 import { truncate } from '../../../protocol/text.ts'
-import { problemOf } from '../../../schemas/problem.ts'
+import { firstSchemaProblem } from '../../../schemas/problem.ts'
 import { upstreamLimits } from '../limits.ts'
 
 /** Receives remarks about single items. */
@@ -146,6 +146,6 @@ const checkedMembers = (kind: ListKind): readonly string[] => Object.keys(schema
 /** The problem of an item, as a clause; undefined: none. @param item has at least its `checkedMembers` */
 function itemProblem (kind: ListKind, item: Readonly<Record<string, unknown>>): string | undefined {
   if (compiled[kind]?.Check(item) === true) return undefined
-  const { path, message } = problemOf(schemas[kind], item) ?? { path: '', message: 'it is not valid' }
+  const { path, message } = firstSchemaProblem(schemas[kind], item) ?? { path: '', message: 'it is not valid' }
   return path === '' ? message : `${JSON.stringify(path)}: ${message}`
 }

@@ -1,6 +1,6 @@
 import { RpcError } from '../../../protocol/errors.ts'
 import type { Client, RequestHeaders } from '../../../protocol/exchange.ts'
-import { type ServerConfig, typeOf } from '../../../schemas/server.ts'
+import { type ServerConfig, serverTypeOf } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
 import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
 import { digestHeaders, selectPassedHeaders, type PassedHeaders } from './passthrough.ts'
@@ -40,7 +40,7 @@ export class Placement {
   }
 
   get #traits (): typeof transports[TransportType] {
-    return transports[this.#deps.kind() ?? typeOf(this.#deps.config) ?? 'stdio']
+    return transports[this.#deps.kind() ?? serverTypeOf(this.#deps.config) ?? 'stdio']
   }
 
   /** @param passed headers of the client that are passed on; undefined: ignored */

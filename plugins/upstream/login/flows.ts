@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
-import type { Grants } from '../../../db/ports/grants.ts'
+import type { OneTimeValues } from '../../../db/ports/grants.ts'
 import type { LoginStates } from '../../../db/ports/login-states.ts'
 import type { UpstreamTokens } from '../../../db/ports/upstream-tokens.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
@@ -18,7 +18,9 @@ import { toRegistration, neededMetadata, type LoginClient, type LoginFrame } fro
 import { upstreamLimits } from '../limits.ts'
 
 /** Where logins are stored. */
-export interface LoginStores { readonly grants: Grants, readonly tokens: UpstreamTokens, readonly states: LoginStates }
+export interface LoginStores {
+  readonly grants: OneTimeValues, readonly tokens: UpstreamTokens, readonly states: LoginStates
+}
 
 /** A server to log in at. */
 export interface LoginTarget {

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Grants } from '../../../db/ports/grants.ts'
+import type { OneTimeValues } from '../../../db/ports/grants.ts'
 import type { LoginStates } from '../../../db/ports/login-states.ts'
 import type { UpstreamTokens } from '../../../db/ports/upstream-tokens.ts'
-import { configuredBase, publicBase } from '../../settings/index.ts'
+import { configuredBaseUrl, publicBaseUrl } from '../../settings/index.ts'
 import type { ProcessEnvironment } from '../links/environment.ts'
 import { Logins } from './logins.ts'
 import type { GatewayClient } from './registration.ts'
@@ -14,7 +14,7 @@ declare module 'fastify' {
 }
 
 interface LoginOptions {
-  grants: Grants
+  grants: OneTimeValues
   upstreamTokens: UpstreamTokens
   loginStates: LoginStates
   environment: ProcessEnvironment
@@ -34,7 +34,7 @@ export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginState
     settings: () => app.settings.current,
     self: () => gatewayClientOf(app),
     listening: async () => {
-      if (configuredBase(app.settings.current.system, app.config) === undefined) await listening(app)
+      if (configuredBaseUrl(app.settings.current.system, app.config) === undefined) await listening(app)
     }
   })
   app.decorate('logins', logins)
@@ -55,7 +55,7 @@ export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginState
 }, { name: 'logins', dependencies: ['config', 'settings', 'outbound'] })
 
 function gatewayClientOf (app: FastifyInstance): GatewayClient {
-  const baseUrl = publicBase(app)
+  const baseUrl = publicBaseUrl(app)
   return {
     baseUrl,
     redirectUri: `${baseUrl}/oauth/callback`,

@@ -4,7 +4,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
 import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { sha256 } from '../../base/secrets/index.ts'
-import { goneAccounts, subjectOf } from '../../identity/index.ts'
+import { removedAccountNames, accountSubjectOf } from '../../identity/index.ts'
 import { isMcpUrl, isRemote } from '../links/transport.ts'
 import { expandVariables, type ProcessEnvironment } from '../links/environment.ts'
 import { type FlowDeps, hashOfState, type LoginStores, type SavedFlow } from './flows.ts'
@@ -212,7 +212,7 @@ export class Logins {
   /** Looks up what other replicas have stored and removed lately. @throws StorageError */
   async syncReplicas (): Promise<void> {
     if (![...this.#servers.values()].some(({ isActive }) => isActive)) return
-    const changes = await this.#deps.stores.tokens.changedWithin(lookBack)
+    const changes = await this.#deps.stores.tokens.listChangedWithin(lookBack)
     await Promise.all(
       changes.map(
         async ({ server, holder, version }) => { await this.#servers.get(server)?.onChanged(holder, version) }
@@ -224,7 +224,7 @@ export class Logins {
   async removeGone (former: Snapshot, next: Snapshot): Promise<void> {
     const { tokens } = this.#deps.stores
     // Before anything is awaited: a later account of the same name may call at any moment.
-    const holders = [...goneAccounts(former.users, next.users)].map(holderOf)
+    const holders = [...removedAccountNames(former.users, next.users)].map(holderOf)
     for (const id of former.keys === next.keys ? [] : former.keys.keys()) {
       if (!next.keys.has(id)) holders.push(holderOf(`key ${id}`))
     }
@@ -242,7 +242,7 @@ export class Logins {
   /** The account behind a holder, which differs from that of a later account of the same name. */
   #subject (holder: string): string {
     const user = holder.startsWith(prefix) ? this.#deps.settings().users.get(holder.slice(prefix.length)) : undefined
-    return user ? subjectOf(user) : holder
+    return user ? accountSubjectOf(user) : holder
   }
 }
 

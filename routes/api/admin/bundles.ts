@@ -1,10 +1,10 @@
 import multipart from '@fastify/multipart'
 import { exemptFromRequestTimeout } from '../../../plugins/base/body/index.ts'
 import { errors } from '../../../plugins/base/errors/index.ts'
-import { ownerOf, toAuthor } from '../../../plugins/settings/index.ts'
+import { chargedOwnerOf, toAuthor } from '../../../plugins/settings/index.ts'
 import { Success } from '../../../schemas/answers.ts'
 import { UploadedBundle } from '../../../schemas/bundle.ts'
-import { signalOf } from '../../caller.ts'
+import { abortSignalOf } from '../../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../principal.ts'
 import { managementLimits } from '../../../plugins/management/index.ts'
@@ -13,7 +13,7 @@ import { managementLimits } from '../../../plugins/management/index.ts'
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
   await app.register(
-    multipart, { limits: { files: 1, fields: 0, headerPairs: 20, fileSize: managementLimits.bundles.upload + 1 } }
+    multipart, { limits: { files: 1, fields: 0, headerPairs: 20, fileSize: managementLimits.bundles.uploadSize + 1 } }
   )
 
   app.post('/mcpb/upload', {
@@ -38,9 +38,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     }
   }, async (request, reply) => {
     const principal = principalOf(request)
-    const data = await app.bundles.upload(ownerOf(principal, request.ip), request.parts(), signalOf(reply))
+    const data = await app.bundles.upload(chargedOwnerOf(principal, request.ip), request.parts(), abortSignalOf(reply))
     const { name, manifest, usedBy } = data
-    app.audit.note(toAuthor(principal), { entity: 'bundle', name, after: { name, manifest, usedBy } })
+    app.audit.addChange(toAuthor(principal), { entity: 'bundle', name, after: { name, manifest, usedBy } })
     const message = [`The bundle ${JSON.stringify(data.name)} is stored`, ...data.warnings].join('. ')
     return { success: true as const, data, message }
   })

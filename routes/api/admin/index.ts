@@ -3,7 +3,7 @@ import { enterScope } from '../../../plugins/base/scopes/index.ts'
 import { UserStats } from '../../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { endpointsOf } from '../endpoint.ts'
-import { promptsOf, resourcesOf, usersOf } from '../entities.ts'
+import { promptEntity, resourceEntity, userEntity } from '../entities.ts'
 import { addReadRoutes, addWriteRoutes } from '../entity.ts'
 import { principalOf } from '../principal.ts'
 import bundles from './bundles.ts'
@@ -17,10 +17,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onRequest', async (request) => {
     if (!principalOf(request).isAdmin) throw new errors.Forbidden('Only an admin may do this')
   })
-  addReadRoutes(app, usersOf(app))
-  addWriteRoutes(app, usersOf(app))
-  addWriteRoutes(app, promptsOf(app))
-  addWriteRoutes(app, resourcesOf(app))
+  addReadRoutes(app, userEntity(app))
+  addWriteRoutes(app, userEntity(app))
+  addWriteRoutes(app, promptEntity(app))
+  addWriteRoutes(app, resourceEntity(app))
   endpointsOf(app, 'Users').get('/users-stats', { summary: 'How many users there are', data: UserStats }, () =>
     ({ data: app.users.stats() }))
   await app.register(system)

@@ -39,7 +39,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.delete('/logs', { summary: 'Forget these lines' }, ({ principal, request }) => {
     const author = toAuthor(principal)
     request.log.info(`${author.username}: cleared the log that admins read`)
-    app.audit.note(author, { entity: 'logs', name: 'logs', before: {} })
+    app.audit.addChange(author, { entity: 'logs', name: 'logs', before: {} })
     app.logs.clear()
     return { message: 'The log was cleared' }
   })

@@ -13,7 +13,7 @@ const messageOf = (client: { clientSecret?: string }, otherwise: string): string
 /** The clients of the authorization server. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { clients } = app.oauth
-  app.addHook('onRequest', async () => { app.oauth.mustBeOn() })
+  app.addHook('onRequest', async () => { app.oauth.assertEnabled() })
   const api = endpointsOf(app, 'OAuth')
   const one = { params: OAuthClientId, data: OAuthClientRecord }
 

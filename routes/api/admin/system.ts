@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { auditedEntities, toAuthor } from '../../../plugins/settings/index.ts'
-import { CleanupQuery, Deleted } from '../../../schemas/activities.ts'
+import { CleanupQuery, DeletedCount } from '../../../schemas/activities.ts'
 import { auditQuery, auditRecord } from '../../../schemas/audit.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { endpointsOf } from '../endpoint.ts'
@@ -43,11 +43,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     summary: 'Remove old recorded calls',
     description: 'Those that are older than so many days. What is older than ACTIVITY_RETENTION goes by itself.',
     query: CleanupQuery,
-    data: Deleted,
+    data: DeletedCount,
     before: () => { app.activities.mustBeAvailable() }
   }, async ({ principal, query: { daysOld = 30 } }) => {
     const deletedCount = await app.activities.cleanup(daysOld)
-    app.audit.note(toAuthor(principal), { entity: 'activities', name: 'activities', before: { daysOld, deletedCount } })
+    app.audit.addChange(
+      toAuthor(principal), { entity: 'activities', name: 'activities', before: { daysOld, deletedCount } }
+    )
     return { data: { deletedCount }, message: `${deletedCount} recorded calls were removed` }
   })
 }

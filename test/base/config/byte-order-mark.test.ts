@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { parseJsonc } from '../../../cli/client-file.ts'
-import { jsonOf } from '../../../cli/commands/server-config.ts'
+import { parseJsonArgument } from '../../../cli/commands/server-config.ts'
 import { parseSettings } from '../../../db/json/parse.ts'
 import { readManifest } from '../../../plugins/management/bundles/manifest.ts'
-import { Source } from '../../../plugins/management/market/source.ts'
+import { CatalogueSource } from '../../../plugins/management/market/source.ts'
 import type { FetchedResponse } from '../../../plugins/base/outbound/fetch.ts'
 import type { Outbound } from '../../../plugins/base/outbound/outbound.ts'
 import { EmbeddingsApi } from '../../../plugins/extensions/smart-routing/embeddings/api.ts'
@@ -31,7 +31,7 @@ test('of a text: one at its beginning, no other', async () => {
 test('files: settings, configurations of other clients, bundles, OpenAPI descriptions', async () => {
   assert.deepEqual({ ...parseSettings(Buffer.from(`${mark}{"mcpServers":{}}`), 'x.json') }, { mcpServers: {} })
   assert.deepEqual(parseJsonc(`${mark}{"servers":{}}`), { servers: {} })
-  assert.deepEqual(jsonOf(`${mark}{"command":"x"}`, 'x'), { command: 'x' })
+  assert.deepEqual(parseJsonArgument(`${mark}{"command":"x"}`, 'x'), { command: 'x' })
   const manifest = {
     manifest_version: '0.3',
     name: 'n',
@@ -48,8 +48,8 @@ test('files: settings, configurations of other clients, bundles, OpenAPI descrip
 
 test('answers: catalogues, small and large, embeddings, login providers', async () => {
   for (const pad of ['', 'x'.repeat(2 * baseLimits.steppedBody)]) {
-    const source = new Source({ name: 'x', tell: () => {}, outbound: answering(JSON.stringify({ a: 1, pad })) })
-    assert.deepEqual((await source.ask({ key: 'k', url: 'http://x', read: (value) => value }, 'ada')).value, { a: 1, pad })
+    const source = new CatalogueSource({ name: 'x', reportOutage: () => {}, outbound: answering(JSON.stringify({ a: 1, pad })) })
+    assert.deepEqual((await source.ask({ key: 'k', url: 'http://x', convert: (value) => value }, 'ada')).value, { a: 1, pad })
   }
   const options = { url: 'http://x', model: 'm' } as ConstructorParameters<typeof EmbeddingsApi>[1]
   const api = new EmbeddingsApi(answering('{"data":[{"index":0,"embedding":[1,2]}]}'), options)

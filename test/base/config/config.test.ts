@@ -9,7 +9,7 @@ import config from '../../../plugins/base/config/config.ts'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { doubtsOf, misspeltIn } from '../../../schemas/read-env.ts'
+import { durationWarnings, misspeltVariableWarnings } from '../../../schemas/read-env.ts'
 import { Env } from '../../../schemas/env.ts'
 import { childEnvironment, expandVariables, isGatewaySecretName } from '../../../plugins/upstream/links/environment.ts'
 import { path } from '../../helpers/hub.ts'
@@ -112,7 +112,7 @@ test('switches take the words that people write, and nothing else', async () => 
 })
 
 test('a duration that was probably meant in seconds is doubted', async () => {
-  assert.deepEqual(doubtsOf({ DRAIN_TIMEOUT: '5', INIT_TIMEOUT: '60', REQUEST_TIMEOUT: '60000', ACTIVITY_RETENTION: '0', JWT_EXPIRES_IN: '24h', PORT: '80' }), [
+  assert.deepEqual(durationWarnings({ DRAIN_TIMEOUT: '5', INIT_TIMEOUT: '60', REQUEST_TIMEOUT: '60000', ACTIVITY_RETENTION: '0', JWT_EXPIRES_IN: '24h', PORT: '80' }), [
     'INIT_TIMEOUT=60 is 60 ms. Write 60s for seconds, or 60ms if that is what you mean',
     'DRAIN_TIMEOUT=5 is 5 ms. Write 5s for seconds, or 5ms if that is what you mean'
   ])
@@ -146,10 +146,10 @@ test('a mistyped name of a variable is told, and names of others are not', async
     METRIC: 'METRICS'
   }
   for (const [given, meant] of Object.entries(typos)) {
-    assert.deepEqual(misspeltIn({ [given]: 'canary' }), [`The environment variable ${given} is not known and has no effect: did you mean ${meant}?`])
+    assert.deepEqual(misspeltVariableWarnings({ [given]: 'canary' }), [`The environment variable ${given} is not known and has no effect: did you mean ${meant}?`])
   }
-  assert.deepEqual(misspeltIn({ READ_ONLY: '', JWT_SECERT: 'x', JWT_SECRET: 'y' }), [], 'one without a value, and one whose meaning is set')
-  assert.equal(misspeltIn(Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`ALLOWED_HOSTS${n % 10}${n}`, 'x']))).length, 10)
+  assert.deepEqual(misspeltVariableWarnings({ READ_ONLY: '', JWT_SECERT: 'x', JWT_SECRET: 'y' }), [], 'one without a value, and one whose meaning is set')
+  assert.equal(misspeltVariableWarnings(Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`ALLOWED_HOSTS${n % 10}${n}`, 'x']))).length, 10)
   const others = [
     'HOME', 'PATH', 'HOSTNAME', 'PORTS', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'TERM', 'PWD', 'OLDPWD', 'TMPDIR', 'EDITOR', 'MAIL', 'SHLVL', 'TZ', 'HOSTTYPE', 'HOSTS', 'host', 'port',
     'XDG_RUNTIME_DIR', 'XDG_DATA_DIRS', 'XDG_CONFIG_HOME', 'SSH_AUTH_SOCK', 'SSH_CLIENT', 'DISPLAY', 'LS_COLORS', 'DBUS_SESSION_BUS_ADDRESS', 'MANPATH', 'INFOPATH', 'CDPATH',
@@ -161,5 +161,5 @@ test('a mistyped name of a variable is told, and names of others are not', async
     'OTEL_SERVICE_NAME', 'OTEL_METRICS_EXPORTER', 'OTEL_LOGS_EXPORTER', 'OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT', 'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
     'APP_CLIENT_ID', 'OAUTH_CLIENT_SECRET', 'GITHUB_TOKEN', 'GITHUB_CLIENT_ID', 'ADMIN_USERNAME', 'CI', 'DEBUG', 'LOG_FORMAT'
   ]
-  assert.deepEqual(misspeltIn(Object.fromEntries(others.map((name) => [name, 'x']))), [])
+  assert.deepEqual(misspeltVariableWarnings(Object.fromEntries(others.map((name) => [name, 'x']))), [])
 })

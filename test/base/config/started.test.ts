@@ -4,10 +4,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'tap'
 // @ts-expect-error the scripts of the build have no types
 import * as packages from '../../../cli/packages.mjs'
-import { latePackage } from '../../../package.ts'
+import { loadPackage } from '../../../package.ts'
 import { path } from '../../helpers/hub.ts'
 
-const { late, outside, replaced } = packages as { late: string[], outside: string[], replaced: Record<string, string> }
+const { latePackageNames, externalPackages, moduleStubs } = packages as {
+  latePackageNames: string[], externalPackages: string[], moduleStubs: Record<string, string>
+}
 
 const skip = existsSync(path('dist/started.json')) ? false : 'there is no build yet: npm run build'
 
@@ -19,7 +21,7 @@ test('what a start loads', { skip }, async (t) => {
     const { server = {} } = started
     assert.ok('fastify' in server && 'tool-hub' in server, JSON.stringify(server))
     const asked = [
-      ...outside, ...Object.keys(replaced), 'ajv', 'light-my-request', 'commander', 'postgres', 'drizzle-orm', 'prom-client', 'js-yaml',
+      ...externalPackages, ...Object.keys(moduleStubs), 'ajv', 'light-my-request', 'commander', 'postgres', 'drizzle-orm', 'prom-client', 'js-yaml',
       'yaml', 'yazl', '@fastify/swagger', '@fastify/multipart', '@fastify/cookie', '@modelcontextprotocol/sdk', 'pino-pretty',
       '@opentelemetry/core', '@opentelemetry/resources', '@opentelemetry/sdk-trace-base', '@opentelemetry/exporter-trace-otlp-http'
     ]
@@ -33,9 +35,9 @@ test('what a start loads', { skip }, async (t) => {
   })
 
   await t.test('late packages have bundles, and all bundled packages their licences', async () => {
-    for (const name of late) assert.ok(existsSync(path(`dist/packages/${name}.cjs`)), name)
-    assert.equal(new (latePackage('ajv').Ajv)().validate({ type: 'string' }, 'text'), true)
-    assert.equal(latePackage('fast-json-stringify')({ type: 'object' })({}), '{}')
+    for (const name of latePackageNames) assert.ok(existsSync(path(`dist/packages/${name}.cjs`)), name)
+    assert.equal(new (loadPackage('ajv').Ajv)().validate({ type: 'string' }, 'text'), true)
+    assert.equal(loadPackage('fast-json-stringify')({ type: 'object' })({}), '{}')
     const licences = readFileSync(path('dist/LICENCES.txt'), 'utf8')
     for (const name of ['fastify', 'ajv', 'undici', 'commander', 'postgres']) {
       assert.match(licences, new RegExp(`^${name} [\\d.]+ \\(`, 'm'), name)

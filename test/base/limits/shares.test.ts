@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import { Forwarder } from '../../../plugins/gateway/forward.ts'
 import { createHookLists } from '../../../plugins/gateway/hooks.ts'
-import { ownerOf } from '../../../plugins/settings/access/owner.ts'
+import { chargedOwnerOf } from '../../../plugins/settings/access/owner.ts'
 import type { Principal } from '../../../plugins/settings/access/view.ts'
 import { Leases } from '../../../plugins/downstream/modern/leases.ts'
 import { memory } from '../../../plugins/base/limits/memory.ts'
@@ -82,12 +82,12 @@ test('of less than ten places, an owner that holds none may have one of the last
 test('owners: users with all their keys, system keys, addresses', async () => {
   const principal = (kind: Principal['kind'], key: string, username?: string): Principal =>
     ({ kind, key, user: username ?? key, isAdmin: false, ...(username === undefined ? {} : { username }) })
-  assert.equal(ownerOf(principal('user-key', 'key 1', 'ann'), '192.0.2.1'), ownerOf(principal('user', 'login', 'ann'), '192.0.2.2'))
-  assert.notEqual(ownerOf(principal('system-key', 'key 1'), '192.0.2.1'), ownerOf(principal('system-key', 'key 2'), '192.0.2.1'))
+  assert.equal(chargedOwnerOf(principal('user-key', 'key 1', 'ann'), '192.0.2.1'), chargedOwnerOf(principal('user', 'login', 'ann'), '192.0.2.2'))
+  assert.notEqual(chargedOwnerOf(principal('system-key', 'key 1'), '192.0.2.1'), chargedOwnerOf(principal('system-key', 'key 2'), '192.0.2.1'))
   const anonymous = principal('anonymous', 'anonymous')
-  assert.notEqual(ownerOf(anonymous, '192.0.2.1'), ownerOf(anonymous, '192.0.2.2'))
-  assert.equal(ownerOf(anonymous, '2001:db8::1'), ownerOf(anonymous, '2001:db8::2:3'), 'a client has 64 bits of IPv6 addresses')
-  assert.equal(ownerOf(anonymous, '::ffff:192.0.2.1'), ownerOf(anonymous, '192.0.2.1'))
+  assert.notEqual(chargedOwnerOf(anonymous, '192.0.2.1'), chargedOwnerOf(anonymous, '192.0.2.2'))
+  assert.equal(chargedOwnerOf(anonymous, '2001:db8::1'), chargedOwnerOf(anonymous, '2001:db8::2:3'), 'a client has 64 bits of IPv6 addresses')
+  assert.equal(chargedOwnerOf(anonymous, '::ffff:192.0.2.1'), chargedOwnerOf(anonymous, '192.0.2.1'))
 })
 
 test('one caller who holds calls without end does not shut out the next one', async () => {

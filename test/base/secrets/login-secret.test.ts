@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { logOutput } from '../../../plugins/extensions/logs/logger.ts'
+import { createLogOutput } from '../../../plugins/extensions/logs/logger.ts'
 import { checkLoginSecret, loginSecret, replicasProblem } from '../../../plugins/base/secrets/secret-file.ts'
 import { temporaryFolder } from '../../fakes/store-file.ts'
 
@@ -67,13 +67,13 @@ test('a log goes on after lines that its output does not take', async () => {
       return taken.push(text) > 0
     }
   } as unknown as typeof process.stdout
-  const output = await logOutput(stdout)
+  const output = await createLogOutput(stdout)
   output.write('{"msg":"lost"}\n')
   isFull = false
   output.write('{"msg":"kept"}\n')
   assert.deepEqual(taken, ['{"msg":"kept"}\n'])
   taken.length = 0
-  const pretty = await logOutput({ ...stdout, isTTY: true } as typeof process.stdout)
+  const pretty = await createLogOutput({ ...stdout, isTTY: true } as typeof process.stdout)
   pretty.write('{"level":30,"time":1,"pid":1,"hostname":"h","msg":"listens"}\n')
   assert.match(taken.join(), /^\[\d\d:\d\d:\d\d\] .*INFO.*: .*listens.*\n$/)
 })

@@ -208,7 +208,7 @@ test('neither the log nor the audit has one', async (t) => {
     app.upstreamHooks.printed('files', `a child prints ${secret}`)
   }
   const by = { username: 'admin' }
-  for (const secret of Object.values(secrets)) app.audit.note(by, { entity: 'group', name: secret, after: { description: `with ${secret}` } })
+  for (const secret of Object.values(secrets)) app.audit.addChange(by, { entity: 'group', name: secret, after: { description: `with ${secret}` } })
   const { data } = await app.audit.list({ limit: 50 })
   const said = { ring: JSON.stringify(app.logs.list()), audit: JSON.stringify(data), written: lines.join('') }
   for (const [name, secret] of Object.entries(secrets)) {

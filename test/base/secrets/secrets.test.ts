@@ -125,11 +125,11 @@ void test('rotation: the first key seals, all open, and what an older one sealed
   const value = { env: { TOKEN: 'the-secret-itself' } }
   const old = one.hide(value, 'p')
   const sealed = old.sealed ?? assert.fail()
-  assert.equal(one.outdated(sealed), false)
+  assert.equal(one.isOutdated(sealed), false)
   assert.deepEqual(both.reveal(old.value, sealed, 'p'), value)
-  assert.equal(both.outdated(sealed), true)
+  assert.equal(both.isOutdated(sealed), true)
   const anew = both.hide(both.reveal(old.value, sealed, 'p'), 'p')
-  assert.equal(both.outdated(anew.sealed ?? assert.fail()), false)
+  assert.equal(both.isOutdated(anew.sealed ?? assert.fail()), false)
   assert.deepEqual(two.reveal(anew.value, anew.sealed, 'p'), value, 'then the old key can go')
   assert.throws(
     () => two.reveal(old.value, sealed, 'mcpServers/x'),
@@ -138,7 +138,7 @@ void test('rotation: the first key seals, all open, and what an older one sealed
       error.message.includes('"mcpServers/x"') &&
       !error.message.includes('secret-itself')
   )
-  assert.equal(two.outdated(sealed), false, 'what cannot be opened cannot be sealed anew, and must stay')
+  assert.equal(two.isOutdated(sealed), false, 'what cannot be opened cannot be sealed anew, and must stay')
   // Replicas that go on meanwhile, as SECURITY.md says: at each step, each opens what those of the step before and after seal.
   const steps = [one, await withKey(`${HEX},${OTHER}`), both, two]
   for (const [at, step] of steps.entries()) {
@@ -186,7 +186,7 @@ void test('key file: made by the first secret, private, and the same at the next
   const early = await openVault({ dataDir })
   assert.deepEqual(vault.hide({ command: 'node', env: {} }, 'p'), { value: { command: 'node', env: {} }, sealed: null })
   assert.deepEqual(vault.reveal({ env: { A: 'b' } }, null, 'p'), { env: { A: 'b' } })
-  assert.equal(vault.outdated(await sealedBy(HEX)), false)
+  assert.equal(vault.isOutdated(await sealedBy(HEX)), false)
   assert.throws(() => vault.reveal({}, 'v1.00000000.' + 'A'.repeat(40), 'p'), /sealed with key 00000000/)
   assert.equal(existsSync(dataDir), false, 'nothing to seal, nothing made')
 
@@ -199,16 +199,16 @@ void test('key file: made by the first secret, private, and the same at the next
   assert.deepEqual(early.reveal(hidden.value, hidden.sealed, 'p'), value, 'a process that was there before the file finds it')
   const before = await readFile(path, 'utf8')
   const later = await openVault({ dataDir })
-  assert.equal(later.outdated(hidden.sealed ?? assert.fail()), false)
+  assert.equal(later.isOutdated(hidden.sealed ?? assert.fail()), false)
   assert.deepEqual(later.reveal(hidden.value, later.hide(value, 'p').sealed, 'p'), value)
   assert.equal(await readFile(path, 'utf8'), before)
 
   // From the file to the environment: with the same key nothing changes, with another one it is a rotation.
   const same = await openVault({ dataDir, encryptionKey: before.trim() })
-  assert.equal(same.outdated(hidden.sealed ?? assert.fail()), false)
+  assert.equal(same.isOutdated(hidden.sealed ?? assert.fail()), false)
   const moved = await openVault({ dataDir, encryptionKey: HEX })
   assert.deepEqual(moved.reveal(hidden.value, hidden.sealed, 'p'), value)
-  assert.equal(moved.outdated(hidden.sealed ?? assert.fail()), true)
+  assert.equal(moved.isOutdated(hidden.sealed ?? assert.fail()), true)
   assert.equal(keyIdOf(moved.hide(value, 'p').sealed), keyIdOf(await sealedBy(HEX)))
 })
 

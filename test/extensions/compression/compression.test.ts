@@ -124,7 +124,7 @@ void test('the heap of the thread that compresses is enough for a result of 6 MB
 
 void test('originals: an hour, a bound in bytes, and who holds most loses first', async () => {
   let now = 0
-  const originals = new Originals({ originals: 100, kept: 1_000, part: 30 }, () => now)
+  const originals = new Originals({ originalsSize: 100, originalsLifetime: 1_000, partSize: 30 }, () => now)
   const keep = (uri: string, principal: string, size: number): boolean =>
     originals.keep(uri, principal, { bytes: new Uint8Array(size).fill(0x61), mimeType: 'text/plain' })
   assert.equal(keep('large', 'ann', 101), false)
@@ -140,5 +140,5 @@ void test('originals: an hour, a bound in bytes, and who holds most loses first'
   assert.equal(originals.read('a2', 'ann', 1_000)?.text, '')
   now = 1_000
   assert.equal(originals.read('b1', 'bob'), undefined)
-  assert.equal(originals.size, 0)
+  assert.equal(originals.totalSize, 0)
 })

@@ -3,8 +3,8 @@ import { readFileSync, readdirSync } from 'node:fs'
 import fc from 'fast-check'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { test } from 'tap'
-import { compress, type Compressed, type CompressionOptions } from '../../../plugins/extensions/compression/compress.ts'
-import { detect } from '../../../plugins/extensions/compression/detect.ts'
+import { compressText, type CompressedText, type CompressionOptions } from '../../../plugins/extensions/compression/compress.ts'
+import { detectStrategy } from '../../../plugins/extensions/compression/detect.ts'
 import { compressResult } from '../../../plugins/extensions/compression/result.ts'
 import { strategyNames } from '../../../plugins/extensions/compression/strategies/strategy.ts'
 import { loadTokenCounter } from '../../../plugins/extensions/compression/tokens.ts'
@@ -31,18 +31,18 @@ const log = Array.from({ length: 5_000 }, (_, n) => {
 const inputs = { json: lock, log, search: grep, diff: changed, text: `${read('README.md')}\n${read('docs/lifecycle.md')}` }
 
 const options: CompressionOptions = { strategy: 'auto', minTokens: 2_000, maxOutputTokens: 1_200 }
-const body = ({ text }: Compressed): string => text.slice(text.indexOf('\n') + 1)
+const body = ({ text }: CompressedText): string => text.slice(text.indexOf('\n') + 1)
 
 void test('each kind of text is told, and comes out within the target, by the tokenizer', async () => {
   const count = await loadTokenCounter()
   for (const [kind, text] of Object.entries(inputs)) {
-    assert.equal(detect(text), kind)
+    assert.equal(detectStrategy(text), kind)
     for (const maxOutputTokens of [40, 200, 1_200]) {
-      const compressed = compress(text, { ...options, maxOutputTokens }, count)
+      const compressed = compressText(text, { ...options, maxOutputTokens }, count)
       assert.ok(compressed, kind)
       assert.ok(count(compressed.text) <= maxOutputTokens, `${kind}: ${count(compressed.text)} of ${maxOutputTokens}`)
       assert.ok(compressed.text.length < text.length)
-      assert.equal(compressed.before, count(text))
+      assert.equal(compressed.tokensBefore, count(text))
       if (maxOutputTokens < 1_200) continue
       assert.equal(compressed.strategy, kind)
       assert.match(compressed.text, new RegExp(`^\\[compressed, strategy ${kind}: [\\d,]+ tokens became [\\d,]+; the original is linked\\]\\n`))
@@ -55,7 +55,7 @@ void test('targets below what the first line needs hold as well', async () => {
   const count = await loadTokenCounter()
   for (const strategy of strategyNames) {
     for (const maxOutputTokens of [1, 12, 21, 44]) {
-      const compressed = compress(inputs[strategy], { ...options, strategy, maxOutputTokens }, count)
+      const compressed = compressText(inputs[strategy], { ...options, strategy, maxOutputTokens }, count)
       assert.ok(compressed && compressed.text !== '', `${strategy} ${maxOutputTokens}`)
       assert.ok(count(compressed.text) <= maxOutputTokens, `${strategy}: ${count(compressed.text)} of ${maxOutputTokens}`)
       if (maxOutputTokens > 20) assert.match(compressed.text, /^\[compressed, .*\d to|became [\d,]+/)
@@ -71,12 +71,12 @@ void test('the first line counts as the tokenizer does, and says where a run is 
     prose: inputs.text
   }
   for (const [name, text] of Object.entries(texts)) {
-    const compressed = compress(text, { ...options, strategy: 'text' }, count)
+    const compressed = compressText(text, { ...options, strategy: 'text' }, count)
     const [, before, after] = /: ([\d,]+) tokens became ([\d,]+);/.exec(compressed?.text ?? '') ?? []
     assert.equal(Number(before?.replace(',', '')), countTokens(text), name)
     assert.equal(Number(after?.replace(',', '')), count(compressed?.text ?? ''), name)
   }
-  assert.match(compress('='.repeat(900_000), options, count)?.text ?? '', /: about [\d,]+ tokens became /)
+  assert.match(compressText('='.repeat(900_000), options, count)?.text ?? '', /: about [\d,]+ tokens became /)
 })
 
 void test('listings and tables are no logs: their rows differ', async () => {
@@ -88,15 +88,15 @@ void test('listings and tables are no logs: their rows differ', async () => {
     rows((n) => `${n},name,${n * 3}`),
     rows((n) => `| ${n} | row | ${n % 7} |`),
     rows((n) => `INSERT INTO t VALUES (${n}, 'x${n}');`)
-  ]) assert.equal(detect(table), 'text')
-  assert.equal(detect(rows((n) => n % 50 === 0 ? 'retrying' : 'still waiting for the lock')), 'log')
+  ]) assert.equal(detectStrategy(table), 'text')
+  assert.equal(detectStrategy(rows((n) => n % 50 === 0 ? 'retrying' : 'still waiting for the lock')), 'log')
 })
 
 void test('each named strategy takes every text, and never makes it longer', async () => {
   const count = await loadTokenCounter()
   for (const strategy of strategyNames) {
     for (const text of Object.values(inputs)) {
-      const compressed = compress(text, { ...options, strategy }, count)
+      const compressed = compressText(text, { ...options, strategy }, count)
       assert.ok(compressed && count(compressed.text) <= 1_200)
     }
   }
@@ -105,7 +105,7 @@ void test('each named strategy takes every text, and never makes it longer', asy
     fc.constantFrom(...strategyNames, 'auto' as const),
     fc.integer({ min: 1, max: 200 }),
     async (text, strategy, maxOutputTokens) => {
-      const compressed = compress(text, { strategy, minTokens: 1, maxOutputTokens }, count)
+      const compressed = compressText(text, { strategy, minTokens: 1, maxOutputTokens }, count)
       if (compressed === undefined) return
       assert.ok(compressed.text.length < text.length)
       assert.ok(count(compressed.text) < count(text))
@@ -118,7 +118,7 @@ void test('each named strategy takes every text, and never makes it longer', asy
 void test('json: structure, sample and schema; numbers keep their digits', async () => {
   const count = await loadTokenCounter()
   const rows = Array.from({ length: 5_000 }, (_, id) => `{"id":${id},"big":12345678901234567890,"name":"user ${id}","tags":["a","b"]${id % 2 === 0 ? ',"note":null' : ''}}`)
-  const compressed = compress(`{"total": 5000, "users": [${rows.join(', ')}]}`, options, count)
+  const compressed = compressText(`{"total": 5000, "users": [${rows.join(', ')}]}`, options, count)
   assert.ok(compressed)
   const value = JSON.parse(body(compressed)) as { total: number, users: unknown[] }
   assert.equal(value.total, 5_000)
@@ -129,7 +129,7 @@ void test('json: structure, sample and schema; numbers keep their digits', async
 
 void test('json: what is said of all items is true of all', async () => {
   const count = await loadTokenCounter()
-  const told = (rows: unknown[]): string => compress(JSON.stringify(rows), options, count)?.text ?? ''
+  const told = (rows: unknown[]): string => compressText(JSON.stringify(rows), options, count)?.text ?? ''
   const odd = (length: number, at: number, item: object, other: unknown): unknown[] =>
     Array.from({ length }, (_, n) => n === at ? other : { ...item, i: n })
   assert.match(told(odd(2_000, 1_500, { v: 'a', e: null }, { i: 1, v: 'a', e: { code: 5 }, extra: 1 })), /each \{v: string, e: null \| \{code: number\}, i: number, extra\?: number\}/)
@@ -139,7 +139,7 @@ void test('json: what is said of all items is true of all', async () => {
 })
 
 void test('log: the failure stands there with its stack, and repeats are counted', async () => {
-  const compressed = compress(log, options, await loadTokenCounter())
+  const compressed = compressText(log, options, await loadTokenCounter())
   assert.ok(compressed)
   assert.match(compressed.text, /port=4711\n {4}at Socket\.connect.*\n {4}at retry/)
   assert.match(compressed.text, /and [\d,]+ lines like it/)
@@ -149,8 +149,8 @@ void test('log: a build is told by the failure at its end, and paths with such w
   const count = await loadTokenCounter()
   const lines = Array.from({ length: 3_000 }, (_, n) => `File '/app/node_modules/error-${'abcdefgh'[n % 8]}/lib/${n.toString(36)}/exception.js' exists - use it as ${sources[n % 20] ?? n}`)
   lines.splice(2_990, 0, 'src/entry.ts(12,8): error TS2307: Cannot find module \'./missing.js\'')
-  assert.equal(detect(lines.join('\n')), 'log')
-  const compressed = compress(lines.join('\n'), options, count)
+  assert.equal(detectStrategy(lines.join('\n')), 'log')
+  const compressed = compressText(lines.join('\n'), options, count)
   assert.match(compressed?.text ?? '', /entry\.ts\(12,8\): error TS2307: Cannot find module/)
 })
 
@@ -166,7 +166,7 @@ void test('log: the stack of the only error stays, with what it comes from', asy
   for (const frames of [1, 5, 20]) {
     const stack = rows(frames, (n) => `\tat c.e.B.m${n}(B.java:${n})`)
     const error = ['2026-01-01 00:00:01,123 ERROR [main] c.e.B - boom', 'java.lang.NullPointerException: outer', ...stack, 'Caused by: java.io.IOException: inner', '\t... 10 more']
-    const text = compress([...rows(1_000, varied), ...error, ...rows(500, varied)].join('\n'), options, count)?.text ?? ''
+    const text = compressText([...rows(1_000, varied), ...error, ...rows(500, varied)].join('\n'), options, count)?.text ?? ''
     for (const kept of ['- boom', 'NullPointerException: outer', 'm0(B.java:0)', 'IOException: inner']) assert.ok(text.includes(kept), `${frames}: ${kept}`)
   }
 })
@@ -174,19 +174,19 @@ void test('log: the stack of the only error stays, with what it comes from', asy
 void test('log: many errors leave room for how it ended', async () => {
   const count = await loadTokenCounter()
   const errors = rows(300, (n) => `2026-01-01 ERROR ${varied(n).slice(40)} ${(n * 7919).toString(36)} request failed`)
-  const text = compress([...errors, ...rows(200, varied), '2026-01-01 FATAL giving up'].join('\n'), options, count)?.text ?? ''
+  const text = compressText([...errors, ...rows(200, varied), '2026-01-01 FATAL giving up'].join('\n'), options, count)?.text ?? ''
   assert.match(text, /FATAL giving up$/)
-  const middle = compress([...errors, '2026-01-01 FATAL out of memory', ...errors, ...rows(200, varied)].join('\n'), options, count)?.text ?? ''
+  const middle = compressText([...errors, '2026-01-01 FATAL out of memory', ...errors, ...rows(200, varied)].join('\n'), options, count)?.text ?? ''
   assert.match(middle, /FATAL out of memory/)
 })
 
 void test('log: failures that differ in figures are told one by one while there is room', async () => {
   const count = await loadTokenCounter()
   const failures = rows(400, (n) => `src/app.ts(${n},5): error TS2304: Cannot find name 'foo'.`).join('\n')
-  const whole = compress(failures, { ...options, strategy: 'log', maxOutputTokens: 3_000 }, count)
+  const whole = compressText(failures, { ...options, strategy: 'log', maxOutputTokens: 3_000 }, count)
   assert.ok(whole && count(whole.text) > 2_500, 'the room is used')
   assert.match(whole.text, /app\.ts\(0,5\).*\n.*app\.ts\(1,5\)[^]*lines like it\)$/)
-  const same = compress(rows(4_000, () => 'error: the same again').join('\n'), { ...options, strategy: 'log' }, count)
+  const same = compressText(rows(4_000, () => 'error: the same again').join('\n'), { ...options, strategy: 'log' }, count)
   assert.equal(same && body(same), 'error: the same again  (and 3,999 lines like it)')
 })
 
@@ -195,7 +195,7 @@ void test('log: lines beside failures are told while there is room, the nearest 
   const at = (n: number): string => `2026-01-01T00:${String(Math.floor(n / 60)).padStart(2, '0')}:${String(n % 60).padStart(2, '0')}Z`
   for (const [every, first, isTold] of [[3_000, 1_500, /request 1499 ok\n.* ERROR[^\n]*\n.*request 1501 ok/], [600, 300, /request 2699 ok\n.* ERROR[^\n]*\n.*request 2701 ok/]] as const) {
     const lines = rows(3_000, (n) => n % every === first ? `${at(n)} ERROR boom ${varied(n).slice(40)}` : `${at(n)} INFO request ${n} ok`)
-    const text = compress(lines.join('\n'), { ...options, strategy: 'log' }, count)?.text ?? ''
+    const text = compressText(lines.join('\n'), { ...options, strategy: 'log' }, count)?.text ?? ''
     assert.ok(count(text) > 1_000, `${count(text)} of 1,200 tokens`)
     assert.match(text, isTold)
     const shown = text.split('\n').flatMap((line) => /request (\d+)/.exec(line)?.[1] ?? []).map(Number)
@@ -205,10 +205,10 @@ void test('log: lines beside failures are told while there is room, the nearest 
     assert.equal(folded + text.split('\n').length - 1, 3_000, 'all lines are accounted for')
   }
   const repeated = rows(3_000, (n) => n % 300 === 30 ? `${at(n)} ERROR payment ${n} refused` : n % 3 ? `${at(n)} INFO request ${n} ok` : `${at(n)} DEBUG hit ${n}`)
-  const text = compress(repeated.join('\n'), { ...options, strategy: 'log' }, count)?.text ?? ''
+  const text = compressText(repeated.join('\n'), { ...options, strategy: 'log' }, count)?.text ?? ''
   for (let n = 30; n < 3_000; n += 300) assert.match(text, new RegExp(`request ${n - 2} ok.*\n.*payment ${n} refused\n.*request ${n + 1} ok`))
   const same = rows(2_000, (n) => n === 1_000 ? 'ERROR boom' : 'INFO waiting')
-  assert.equal(body(compress(same.join('\n'), { ...options, strategy: 'log', minTokens: 10 }, count) ?? { text: '', strategy: 'log', before: 0, after: 0 }),
+  assert.equal(body(compressText(same.join('\n'), { ...options, strategy: 'log', minTokens: 10 }, count) ?? { text: '', strategy: 'log', tokensBefore: 0, tokensAfter: 0 }),
     'INFO waiting  (and 999 lines like it)\nERROR boom\nINFO waiting  (and 998 lines like it)', 'what says the same is not told again')
 })
 
@@ -228,22 +228,22 @@ void test('log: what programs print of their steps is one, in colours as well, a
   }
   for (const [what, line] of Object.entries(outputs)) {
     const text = rows(1_000, line).join('\n')
-    assert.equal(detect(text), 'log', what)
-    const compressed = compress(text, options, count)?.text ?? ''
+    assert.equal(detectStrategy(text), 'log', what)
+    const compressed = compressText(text, options, count)?.text ?? ''
     assert.match(compressed, /kaboom/, what)
     assert.ok(!compressed.includes('\u001b'), what)
   }
 })
 
 void test('search: each file has a hit while there is room, and all are counted', async () => {
-  const compressed = compress(grep, options, await loadTokenCounter())
+  const compressed = compressText(grep, options, await loadTokenCounter())
   assert.ok(compressed)
   assert.match(compressed.text, new RegExp(`^${grep.split('\n').length.toLocaleString('en-US')} hits in ${sources.length} files$`, 'm'))
   for (const path of sources) assert.ok(compressed.text.includes(`\n${path}\n`), path)
 })
 
 void test('diff: files and hunks stay, context goes first', async () => {
-  const compressed = compress(changed, options, await loadTokenCounter())
+  const compressed = compressText(changed, options, await loadTokenCounter())
   assert.ok(compressed)
   for (const path of sources) assert.ok(compressed.text.includes(path), path)
   assert.doesNotMatch(compressed.text, /^ [^ ]/m)
@@ -261,13 +261,13 @@ const signed = (text: string, sign: '+' | '-'): string[] => text.split('\n').fla
 void test('diff: a removed line stays with the added one in its place, in fewer files rather than by halves', async () => {
   const count = await loadTokenCounter()
   for (const [files, each, max] of [[40, [1, 1], 1_200], [40, [3, 3], 1_200], [6, [20, 20], 1_200], [60, [1, 1], 1_000]] as const) {
-    const text = compress(diffOf(files, each), { ...options, strategy: 'diff', maxOutputTokens: max }, count)?.text ?? ''
+    const text = compressText(diffOf(files, each), { ...options, strategy: 'diff', maxOutputTokens: max }, count)?.text ?? ''
     const [removed, added] = [signed(text, '-'), signed(text, '+')]
     assert.ok(added.length > 3, `${files} files: ${added.length} added lines`)
     assert.deepEqual(removed, added, `${files} files: whole pairs`)
     assert.ok(count(text) > max * 0.85, `${count(text)} of ${max} tokens`)
   }
-  const whole = compress(diffOf(3, [2, 4], 64), { ...options, strategy: 'diff', minTokens: 100 }, count)?.text ?? ''
+  const whole = compressText(diffOf(3, [2, 4], 64), { ...options, strategy: 'diff', minTokens: 100 }, count)?.text ?? ''
   for (const file of [0, 1, 2]) {
     if (signed(whole, '-').some((each) => each === `${file}.1`)) assert.ok(signed(whole, '+').includes(`${file}.1`))
   }
@@ -278,7 +278,7 @@ void test('diff: of very many small files, some have whole changes', async () =>
   const count = await loadTokenCounter()
   for (const files of [40, 150, 300]) {
     for (const maxOutputTokens of [400, 1_200]) {
-      const text = compress(diffOf(files, [1, 1]), { ...options, strategy: 'diff', maxOutputTokens }, count)?.text ?? ''
+      const text = compressText(diffOf(files, [1, 1]), { ...options, strategy: 'diff', maxOutputTokens }, count)?.text ?? ''
       const [removed, added] = [text.match(/^-(?!--)/gm) ?? [], text.match(/^\+(?!\+\+)/gm) ?? []]
       assert.ok(added.length >= 2 && removed.length === added.length, `${files} files, ${maxOutputTokens} tokens: ${text}`)
       assert.match(text, /^… \d+ more files$/m)
@@ -293,7 +293,7 @@ void test('diff: what is added comes before what is only removed', async () => {
     `diff --git a/f${file} b/f${file}`, `--- a/f${file}`, `+++ b/f${file}`, '@@ -1,9 +1,9 @@',
     ...rows(30, (n) => `-old ${file}.gone${n} ${varied(n).slice(40)}`), ' kept', `-old ${file}.x was`, `+new ${file}.x is`, ' kept', `+new ${file}.y more`
   ].join('\n')
-  const text = compress(rows(8, hunk).join('\n'), { ...options, strategy: 'diff', maxOutputTokens: 700 }, count)?.text ?? ''
+  const text = compressText(rows(8, hunk).join('\n'), { ...options, strategy: 'diff', maxOutputTokens: 700 }, count)?.text ?? ''
   for (const file of rows(8, String)) {
     for (const name of ['x', 'y']) assert.ok(signed(text, '+').includes(`${file}.${name}`), `${file}.${name}: ${text}`)
     assert.ok(text.indexOf(`-old ${file}.x`) < text.indexOf(`+new ${file}.x`))
@@ -305,7 +305,7 @@ void test('what would stall a tokenizer or a scanner does not', async () => {
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
   for (const text of ['a'.repeat(100_000), '😀'.repeat(30_000), '\n'.repeat(60_000), ' '.repeat(60_000), `${'{'.repeat(50_000)}`, deep, '0'.repeat(60_000), 'a:1:'.repeat(20_000)]) {
     for (const strategy of ['auto', ...strategyNames] as const) {
-      const compressed = compress(text, { ...options, strategy }, count)
+      const compressed = compressText(text, { ...options, strategy }, count)
       if (compressed) assert.ok(count(compressed.text) <= 1_200 && compressed.text.length < text.length)
     }
   }
@@ -350,9 +350,9 @@ void test('a log of JSON lines is a log, whose errors stay', async () => {
     ...(n === 2_000 ? { err: { message: 'ECONN-XYZZY refused' } } : {})
   })).join('\n')
   for (const text of [lines((n) => n === 2_000 ? 50 : 30), lines((n) => n === 2_000 ? 'error' : 'info')]) {
-    assert.equal(detect(text), 'log')
-    assert.match(compress(text, options, count)?.text ?? '', /XYZZY/)
+    assert.equal(detectStrategy(text), 'log')
+    assert.match(compressText(text, options, count)?.text ?? '', /XYZZY/)
   }
   // Records of something else are data.
-  assert.equal(detect(Array.from({ length: 50 }, (_, n) => JSON.stringify({ id: n, name: `n${n}` })).join('\n')), 'json')
+  assert.equal(detectStrategy(Array.from({ length: 50 }, (_, n) => JSON.stringify({ id: n, name: `n${n}` })).join('\n')), 'json')
 })

@@ -7,12 +7,12 @@ import { MemoryCounters } from '../../../db/memory/counters.ts'
 import { MemoryVectors } from '../../../db/memory/vectors.ts'
 import { ApiEmbeddings } from '../../../plugins/extensions/smart-routing/embeddings/index.ts'
 import { Embedder } from '../../../plugins/extensions/smart-routing/embeddings/embedder.ts'
-import { idOf } from '../../../plugins/extensions/smart-routing/embeddings/texts.ts'
+import { vectorIdOf } from '../../../plugins/extensions/smart-routing/embeddings/texts.ts'
 import { ShownTool } from '../../../plugins/extensions/smart-routing/search-tools.ts'
 import { BackOff } from '../../../plugins/extensions/smart-routing/embeddings/back-off.ts'
-import { Meaning } from '../../../plugins/extensions/smart-routing/embeddings/meaning.ts'
-import { embeddingOptions } from '../../../plugins/extensions/smart-routing/embeddings/options.ts'
-import { Quota } from '../../../plugins/extensions/smart-routing/embeddings/quota.ts'
+import { QueryComparer } from '../../../plugins/extensions/smart-routing/embeddings/meaning.ts'
+import { embeddingOptionsOf } from '../../../plugins/extensions/smart-routing/embeddings/options.ts'
+import { EmbeddingQuota } from '../../../plugins/extensions/smart-routing/embeddings/quota.ts'
 import { EmbeddingsApi } from '../../fakes/embeddings-api.ts'
 import { startUpstream, tool, type Upstream } from '../../fakes/fault-http.ts'
 import { appFor } from '../../helpers/app.ts'
@@ -112,16 +112,16 @@ void test('an API that failed is asked again when its time has come', async () =
   let [now, asks, isAway] = [0, 0, true]
   const item = { key: 'send', text: JSON.stringify({ name: 'send', description: 'Sends' }) }
   const shown = new ShownTool('send', { provider: 'up', key: 'send', item }, { text: item.text })
-  const id = idOf(shown)
+  const id = vectorIdOf(shown)
   const vectors = new MemoryVectors()
   await vectors.put('c', [{ id, hash: id, embedding: [1, 0] }])
-  const meaning = new Meaning({
+  const meaning = new QueryComparer({
     api: { embed: async (texts) => { asks++; if (isAway) throw new Error('away'); return texts.map(() => [1, 0]) } },
     backOff: new BackOff(() => now),
     vectors: async () => vectors,
     collection: 'c',
-    isReady: () => true,
-    isPending: () => false,
+    isStored: () => true,
+    isQueued: () => false,
     warn: (error) => { throw error }
   })
   const ask = async (question: string): Promise<unknown> => {
@@ -207,15 +207,16 @@ void test('views embed and compare what they see, and no more', async (t) => {
 
 void test('the environment decides about dimensions before the setting', async (t) => {
   const base = { llmProviderBaseUrl: 'https://api.example/v1', embeddingDimensions: 8 }
-  const sent = (more: object, passthrough?: boolean): number | undefined => embeddingOptions({ ...base, ...more }, passthrough)?.dimensions
+  const sent = (more: object, passthrough?: boolean): number | undefined =>
+    embeddingOptionsOf({ ...base, ...more }, passthrough)?.dimensions
   assert.deepEqual(
     [sent({}), sent({ embeddingModel: 'm' }), sent({ embeddingModel: 'm' }, true), sent({ embeddingModel: 'm', embeddingDimensionsApiPassthrough: true })],
     [8, undefined, 8, 8]
   )
   assert.equal(sent({ embeddingModel: 'm', embeddingDimensionsApiPassthrough: true }, false), undefined)
   assert.equal(sent({ embeddingModel: 'openai/text-embedding-3-large' }), 8)
-  assert.equal(embeddingOptions(base, undefined)?.url, 'https://api.example/v1/embeddings')
-  assert.equal(embeddingOptions({ llmProviderApiKey: 'k' }, undefined), undefined, 'without an address, nothing is sent anywhere')
+  assert.equal(embeddingOptionsOf(base, undefined)?.url, 'https://api.example/v1/embeddings')
+  assert.equal(embeddingOptionsOf({ llmProviderApiKey: 'k' }, undefined), undefined, 'without an address, nothing is sent anywhere')
   const { api, session } = await start(t, { embeddingDimensions: 16 }, { env: { EMBEDDING_DIMENSIONS_API_PASSTHROUGH: true } })
   await fused(session)
   assert.equal(api.asked[0]?.dimensions, 16)
@@ -240,9 +241,9 @@ void test('two gateways on one store of vectors embed each tool once', async (t)
 
 class WatchedVectors extends MemoryVectors {
   readonly used: string[][] = []
-  override async use (collection: string, ids: readonly string[]): Promise<void> {
+  override async markUsed (collection: string, ids: readonly string[]): Promise<void> {
     if (ids.length > 0) this.used.push([...ids])
-    await super.use(collection, ids)
+    await super.markUsed(collection, ids)
   }
 }
 
@@ -255,7 +256,7 @@ void test('vectors of tools that are there are marked as in use each day, and em
     const item = { key: name, text: JSON.stringify({ name, description: `Does ${name}` }) }
     return [name, new ShownTool(name, { provider: 'up', key: name, item }, { text: item.text })]
   }))
-  const ids = [...tools.values()].map(idOf)
+  const ids = [...tools.values()].map(vectorIdOf)
   const embedder = new Embedder({
     api: { embed: async (texts) => { asked.push(...texts); return texts.map(() => [1, 0]) } },
     backOff: new BackOff(),
@@ -266,8 +267,8 @@ void test('vectors of tools that are there are marked as in use each day, and em
     warn: (error) => { throw error }
   }, () => now)
   const follow = async (): Promise<void> => {
-    embedder.follow(tools)
-    await until(() => ids.every((id) => embedder.isReady(id) && !embedder.isPending(id)))
+    embedder.enqueueMissing(tools)
+    await until(() => ids.every((id) => embedder.isStored(id) && !embedder.isQueued(id)))
   }
   await follow()
   assert.equal(asked.length, 2)
@@ -281,7 +282,7 @@ void test('vectors of tools that are there are marked as in use each day, and em
   assert.equal(await vectors.removeUnused(-1, 10), 2)
   now += 25 * hour
   await follow()
-  assert.equal((await vectors.hashes('c', ids)).size, 2)
+  assert.equal((await vectors.findHashes('c', ids)).size, 2)
   assert.equal(asked.length, 4)
   await embedder.close()
 })
@@ -316,12 +317,12 @@ void test('after a failure, and after the end of a gateway, embedding goes on be
     asks++
     signal.addEventListener('abort', () => { reject(new Error('aborted')) })
   }))
-  ended.follow(new Map([['send', shown]]))
+  ended.enqueueMissing(new Map([['send', shown]]))
   await until(() => asks === 1)
   await ended.close()
   const other = make(async (texts) => texts.map(() => [1, 0]))
-  other.follow(new Map([['send', shown]]))
-  await until(() => other.isReady(idOf(shown)), 'it waits for the lease')
+  other.enqueueMissing(new Map([['send', shown]]))
+  await until(() => other.isStored(vectorIdOf(shown)), 'it waits for the lease')
   await other.close()
   clearInterval(alive)
 })
@@ -336,7 +337,7 @@ void test('vectors that nobody uses are removed in small steps, also where embed
     outbound: { fetch: async () => { throw new Error('asks nobody') } },
     counters: new MemoryCounters(),
     vectors,
-    vectorsAt: { at: async () => vectors, close: async () => {} } as never,
+    separateVectors: { at: async () => vectors, close: async () => {} } as never,
     ownerOf: () => undefined,
     warn: () => {}
   })
@@ -344,7 +345,7 @@ void test('vectors that nobody uses are removed in small steps, also where embed
   const alive = setInterval(() => {}, 1_000)
   await embeddings.removeUnused()
   clearInterval(alive)
-  const { unused, removed } = extensionsLimits.smartRouting.embeddings
+  const { unusedLifetime: unused, removalBatchSize: removed } = extensionsLimits.smartRouting.embeddings
   assert.deepEqual(steps, [[unused, removed], [unused, removed]])
   await embeddings.close()
   await embeddings.removeUnused()
@@ -354,21 +355,21 @@ void test('vectors that nobody uses are removed in small steps, also where embed
 void test('back-off and quota', async () => {
   let now = 0
   const backOff = new BackOff(() => now)
-  assert.equal(backOff.left, 0)
-  const waits = Array.from({ length: 9 }, () => { backOff.failed(); return backOff.left })
+  assert.equal(backOff.waitTime, 0)
+  const waits = Array.from({ length: 9 }, () => { backOff.recordFailure(); return backOff.waitTime })
   assert.ok(waits.every((wait) => wait >= 750 && wait <= 75_000) && (waits[8] ?? 0) > 40_000)
-  backOff.failed(300_000)
-  assert.equal(backOff.left, 300_000)
-  backOff.succeeded()
-  assert.equal(backOff.left, 0)
+  backOff.recordFailure(300_000)
+  assert.equal(backOff.waitTime, 300_000)
+  backOff.recordSuccess()
+  assert.equal(backOff.waitTime, 0)
   const told: string[] = []
   const telling = new BackOff(() => now, new Outage((_level, sentence) => { told.push(sentence) }, { ill: 'ill', well: 'well' }, () => now))
-  for (let n = 0; n < 5; n++) telling.failed(0, new Error('HTTP 500'))
-  for (let n = 0; n < 5; n++) telling.succeeded()
+  for (let n = 0; n < 5; n++) telling.recordFailure(0, new Error('HTTP 500'))
+  for (let n = 0; n < 5; n++) telling.recordSuccess()
   assert.deepEqual(told.map((line) => line.slice(0, 13)), ['ill: HTTP 500', 'well again si'], 'the log hears of the first failure, and of the end')
-  const quota = new Quota({ perOwner: 2, all: 4, window: 1_000 }, () => now)
+  const quota = new EmbeddingQuota({ textsPerOwner: 2, textsInTotal: 4, quotaPeriod: 1_000 }, () => now)
   assert.deepEqual(['a', 'a', 'a', 'b', undefined, undefined].map((owner) => quota.take(owner)), [true, true, false, true, true, false])
-  quota.give('a')
+  quota.refund('a')
   assert.equal(quota.take('a'), true)
   now += 1_000
   assert.equal(quota.take('a'), true)

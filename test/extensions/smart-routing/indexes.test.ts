@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import type { Surface } from '../../../plugins/gateway/surface.ts'
-import { Indexes } from '../../../plugins/extensions/smart-routing/indexes.ts'
+import { ViewIndexes } from '../../../plugins/extensions/smart-routing/indexes.ts'
 import { setLimits } from '../../helpers/patient.ts'
 import { extensionsLimits } from '../../../plugins/extensions/limits.ts'
 
@@ -16,21 +16,21 @@ function surfaceOf (view: number, count: number): Surface {
 test('the indexes of many views have a bound, and those that nobody searches do not follow their views', async (t) => {
   setLimits(t, extensionsLimits.smartRouting, { tools: 600 })
   const errors: unknown[] = []
-  const indexes = new Indexes((error) => { errors.push(error) })
+  const indexes = new ViewIndexes((error) => { errors.push(error) })
   const each = Math.ceil(extensionsLimits.smartRouting.tools / 6)
-  assert.ok(indexes.keeps('view 0'), 'there is room')
+  assert.ok(indexes.shouldUpdateEarly('view 0'), 'there is room')
   for (let view = 0; view < 12; view++) {
-    const { index, updated } = indexes.of(`view ${view}`, surfaceOf(view, each))
+    const { index, updated } = indexes.update(`view ${view}`, surfaceOf(view, each))
     await updated
     assert.equal(index.search(`v${view} tool 7`, 1)[0]?.tool.name, `v${view}_tool_7`)
     const all = [...indexes.all].reduce((sum, { size }) => sum + size, 0)
     assert.ok(all <= extensionsLimits.smartRouting.tools + each, `${all} tools after ${view + 1} views`)
   }
   assert.deepEqual(errors, [])
-  assert.ok(indexes.keeps('view 11'), 'it was searched just now')
-  assert.ok(!indexes.keeps('view 0'), 'it was dropped, and is built again by the next search')
-  assert.ok(!indexes.keeps('another'), 'there is no room')
-  const later = performance.now() + extensionsLimits.smartRouting.inUse + 1
+  assert.ok(indexes.shouldUpdateEarly('view 11'), 'it was searched just now')
+  assert.ok(!indexes.shouldUpdateEarly('view 0'), 'it was dropped, and is built again by the next search')
+  assert.ok(!indexes.shouldUpdateEarly('another'), 'there is no room')
+  const later = performance.now() + extensionsLimits.smartRouting.inUsePeriod + 1
   t.intercept(performance, 'now', { value: () => later })
-  assert.ok(!indexes.keeps('view 11'), 'nobody searches it any more')
+  assert.ok(!indexes.shouldUpdateEarly('view 11'), 'nobody searches it any more')
 })

@@ -6,7 +6,7 @@ import type { InjectOptions } from 'fastify'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
 import fc from 'fast-check'
-import { read } from '../../../db/document.ts'
+import { readDocument } from '../../../db/document.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import { appFor } from '../../helpers/app.ts'
 import { initialize, Session, within } from '../../helpers/client.ts'
@@ -20,7 +20,7 @@ import { settingsLimits } from '../../../plugins/settings/limits.ts'
 
 test('login tokens: what is forged, old or of somebody else is none', async (t) => {
   const { app, url } = await start(t)
-  const good = app.auth.login(admin)
+  const good = app.auth.createLoginToken(admin)
   const claims = claimsOf(good)
   const header = { alg: 'HS256', typ: 'JWT' }
   const now = Math.floor(Date.now() / 1_000)
@@ -56,7 +56,7 @@ test('login tokens: what is forged, old or of somebody else is none', async (t) 
     ['sub __proto__', hs('sha256', header, { ...claims, sub: '__proto__' })],
     ['no mark', hs('sha256', header, without('mark'))],
     ['another mark', hs('sha256', header, { ...claims, mark: 'x'.repeat(22) })],
-    ['another user\'s mark', hs('sha256', header, { ...claims, mark: claimsOf(app.auth.login(alice)).mark })],
+    ['another user\'s mark', hs('sha256', header, { ...claims, mark: claimsOf(app.auth.createLoginToken(alice)).mark })],
     ['not yet', hs('sha256', header, { ...claims, nbf: now + 3_600 })],
     ['two tokens', `${good}.${good}`],
     ['nothing', ''],
@@ -87,7 +87,7 @@ test('an account that changed has other tokens', async (t) => {
     const reply = await fetch(`${url}/api/auth/user`, { headers: { 'x-auth-token': token } })
     return [reply.status, (await reply.json() as { user?: { isAdmin: boolean } }).user?.isAdmin]
   }
-  const token = app.auth.login(alice)
+  const token = app.auth.createLoginToken(alice)
   assert.deepEqual(await ask(token), [200, false])
   await app.settings.change(() => [{ entity: 'users', key: 'alice', value: { ...alice, isAdmin: true } }])
   assert.deepEqual(await ask(token), [200, true], 'rights are read anew')
@@ -165,7 +165,7 @@ test('what the management API answers is kept by nobody on the way', async (t) =
     return [status, told.get('cache-control')]
   }
   assert.deepEqual(await ask('POST', '/auth/login', { username: 'admin', password: 'Same-1234' }), [200, 'no-store'])
-  const token = app.auth.login(app.settings.current.users.get('admin') ?? admin)
+  const token = app.auth.createLoginToken(app.settings.current.users.get('admin') ?? admin)
   const account = { username: 'ada', password: 'Same-1234' }
   assert.deepEqual(await ask('POST', '/auth/register', account, { 'x-auth-token': token }), [201, 'no-store'])
   assert.deepEqual(await ask('POST', '/auth/keys', { name: 'one' }, { 'x-auth-token': token }), [201, 'no-store'])
@@ -290,7 +290,7 @@ test('x-session-id gives a REST caller connections of its own', async (t) => {
   const [first, again] = [await call('first'), await call('first')]
   assert.equal(first, again)
   assert.equal(await call(undefined), shared)
-  const others = [shared, first, await call('second'), await call('first', { 'x-auth-token': app.auth.login(alice) })]
+  const others = [shared, first, await call('second'), await call('first', { 'x-auth-token': app.auth.createLoginToken(alice) })]
   assert.equal(new Set(others).size, others.length, 'another id, and another principal with the same id, share with nobody')
   assert.equal(await call('first', { authorization: `Bearer ${key.token}` }, '/api/tools/one/who', {}), first,
     'the open route, as the same principal')
@@ -339,7 +339,7 @@ test('hostile bodies over all routes: no 5xx, no hang', async (t) => {
   const rows = app.routeTable.filter(({ scope, method }) => scope !== 'docs' && method !== 'OPTIONS')
   const words = fc.constantFrom('thing', 'team', 'admin', '__proto__', '%00', 'a%2Fb', '%F0%9F%98%80',
     'x'.repeat(300), '33333333-3333-4333-8333-333333333333')
-  const admins = { 'x-auth-token': app.auth.login(admin) }
+  const admins = { 'x-auth-token': app.auth.createLoginToken(admin) }
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...rows),
@@ -399,8 +399,8 @@ test('who sends slowly is cut off in time, head or body', async (t) => {
 
 test('a key that another replica has just stored is looked up before it is refused; a wrong one is refused', async (t) => {
   const stored = { ...key, token: undefined, tokenHash: createHash('sha256').update(key.token).digest('hex') }
-  const before = read({}, 1).snapshot
-  const after = read({ bearerKeys: [stored] }, 2).snapshot
+  const before = readDocument({}, 1).snapshot
+  const after = readDocument({ bearerKeys: [stored] }, 2).snapshot
   let notify = (_snapshot: Snapshot): void => {}
   let lookUps = 0
   let isStored = false
@@ -432,7 +432,7 @@ test('a key that another replica has just stored is looked up before it is refus
 
 test('what is unknown here is 503 while the storage of several replicas is away; what is known counts as before', async (t) => {
   const stored = { ...key, token: undefined, tokenHash: createHash('sha256').update(key.token).digest('hex') }
-  const { snapshot } = read({ bearerKeys: [stored] }, 1)
+  const { snapshot } = readDocument({ bearerKeys: [stored] }, 1)
   let away: string | undefined
   let fails = true
   const store = fixedStore(snapshot, { refresh: async () => { if (fails) throw new Error('away') }, health: () => away })
@@ -479,7 +479,7 @@ test('bodies of callers without credentials leave room for callers with some, at
   // What the address may hold is used up.
   await hold(80, 5_000)
 
-  const token = { 'x-auth-token': app.auth.login(alice) }
+  const token = { 'x-auth-token': app.auth.createLoginToken(alice) }
   const bearer = { authorization: `Bearer ${key.token}` }
   const body = JSON.stringify({ message: 'x'.repeat(8_000) })
   const pieces = (text: string): ReadableStream => new Blob([text]).stream()
@@ -494,13 +494,13 @@ test('bodies of callers without credentials leave room for callers with some, at
   assert.equal(await post('/api/tools/one/echo', {}, pieces('{"message":"hi"}')), 200)
   assert.equal(await post('/api/tools/one/echo', {}, body), 429)
   assert.equal(await post('/api/tools/one/echo', {}, pieces(body)), 429)
-  const manager = { 'x-auth-token': app.auth.login(admin) }
+  const manager = { 'x-auth-token': app.auth.createLoginToken(admin) }
   assert.equal(await post('/api/tools/call/one', manager, JSON.stringify({ toolName: 'echo', arguments: { message: 'x'.repeat(8_000) } })), 200)
 })
 
 test('a replica that lost its database for a minute refuses every credential with 503, and is not ready', async (t) => {
   const stored = { ...key, token: undefined, tokenHash: createHash('sha256').update(key.token).digest('hex') }
-  const { snapshot } = read({ bearerKeys: [stored], users: [alice], systemConfig: { oauthServer: { enabled: true } } }, 1)
+  const { snapshot } = readDocument({ bearerKeys: [stored], users: [alice], systemConfig: { oauthServer: { enabled: true } } }, 1)
   let now = Date.now()
   t.intercept(Date, 'now', { value: () => now })
   let away: string | undefined
@@ -516,7 +516,7 @@ test('a replica that lost its database for a minute refuses every credential wit
   const accept = { accept: 'application/json, text/event-stream' }
   const asks: Array<[says: string, ask: InjectOptions, known: number]> = [
     ['the API, a key', { url: '/api/servers', headers: bearer }, 200],
-    ['the API, a login', { url: '/api/auth/user', headers: { 'x-auth-token': app.auth.login(alice) } }, 200],
+    ['the API, a login', { url: '/api/auth/user', headers: { 'x-auth-token': app.auth.createLoginToken(alice) } }, 200],
     ['legacy MCP', { url: '/mcp', method: 'POST', headers: { ...bearer, ...accept }, payload: initialize() }, 200],
     ['modern MCP', {
       url: '/mcp', method: 'POST', headers: { ...bearer, ...accept, ...modern }, payload: { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: meta } }
@@ -541,7 +541,7 @@ test('a replica that lost its database for a minute refuses every credential wit
   }
   await look(false)
   away = 'The database cannot be used.'
-  assert.equal(app.settings.outage, undefined)
+  assert.equal(app.settings.outageReason, undefined)
   now += settingsLimits.storageAway - 1_000
   assert.equal((await app.inject({ url: '/api/servers', headers: bearer })).statusCode, 200, 'what is known counts for a while')
   assert.equal((await app.inject({ url: '/health/ready' })).statusCode, 200)

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
-import { demotionOf, removalOf } from '../../../plugins/identity/users/account.ts'
-import { makerOf } from '../../../plugins/identity/keys/new-key.ts'
+import { changesForDemotion, changesForRemoval } from '../../../plugins/identity/users/account.ts'
+import { keyCreatorOf } from '../../../plugins/identity/keys/new-key.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
 import { at, initialize, KEY, send, type Json } from '../../helpers/client.ts'
 import { until } from '../../helpers/hub.ts'
@@ -56,10 +56,10 @@ test('an operator\'s key that an admin widens is that admin\'s; by such a key it
 })
 
 test('what rests on two people gives nothing to what cannot rest on both', async (t) => {
-  assert.equal(makerOf(['ann'], undefined), 'ann')
-  assert.equal(makerOf(['ann'], 'ann'), 'ann')
-  assert.equal(makerOf(['ann', 'root'], 'root'), 'ann')
-  assert.throws(() => makerOf(['ann', 'root'], undefined), /rests on the rights of "ann" and "root"/)
+  assert.equal(keyCreatorOf(['ann'], undefined), 'ann')
+  assert.equal(keyCreatorOf(['ann'], 'ann'), 'ann')
+  assert.equal(keyCreatorOf(['ann', 'root'], 'root'), 'ann')
+  assert.throws(() => keyCreatorOf(['ann', 'root'], undefined), /rests on the rights of "ann" and "root"/)
   const { admin } = await started(t, {}, withBob)
   // Of the admin, for bob: both know it.
   const asked = { name: 'both', kind: 'system', accessType: 'all', owner: 'bob' }
@@ -230,7 +230,7 @@ test('what a removal makes of servers and keys', async () => {
   const keys = new Map<string, BearerKey>([['user', { id: 'user', name: 'u', ...user }], ['other', { id: 'other', name: 'o', ...other }]])
   const result = (admins: string[], by: string[]): Json => {
     const snapshot = { ...snapshotOf({ admins, users: admins.includes('ann') ? [] : ['ann'], servers }), keys }
-    return Object.fromEntries(removalOf(snapshot, 'ann', by).map((change) => {
+    return Object.fromEntries(changesForRemoval(snapshot, 'ann', by).map((change) => {
       if (change.entity !== 'mcpServers') return ['key' in change ? change.key : '', change.entity]
       const { owner, storedBy, enabled } = change.value ?? {}
       return [change.key, [owner, storedBy, enabled]]
@@ -248,8 +248,8 @@ test('what a removal makes of servers and keys', async () => {
   assert.deepEqual(result(['root', 'ann'], []).own, ['admin', undefined, undefined], 'the operator stands for it')
   assert.deepEqual(result(['root'], ['root']).own, ['admin', ['ann (removed)'], undefined], 'it was not in force')
   const before = snapshotOf({ admins: ['ann'], servers: { ...servers, ran: { command: 'x', owner: 'ann' } } })
-  assert.deepEqual(demotionOf(before, 'ann'), [
+  assert.deepEqual(changesForDemotion(before, 'ann'), [
     { entity: 'mcpServers', key: 'ownOfFile', value: { url: 'http://x/', owner: 'ann', storedBy: ['ann'] } }
   ])
-  assert.deepEqual(removalOf(emptySnapshot, 'ann', []), [{ entity: 'users', key: 'ann', value: undefined }])
+  assert.deepEqual(changesForRemoval(emptySnapshot, 'ann', []), [{ entity: 'users', key: 'ann', value: undefined }])
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { Refusals } from '../../../plugins/identity/auth/refusals.ts'
+import { CredentialRefusals } from '../../../plugins/identity/auth/refusals.ts'
 import { KEY, settings, type Json } from '../../helpers/client.ts'
 import { startHub } from '../../helpers/hub.ts'
 import { identityLimits } from '../../../plugins/identity/limits.ts'
@@ -37,7 +37,7 @@ test('refused credentials are counted, and told in the log with their address', 
 test('a flood of refusals does not fill the log, and no text of a caller breaks its lines', async () => {
   let now = 0
   const told: string[] = []
-  const refusals = new Refusals((_details, sentence) => { told.push(sentence) }, (name) => name === 'admin', () => now)
+  const refusals = new CredentialRefusals((_details, sentence) => { told.push(sentence) }, (name) => name === 'admin', () => now)
   for (let n = 0; n < 5_000; n++) refusals.note('password', `203.0.113.${n % 250}`, `user\n${n}\u202e"`)
   assert.equal(told.length, identityLimits.refusals.linesPerMinute)
   assert.ok(told.every((sentence) => /^203\.0\.113\.\d+ sent a wrong password for a user that does not exist$/.test(sentence)))

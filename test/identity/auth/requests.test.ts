@@ -203,7 +203,7 @@ test('a request that names two hosts is refused', async (t) => {
 test('HEAD is answered wherever GET reads, and runs nothing', async (t) => {
   const { app, url } = await start(t)
   app.phase.name = 'ready'
-  const token = app.auth.login(admin)
+  const token = app.auth.createLoginToken(admin)
   for (const path of [
     '/health', '/health/live', '/health/ready', '/config', '/public-config', '/metrics', '/docs', '/docs/json',
     '/api/openapi.json', '/api/openapi/servers', '/api/servers', '/api/users/admin'
@@ -230,7 +230,7 @@ test('HEAD is answered wherever GET reads, and runs nothing', async (t) => {
 
 test('a query with escapes that are no UTF-8 is refused, after who asks', async (t) => {
   const { app, url } = await start(t, { settings: { systemConfig: { routing: { enableBearerAuth: false } } } })
-  const headers = { 'x-auth-token': app.auth.login(alice) }
+  const headers = { 'x-auth-token': app.auth.createLoginToken(alice) }
   const ask = async (path: string, more: Record<string, string> = headers): Promise<{ status: number, body: Record<string, unknown> }> => {
     const reply = await fetch(`${url}${path}`, { headers: more })
     return { status: reply.status, body: await reply.json() as Record<string, unknown> }
@@ -290,7 +290,7 @@ test('a body of another type: what to send, in every dialect', async (t) => {
       const reply = await fetch(`${url}${path}`, {
         method: 'POST',
         headers: {
-          'x-auth-token': app.auth.login(admin),
+          'x-auth-token': app.auth.createLoginToken(admin),
           authorization: `Bearer ${key.token}`,
           ...(type === undefined ? {} : { 'content-type': type })
         },
@@ -351,7 +351,7 @@ test('a body with half a million wrong values is refused in a sentence', async (
     assert.ok(user)
     const reply = await fetch(`${url}/api${path}`, {
       method,
-      headers: { 'x-auth-token': app.auth.login(user), 'content-type': 'application/json' },
+      headers: { 'x-auth-token': app.auth.createLoginToken(user), 'content-type': 'application/json' },
       body: JSON.stringify(body)
     })
     const answer = await reply.text()

@@ -1,8 +1,8 @@
 // Rights are asked when they are used: of keys, open streams, running servers.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { restrictServers, withPresentRights } from '../../../plugins/settings/access/restricted.ts'
-import { counts, givesMore } from '../../../plugins/identity/keys/rights.ts'
+import { createServerRestriction, withCurrentRights } from '../../../plugins/settings/access/restricted.ts'
+import { isActiveKey, widensRights } from '../../../plugins/identity/keys/rights.ts'
 import { at, settings } from '../../helpers/client.ts'
 import { HeldRights, settingsOfAnn } from '../../helpers/held-rights.ts'
 import { startHub } from '../../helpers/hub.ts'
@@ -34,7 +34,7 @@ test('a system key counts while its maker and its owner are admins', async () =>
     ['a user\'s, by one who is gone', { kind: 'user', owner: 'ann', createdBy: 'gone' }, false],
     ['an admin\'s, by one who is no admin', { kind: 'user', owner: 'root', createdBy: 'ann' }, false]
   ]
-  for (const [says, more, wanted] of table) assert.equal(counts(key(more), accounts), wanted, says)
+  for (const [says, more, wanted] of table) assert.equal(isActiveKey(key(more), accounts), wanted, says)
 })
 
 test('a change gives a key more where it opens more than before, or for longer', async () => {
@@ -56,11 +56,11 @@ test('a change gives a key more where it opens more than before, or for longer',
     ['enabled', { enabled: false }, { enabled: true }, true],
     ['disabled', {}, { enabled: false }, false]
   ]
-  for (const [says, before, after, wanted] of table) assert.equal(givesMore(key(before), key(after)), wanted, says)
+  for (const [says, before, after, wanted] of table) assert.equal(widensRights(key(before), key(after)), wanted, says)
 })
 
 test('a server is marked while its owner may not store it; what is not concerned stays the same object', async () => {
-  const read = restrictServers()
+  const read = createServerRestriction()
   const servers = {
     run: { command: 'x', owner: 'ann' },
     rest: { type: 'openapi' as const, url: 'http://x/', owner: 'ann' },
@@ -88,12 +88,12 @@ test('a server is marked while its owner may not store it; what is not concerned
 
 test('what an admin stored counts as a user\'s while its storer is no admin', async () => {
   const stored = { url: 'http://127.0.0.1/', owner: 'root', storedBy: ['ann'] }
-  const now = withPresentRights(accounts, stored)
+  const now = withCurrentRights(accounts, stored)
   assert.equal(now.storedByUser, true)
-  assert.equal(withPresentRights(accounts, stored), now, 'the object stays the same, so that nothing reconnects')
+  assert.equal(withCurrentRights(accounts, stored), now, 'the object stays the same, so that nothing reconnects')
   const others = [{ url: 'x' }, { url: 'x', owner: 'ann' }, { url: 'x', storedBy: ['root', 'admin'] }]
   for (const config of [...others, { url: 'x', storedBy: ['ann'], storedByUser: true }]) {
-    assert.equal(withPresentRights(accounts, config), config)
+    assert.equal(withCurrentRights(accounts, config), config)
   }
 })
 

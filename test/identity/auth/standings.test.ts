@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
-import { identify, type Identified, type AuthStep } from '../../../plugins/identity/auth/chain.ts'
+import { identify, type IdentifyResult, type AuthStep } from '../../../plugins/identity/auth/chain.ts'
 import type { Principal } from '../../../plugins/settings/access/view.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
@@ -19,8 +19,8 @@ const person = (key: string): Principal => ({ key, kind: 'user', user: key, user
 
 test('identify: a step may have to wait; the first that knows the caller decides', async (t) => {
   const asked: string[] = []
-  const step = (name: string, found: Identified): AuthStep => () => { asked.push(name); return found }
-  const find = (...chain: AuthStep[]): Identified => {
+  const step = (name: string, found: IdentifyResult): AuthStep => () => { asked.push(name); return found }
+  const find = (...chain: AuthStep[]): IdentifyResult => {
     asked.length = 0
     return identify(chain, { headers: {}, query: {} }, 'mcp', {} as unknown as Snapshot)
   }
@@ -79,8 +79,8 @@ async function start (t: Test): Promise<World> {
 
 test('MCP routes wait for who has to be waited for', async (t) => {
   const { app, url } = await start(t)
-  const { transport } = app.auth
-  app.auth.transport = async (...args) => { await turn(); return await transport(...args) }
+  const { identifyMcpCaller: transport } = app.auth
+  app.auth.identifyMcpCaller = async (...args) => { await turn(); return await transport(...args) }
   const session = await Session.open(`${url}/mcp/up`, { key: laptop.token })
   assert.deepEqual(await session.tools(), ['wait'])
   for (const [path, key, status] of [['/mcp', 'nonsense', 401], ['/mcp', null, 401], ['/mcp/none', laptop.token, 404]] as const) {
@@ -112,7 +112,7 @@ test('a credential that is revoked ends what hangs on it, and nothing of anybody
     for (const { call } of held) call.catch(() => {})
     await until(() => upstream.count('tools/call') === 3)
 
-    app.auth.standings.revoke(laptop.id)
+    app.auth.accessChanges.announceRevocation(laptop.id)
     const [revoked, ...rest] = held
     assert.ok(revoked)
     await within('the streams of the revoked key', Promise.all([revoked.news.done, revoked.sse.done]))
@@ -127,8 +127,8 @@ test('a credential that is revoked ends what hangs on it, and nothing of anybody
     }
     assert.equal(upstream.cancelled.length, 1, 'calls of others go on')
     // Others may be revoked, too, and what is revoked twice is gone already.
-    app.auth.standings.revoke(others.id)
-    app.auth.standings.revoke(laptop.id)
+    app.auth.accessChanges.announceRevocation(others.id)
+    app.auth.accessChanges.announceRevocation(laptop.id)
     await within('the stream of the other', rest[1]?.news.done ?? Promise.reject(new Error('none')))
     assert.equal(rest[0]?.news.ended, false)
   })
@@ -147,7 +147,7 @@ test('a credential that is revoked ends what hangs on it, and nothing of anybody
     })
     const beginning = send(`${url}/mcp`, { key: laptop.token, body: initialize() })
     await until(() => asked)
-    app.auth.standings.revoke(laptop.id)
+    app.auth.accessChanges.announceRevocation(laptop.id)
     learnt()
     const begun = await beginning
     assert.equal(begun.headers.get('mcp-session-id'), null)
@@ -174,7 +174,7 @@ test('a credential that is revoked ends what hangs on it, and nothing of anybody
       others: note('others', call(others.token))
     }
     await until(() => upstream.count('tools/call') === 4)
-    app.auth.standings.revoke(laptop.id)
+    app.auth.accessChanges.announceRevocation(laptop.id)
     for (const calling of [calls.plain, calls.inSession]) {
       const { status, body } = await within('a call of the revoked key', calling)
       assert.deepEqual([status, body.message], [401, 'Your access was withdrawn while the call ran'])
@@ -182,7 +182,7 @@ test('a credential that is revoked ends what hangs on it, and nothing of anybody
     await until(() => upstream.cancelled.length === 2, 'the calls went on upstream')
     await silence(100)
     assert.deepEqual([ended.sort(), upstream.cancelled.length], [['in a session', 'plain'], 2])
-    for (const { id } of [phone, others]) app.auth.standings.revoke(id)
+    for (const { id } of [phone, others]) app.auth.accessChanges.announceRevocation(id)
     await within('the calls of the others', Promise.all(Object.values(calls)))
   })
 })

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { test } from 'tap'
-import { originRules } from '../../../plugins/identity/auth/origin.ts'
+import { readOriginRules } from '../../../plugins/identity/auth/origin.ts'
 import { exposureSigns } from '../../../plugins/identity/auth/warn-open.ts'
-import { statedAddress } from '../../../plugins/settings/base-url.ts'
+import { configuredAddress } from '../../../plugins/settings/base-url.ts'
 import { explainListenError } from '../../../plugins/base/config/listening.ts'
 import { trustedProxies } from '../../../plugins/base/config/trust-proxy.ts'
 import { readEnv } from '../../../schemas/read-env.ts'
@@ -45,12 +45,12 @@ test('variables that cannot be right are named, with what they should be', async
   assert.deepEqual([trustedProxies('true'), trustedProxies('false'), trustedProxies('')], [true, false, false])
 
   for (const text of ['nonsense', '*', 'https://a/path', 'https://a?b', 'app.example', 'https://*.app.example', 'null']) {
-    assert.throws(() => originRules('0.0.0.0', '', text), /ALLOWED_ORIGINS cannot have ".*": expected origins as/, text)
+    assert.throws(() => readOriginRules('0.0.0.0', '', text), /ALLOWED_ORIGINS cannot have ".*": expected origins as/, text)
   }
   for (const text of ['http://x/', 'x/', '*', 'a b/c', 'a@b']) {
-    assert.throws(() => originRules('0.0.0.0', text, ''), /ALLOWED_HOSTS cannot have ".*": expected names as/, text)
+    assert.throws(() => readOriginRules('0.0.0.0', text, ''), /ALLOWED_HOSTS cannot have ".*": expected names as/, text)
   }
-  const { hosts, origins } = originRules('0.0.0.0', 'Hub.example:8080, ::1 [fd00::1]:80',
+  const { hosts, origins } = readOriginRules('0.0.0.0', 'Hub.example:8080, ::1 [fd00::1]:80',
     'https://App.example/, http://b.example:80 chrome-extension://abcdef')
   assert.deepEqual([...hosts ?? []], ['hub.example', '[::1]', '[fd00::1]'])
   assert.deepEqual([...origins], ['https://app.example', 'http://b.example', 'chrome-extension://abcdef'])
@@ -73,9 +73,9 @@ test('the signs that others than this machine come', async () => {
     ['::', 'a.example', 'no address', ['HOST=::', 'ALLOWED_HOSTS=a.example']]
   ]
   for (const [host, allowedHosts, baseUrl, signs] of table) {
-    assert.deepEqual(exposureSigns({ host, allowedHosts, address: statedAddress({ install: { baseUrl } }, {}) }), signs)
+    assert.deepEqual(exposureSigns({ host, allowedHosts, address: configuredAddress({ install: { baseUrl } }, {}) }), signs)
   }
-  const address = statedAddress({ install: { baseUrl: 'http://localhost:3000' } }, { BASE_URL: 'https://hub.example.com' })
+  const address = configuredAddress({ install: { baseUrl: 'http://localhost:3000' } }, { BASE_URL: 'https://hub.example.com' })
   assert.deepEqual(exposureSigns({ host: '127.0.0.1', allowedHosts: '', address }), ['BASE_URL=https://hub.example.com'])
 })
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { mock } from 'node:test'
 import { test } from 'tap'
-import type { StoredToken, Tokens } from '../../../db/ports/tokens.ts'
+import type { StoredToken, OAuthTokens } from '../../../db/ports/tokens.ts'
 import { AccessTokens } from '../../../plugins/identity/access-tokens.ts'
 import { sha256 } from '../../../plugins/base/secrets/hash.ts'
 import { mockTimers } from '../../helpers/clock.ts'
@@ -18,15 +18,15 @@ function start (t: Cleanup, life = 60 * minute): Made {
   mockTimers(t, 'setInterval', 'Date')
   const token: StoredToken = { hash: sha256(text), family: 'family', clientId: 'client', username: 'ann', kind: 'access', scope: 'mcp', expiresAt: Date.now() + life }
   let [lookUps, isRevoked] = [0, false]
-  const storage: Pick<Tokens, 'find' | 'revokedWithin' | 'revoke'> = {
+  const storage: Pick<OAuthTokens, 'find' | 'listRevokedWithin' | 'revoke'> = {
     find: async () => {
       lookUps++
       return isRevoked || token.expiresAt <= Date.now() ? undefined : token
     },
-    revokedWithin: async () => isRevoked ? ['family'] : [],
+    listRevokedWithin: async () => isRevoked ? ['family'] : [],
     revoke: async () => { isRevoked = true }
   }
-  const tokens = new AccessTokens(storage as Tokens, { find: async () => ({}) as never })
+  const tokens = new AccessTokens(storage as OAuthTokens, { find: async () => ({}) as never })
   t.after(() => { tokens.close() })
   const news: string[] = []
   tokens.on('ended', (family) => { news.push(`ended ${family}`) }).on('expired', (family) => { news.push(`expired ${family}`) })
@@ -81,8 +81,8 @@ test('a flood of unknown tokens delays neither known ones nor those of other add
     if (hash !== own) await gate
     return hash === own ? token : undefined
   }
-  const storage: Pick<Tokens, 'find' | 'revokedWithin'> = { find, revokedWithin: async () => [] }
-  const tokens = new AccessTokens(storage as Tokens, { find: async () => ({}) as never })
+  const storage: Pick<OAuthTokens, 'find' | 'listRevokedWithin'> = { find, listRevokedWithin: async () => [] }
+  const tokens = new AccessTokens(storage as OAuthTokens, { find: async () => ({}) as never })
   t.after(() => { tokens.close() })
   assert.ok(await tokens.find(text, '192.0.2.1'))
   const done: string[] = []

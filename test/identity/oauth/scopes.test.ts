@@ -1,7 +1,7 @@
 // What the scopes of an access token keep it from, on every way to the management API, and when a scope is taken away.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { problemsOf } from '../../../plugins/identity/oauth/settings.ts'
+import { oauthSettingsProblems } from '../../../plugins/identity/oauth/settings.ts'
 import { register, request } from '../../helpers/oauth.ts'
 import { admin, callback, startWorld } from '../../helpers/oauth-world.ts'
 
@@ -58,7 +58,7 @@ test('where clients register with an admin\'s credential, documents of strangers
 
 test('settings that another program wrote wrong are told of, since their defaults count', async () => {
   const at = { HOST: '127.0.0.1' }
-  const told = problemsOf({
+  const told = oauthSettingsProblems({
     install: { baseUrl: 'http://hub.example.com' },
     oauthServer: {
       enabled: true,
@@ -72,14 +72,14 @@ test('settings that another program wrote wrong are told of, since their default
     told.map((sentence) => sentence.split(' is ')[0]?.replace('oauthServer.', '')),
     ['accessTokenLifetime', 'authorizationCodeLifetime', 'requireClientSecret', 'dynamicRegistration.enabled', 'install.baseUrl']
   )
-  assert.deepEqual(problemsOf({ oauthServer: { enabled: true, odd: 1 } }, at), [])
-  assert.deepEqual(problemsOf({}, at), [])
+  assert.deepEqual(oauthSettingsProblems({ oauthServer: { enabled: true, odd: 1 } }, at), [])
+  assert.deepEqual(oauthSettingsProblems({}, at), [])
 })
 
 test('addresses that clients cannot use, or others can read, are warned of', async () => {
   const on = { oauthServer: { enabled: true } }
   const warning = (baseUrl: string | undefined, HOST: string, more: object = {}): string =>
-    problemsOf({ ...on, install: { baseUrl } }, { HOST, ...more }).join()
+    oauthSettingsProblems({ ...on, install: { baseUrl } }, { HOST, ...more }).join()
   for (const [sentence, expected] of [
     [warning(undefined, '0.0.0.0'), /told of addresses at localhost/],
     [warning(undefined, '0.0.0.0', { TRUST_PROXY: 'false' }), /told of addresses at localhost/],

@@ -4,7 +4,7 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import { test } from 'tap'
 import { Outbound } from '../../../plugins/base/outbound/outbound.ts'
-import { cookieNames, parseOrigins, socialSettings } from '../../../plugins/identity/social/settings.ts'
+import { cookieNames, parseOrigins, readSocialSettings } from '../../../plugins/identity/social/settings.ts'
 import { GithubProvider } from '../../../plugins/identity/social/providers/github.ts'
 import { OidcProvider, googleSettings } from '../../../plugins/identity/social/providers/oidc.ts'
 import { appFor } from '../../helpers/app.ts'
@@ -14,9 +14,9 @@ import { listen } from '../../helpers/listen.ts'
 import { identityLimits } from '../../../plugins/identity/limits.ts'
 
 const oidc = { OIDC_CLIENT_ID: 'id', OIDC_CLIENT_SECRET: 'secret', SOCIAL_AUTH_OIDC_DISCOVERY_URL: 'https://id.example/.well-known/openid-configuration' }
-type Env = Parameters<typeof socialSettings>[0]
+type Env = Parameters<typeof readSocialSettings>[0]
 const made = (env: Env, stored?: unknown, hasDatabase = true) =>
-  socialSettings(env, stored === undefined ? {} : { auth: { betterAuth: stored } }, hasDatabase)
+  readSocialSettings(env, stored === undefined ? {} : { auth: { betterAuth: stored } }, hasDatabase)
 
 test('what is on', async () => {
   const rows: Array<[what: string, env: Env, stored: unknown, off: RegExp | undefined, warnings: RegExp[]]> = [
@@ -33,12 +33,12 @@ test('what is on', async () => {
   ]
   for (const [what, env, stored, off, warnings] of rows) {
     const found = made(env, stored)
-    assert.ok(off ? off.test(found.off ?? '') : found.off === undefined, `${what}: ${found.off}`)
+    assert.ok(off ? off.test(found.offReason ?? '') : found.offReason === undefined, `${what}: ${found.offReason}`)
     assert.equal(found.warnings.length, warnings.length, `${what}: ${found.warnings.join()}`)
     warnings.forEach((words, at) => { assert.match(found.warnings[at] ?? '', words) })
   }
   const inFile = made(oidc, undefined, false)
-  assert.match(inFile.off ?? '', /needs a database/)
+  assert.match(inFile.offReason ?? '', /needs a database/)
   assert.match(inFile.warnings[0] ?? '', /DB_URL/)
 })
 

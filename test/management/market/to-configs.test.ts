@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { Registry } from '../../../plugins/management/market/registry.ts'
-import { Source } from '../../../plugins/management/market/source.ts'
+import { RegistryClient } from '../../../plugins/management/market/registry.ts'
+import { CatalogueSource } from '../../../plugins/management/market/source.ts'
 import { toConfigs } from '../../../plugins/management/market/to-configs.ts'
 import type { FetchedResponse } from '../../../plugins/base/outbound/fetch.ts'
-import { toStore } from '../../../plugins/management/servers/to-store.ts'
+import { toServerChange } from '../../../plugins/management/servers/to-store.ts'
 import type { Principal } from '../../../plugins/settings/access/view.ts'
-import type { Ready } from '../../../schemas/catalogues.ts'
+import type { ConvertedPackage } from '../../../schemas/catalogues.ts'
 import { newNameProblem } from '../../../schemas/names.ts'
-import { problemOf } from '../../../schemas/problem.ts'
+import { firstSchemaProblem } from '../../../schemas/problem.ts'
 import { ServerJson } from '../../../schemas/server-json.ts'
 import { registryEntries } from '../../fakes/registry-entries.ts'
 import { entryShape, membersOf, pathsIn } from '../../fakes/registry-shapes.ts'
@@ -19,11 +19,11 @@ import { appFor } from '../../helpers/app.ts'
 type Json = Record<string, unknown>
 const entryWith = (more: Json): ServerJson =>
   ({ name: 'io.github.ada/weather', description: 'd', version: '1.0.0', ...more }) as ServerJson
-const packaged = (more: Json): Ready => first({ packages: [{ registryType: 'npm', identifier: '@ada/weather', version: '1.2.3', transport: { type: 'stdio' }, ...more }] })
-const remote = (more: Json): Ready => first({ remotes: [{ type: 'streamable-http', url: 'https://mcp.example.com/mcp', ...more }] })
-function first (more: Json): Ready {
+const packaged = (more: Json): ConvertedPackage => first({ packages: [{ registryType: 'npm', identifier: '@ada/weather', version: '1.2.3', transport: { type: 'stdio' }, ...more }] })
+const remote = (more: Json): ConvertedPackage => first({ remotes: [{ type: 'streamable-http', url: 'https://mcp.example.com/mcp', ...more }] })
+function first (more: Json): ConvertedPackage {
   const server = entryWith(more)
-  assert.equal(problemOf(ServerJson, server), undefined)
+  assert.equal(firstSchemaProblem(ServerJson, server), undefined)
   const [ready] = toConfigs(server)
   assert.ok(ready)
   return ready
@@ -166,7 +166,7 @@ test('each config of an entry has a name of its own', async () => {
 })
 
 test('reasons where there is no config', async (t) => {
-  const cases: Array<[string, () => Ready, RegExp]> = [
+  const cases: Array<[string, () => ConvertedPackage, RegExp]> = [
     ['a bundle', () => packaged({ registryType: 'mcpb', identifier: 'https://example.com/a.mcpb' }), /POST \/api\/mcpb\/upload/],
     ['NuGet', () => packaged({ registryType: 'nuget' }), /dnx/],
     ['Cargo', () => packaged({ registryType: 'cargo' }), /compiled/],
@@ -232,7 +232,7 @@ test('every entry that the API allows becomes configs that can be stored, or rea
   let [configs, reasons] = [0, 0]
   fc.assert(fc.property(registryEntries, (entry) => {
     const { server } = JSON.parse(JSON.stringify(entry)) as { server: ServerJson }
-    assert.equal(problemOf(ServerJson, server), undefined)
+    assert.equal(firstSchemaProblem(ServerJson, server), undefined)
     const ready = toConfigs(server)
     assert.equal(ready.length, Math.max(1, (server.packages ?? []).length + (server.remotes ?? []).length))
     for (const { name, config, required = [], reason } of ready) {
@@ -241,7 +241,7 @@ test('every entry that the API allows becomes configs that can be stored, or rea
       configs++
       assert.equal(newNameProblem(name), undefined, name)
       const text = JSON.stringify(config)
-      const { value } = toStore(snapshot, admin, name, config as Json, false)
+      const { value } = toServerChange(snapshot, admin, name, config as Json, false)
       assert.deepEqual({ ...value, ...config }, value)
       // The only variables in it are those that a person is told of.
       const named = new Set([...text.matchAll(/\$\{([A-Za-z_]\w*)\}/g)].map(([, key]) => key))
@@ -256,7 +256,7 @@ test('the entries of these tests have the shapes that the API allows, and every 
   const seen = new Set<string>()
   for (const entry of fc.sample(registryEntries, 300)) {
     const value = JSON.parse(JSON.stringify(entry)) as Json
-    assert.deepEqual(problemOf(entryShape, value), undefined, JSON.stringify(value))
+    assert.deepEqual(firstSchemaProblem(entryShape, value), undefined, JSON.stringify(value))
     for (const path of pathsIn(value)) seen.add(path)
   }
   assert.deepEqual(membersOf(entryShape).filter((path) => !seen.has(path)), [])
@@ -272,12 +272,12 @@ test('a large answer of a registry is read without holding the event loop, in th
     causes.push(memoryOwner)
     return { status: 200, headers: {}, body }
   }
-  const registry = new Registry(new Source({ outbound: { fetch } as never, name: 'The registry', tell: () => {} }), 'https://registry.example')
+  const registry = new RegistryClient(new CatalogueSource({ outbound: { fetch } as never, name: 'The registry', reportOutage: () => {} }), 'https://registry.example')
   let others = 0
   let isOver = false
   const tick = (): void => { if (!isOver) { others++; setImmediate(tick) } }
   setImmediate(tick)
-  const { value } = await registry.list({}, 'user ann')
+  const { value } = await registry.listEntries({}, 'user ann')
   isOver = true
   assert.deepEqual([value.servers.length, value.servers[999]?.configs.length, value.metadata.nextCursor], [1_000, 1, 'more'])
   assert.deepEqual(causes, ['user ann'])

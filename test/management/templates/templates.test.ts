@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { test } from 'tap'
-import { referenced, withoutSecrets } from '../../../plugins/management/templates/config.ts'
+import { referencedVariables, replaceSecrets } from '../../../plugins/management/templates/config.ts'
 import { TemplateVariables } from '../../../plugins/management/templates/variables.ts'
 import { expandVariables } from '../../../plugins/upstream/links/environment.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
@@ -27,14 +27,14 @@ const apiOf = (app: FastifyInstance, as = 'admin') => async (method: 'GET' | 'PO
     method,
     url: `/api${url}`,
     headers: {
-      ...(user ? { 'x-auth-token': app.auth.login(user) } : { authorization: `Bearer ${KEY}` }),
+      ...(user ? { 'x-auth-token': app.auth.createLoginToken(user) } : { authorization: `Bearer ${KEY}` }),
       ...(payload === undefined ? {} : { 'content-type': 'application/json' })
     },
     ...(payload === undefined ? {} : { payload })
   })
 }
 
-const covered = (name: string, config: Json): Json => withoutSecrets(name, config, new TemplateVariables(referenced(config), {}))
+const covered = (name: string, config: Json): Json => replaceSecrets(name, config, new TemplateVariables(referencedVariables(config), {}))
 
 test('secrets of one kind get a variable each', async () => {
   const query = (count: number): string => Array.from({ length: count }, (_, n) => `k=${n % (count / 2)}x`).join('&')
@@ -123,14 +123,14 @@ test('what becomes a variable is masked as well, and a mask that comes back keep
 
 test('a variable stands for one secret', async () => {
   const variables = new TemplateVariables(['TOKEN'], {})
-  const [one, two, three] = [['a', '1'], ['b', '2'], ['c', '1']].map(([name = '', secret]) => withoutSecrets(name, { env: { TOKEN: 'x', KEY: secret } }, variables))
+  const [one, two, three] = [['a', '1'], ['b', '2'], ['c', '1']].map(([name = '', secret]) => replaceSecrets(name, { env: { TOKEN: 'x', KEY: secret } }, variables))
   assert.deepEqual([one, two, three], [
     { env: { TOKEN: '${TOKEN_VALUE}', KEY: '${KEY}' } },
     { env: { TOKEN: '${TOKEN_VALUE}', KEY: '${KEY_VALUE}' } },
     { env: { TOKEN: '${TOKEN_VALUE}', KEY: '${KEY}' } }
   ])
-  assert.deepEqual(withoutSecrets('сервер', { headers: { Авторизация: 's' } }, variables), { headers: { Авторизация: '${SERVER_VALUE}' } })
-  assert.deepEqual(withoutSecrets('7up', { headers: { X: 's' } }, variables), { headers: { X: '${_7UP_X}' } })
+  assert.deepEqual(replaceSecrets('сервер', { headers: { Авторизация: 's' } }, variables), { headers: { Авторизация: '${SERVER_VALUE}' } })
+  assert.deepEqual(replaceSecrets('7up', { headers: { X: 's' } }, variables), { headers: { X: '${_7UP_X}' } })
 })
 
 test('what is a variable in a template is filled in', async () => {
@@ -145,16 +145,16 @@ test('what is a variable in a template is filled in', async () => {
   }
   const variables = new TemplateVariables([], {})
   const secrets = new Map<string, string>()
-  const cover = variables.coverOf.bind(variables)
-  variables.coverOf = (server, naming) => (secret, hint) => {
+  const cover = variables.createReplacer.bind(variables)
+  variables.createReplacer = (server, naming) => (secret, hint) => {
     const made = cover(server, naming)(secret, hint)
     const name = /\$\{(.*)\}/.exec(made)?.[1]
     if (name !== undefined) secrets.set(name, secret.replace(/^Bearer /, ''))
     return made
   }
-  const made = withoutSecrets('s', config, variables)
+  const made = replaceSecrets('s', config, variables)
   assert.doesNotMatch(JSON.stringify(made), /secret[-"@]|-secret/)
-  assert.deepEqual([...secrets.keys()].sort(), [...new Set(referenced(made))].sort())
+  assert.deepEqual([...secrets.keys()].sort(), [...new Set(referencedVariables(made))].sort())
   assert.deepEqual(expandVariables(made as ServerConfig, Object.fromEntries(secrets)).config, config)
   const byUser = expandVariables({ ...made, storedByUser: true } as ServerConfig, Object.fromEntries(secrets))
   assert.doesNotMatch(JSON.stringify(byUser.config), /-secret/, 'nothing is filled in for a user')
@@ -468,7 +468,7 @@ test('nobody gets more by a template', async (t) => {
 test('a variable that stands for a secret is none that the gateway has', async () => {
   const environment = { MY_CANARY: 'of-the-gateway', MY_CANARY_VALUE: '', API_KEY: 'of-the-gateway', Path: '/bin' }
   const config = { headers: { canary: 'harmless' }, env: { API_KEY: 'k', PATH: 'p' }, args: ['--path=/x', '--token', 't'] }
-  const made = withoutSecrets('my', config, new TemplateVariables([], environment))
+  const made = replaceSecrets('my', config, new TemplateVariables([], environment))
   assert.deepEqual([made.headers, made.env], [{ canary: '${MCP_MY_CANARY}' }, { API_KEY: '${API_KEY_VALUE}', PATH: '${PATH_VALUE}' }])
   assert.deepEqual(expandVariables(made as ServerConfig, environment).config, made)
 })

@@ -29,12 +29,12 @@ const recorded = {
     return { activities: found.slice((page - 1) * limit, page * limit), total: found.length, approximate: false }
   },
   find: async (id) => calls.find((each) => each.id === id),
-  values: async () => ({ servers: ['s'], tools: [], groups: [], usernames: ['alice'], keyNames: [] }),
+  listFilterValues: async () => ({ servers: ['s'], tools: [], groups: [], usernames: ['alice'], keyNames: [] }),
   stats: async () => ({ total: 1, errors: 0, duration: 1 }),
-  durationOf: async () => 42,
+  durationQuantile: async () => 42,
   append: async () => {},
-  cleanup: async () => 0,
-  expire: async () => 0
+  removeBefore: async () => 0,
+  removeSomeBefore: async () => 0
 } satisfies Activities as Activities
 
 void test('calls are listed, shown in full, and compared; a user sees the own ones', async (t) => {

@@ -179,8 +179,8 @@ void test('the audit log tells what was changed, without secrets', async (t) => 
 
 void test('lines of the log are text, and are filtered', async (t) => {
   const { app, browser } = await start(t)
-  app.logs.add('warn', hostile)
-  app.logs.add('warn', 'a second line')
+  app.logs.addGatewayLine('warn', hostile)
+  app.logs.addGatewayLine('warn', 'a second line')
   const page = await browser.get('/logs?level=warn&q=second')
   assert.match(page.text, /a second line/)
   assert.ok(!page.text.includes('onerror'))

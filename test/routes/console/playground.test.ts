@@ -54,7 +54,7 @@ void test('a list is seen with the eyes that were chosen, and calls run as the r
 
 void test('a credential that is lent is good within the process alone, and until it is given back', async (t) => {
   const { app, url } = await start(t)
-  const { token, end } = app.auth.lend({ username: 'admin' })
+  const { token, revoke: end } = app.auth.issueInternalCredential({ username: 'admin' })
   const request = {
     method: 'POST' as const,
     headers: {
@@ -135,7 +135,7 @@ void test('a call runs with a credential that is pasted, which is asked for agai
   const done = await browser.post(path, { ...second, credential: key.token }, path)
   assert.match(done.text, /answers:/)
   for (const { text } of [asked, without, done]) assert.ok(!text.includes(key.token))
-  for (const credential of [`${'thk_'}${'0'.repeat(64)}`, app.auth.login(admin)]) {
+  for (const credential of [`${'thk_'}${'0'.repeat(64)}`, app.auth.createLoginToken(admin)]) {
     const refused = await browser.post(path, { ...pasted, credential }, path)
     assert.match(refused.text, /answered with an error/)
     assert.ok(!refused.text.includes(credential))

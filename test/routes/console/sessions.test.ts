@@ -16,9 +16,9 @@ import { admin, alice, start } from '../../helpers/doors.ts'
 const noVault = {
   hide: <Value>(value: Value) => ({ value, sealed: null }),
   reveal: <Value>(value: Value) => value,
-  masks: () => [],
-  outdated: () => false,
-  locked: () => false
+  findMasks: () => [],
+  isOutdated: () => false,
+  isLocked: () => false
 }
 
 /** A gateway on a settings file, as after a restart. */

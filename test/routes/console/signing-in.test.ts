@@ -63,7 +63,7 @@ void test('a session is good for the console alone, and nothing else for it', as
   })
   assert.equal(mcp.statusCode, 401)
   for (const headers of [
-    { 'x-auth-token': app.auth.login(admin) }, { authorization: `Bearer ${key.token}` }, { cookie: `${sessionCookie}=${'x'.repeat(43)}` }
+    { 'x-auth-token': app.auth.createLoginToken(admin) }, { authorization: `Bearer ${key.token}` }, { cookie: `${sessionCookie}=${'x'.repeat(43)}` }
   ]) {
     assert.equal((await app.inject({ url: '/console/overview', headers })).statusCode, 303)
   }

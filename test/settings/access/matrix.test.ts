@@ -397,7 +397,7 @@ async function ask (app: FastifyInstance, row: RouteRow, place: Place, who: Who)
   const as = withoutMode(who)
   const headers: Record<string, string> = {}
   if (as in tokens) headers.authorization = `Bearer ${tokens[as as keyof typeof tokens]}`
-  if (as in users) headers['x-auth-token'] = app.auth.login(users[as as keyof typeof users])
+  if (as in users) headers['x-auth-token'] = app.auth.createLoginToken(users[as as keyof typeof users])
   if (place.body !== undefined) headers['content-type'] = 'application/json'
   if (row.scope === 'mcp') headers.accept = 'application/json, text/event-stream'
   // Some answers are streams without an end: it is enough that they begin.
@@ -523,7 +523,7 @@ test('what a caller does not see, $smart neither finds, names, suggests, counts 
     for (const { principal, sees } of callers) {
       for (const word of [{}, { name: 'team' }, { name: 'admin_public' }]) {
         const who = `${principal.key} ${JSON.stringify(word)}`
-        const view = app.access.view(principal, { ...word, smart: true })
+        const view = app.access.viewOfRoute(principal, { ...word, smart: true })
         const inScope = all.filter(({ name }) => word.name !== 'admin_public' || name === word.name)
         const seen = inScope.filter(({ owner, visibility }) => sees(owner, visibility)).map(({ name }) => name)
         const tools = word.name === 'team' ? ['open'] : ['open', 'unselected']
@@ -548,13 +548,13 @@ test('what a caller does not see, $smart neither finds, names, suggests, counts 
       }
     }
   }
-  assert.throws(() => app.access.view({ key: 'x', kind: 'user-key', user: 'bob', username: 'bob', isAdmin: false }, { name: 'alice_private', smart: true }))
+  assert.throws(() => app.access.viewOfRoute({ key: 'x', kind: 'user-key', user: 'bob', username: 'bob', isAdmin: false }, { name: 'alice_private', smart: true }))
 
   // Not even scores tell of what is hidden.
   const bob = callers.find(({ principal }) => principal.key === 'user-key bob')?.principal
   assert.ok(bob)
-  const before = JSON.stringify(await call(app.access.view(bob, { smart: true }), 'search_tools', { query: 'thing of use', limit: 100 }))
+  const before = JSON.stringify(await call(app.access.viewOfRoute(bob, { smart: true }), 'search_tools', { query: 'thing of use', limit: 100 }))
   await app.settings.change(() => all.filter(({ visibility }) => visibility !== 'public')
     .map(({ name }): Change => ({ entity: 'mcpServers', key: name, value: undefined })))
-  assert.equal(JSON.stringify(await call(app.access.view(bob, { smart: true }), 'search_tools', { query: 'thing of use', limit: 100 })), before)
+  assert.equal(JSON.stringify(await call(app.access.viewOfRoute(bob, { smart: true }), 'search_tools', { query: 'thing of use', limit: 100 })), before)
 })

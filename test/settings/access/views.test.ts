@@ -5,8 +5,8 @@ import fp from 'fastify-plugin'
 import { test } from 'tap'
 import type { Server, Snapshot, StoredGroup } from '../../../db/store.ts'
 import access from '../../../plugins/settings/access/index.ts'
-import type { Grant, Principal, View } from '../../../plugins/settings/access/view.ts'
-import type { PublicReach } from '../../../plugins/settings/access/visibility.ts'
+import type { KeyScope, Principal, View } from '../../../plugins/settings/access/view.ts'
+import type { PublicToolsMode } from '../../../plugins/settings/access/visibility.ts'
 import { Gateway } from '../../../plugins/gateway/gateway.ts'
 import { gatewayClient } from '../../../protocol/exchange.ts'
 import { makeCatalogue } from '../../../protocol/lists.ts'
@@ -76,7 +76,7 @@ function worldOf (random: Random, version: number): World {
     system: {},
     problems: []
   }
-  const grantOf = (): Grant => ({
+  const grantOf = (): KeyScope => ({
     accessType: random.pick(['groups', 'servers', 'custom']),
     groups: random.some([...groupNames, ...groupNames.map((name) => `id-${name}`)], 0.3),
     servers: random.some(serverNames)
@@ -86,12 +86,12 @@ function worldOf (random: Random, version: number): World {
     return [
       { ...of, key: `user ${username}`, kind: 'user' },
       { ...of, key: `key of ${username}`, kind: 'user-key' },
-      { ...of, key: `scoped key of ${username}`, kind: 'user-key', grant: grantOf() },
-      { ...of, key: `another scoped key of ${username}`, kind: 'user-key', grant: grantOf() }
+      { ...of, key: `scoped key of ${username}`, kind: 'user-key', keyScope: grantOf() },
+      { ...of, key: `another scoped key of ${username}`, kind: 'user-key', keyScope: grantOf() }
     ]
   })
   const systemKeys = ['one', 'two', 'three'].map((name): Principal =>
-    ({ key: `key ${name}`, kind: 'system-key', user: `key ${name}`, isAdmin: true, ...(name === 'one' ? {} : { grant: grantOf() }) }))
+    ({ key: `key ${name}`, kind: 'system-key', user: `key ${name}`, isAdmin: true, ...(name === 'one' ? {} : { keyScope: grantOf() }) }))
   return { snapshot, principals: [...users, ...systemKeys, { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }] }
 }
 
@@ -99,7 +99,7 @@ type Word = { kind: 'all' } | { kind: 'server', name: string } | { kind: 'group'
 interface Question { principal: Principal, open: boolean, word: Word }
 
 /** The rule, as a person would check it by hand. @returns the servers, or that there is no such route */
-function expected ({ snapshot }: World, { principal, open, word }: Question, reach: PublicReach): string[] | 'refused' {
+function expected ({ snapshot }: World, { principal, open, word }: Question, reach: PublicToolsMode): string[] | 'refused' {
   const openToAll = ({ visibility }: ServerConfig): boolean => reach === 'all' || visibility === 'public'
   const accountSees = (config: ServerConfig): boolean => {
     if (principal.kind === 'anonymous') return openToAll(config)
@@ -107,7 +107,7 @@ function expected ({ snapshot }: World, { principal, open, word }: Question, rea
     return config.visibility === 'public' || config.owner === principal.username
   }
   const group = word.kind === 'group' ? [...snapshot.groups.values()].find(({ name }) => name === word.name) : undefined
-  const { grant } = principal
+  const { keyScope: grant } = principal
   const listsGroup = group !== undefined && grant !== undefined && grant.accessType !== 'servers' &&
     (grant.groups.includes(group.id) || grant.groups.includes(group.name))
   const listsServer = (name: string): boolean => grant !== undefined && grant.accessType !== 'groups' && grant.servers.includes(name)
@@ -177,7 +177,7 @@ test('a view shows what the rule says, whoever asked before', async (t) => {
         const { principal, open, word } = question
         let view: View | undefined
         try {
-          view = open ? app.access.open(principal, wordOf(word), 'thing') : app.access.view(principal, wordOf(word))
+          view = open ? app.access.viewOfOpenRoute(principal, wordOf(word), 'thing') : app.access.viewOfRoute(principal, wordOf(word))
         } catch { /* refused */ }
         const wanted = expected(world, question, reach)
         const what = `TEST_SEED=${seed}, round ${round}.${version}, PUBLIC_TOOLS=${reach}: ${JSON.stringify(question)}`
@@ -186,7 +186,7 @@ test('a view shows what the rule says, whoever asked before', async (t) => {
         if (view) {
           const shown = gateway.sections(view, gatewayClient).map(({ server }) => server.name)
           assert.deepEqual(shown.sort(), seen, what)
-          for (const name of serverNames) assert.equal(app.access.reaches(view, principal, name), shown.includes(name), what)
+          for (const name of serverNames) assert.equal(app.access.canSeeServer(view, principal, name), shown.includes(name), what)
         }
         count++
       }

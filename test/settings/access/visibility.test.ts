@@ -1,8 +1,8 @@
 // Who may see which server, by which route.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { makeView, type Principal, type Scope } from '../../../plugins/settings/access/view.ts'
-import { toScope, visibleServers } from '../../../plugins/settings/access/visibility.ts'
+import { makeView, type Principal, type ViewScope } from '../../../plugins/settings/access/view.ts'
+import { resolveScope, visibleServers } from '../../../plugins/settings/access/visibility.ts'
 import { snapshotOf, type Given } from '../../helpers/snapshot.ts'
 
 const principals = {
@@ -29,9 +29,9 @@ test('visibleServers: the servers behind a view', async (t) => {
       { id: 'e', name: 'empty', members: [] }
     ]
   })
-  const names = (who: Who, scope: Scope): string[] =>
+  const names = (who: Who, scope: ViewScope): string[] =>
     visibleServers(snapshot, makeView(principals[who], scope), 'public').map(({ label }) => label)
-  const group = (id: string): Scope => ({ kind: 'group', id, name: 'any' })
+  const group = (id: string): ViewScope => ({ kind: 'group', id, name: 'any' })
 
   await t.test('in the order of configuration, neither disabled nor unusable', async () => {
     assert.deepEqual(names('admin', { kind: 'global' }), [...snapshot.servers.keys()].filter((name) => !['off', 'broken'].includes(name)))
@@ -45,8 +45,8 @@ test('visibleServers: the servers behind a view', async (t) => {
       },
       groups: [{ id: 'g', name: 'g', members: ['u2', 'none', 'u1', 'r'] }]
     })
-    const shown = (scope: Scope): string[] =>
-      visibleServers(mixed, makeView(principals.admin, scope), 'public').map(({ label, ofAdmin }) => `${label}${ofAdmin ? '' : ' of a user'}`)
+    const shown = (scope: ViewScope): string[] =>
+      visibleServers(mixed, makeView(principals.admin, scope), 'public').map(({ label, isOwnedByAdmin: ofAdmin }) => `${label}${ofAdmin ? '' : ' of a user'}`)
     assert.deepEqual(shown({ kind: 'global' }), ['r', 'none', 'admin', 'u1 of a user', 'u2 of a user'])
     assert.deepEqual(shown(group('g')), ['none', 'r', 'u2 of a user', 'u1 of a user'])
   })
@@ -73,7 +73,7 @@ test('toScope: a group by id, then by name, then a server', async () => {
       { id: 'g3', name: 'both', members: [] }
     ]
   }
-  const table: Array<[string, Scope | undefined, Scope | undefined]> = [
+  const table: Array<[string, ViewScope | undefined, ViewScope | undefined]> = [
     // word, names allowed, ids only
     ['g1', { kind: 'group', id: 'g1', name: 'team' }, { kind: 'group', id: 'g1', name: 'team' }],
     ['g2', { kind: 'group', id: 'g2', name: 'g1' }, { kind: 'group', id: 'g2', name: 'g1' }],
@@ -83,8 +83,8 @@ test('toScope: a group by id, then by name, then a server', async () => {
     ['S', undefined, undefined], ['', undefined, undefined], ['__proto__', undefined, undefined], ['constructor', undefined, undefined]
   ]
   for (const [word, byName, byId] of table) {
-    assert.deepEqual(toScope(snapshotOf(given), word, true), byName, word)
-    assert.deepEqual(toScope(snapshotOf(given), word, false), byId, word)
+    assert.deepEqual(resolveScope(snapshotOf(given), word, true), byName, word)
+    assert.deepEqual(resolveScope(snapshotOf(given), word, false), byId, word)
   }
 })
 
@@ -101,13 +101,13 @@ test('toScope: of a group and a server of one name the server, where the group i
       admins: ['root'],
       users: ['ann', 'bob']
     })
-    assert.equal(toScope(snapshot, 'both', true)?.kind, kind, `group of ${ofGroup}, server of ${ofServer}`)
-    assert.equal(toScope(snapshot, 'g1', true)?.kind, 'group', 'by its id in any case')
+    assert.equal(resolveScope(snapshot, 'both', true)?.kind, kind, `group of ${ofGroup}, server of ${ofServer}`)
+    assert.equal(resolveScope(snapshot, 'g1', true)?.kind, 'group', 'by its id in any case')
   }
 })
 
 test('makeView: equal keys see the same, others need not', async () => {
-  const scopes: Scope[] = [
+  const scopes: ViewScope[] = [
     { kind: 'global' }, { kind: 'server', name: 'a' }, { kind: 'server', name: 'global' },
     { kind: 'group', id: 'a', name: 'a' }, { kind: 'group', id: 'global', name: 'b' }
   ]

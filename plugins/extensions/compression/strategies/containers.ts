@@ -1,40 +1,41 @@
 import { skipString, type Member } from '../../../../protocol/json.ts'
-import { Offsets } from './lines.ts'
-import { bounds } from './strategy.ts'
+import { OffsetList } from './lines.ts'
+import { strategyBounds } from './strategy.ts'
 
-/** Thrown when a text would be read too often, for example with a large value below many levels. */
+/** Thrown when too much of a text would be read repeatedly, for example if a large value is nested deeply. */
 export class TooCostly extends Error {}
 
 /** The elements of an array. */
 interface Elements { readonly count: number, readonly at: (index: number) => string }
-/** The first members of an object, and the number of all. */
+/** The first members of an object (`strategyBounds.items` at most), and the number of all its members. */
 interface Members { readonly count: number, readonly first: readonly Member[] }
 
-/** Min length of a text whose elements or members are cached. */
-const large = 16 * 1024
+/** Min length of an array or object whose elements or members are cached, in characters. */
+const minCachedLength = 16 * 1024
 /** The characters that may be read in total: a multiple of the text's length, and a fixed number. */
 const readBounds = { times: 12, characters: 8 * 1024 * 1024 }
 
 /**
- * Reads the arrays and objects of one JSON text repeatedly. Large ones are cached, and the total of reads is bounded.
+ * Finds the elements of arrays and the members of objects in one JSON text, without parsing it. Results for large ones
+ * are cached, and the number of characters that are read in total is bounded.
  */
-export class Containers {
-  readonly #elements = new Map<string, Elements>()
-  readonly #members = new Map<string, Members>()
-  #left: number
+export class JsonContainerReader {
+  readonly #elementsCache = new Map<string, Elements>()
+  readonly #membersCache = new Map<string, Members>()
+  #remainingCharacters: number
 
   /** @param text a text that `JSON.parse` accepts */
   constructor (text: string) {
-    this.#left = readBounds.times * text.length + readBounds.characters
+    this.#remainingCharacters = readBounds.times * text.length + readBounds.characters
   }
 
   /** @throws TooCostly */
-  elements (text: string): Elements {
-    const known = text.length < large ? undefined : this.#elements.get(text)
+  readElements (text: string): Elements {
+    const known = text.length < minCachedLength ? undefined : this.#elementsCache.get(text)
     if (known) return known
-    this.#read(text)
-    const ends = new Offsets()
-    const starts = new Offsets()
+    this.#countRead(text)
+    const ends = new OffsetList()
+    const starts = new OffsetList()
     let at = skipSpace(text, 1)
     while (at < text.length && text.charCodeAt(at) !== 0x5d) {
       starts.push(at)
@@ -43,15 +44,15 @@ export class Containers {
       at = skipComma(text, at)
     }
     const elements: Elements = { count: starts.length, at: (index) => text.slice(starts.at(index), ends.at(index)) }
-    if (text.length >= large) this.#elements.set(text, elements)
+    if (text.length >= minCachedLength) this.#elementsCache.set(text, elements)
     return elements
   }
 
   /** @throws TooCostly */
-  members (text: string): Members {
-    const known = text.length < large ? undefined : this.#members.get(text)
+  readMembers (text: string): Members {
+    const known = text.length < minCachedLength ? undefined : this.#membersCache.get(text)
     if (known) return known
-    this.#read(text)
+    this.#countRead(text)
     const first: Member[] = []
     let count = 0
     let at = skipSpace(text, 1)
@@ -60,19 +61,19 @@ export class Containers {
       const keyEnd = skipString(text, at)
       const start = skipSpace(text, skipSpace(text, keyEnd) + 1)
       const end = skipValue(text, start)
-      if (count++ < bounds.items) {
+      if (count++ < strategyBounds.items) {
         first.push({ key: JSON.parse(text.slice(keyStart, keyEnd)) as string, keyStart, start, end })
       }
       at = skipComma(text, end)
     }
     const members = { count, first }
-    if (text.length >= large) this.#members.set(text, members)
+    if (text.length >= minCachedLength) this.#membersCache.set(text, members)
     return members
   }
 
-  #read ({ length }: string): void {
-    this.#left -= length
-    if (this.#left < 0) throw new TooCostly()
+  #countRead ({ length }: string): void {
+    this.#remainingCharacters -= length
+    if (this.#remainingCharacters < 0) throw new TooCostly()
   }
 }
 

@@ -1,9 +1,9 @@
 import { isDeeperThan } from '../../../../protocol/json.ts'
 import { scanJson } from '../../../../protocol/json-scanner.ts'
 import { truncate } from '../../../../protocol/text.ts'
-import { Containers, TooCostly } from './containers.ts'
-import { eachLine } from './lines.ts'
-import { bounds, counted, figure, type Renderings, type Strategy } from './strategy.ts'
+import { JsonContainerReader, TooCostly } from './containers.ts'
+import { visitLines } from './lines.ts'
+import { strategyBounds, formatQuantity, formatNumber, type Renderings, type Strategy } from './strategy.ts'
 
 /** Bounds of a written value: items of an array, keys of an object, characters of a string, levels below the top. */
 interface Amount { items: number, keys: number, characters: number, depth: number }
@@ -20,7 +20,7 @@ const amountOf = (level: number): Amount => ({
 })
 
 /** Keeps the structure: a long array becomes a description of its items and a sample; long strings are cut. */
-export const json: Strategy = (text) => {
+export const jsonStrategy: Strategy = (text) => {
   const value = valueOf(text)
   return value === undefined ? undefined : renderingsOf(value, false)
 }
@@ -29,13 +29,13 @@ export const json: Strategy = (text) => {
  * Renders a value for a program: nothing is added, all keys stay, and only arrays and strings become shorter.
  * @param text one JSON value
  */
-export const plainJson = (text: string): Renderings => renderingsOf(text, true)
+export const renderPlainJson = (text: string): Renderings => renderingsOf(text, true)
 
 function renderingsOf (text: string, isPlain: boolean): Renderings {
-  const containers = new Containers(text)
+  const containers = new JsonContainerReader(text)
   const schemas = new Map<string, Schema>()
   return {
-    highest,
+    highestLevel: highest,
     render: (level, most) => {
       try {
         return new Writer(containers, schemas, isPlain, most).write(text, amountOf(level))
@@ -54,21 +54,21 @@ function valueOf (text: string): string | undefined {
   if (isJson(trimmed)) return trimmed
   let lines = 0
   let isValid = true
-  eachLine(trimmed, (start, end) => {
+  visitLines(trimmed, (start, end) => {
     const line = trimmed.slice(start, end)
     if (line.trim() === '') return true
-    isValid = ++lines <= bounds.rows && line.startsWith('{') && isJson(line)
+    isValid = ++lines <= strategyBounds.jsonLines && line.startsWith('{') && isJson(line)
     return isValid
   })
   return isValid && lines > 1 ? `[${trimmed.replace(/\n\s*/g, ',')}]` : undefined
 }
 
-/** Min length of a text that is validated without parsing, to save memory, and of an array whose schema is cached. */
-const large = 64 * 1024
+/** Min length of a text that is validated without `JSON.parse`, to save memory, and of an array with cached schema. */
+const minLargeLength = 64 * 1024
 
 function isJson (text: string): boolean {
   try {
-    if (text.length < large) JSON.parse(text)
+    if (text.length < minLargeLength) JSON.parse(text)
     else scanJson(text, { maxDepth: deepest })
     return true
   } catch {
@@ -79,63 +79,64 @@ function isJson (text: string): boolean {
 /** Thrown when a rendering exceeds the useful length. */
 class TooLong extends Error {}
 
-const below = (amount: Amount): Amount => ({ ...amount, depth: amount.depth - 1, items: Math.ceil(amount.items / 2) })
+const innerBounds = (amount: Amount): Amount =>
+  ({ ...amount, depth: amount.depth - 1, items: Math.ceil(amount.items / 2) })
 
 /** Writes one rendering. Numbers and short strings keep their bytes. */
 class Writer {
-  readonly #containers: Containers
+  readonly #containers: JsonContainerReader
   readonly #isPlain: boolean
   readonly #schemas: Map<string, Schema>
-  /** In characters. */
-  #left: number
+  /** The number of characters that may still be written. */
+  #remainingLength: number
 
   /**
    * @param schemas the cache of the schemas of large arrays
-   * @param most max length, in characters
+   * @param most max length of the rendering, in characters
    */
-  constructor (containers: Containers, schemas: Map<string, Schema>, isPlain: boolean, most: number) {
+  constructor (containers: JsonContainerReader, schemas: Map<string, Schema>, isPlain: boolean, most: number) {
     this.#containers = containers
     this.#schemas = schemas
     this.#isPlain = isPlain
-    this.#left = most
+    this.#remainingLength = most
   }
 
   /** Writes a shortened value. @throws TooLong, TooCostly */
   write (text: string, amount: Amount): string {
     const first = text.charAt(0)
-    if (first === '[') return this.#array(text, amount)
-    if (first === '{') return this.#object(text, amount)
-    return this.#counted(first === '"' ? writtenString(text, amount.characters) : text)
+    if (first === '[') return this.#writeArray(text, amount)
+    if (first === '{') return this.#writeObject(text, amount)
+    return this.#count(first === '"' ? writtenString(text, amount.characters) : text)
   }
 
   /** Subtracts the length of a part and its separator from what is left. @throws TooLong */
-  #counted (part: string): string {
-    this.#left -= part.length + 1
-    if (this.#left < 0) throw new TooLong()
+  #count (part: string): string {
+    this.#remainingLength -= part.length + 1
+    if (this.#remainingLength < 0) throw new TooLong()
     return part
   }
 
-  #array (text: string, amount: Amount): string {
-    const { count, at } = this.#containers.elements(text)
+  #writeArray (text: string, amount: Amount): string {
+    const { count, at } = this.#containers.readElements(text)
     if (!this.#isPlain && amount.depth === 0 && count > 0) {
-      return this.#counted(JSON.stringify(`[… ${counted(count, 'item')} …]`))
+      return this.#count(JSON.stringify(`[… ${formatQuantity(count, 'item')} …]`))
     }
-    this.#counted('')
+    this.#count('')
     const parts: string[] = []
     const write = (from: number, to: number): void => {
-      for (let index = from; index < to; index++) parts.push(this.write(at(index), below(amount)))
+      for (let index = from; index < to; index++) parts.push(this.write(at(index), innerBounds(amount)))
     }
-    // A description of one missing item is no shorter than the item.
+    // If only one item would be left out, it is written, since a description of it is no shorter.
     if (count <= amount.items + 1) {
       write(0, count)
       return `[${parts.join(',')}]`
     }
     const tail = Math.floor(amount.items / 4)
     if (!this.#isPlain) {
-      const last = tail === 0 ? '' : ` and the last ${figure(tail)}`
-      const shown = amount.items === 0 ? 'none shown' : `the first ${figure(amount.items - tail)}${last} shown`
-      const { type, isOfAll } = this.#schemaOf(text)
-      parts.push(this.#counted(JSON.stringify(`${counted(count, 'item')}, ${isOfAll ? 'each' : 'most'} ${type}; ` +
+      const last = tail === 0 ? '' : ` and the last ${formatNumber(tail)}`
+      const shown = amount.items === 0 ? 'none shown' : `the first ${formatNumber(amount.items - tail)}${last} shown`
+      const { type, coversAllItems: isOfAll } = this.#schemaOf(text)
+      parts.push(this.#count(JSON.stringify(`${formatQuantity(count, 'item')}, ${isOfAll ? 'each' : 'most'} ${type}; ` +
         `${shown}`)))
     }
     write(0, amount.items - tail)
@@ -147,28 +148,28 @@ class Writer {
     const known = this.#schemas.get(array)
     if (known) return known
     const schema = schemaOf(array, this.#containers)
-    if (array.length >= large) this.#schemas.set(array, schema)
+    if (array.length >= minLargeLength) this.#schemas.set(array, schema)
     return schema
   }
 
-  #object (text: string, amount: Amount): string {
-    const { first, count } = this.#containers.members(text)
+  #writeObject (text: string, amount: Amount): string {
+    const { first, count } = this.#containers.readMembers(text)
     if (!this.#isPlain && amount.depth === 0 && count > 0) {
-      return this.#counted(JSON.stringify(`{… ${counted(count, 'key')} …}`))
+      return this.#count(JSON.stringify(`{… ${formatQuantity(count, 'key')} …}`))
     }
     // A value for a program needs all its keys.
     if (this.#isPlain && count > first.length) throw new TooCostly()
-    this.#counted('')
+    this.#count('')
     const shown = this.#isPlain ? first : first.slice(0, amount.keys)
     const parts = shown.map(({ keyStart, start, end }) => {
-      const key = this.#counted(text.slice(keyStart, start).replace(/\s*:\s*$/, ':'))
-      return `${key}${this.write(text.slice(start, end), below(amount))}`
+      const key = this.#count(text.slice(keyStart, start).replace(/\s*:\s*$/, ':'))
+      return `${key}${this.write(text.slice(start, end), innerBounds(amount))}`
     })
     const hidden = first.slice(shown.length, shown.length + amount.keys)
     if (hidden.length > 0) {
       const names = hidden.map(({ key }) => key).join(', ')
-      const more = `${counted(count - shown.length, 'more key')}: ${truncate(names, 8 * amount.keys)}`
-      parts.push(this.#counted(`"…":${JSON.stringify(more)}`))
+      const more = `${formatQuantity(count - shown.length, 'more key')}: ${truncate(names, 8 * amount.keys)}`
+      parts.push(this.#count(`"…":${JSON.stringify(more)}`))
     }
     return `{${parts.join(',')}}`
   }
@@ -178,7 +179,7 @@ function writtenString (text: string, characters: number): string {
   if (text.length <= characters + 40) return text
   const value = JSON.parse(text) as string
   const head = truncate(value, characters)
-  return JSON.stringify(`${head}… (${counted(value.length - head.length, 'more character')})`)
+  return JSON.stringify(`${head}… (${formatQuantity(value.length - head.length, 'more character')})`)
 }
 
 /** Bounds of a schema: sampled items, items of inner arrays, keys, levels, and characters of the type. */
@@ -188,15 +189,15 @@ const schemaBounds = { items: 20_000, inner: 5, keys: 30, depth: 3, characters: 
 interface Schema {
   readonly type: string
   /** Whether the type is that of all items, or of a sample of a long array. */
-  readonly isOfAll: boolean
+  readonly coversAllItems: boolean
 }
 
 /**
  * The type of the items of an array.
  * @throws TooCostly
  */
-function schemaOf (array: string, containers: Containers): Schema {
-  const { count, at } = containers.elements(array)
+function schemaOf (array: string, containers: JsonContainerReader): Schema {
+  const { count, at } = containers.readElements(array)
   // An odd step, so that alternating items are both sampled.
   const step = count <= schemaBounds.items ? 1 : Math.ceil(count / schemaBounds.items) | 1
   const sample: string[] = []
@@ -206,11 +207,11 @@ function schemaOf (array: string, containers: Containers): Schema {
     type: type.length <= schemaBounds.characters
       ? type
       : `${truncate(type, schemaBounds.characters)}…`,
-    isOfAll: step === 1
+    coversAllItems: step === 1
   }
 }
 
-function typeOf (texts: readonly string[], depth: number, containers: Containers): string {
+function typeOf (texts: readonly string[], depth: number, containers: JsonContainerReader): string {
   const types = new Set<string>()
   const objects: string[] = []
   const arrays: string[] = []
@@ -234,15 +235,15 @@ function typeOf (texts: readonly string[], depth: number, containers: Containers
 }
 
 /** The first elements of an array. */
-function firstOf (array: string, containers: Containers): string[] {
-  const { count, at } = containers.elements(array)
+function firstOf (array: string, containers: JsonContainerReader): string[] {
+  const { count, at } = containers.readElements(array)
   return Array.from({ length: Math.min(count, schemaBounds.inner) }, (_, index) => at(index))
 }
 
-function typeOfObjects (objects: readonly string[], depth: number, containers: Containers): string {
+function typeOfObjects (objects: readonly string[], depth: number, containers: JsonContainerReader): string {
   const values = new Map<string, string[]>()
   for (const text of objects) {
-    for (const { key, start, end } of containers.members(text).first) {
+    for (const { key, start, end } of containers.readMembers(text).first) {
       const known = values.get(key)
       if (known) known.push(text.slice(start, end))
       else if (values.size < schemaBounds.keys) values.set(key, [text.slice(start, end)])

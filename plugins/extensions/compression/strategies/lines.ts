@@ -1,18 +1,18 @@
 import { stripVTControlCharacters } from 'node:util'
 import { truncate } from '../../../../protocol/text.ts'
-import { counted } from './strategy.ts'
+import { formatQuantity } from './strategy.ts'
 
-/** Length to which a line is cut, in characters. */
+/** Length to which a line is cut by default, in characters. */
 const longestLine = 400
 
-/** The lines of a short text, without their ends. */
-export const linesOf = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/)
+/** Splits a short text into lines, without their line breaks. */
+export const splitLines = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/)
 
 /**
  * Visits the lines of a text.
  * @param visit receives the start and end of a line without its line break, and the start of the next; false stops
  */
-export function eachLine (text: string, visit: (start: number, end: number, next: number) => boolean): void {
+export function visitLines (text: string, visit: (start: number, end: number, next: number) => boolean): void {
   for (let start = 0; ;) {
     const found = text.indexOf('\n', start)
     const last = found === -1 ? text.length : found
@@ -32,23 +32,23 @@ export function lineAt (text: string, start: number): string {
 }
 
 /** Cuts a long line. */
-export function short (line: string, longest = longestLine): string {
+export function shortenLine (line: string, longest = longestLine): string {
   if (line.length <= longest) return line
   const head = truncate(line, longest)
-  return `${head}… (${counted(line.length - head.length, 'more character')})`
+  return `${head}… (${formatQuantity(line.length - head.length, 'more character')})`
 }
 
-/** A line without the colours of a terminal (ANSI escape codes). */
-export const plainLine = (line: string): string => line.includes('\x1b') ? stripVTControlCharacters(line) : line
+/** Removes ANSI escape codes (colours of terminals) from a line. */
+export const stripAnsiCodes = (line: string): string => line.includes('\x1b') ? stripVTControlCharacters(line) : line
 
 /**
- * Writes some entries of a text, with a mark for missing lines.
+ * Joins the entries of a text that are kept, with a mark in each place where lines are missing.
  * @param kept the indexes of the entries, ascending
  * @param total the number of entries
  * @param write the text of an entry
  * @param linesBefore the number of lines before an entry; for `total`, of all lines
  */
-export function withGaps (
+export function joinWithGaps (
   kept: readonly number[],
   total: number,
   write: (index: number) => string,
@@ -58,7 +58,7 @@ export function withGaps (
   let next = 0
   const gap = (end: number): void => {
     const missing = linesBefore(end) - linesBefore(next)
-    if (missing > 0) parts.push(`… ${counted(missing, 'line')} left out …`)
+    if (missing > 0) parts.push(`… ${formatQuantity(missing, 'line')} left out …`)
   }
   for (const index of kept) {
     gap(index)
@@ -75,7 +75,7 @@ export function withGaps (
  * @param sizes the number of items of each group
  * @returns (group, item) pairs
  */
-export function inTurns (sizes: readonly number[]): Array<[group: number, item: number]> {
+export function roundRobinOrder (sizes: readonly number[]): Array<[group: number, item: number]> {
   const order: Array<[number, number]> = []
   let open = sizes.map((size, group) => ({ size, group }))
   for (let item = 0; open.length > 0; item++) {
@@ -86,7 +86,7 @@ export function inTurns (sizes: readonly number[]): Array<[group: number, item: 
 }
 
 /** A growing list of offsets in a text, with four bytes each. */
-export class Offsets {
+export class OffsetList {
   #values = new Uint32Array(256)
   length = 0
 
@@ -99,6 +99,6 @@ export class Offsets {
     this.#values[this.length++] = value
   }
 
-  /** 0 beyond the end. */
+  /** The offset at an index, or 0 beyond the end of the list. */
   at (index: number): number { return this.#values[index] ?? 0 }
 }

@@ -1,6 +1,6 @@
-import { eachLine, inTurns, lineAt, plainLine, short, withGaps, Offsets } from './lines.ts'
-import { Neighbours, type TextEntries } from './neighbours.ts'
-import { bounds, counted, type Strategy } from './strategy.ts'
+import { visitLines, roundRobinOrder, lineAt, stripAnsiCodes, shortenLine, joinWithGaps, OffsetList } from './lines.ts'
+import { FailureNeighbours, type FoldedLog } from './neighbours.ts'
+import { strategyBounds, formatQuantity, type Strategy } from './strategy.ts'
 
 /** Matches a word for a failure that is not part of a path or another name. */
 const failure = new RegExp(
@@ -10,12 +10,12 @@ const failure = new RegExp(
   'denied|timed? ?out|unreachable|unhandled|abort(?:ed)?|(?:[\\w$]+\\.)*\\w*(?:Error|Exception))(?![\\w/\\\\-]|\\.\\w)',
   'i'
 )
-/** Levels above `error`. */
-const severe = /(?<![\w/\\.@-])(?:FATAL|PANIC|CRITICAL|EMERG(?:ENCY)?|fatal:|panic:)(?![\w/\\-])/
+/** Matches a log level above `error`. */
+const severePattern = /(?<![\w/\\.@-])(?:FATAL|PANIC|CRITICAL|EMERG(?:ENCY)?|fatal:|panic:)(?![\w/\\-])/
 const warning = /\bwarn(?:ing)?\b|\bdeprecated\b/i
-/** The HTTP status of a request in an access log (common log format): 5xx, and 4xx. */
-const requestFailed = /" 5\d\d(?: |$)/
-const requestRefused = /" 4\d\d(?: |$)/
+/** Match the HTTP status of a request in an access log (common log format): 5xx, and 4xx. */
+const serverErrorPattern = /" 5\d\d(?: |$)/
+const clientErrorPattern = /" 4\d\d(?: |$)/
 /** Matches a continuation of a log entry: stack frame, cause, indented line, name and message of an exception. */
 const continuation =
   /^(?:\s+\S|Caused by|\.\.\. \d+ more|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
@@ -23,7 +23,7 @@ const continuation =
 const cause =
   /^\s*(?:Caused by|\[cause\]|During handling|The above exception|(?:[\w$]+\.)*[A-Z]\w*(?:Error|Exception)\b)/
 /** Length of a line's start that is parsed, in characters. */
-const looked = 1_000
+const parsedLength = 1_000
 
 /** Max number of folded lines that can be shown: different lines of failures, and lines beside failures. */
 const mostUnfolded = 1_000
@@ -32,61 +32,62 @@ const mostUnfolded = 1_000
  * Keeps failures with the lines around them, the first line of each shape, and both ends. Repeated lines are folded;
  * with space left, those of failures and beside failures are shown.
  */
-export const log: Strategy = (text) => {
-  const entries = folded(text)
-  const { total } = entries
+export const logStrategy: Strategy = (text) => {
+  const entries = foldLines(text)
+  const { entryCount: total } = entries
   let order: number[] = []
-  let unfolded: Unfolded | undefined
-  let neighbours: Neighbours | undefined
-  const failures = Math.min(entries.foldedFailures, mostUnfolded)
+  let unfolded: UnfoldedLines | undefined
+  let neighbours: FailureNeighbours | undefined
+  const failures = Math.min(entries.foldedFailureLines, mostUnfolded)
   return {
-    highest: total + failures + Neighbours.count(entries, mostUnfolded),
+    highestLevel: total + failures + FailureNeighbours.countLines(entries, mostUnfolded),
     render: (level, most) => {
       // Each entry takes at least one character, its line break.
       if (level > most + 1) return undefined
-      if (order.length < Math.min(level, total)) order = foremost(entries.priorities, Math.min(total, most + 1))
+      if (order.length < Math.min(level, total)) order = highestRanked(entries.priorities, Math.min(total, most + 1))
       const kept = order.slice(0, level).sort((a, b) => a - b)
-      if (level > total) unfolded ??= new Unfolded(text, entries)
-      const more = level > total ? unfolded?.first(Math.min(level - total, failures)) : undefined
-      if (level > total + failures) neighbours ??= new Neighbours(text, entries, mostUnfolded)
-      const around = level > total + failures ? neighbours?.first(level - total - failures) : undefined
+      if (level > total) unfolded ??= new UnfoldedLines(text, entries)
+      const more = level > total ? unfolded?.firstLines(Math.min(level - total, failures)) : undefined
+      if (level > total + failures) neighbours ??= new FailureNeighbours(text, entries, mostUnfolded)
+      const around = level > total + failures ? neighbours?.firstLines(level - total - failures) : undefined
       const write = (index: number): string => {
-        const { after = [], before = [] } = around?.get(index) ?? {}
-        const shown = (lines: readonly string[]): string => lines.map((line) => short(plainLine(line))).join('\n')
+        const { afterFailure: after = [], beforeFailure: before = [] } = around?.get(index) ?? {}
+        const shown = (lines: readonly string[]): string =>
+          lines.map((line) => shortenLine(stripAnsiCodes(line))).join('\n')
         const lines = [lineAt(text, entries.starts.at(index)), ...more?.get(index) ?? [], ...after]
         const rest = entries.linesBefore.at(index + 1) - entries.linesBefore.at(index) - lines.length - before.length
-        const head = rest === 0 ? shown(lines) : `${shown(lines)}  (and ${counted(rest, 'line')} like it)`
+        const head = rest === 0 ? shown(lines) : `${shown(lines)}  (and ${formatQuantity(rest, 'line')} like it)`
         return before.length === 0 ? head : `${head}\n${shown(before)}`
       }
-      return withGaps(kept, total, write, (index) => entries.linesBefore.at(index))
+      return joinWithGaps(kept, total, write, (index) => entries.linesBefore.at(index))
     }
   }
 }
 
-/** The different lines of folded entries with failures, taken from the entries in turns. */
-class Unfolded {
+/** The lines that were folded into entries with failures, without repetition, taken from these entries in turns. */
+class UnfoldedLines {
   readonly #lines: Array<readonly string[]>
   readonly #entries: readonly number[]
   readonly #order: ReadonlyArray<readonly [entry: number, line: number]>
 
-  constructor (text: string, { starts, linesBefore, failuresWithMore }: TextEntries) {
+  constructor (text: string, { starts, linesBefore, foldedFailureEntries: failuresWithMore }: FoldedLog) {
     this.#entries = failuresWithMore
     const most = Math.ceil(4 * mostUnfolded / failuresWithMore.length)
     this.#lines = failuresWithMore.map((index) => {
       const count = linesBefore.at(index + 1) - linesBefore.at(index)
       const seen = new Set<string>()
       let read = 0
-      eachLine(text.slice(starts.at(index)), (start, end) => {
-        seen.add(text.slice(starts.at(index) + start, starts.at(index) + Math.min(end, start + looked)))
+      visitLines(text.slice(starts.at(index)), (start, end) => {
+        seen.add(text.slice(starts.at(index) + start, starts.at(index) + Math.min(end, start + parsedLength)))
         return ++read < count && seen.size <= most
       })
       return [...seen].slice(1)
     })
-    this.#order = inTurns(this.#lines.map(({ length }) => length))
+    this.#order = roundRobinOrder(this.#lines.map(({ length }) => length))
   }
 
-  /** The first of these lines, by entry. */
-  first (count: number): Map<number, string[]> {
+  /** The first `count` of the folded lines, by the index of their entry. */
+  firstLines (count: number): Map<number, string[]> {
     const found = new Map<number, string[]>()
     for (const [at, line] of this.#order.slice(0, count)) {
       const index = this.#entries[at] ?? 0
@@ -99,31 +100,31 @@ class Unfolded {
   }
 }
 
-/** The parts of a log line by which lines are compared. */
+/** The class of a log line. Adjacent lines with the same shape are folded; `flags` mark failures and warnings. */
 interface Kind { readonly shape: string, readonly flags: number }
 
-const isFailed = 1
-const isWarned = 2
-const isFirst = 4
-const isSevere = 8
+const failureFlag = 1
+const warningFlag = 2
+const firstFlag = 4
+const severeFlag = 8
 
-function folded (text: string): TextEntries {
-  const starts = new Offsets()
-  const linesBefore = new Offsets()
-  const kinds = new Offsets()
+function foldLines (text: string): FoldedLog {
+  const starts = new OffsetList()
+  const linesBefore = new OffsetList()
+  const kinds = new OffsetList()
   const seen = new Set<string>()
   const kindOf = kindsOfLines()
   let lines = 0
   let last: string | undefined
-  eachLine(text, (start, end) => {
-    const { shape, flags } = kindOf(text.slice(start, Math.min(end, start + looked)))
+  visitLines(text, (start, end) => {
+    const { shape, flags } = kindOf(text.slice(start, Math.min(end, start + parsedLength)))
     if (shape !== last) {
       // Beyond the bound, no shape counts as new.
-      const isNew = seen.size < bounds.shapes && !seen.has(shape)
+      const isNew = seen.size < strategyBounds.logShapes && !seen.has(shape)
       if (isNew) seen.add(shape)
       starts.push(start)
       linesBefore.push(lines)
-      kinds.push(flags | (isNew ? isFirst : 0))
+      kinds.push(flags | (isNew ? firstFlag : 0))
       last = shape
     }
     lines++
@@ -135,14 +136,22 @@ function folded (text: string): TextEntries {
   const failures: number[] = []
   for (let index = 0; index < starts.length && failuresWithMore.length < mostUnfolded; index++) {
     const more = linesBefore.at(index + 1) - linesBefore.at(index) - 1
-    if ((kinds.at(index) & isFailed) === 0) continue
+    if ((kinds.at(index) & failureFlag) === 0) continue
     if (failures.length < mostUnfolded) failures.push(index)
     if (more === 0) continue
     failuresWithMore.push(index)
     foldedFailures += more
   }
   const priorities = prioritiesOf(text, starts, kinds)
-  return { total: starts.length, starts, linesBefore, priorities, failuresWithMore, foldedFailures, failures }
+  return {
+    entryCount: starts.length,
+    starts,
+    linesBefore,
+    priorities,
+    foldedFailureEntries: failuresWithMore,
+    foldedFailureLines: foldedFailures,
+    failureEntries: failures
+  }
 }
 
 /** Makes a function that returns the kind of a line, with a cache for repeated lines. */
@@ -152,23 +161,25 @@ function kindsOfLines (): (line: string) => Kind {
     let kind = known.get(line)
     if (!kind) {
       if (known.size >= 1_000) known.clear()
-      known.set(line, kind = kindOf(plainLine(line)))
+      known.set(line, kind = kindOf(stripAnsiCodes(line)))
     }
     return kind
   }
 }
 
 function kindOf (line: string): Kind {
-  const isFailure = failure.test(line) || requestFailed.test(line)
-  const isWarning = warning.test(line) || requestRefused.test(line)
-  const flags = (isFailure ? isFailed : 0) | (isWarning ? isWarned : 0) | (severe.test(line) ? isSevere | isFailed : 0)
+  const isFailure = failure.test(line) || serverErrorPattern.test(line)
+  const isWarning = warning.test(line) || clientErrorPattern.test(line)
+  const flags = (isFailure
+    ? failureFlag
+    : 0) | (isWarning ? warningFlag : 0) | (severePattern.test(line) ? severeFlag | failureFlag : 0)
   // The flags in the shape keep a failure from being folded into other lines.
   return { shape: `${flags}${shapeOf(line)}`, flags }
 }
 
-/** A line without times, ids and numbers, which differ between repeats. */
+/** The shape of a line: its text with `#` in place of times, ids and numbers, which differ between repeats. */
 function shapeOf (line: string): string {
-  const start = short(line, 300)
+  const start = shortenLine(line, 300)
   if (!/\d/.test(start)) return start
   return start
     .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '#')
@@ -176,15 +187,15 @@ function shapeOf (line: string): string {
     .replace(/\d+/g, '#')
 }
 
-/** Number of failures with the highest rank, of lines of a stack, and of entries that are searched for a stack. */
+/** Max number of failures with the highest rank, of shown lines of a stack, and of entries searched for a stack. */
 const foremostFailures = 6
 const frames = 12
 const longestStack = 200
 
 /** Max distance from a failure at which an entry ranks higher than others of its kind. */
-const farthest = 8
+const maxNearDistance = 8
 
-/** The ranks of entries. */
+/** The ranks of log entries. Entries with higher ranks are kept first. */
 const rank = {
   failure: 100,
   end: 95,
@@ -203,15 +214,15 @@ const rank = {
   rest: 10
 }
 
-function prioritiesOf (text: string, starts: Offsets, kinds: Offsets): Uint8Array {
+function prioritiesOf (text: string, starts: OffsetList, kinds: OffsetList): Uint8Array {
   const total = starts.length
   const values = new Uint8Array(total)
   const failures: number[] = []
   for (let index = 0; index < total; index++) {
     const kind = kinds.at(index)
-    const isNew = (kind & isFirst) !== 0
-    const isFailure = (kind & isFailed) !== 0
-    const isWarning = (kind & isWarned) !== 0
+    const isNew = (kind & firstFlag) !== 0
+    const isFailure = (kind & failureFlag) !== 0
+    const isWarning = (kind & warningFlag) !== 0
     const isEdge = index < 3 || index >= total - 5
     if (isFailure && isNew) failures.push(index)
     // The first and the last entries.
@@ -225,13 +236,13 @@ function prioritiesOf (text: string, starts: Offsets, kinds: Offsets): Uint8Arra
     if (index >= 0 && index < total) values[index] = Math.max(values[index] ?? 0, value)
   }
   for (let index = 0; index < total; index++) {
-    if ((kinds.at(index) & isFailed) === 0) continue
-    for (let distance = 1; distance <= farthest; distance++) {
+    if ((kinds.at(index) & failureFlag) === 0) continue
+    for (let distance = 1; distance <= maxNearDistance; distance++) {
       const value = distance === 1 ? rank.besideRepeated : distance === 2 ? rank.nearRepeated : rank.further
       for (const near of [index - distance, index + distance]) raise(near, value)
     }
   }
-  const isForemost = (index: number): boolean => (kinds.at(index) & isSevere) !== 0 || values[index] === rank.failure
+  const isForemost = (index: number): boolean => (kinds.at(index) & severeFlag) !== 0 || values[index] === rank.failure
   const top = new Set(
     [...failures.filter(isForemost).slice(0, foremostFailures), ...failures.slice(0, foremostFailures)]
   )
@@ -243,7 +254,7 @@ function prioritiesOf (text: string, starts: Offsets, kinds: Offsets): Uint8Arra
     let shown = 0
     for (let next = index + 1; next < total && next <= index + longestStack; next++) {
       const start = starts.at(next)
-      const line = plainLine(lineAt(text.slice(start, start + looked), 0))
+      const line = stripAnsiCodes(lineAt(text.slice(start, start + parsedLength), 0))
       if (!continuation.test(line)) break
       const isCause = cause.test(line)
       // The frame after a cause has its location.
@@ -255,7 +266,7 @@ function prioritiesOf (text: string, starts: Offsets, kinds: Offsets): Uint8Arra
 }
 
 /** The indexes of the entries with the highest ranks, highest first; entries of equal rank keep their order. */
-function foremost (priorities: Uint8Array, most: number): number[] {
+function highestRanked (priorities: Uint8Array, most: number): number[] {
   const order: number[] = []
   for (const value of [...new Set(priorities)].sort((a, b) => b - a)) {
     for (let index = priorities.indexOf(value); index !== -1 &&

@@ -1,68 +1,68 @@
-import { inTurns, lineAt, type Offsets } from './lines.ts'
+import { roundRobinOrder, lineAt, type OffsetList } from './lines.ts'
 
-/** The entries of a log. An entry is a line and the next lines that differ from it only in numbers, ids and times. */
-export interface TextEntries {
-  readonly total: number
-  readonly starts: Offsets
+/** A log as entries. An entry is a line, and the next lines that differ from it only in numbers, ids and times. */
+export interface FoldedLog {
+  readonly entryCount: number
+  readonly starts: OffsetList
   /** The number of lines before each entry, and at the end the number of all lines. */
-  readonly linesBefore: Offsets
+  readonly linesBefore: OffsetList
   /** The rank of each entry. */
   readonly priorities: Uint8Array
-  /** The entries with failures and folded lines, and the number of these lines. */
-  readonly failuresWithMore: readonly number[]
-  readonly foldedFailures: number
-  /** The first entries with failures. */
-  readonly failures: readonly number[]
+  /** The indexes of the entries with failures that have folded lines, and the number of these lines. */
+  readonly foldedFailureEntries: readonly number[]
+  readonly foldedFailureLines: number
+  /** The indexes of the first entries with failures. */
+  readonly failureEntries: readonly number[]
 }
 
-/** Lines of a folded entry: those after the failure above it, and those before the failure below it. */
-interface Beside { readonly after: string[], readonly before: string[] }
+/** Lines of a folded entry: those after the failure that precedes it, and those before the failure that follows it. */
+interface BesideFailures { readonly afterFailure: string[], readonly beforeFailure: string[] }
 
-/** One side of a failure: the entry there, and the number of its lines that can be shown. */
-interface Side { readonly entry: number, readonly isBefore: boolean, readonly count: number }
+/** One side of a failure: the entry before or after it, and the number of lines of that entry that can be shown. */
+interface FailureSide { readonly entry: number, readonly isBefore: boolean, readonly count: number }
 
-/** The folded lines beside failures, the nearest of each failure first. */
-export class Neighbours {
+/** The folded lines before and after failures, those nearest to a failure first. */
+export class FailureNeighbours {
   readonly #text: string
-  readonly #entries: TextEntries
-  readonly #sides: readonly Side[]
+  readonly #entries: FoldedLog
+  readonly #sides: readonly FailureSide[]
   readonly #order: ReadonlyArray<readonly [side: number, line: number]>
-  readonly #lines = new Map<Side, readonly string[]>()
+  readonly #linesBySide = new Map<FailureSide, readonly string[]>()
 
-  /** @param most lines of all failures together */
-  constructor (text: string, entries: TextEntries, most: number) {
+  /** @param most max number of lines, for all failures together */
+  constructor (text: string, entries: FoldedLog, most: number) {
     this.#text = text
     this.#entries = entries
     this.#sides = sidesOf(entries, most)
-    this.#order = inTurns(this.#sides.map(({ count }) => count)).slice(0, most)
+    this.#order = roundRobinOrder(this.#sides.map(({ count }) => count)).slice(0, most)
   }
 
-  /** The number of lines to show, or slightly more. */
-  static count (entries: TextEntries, most: number): number {
+  /** The number of lines that `firstLines` can return, or slightly more. */
+  static countLines (entries: FoldedLog, most: number): number {
     return Math.min(most, sidesOf(entries, most).reduce((sum, { count }) => sum + count, 0))
   }
 
-  /** The first of these lines, by entry. */
-  first (wanted: number): Map<number, Beside> {
-    const found = new Map<number, Beside>()
+  /** The first lines beside failures, by the index of their entry. @param wanted the number of lines */
+  firstLines (wanted: number): Map<number, BesideFailures> {
+    const found = new Map<number, BesideFailures>()
     for (const [at, line] of this.#order.slice(0, wanted)) {
       const side = this.#sides[at]
       const text = side && this.#linesOf(side)[line]
       if (side === undefined || text === undefined) continue
       const { entry, isBefore } = side
-      const beside = found.get(entry) ?? { after: [], before: [] }
+      const beside = found.get(entry) ?? { afterFailure: [], beforeFailure: [] }
       found.set(entry, beside)
       // An entry between two failures has lines for both. Its first line is shown anyway.
-      if (beside.after.length + beside.before.length >= sizeOf(this.#entries, entry) - 1) continue
-      if (isBefore) beside.before.unshift(text)
-      else beside.after.push(text)
+      if (beside.afterFailure.length + beside.beforeFailure.length >= sizeOf(this.#entries, entry) - 1) continue
+      if (isBefore) beside.beforeFailure.unshift(text)
+      else beside.afterFailure.push(text)
     }
     return found
   }
 
   /** The lines of a side, the nearest first, up to one that equals the entry's first line. */
-  #linesOf (side: Side): readonly string[] {
-    const known = this.#lines.get(side)
+  #linesOf (side: FailureSide): readonly string[] {
+    const known = this.#linesBySide.get(side)
     if (known) return known
     const { entry, isBefore, count } = side
     const { starts } = this.#entries
@@ -78,17 +78,17 @@ export class Neighbours {
       lines.push(line)
       if (!isBefore) at = text.indexOf('\n', at) + 1
     }
-    this.#lines.set(side, lines)
+    this.#linesBySide.set(side, lines)
     return lines
   }
 }
 
-const sizeOf = ({ linesBefore }: TextEntries, entry: number): number =>
+const sizeOf = ({ linesBefore }: FoldedLog, entry: number): number =>
   linesBefore.at(entry + 1) - linesBefore.at(entry)
 
-/** The sides of each failure with a folded entry that is no failure. */
-function sidesOf (entries: TextEntries, most: number): Side[] {
-  const { failures, total } = entries
+/** The sides of failures on which there is an entry with folded lines that is not a failure itself. */
+function sidesOf (entries: FoldedLog, most: number): FailureSide[] {
+  const { failureEntries: failures, entryCount: total } = entries
   const isFailure = new Set(failures)
   const each = Math.max(1, Math.ceil(most / Math.max(1, failures.length)))
   return failures.flatMap((failure) => [[failure - 1, true], [failure + 1, false]] as const)

@@ -1,33 +1,33 @@
-import { eachLine, inTurns, short } from './lines.ts'
-import { bounds, counted, figure, type Strategy } from './strategy.ts'
+import { visitLines, roundRobinOrder, shortenLine } from './lines.ts'
+import { strategyBounds, formatQuantity, formatNumber, type Strategy } from './strategy.ts'
 
-/** `hits`: the first ones; `count`: of all. */
-interface FileHits { path: string, hits: string[], count: number }
+/** A file with its first hits, and the number of all its hits. */
+interface FileHits { path: string, hits: string[], hitCount: number }
 
 /** Matches `path:12:text`, `path:12:5:text` and `path-12-text` of grep-like tools, also with a Windows drive. */
 const hit = /^((?:[A-Za-z]:)?[^:\n]{1,500}?)[:-](\d{1,9})(?::\d{1,9})?[:-](.*)$/
-/** Matches a hit below a heading, the form of ripgrep at a terminal. */
+/** Matches a hit below a line with the path, as ripgrep prints it at a terminal. */
 const headedHit = /^(\d{1,9})[:-](.*)$/
 
 const longestHit = 200
 
 /** Length of a line's start that is parsed, in characters. */
-const looked = 1_000
+const parsedLength = 1_000
 
 /** Keeps the first hits of each file, and the number of all. */
-export const search: Strategy = (text) => {
-  const found = new Hits()
-  eachLine(text, (start, end) => {
-    found.read(text.slice(start, end))
+export const searchStrategy: Strategy = (text) => {
+  const found = new HitCollector()
+  visitLines(text, (start, end) => {
+    found.readLine(text.slice(start, end))
     return true
   })
-  const { files, others, total } = found
+  const { files, otherCount: others, totalCount: total } = found
   if (files.length === 0) return undefined
-  const order = inTurns(files.map(({ hits }) => hits.length))
-  const allFiles = others === 0 ? counted(files.length, 'file') : `more than ${figure(files.length)} files`
-  const head = `${counted(total, 'hit')} in ${allFiles}`
+  const order = roundRobinOrder(files.map(({ hits }) => hits.length))
+  const allFiles = others === 0 ? formatQuantity(files.length, 'file') : `more than ${formatNumber(files.length)} files`
+  const head = `${formatQuantity(total, 'hit')} in ${allFiles}`
   return {
-    highest: order.length,
+    highestLevel: order.length,
     render: (level, most) => {
       // A hit takes at least five characters.
       if (level * 5 > most) return undefined
@@ -36,34 +36,36 @@ export const search: Strategy = (text) => {
       const parts = [head]
       let shown = 0
       for (const [index, shownHits] of [...kept].sort(([a], [b]) => a - b)) {
-        const { path = '', hits = [], count = 0 } = files[index] ?? {}
-        parts.push(path, ...hits.slice(0, shownHits).map((each) => `  ${short(each, longestHit)}`))
-        if (count > shownHits) parts.push(`  … ${counted(count - shownHits, 'more hit')}`)
+        const { path = '', hits = [], hitCount: count = 0 } = files[index] ?? {}
+        parts.push(path, ...hits.slice(0, shownHits).map((each) => `  ${shortenLine(each, longestHit)}`))
+        if (count > shownHits) parts.push(`  … ${formatQuantity(count - shownHits, 'more hit')}`)
         shown += count
       }
       const hidden = files.length - kept.size
       if (hidden > 0 || others > 0) {
-        const more = others > 0 ? `more than ${counted(hidden, 'more file')}` : counted(hidden, 'more file')
-        parts.push(`… ${more} with ${counted(total - shown, 'hit')}`)
+        const more = others > 0
+          ? `more than ${formatQuantity(hidden, 'more file')}`
+          : formatQuantity(hidden, 'more file')
+        parts.push(`… ${more} with ${formatQuantity(total - shown, 'hit')}`)
       }
       return parts.join('\n')
     }
   }
 }
 
-/** The hits by file, in the order of the first hits. */
-export class Hits {
+/** Collects the hits of a search from its output lines, by file, in the order of their first hits. */
+export class HitCollector {
   readonly #files = new Map<string, FileHits>()
   #heading: string | undefined
-  #kept = 0
-  total = 0
-  /** Hits of files beyond the bound. */
-  others = 0
+  #keptCount = 0
+  totalCount = 0
+  /** The number of hits in files beyond the max number of files. */
+  otherCount = 0
 
   get files (): FileHits[] { return [...this.#files.values()] }
 
-  read (line: string): void {
-    const start = line.slice(0, looked)
+  readLine (line: string): void {
+    const start = line.slice(0, parsedLength)
     const headed = this.#heading === undefined ? null : headedHit.exec(start)
     if (headed && this.#heading !== undefined) {
       this.#add(this.#heading, headed, line)
@@ -76,18 +78,18 @@ export class Hits {
   }
 
   #add (path: string, [whole = '', number = '', text = '']: readonly string[], line: string): void {
-    this.total++
+    this.totalCount++
     let file = this.#files.get(path)
     if (!file) {
-      if (this.#files.size >= bounds.groups) {
-        this.others++
+      if (this.#files.size >= strategyBounds.groups) {
+        this.otherCount++
         return
       }
-      this.#files.set(path, file = { path, hits: [], count: 0 })
+      this.#files.set(path, file = { path, hits: [], hitCount: 0 })
     }
-    file.count++
-    if (this.#kept >= bounds.items || file.hits.length >= bounds.inGroup) return
-    this.#kept++
+    file.hitCount++
+    if (this.#keptCount >= strategyBounds.items || file.hits.length >= strategyBounds.itemsPerGroup) return
+    this.#keptCount++
     file.hits.push(`${number}: ${line.slice(whole.length - text.length).trim()}`)
   }
 }

@@ -1,6 +1,6 @@
-/** Shorter forms of a text, from the shortest, `render(0, Infinity)`, to the longest, `render(highest, Infinity)`. */
+/** Shorter forms of a text, one for each level: level 0 is the shortest, the highest level is the longest. */
 export interface Renderings {
-  readonly highest: number
+  readonly highestLevel: number
   /**
    * @param most max useful length, in characters
    * @returns undefined for a longer rendering; one that is slightly longer may be returned
@@ -15,13 +15,16 @@ export const strategyNames = ['json', 'log', 'search', 'diff', 'text'] as const
 export type StrategyName = typeof strategyNames[number]
 
 /**
- * Bounds of the parts of a text that are kept; further ones are counted. `items`: hits, changed lines, members of an
- * object; `groups`: files, hunks; `inGroup`: items of one group; `shapes`: different lines of a log. `rows`: lines of
- * JSON; a text with more is plain text.
+ * Max numbers of the parts of a text that are kept in memory; further parts are only counted. `items`: hits, changed
+ * lines, members of an object; `groups`: files, hunks; `itemsPerGroup`: items of one group; `logShapes`: different
+ * lines of a log. `jsonLines`: lines of JSON; a text with more lines is treated as plain text.
  */
-export const bounds = { items: 50_000, groups: 50_000, inGroup: 1_000, shapes: 10_000, rows: 500_000 }
+export const strategyBounds = {
+  items: 50_000, groups: 50_000, itemsPerGroup: 1_000, logShapes: 10_000, jsonLines: 500_000
+}
 
 /** A number with separators: `2,000`. */
-export const figure = (count: number): string => count.toLocaleString('en-US')
+export const formatNumber = (count: number): string => count.toLocaleString('en-US')
 /** `1 line`, `2,000 lines`. */
-export const counted = (count: number, noun: string): string => `${figure(count)} ${noun}${count === 1 ? '' : 's'}`
+export const formatQuantity = (count: number, noun: string): string =>
+  `${formatNumber(count)} ${noun}${count === 1 ? '' : 's'}`

@@ -8,8 +8,8 @@ import { extensionsLimits } from '../../limits.ts'
  * The request for embeddings failed. The message goes to the log; it contains neither the API key nor anything that the
  * API sent.
  */
-export class EmbeddingsFailed extends Error {
-  /** The `Retry-After` of the response, in ms. */
+export class EmbeddingsError extends Error {
+  /** The time of the response's `Retry-After` header, in ms. */
   readonly retryAfter: number | undefined
   /** True if the API rejects these texts, so that a retry is pointless. */
   readonly isRefusal: boolean
@@ -36,13 +36,13 @@ export class EmbeddingsApi {
     this.#options = options
   }
 
-  /** Embeds texts. @returns one vector for each text, in the same order @throws EmbeddingsFailed, UpstreamError */
+  /** Embeds texts. @returns one vector for each text, in the same order @throws EmbeddingsError, UpstreamError */
   async embed (texts: readonly string[], signal: AbortSignal): Promise<number[][]> {
     const { url, apiKey, model, dimensions } = this.#options
     const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' }
     if (apiKey !== undefined) headers.authorization = `Bearer ${apiKey}`
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(headers.authorization ?? '')) {
-      throw new EmbeddingsFailed('its key holds what no header can')
+      throw new EmbeddingsError('its key holds what no header can')
     }
     const answer = await this.#outbound.fetch(url, {
       // Only admins can set this URL.
@@ -50,14 +50,14 @@ export class EmbeddingsApi {
       method: 'POST',
       headers,
       body: JSON.stringify({ model, input: texts, ...(dimensions !== undefined && { dimensions }) }),
-      maxSize: bounds.answer,
-      timeout: bounds.time,
+      maxSize: bounds.answerSize,
+      timeout: bounds.requestTimeout,
       signal
     })
     const { status } = answer
     if (status !== 200) {
       const retryAfter = retryAfterOf(answer.headers['retry-after'])
-      throw new EmbeddingsFailed(
+      throw new EmbeddingsError(
         `it answered HTTP ${status}`, { retryAfter, isRefusal: [400, 413, 422].includes(status) }
       )
     }
@@ -65,7 +65,7 @@ export class EmbeddingsApi {
   }
 }
 
-/** `Retry-After` in seconds, or as a date (RFC 9110 §10.2.3), in ms. */
+/** The time until a retry, in ms, from a `Retry-After` header in seconds or with a date (RFC 9110 §10.2.3). */
 function retryAfterOf (header: string | undefined): number | undefined {
   if (header === undefined) return undefined
   const time = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now()
@@ -77,7 +77,7 @@ function embeddingsOf (body: Buffer, count: number): number[][] {
   try {
     value = JSON.parse(withoutBom(body.toString()))
   } catch {
-    throw new EmbeddingsFailed('its answer is no JSON')
+    throw new EmbeddingsError('its answer is no JSON')
   }
   const data: unknown[] = isObject(value) && Array.isArray(value.data) ? value.data : []
   const embeddings: number[][] = []
@@ -87,13 +87,13 @@ function embeddingsOf (body: Buffer, count: number): number[][] {
     if (isEmbedding(each.embedding)) embeddings[index] = each.embedding
   }
   if (embeddings.length !== count || Array.from(embeddings).includes(undefined as never)) {
-    throw new EmbeddingsFailed('its answer holds no embedding for each text')
+    throw new EmbeddingsError('its answer holds no embedding for each text')
   }
   return embeddings
 }
 
 /** Whether a value is a vector of finite numbers that is not zero. */
 function isEmbedding (value: unknown): value is number[] {
-  if (!Array.isArray(value) || value.length > bounds.numbers) return false
+  if (!Array.isArray(value) || value.length > bounds.vectorLength) return false
   return value.every((each) => Number.isFinite(each)) && value.some((each) => each !== 0)
 }

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Vectors } from '../../../../db/ports/vectors.ts'
+import type { VectorStore } from '../../../../db/ports/vectors.ts'
 import type { Counters } from '../../../../db/store.ts'
 import { BoundedMap } from '../../../base/limits/index.ts'
 import type { ShownTool } from '../search-tools.ts'
-import { EmbeddingsFailed, type EmbeddingsApi } from './api.ts'
+import { EmbeddingsError, type EmbeddingsApi } from './api.ts'
 import type { BackOff } from './back-off.ts'
-import { Quota } from './quota.ts'
-import { embeddedText, idOf } from './texts.ts'
+import { EmbeddingQuota } from './quota.ts'
+import { textToEmbed, vectorIdOf } from './texts.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.embeddings
@@ -16,11 +16,11 @@ const perTurn = 50
 export interface EmbedderDeps {
   readonly api: Pick<EmbeddingsApi, 'embed'>
   readonly backOff: BackOff
-  /** The store of the vectors. @throws when it is unavailable */
-  readonly vectors: () => Promise<Vectors>
+  /** Returns the store of the vectors. @throws when it is unavailable */
+  readonly vectors: () => Promise<VectorStore>
   readonly collection: string
   readonly counters: Counters
-  /** The owner of a server, whose quota its tools use; undefined for a server of an admin. */
+  /** Returns the owner of a server, whose quota its tools use, or undefined if the owner is an admin. */
   readonly ownerOf: (server: string) => string | undefined
   readonly warn: (error: unknown, sentence: string) => void
 }
@@ -32,17 +32,17 @@ export interface EmbedderDeps {
 export class Embedder {
   readonly #deps: EmbedderDeps
   /** The time when each vector was last stored or looked up, by id. */
-  readonly #ready = new BoundedMap<string, number>(bounds.known)
-  readonly #wanted = new Map<string, ShownTool>()
-  /** The ids in `#wanted` that exceed the quota. */
-  readonly #over = new Set<string>()
-  readonly #quota = new Quota(bounds)
-  readonly #end = new AbortController()
-  readonly #seen = new WeakMap<ReadonlyMap<string, ShownTool>, number>()
+  readonly #storedAt = new BoundedMap<string, number>(bounds.knownVectors)
+  readonly #queue = new Map<string, ShownTool>()
+  /** The ids of queued tools that exceed the quota. */
+  readonly #overQuota = new Set<string>()
+  readonly #quota = new EmbeddingQuota(bounds)
+  readonly #closing = new AbortController()
+  readonly #followedAt = new WeakMap<ReadonlyMap<string, ShownTool>, number>()
   readonly #now: () => number
-  /** Max number of texts in the next request. A rejected batch halves it. */
-  #size: number = bounds.batch
-  #running: Promise<void> | undefined
+  /** Max number of texts in the next request. A rejected batch halves it, a success doubles it. */
+  #batchSize: number = bounds.batchSize
+  #currentRun: Promise<void> | undefined
 
   /** @param now a clock, in ms */
   constructor (deps: EmbedderDeps, now: () => number = () => performance.now()) {
@@ -51,73 +51,77 @@ export class Embedder {
   }
 
   /** Whether the vector of this id is stored. */
-  isReady (id: string): boolean { return this.#ready.has(id) }
+  isStored (id: string): boolean { return this.#storedAt.has(id) }
 
   /** Whether the vector of this id is queued and within the quota. */
-  isPending (id: string): boolean { return this.#wanted.has(id) && !this.#over.has(id) }
+  isQueued (id: string): boolean { return this.#queue.has(id) && !this.#overQuota.has(id) }
 
   /**
-   * Queues the tools that are not embedded yet. From time to time it also looks up the vectors of the others and marks
-   * them as in use, since another process may have removed them.
+   * Queues the tools that are not embedded yet. From time to time, the others are queued too, so that their vectors are
+   * looked up and marked as in use: another process may have removed them.
    */
-  follow (tools: ReadonlyMap<string, ShownTool>): void {
-    if (this.#isRecent(this.#seen.get(tools))) return
-    this.#seen.set(tools, this.#now())
-    void this.#want([...tools.values()]).catch((error: unknown) => { this.#deps.warn(error, 'tools are not embedded') })
+  enqueueMissing (tools: ReadonlyMap<string, ShownTool>): void {
+    if (this.#isRecent(this.#followedAt.get(tools))) return
+    this.#followedAt.set(tools, this.#now())
+    void this.#enqueue([...tools.values()]).catch((
+      error: unknown
+    ) => { this.#deps.warn(error, 'tools are not embedded') })
   }
 
   /** Stops embedding. Resolves when no request is in flight. */
   async close (): Promise<void> {
-    this.#end.abort()
-    await this.#running
+    this.#closing.abort()
+    await this.#currentRun
   }
 
-  #isRecent (time: number | undefined): boolean { return time !== undefined && this.#now() - time < bounds.marked }
+  #isRecent (
+    time: number | undefined
+  ): boolean { return time !== undefined && this.#now() - time < bounds.markInterval }
 
-  async #want (tools: readonly ShownTool[]): Promise<void> {
+  async #enqueue (tools: readonly ShownTool[]): Promise<void> {
     for (const [at, tool] of tools.entries()) {
       if (at % perTurn === perTurn - 1) await new Promise((resolve) => { setImmediate(resolve) })
-      const id = idOf(tool)
-      if (!this.#isRecent(this.#ready.get(id)) && this.#wanted.size < bounds.waiting) this.#wanted.set(id, tool)
+      const id = vectorIdOf(tool)
+      if (!this.#isRecent(this.#storedAt.get(id)) && this.#queue.size < bounds.waitingTools) this.#queue.set(id, tool)
     }
-    if (this.#wanted.size > 0 && !this.#end.signal.aborted) {
-      this.#running ??= this.#run().finally(() => { this.#running = undefined })
+    if (this.#queue.size > 0 && !this.#closing.signal.aborted) {
+      this.#currentRun ??= this.#embedQueue().finally(() => { this.#currentRun = undefined })
     }
   }
 
-  async #run (): Promise<void> {
-    const { signal } = this.#end
+  async #embedQueue (): Promise<void> {
+    const { signal } = this.#closing
     const { backOff, collection, counters } = this.#deps
-    while (this.#wanted.size > 0 && !signal.aborted) {
+    while (this.#queue.size > 0 && !signal.aborted) {
       try {
-        if (backOff.left > 0) await sleep(backOff.left, undefined, { signal, ref: false })
+        if (backOff.waitTime > 0) await sleep(backOff.waitTime, undefined, { signal, ref: false })
         const vectors = await this.#deps.vectors()
         await this.#skipStored(vectors)
-        if (this.#wanted.size === 0) return
-        const { count, left } = await counters.hit(`embeddings ${collection}`, bounds.lease)
-        if (count > 1) { await sleep(Math.min(left, bounds.poll), undefined, { signal, ref: false }); continue }
-        const isStopped = await this.#embed(vectors, performance.now() + left - bounds.time)
+        if (this.#queue.size === 0) return
+        const { count, left } = await counters.hit(`embeddings ${collection}`, bounds.leaseTime)
+        if (count > 1) { await sleep(Math.min(left, bounds.pollInterval), undefined, { signal, ref: false }); continue }
+        const isStopped = await this.#embedUntil(vectors, performance.now() + left - bounds.requestTimeout)
           // Releases the lease in every case, so that no replica waits for its expiry.
           .finally(async () => { await counters.reset(`embeddings ${collection}`) })
-        if (isStopped) await sleep(bounds.overQuota, undefined, { signal, ref: false })
+        if (isStopped) await sleep(bounds.quotaRetryDelay, undefined, { signal, ref: false })
       } catch (error) {
         if (signal.aborted) return
-        backOff.failed(error instanceof EmbeddingsFailed ? error.retryAfter : undefined, error)
+        backOff.recordFailure(error instanceof EmbeddingsError ? error.retryAfter : undefined, error)
       }
     }
   }
 
   /** Removes from the queue the tools whose vectors are stored, and marks these vectors as in use. */
-  async #skipStored (vectors: Vectors): Promise<void> {
+  async #skipStored (vectors: VectorStore): Promise<void> {
     const { collection } = this.#deps
-    const ids = [...this.#wanted.keys()]
-    for (let at = 0; at < ids.length; at += bounds.lookUps) {
-      const asked = ids.slice(at, at + bounds.lookUps)
-      const stored = await vectors.hashes(collection, asked)
-      await vectors.use(collection, [...stored.keys()])
+    const ids = [...this.#queue.keys()]
+    for (let at = 0; at < ids.length; at += bounds.idsPerQuery) {
+      const asked = ids.slice(at, at + bounds.idsPerQuery)
+      const stored = await vectors.findHashes(collection, asked)
+      await vectors.markUsed(collection, [...stored.keys()])
       for (const id of asked) {
-        if (stored.has(id)) this.#stored(id)
-        else this.#ready.delete(id)
+        if (stored.has(id)) this.#markStored(id)
+        else this.#storedAt.delete(id)
       }
     }
   }
@@ -126,21 +130,21 @@ export class Embedder {
    * Embeds batches until the lease ends.
    * @returns true if all queued tools exceed the quota
    */
-  async #embed (vectors: Vectors, until: number): Promise<boolean> {
-    while (performance.now() < until && !this.#end.signal.aborted && this.#wanted.size > 0) {
+  async #embedUntil (vectors: VectorStore, until: number): Promise<boolean> {
+    while (performance.now() < until && !this.#closing.signal.aborted && this.#queue.size > 0) {
       const batch = this.#nextBatch()
       if (batch.length === 0) return true
       try {
         await this.#embedBatch(vectors, batch)
       } catch (error) {
-        for (const [, tool] of batch) this.#quota.give(this.#deps.ownerOf(tool.server))
-        if (!(error instanceof EmbeddingsFailed) || !error.isRefusal) throw error
+        for (const [, tool] of batch) this.#quota.refund(this.#deps.ownerOf(tool.server))
+        if (!(error instanceof EmbeddingsError) || !error.isRefusal) throw error
         // A single text may be the reason for the rejection: halve the batch until it is found.
         if (batch.length === 1) {
-          this.#wanted
+          this.#queue
             .delete(batch[0]?.[0] ?? ''); this.#deps.warn(error, 'A tool cannot be embedded')
         }
-        this.#size = Math.max(1, Math.floor(batch.length / 2))
+        this.#batchSize = Math.max(1, Math.floor(batch.length / 2))
       }
     }
     return false
@@ -148,27 +152,27 @@ export class Embedder {
 
   #nextBatch (): Array<[string, ShownTool]> {
     const batch: Array<[string, ShownTool]> = []
-    this.#over.clear()
-    for (const [id, tool] of this.#wanted) {
-      if (batch.length >= this.#size) break
+    this.#overQuota.clear()
+    for (const [id, tool] of this.#queue) {
+      if (batch.length >= this.#batchSize) break
       if (this.#quota.take(this.#deps.ownerOf(tool.server))) batch.push([id, tool])
-      else this.#over.add(id)
+      else this.#overQuota.add(id)
     }
     return batch
   }
 
-  async #embedBatch (vectors: Vectors, batch: ReadonlyArray<[string, ShownTool]>): Promise<void> {
+  async #embedBatch (vectors: VectorStore, batch: ReadonlyArray<[string, ShownTool]>): Promise<void> {
     const { api, backOff, collection } = this.#deps
-    const embeddings = await api.embed(batch.map(([, tool]) => embeddedText(tool)), this.#end.signal)
-    backOff.succeeded()
-    this.#size = Math.min(bounds.batch, this.#size * 2)
+    const embeddings = await api.embed(batch.map(([, tool]) => textToEmbed(tool)), this.#closing.signal)
+    backOff.recordSuccess()
+    this.#batchSize = Math.min(bounds.batchSize, this.#batchSize * 2)
     await vectors.put(collection, batch.map(([id], at) => ({ id, hash: id, embedding: embeddings[at] ?? [] })))
-    for (const [id] of batch) this.#stored(id)
+    for (const [id] of batch) this.#markStored(id)
   }
 
-  #stored (id: string): void {
-    this.#wanted.delete(id)
-    this.#over.delete(id)
-    this.#ready.set(id, this.#now())
+  #markStored (id: string): void {
+    this.#queue.delete(id)
+    this.#overQuota.delete(id)
+    this.#storedAt.set(id, this.#now())
   }
 }

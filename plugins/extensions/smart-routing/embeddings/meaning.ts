@@ -1,15 +1,15 @@
-import type { Vectors } from '../../../../db/ports/vectors.ts'
+import type { VectorStore } from '../../../../db/ports/vectors.ts'
 import { BoundedMap } from '../../../base/limits/index.ts'
-import type { Similarity } from '../search.ts'
+import type { SimilarityResult } from '../search.ts'
 import type { ShownTool } from '../search-tools.ts'
-import { EmbeddingsFailed, type EmbeddingsApi } from './api.ts'
+import { EmbeddingsError, type EmbeddingsApi } from './api.ts'
 import type { BackOff } from './back-off.ts'
-import { knownId } from './texts.ts'
+import { cachedVectorIdOf } from './texts.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.embeddings
 
-/** Why a search used words only although embeddings are configured. */
+/** Reasons why a search used words only although embeddings are configured, for `metadata.reason`. */
 const reasons = {
   /** The request failed, or the back-off after a failure has not ended. */
   outage: 'the embeddings API is not available',
@@ -18,38 +18,38 @@ const reasons = {
   storage: 'the embeddings cannot be read'
 } as const
 
-interface MeaningDeps {
+interface QueryComparerDeps {
   readonly api: Pick<EmbeddingsApi, 'embed'>
   readonly backOff: BackOff
-  readonly vectors: () => Promise<Vectors>
+  readonly vectors: () => Promise<VectorStore>
   readonly collection: string
   /** Whether the vector of an id is stored. */
-  readonly isReady: (id: string) => boolean
-  /** Whether the vector of an id is queued. */
-  readonly isPending: (id: string) => boolean
+  readonly isStored: (id: string) => boolean
+  /** Whether the vector of an id is queued and within the quota. */
+  readonly isQueued: (id: string) => boolean
   readonly warn: (error: unknown, sentence: string) => void
 }
 
-/** Compares a query with the embedded tools, within a time limit. */
-export class Meaning {
-  readonly #deps: MeaningDeps
-  readonly #end = new AbortController()
+/** Compares a search query with the embedded tools, within a time limit. */
+export class QueryComparer {
+  readonly #deps: QueryComparerDeps
+  readonly #closing = new AbortController()
   /** The embeddings of recent queries, including requests in flight. */
-  readonly #questions = new BoundedMap<string, Promise<number[]>>(bounds.questions)
+  readonly #queryEmbeddings = new BoundedMap<string, Promise<number[]>>(bounds.cachedQueries)
 
-  constructor (deps: MeaningDeps) {
+  constructor (deps: QueryComparerDeps) {
     this.#deps = deps
   }
 
-  close (): void { this.#end.abort() }
+  close (): void { this.#closing.abort() }
 
-  async similarity (question: string, tools: ReadonlyMap<string, ShownTool>): Promise<Similarity> {
+  async similarity (query: string, tools: ReadonlyMap<string, ShownTool>): Promise<SimilarityResult> {
     const byId = new Map<string, ShownTool[]>()
     let [ready, pending] = [0, 0]
     for (const tool of tools.values()) {
-      const id = knownId(tool)
-      if (id === undefined || !this.#deps.isReady(id)) {
-        if (id === undefined || this.#deps.isPending(id)) pending++
+      const id = cachedVectorIdOf(tool)
+      if (id === undefined || !this.#deps.isStored(id)) {
+        if (id === undefined || this.#deps.isQueued(id)) pending++
         continue
       }
       ready++
@@ -58,34 +58,34 @@ export class Meaning {
       else byId.set(id, [tool])
     }
     const { backOff } = this.#deps
-    const isNew = !this.#questions.has(question)
-    if (isNew && backOff.left > 0) return { reason: reasons.outage }
+    const isNew = !this.#queryEmbeddings.has(query)
+    if (isNew && backOff.waitTime > 0) return { reason: reasons.outage }
     // Embedded tools would rank above all tools that are not embedded yet.
-    if (pending > (ready + pending) * bounds.pending) return { reason: reasons.indexing }
+    if (pending > (ready + pending) * bounds.maxPendingShare) return { reason: reasons.indexing }
     if (byId.size === 0) return { scores: new Map() }
     let timer: NodeJS.Timeout | undefined
-    const late = new Promise<Similarity>((resolve) => {
-      timer = setTimeout(() => { resolve({ reason: reasons.slow }) }, bounds.wait)
+    const late = new Promise<SimilarityResult>((resolve) => {
+      timer = setTimeout(() => { resolve({ reason: reasons.slow }) }, bounds.searchTimeout)
     })
     try {
-      return await Promise.race([late, this.#compare(question, byId)])
+      return await Promise.race([late, this.#compare(query, byId)])
     } finally {
       clearTimeout(timer)
     }
   }
 
-  /** Continues after the time limit, so that a repeated query finds its embedding in the cache. */
-  async #compare (question: string, byId: ReadonlyMap<string, readonly ShownTool[]>): Promise<Similarity> {
+  /** Compares a query with tools. It goes on after the time limit, so that a repeated query has a cached embedding. */
+  async #compare (query: string, byId: ReadonlyMap<string, readonly ShownTool[]>): Promise<SimilarityResult> {
     const { vectors, collection, warn } = this.#deps
     let embedding: number[]
     try {
-      embedding = await this.#embedded(question)
+      embedding = await this.#embeddingOf(query)
     } catch {
       return { reason: reasons.outage }
     }
     try {
       const scores = new Map<ShownTool, number>()
-      const nearest = await (await vectors()).nearest(collection, embedding, [...byId.keys()], bounds.nearest)
+      const nearest = await (await vectors()).findNearest(collection, embedding, [...byId.keys()], bounds.nearestTools)
       for (const { id, score } of nearest) for (const tool of byId.get(id) ?? []) scores.set(tool, score)
       return nearest.length === 0 ? { reason: reasons.storage } : { scores }
     } catch (error) {
@@ -94,19 +94,19 @@ export class Meaning {
     }
   }
 
-  #embedded (question: string): Promise<number[]> {
-    const known = this.#questions.get(question)
+  #embeddingOf (query: string): Promise<number[]> {
+    const known = this.#queryEmbeddings.get(query)
     if (known) return known
     const { api, backOff } = this.#deps
-    const asking = api.embed([question], this.#end.signal).then(([embedding = []]) => {
-      backOff.succeeded()
+    const asking = api.embed([query], this.#closing.signal).then(([embedding = []]) => {
+      backOff.recordSuccess()
       return embedding
     })
-    this.#questions.set(question, asking)
+    this.#queryEmbeddings.set(query, asking)
     asking.catch((error: unknown) => {
-      this.#questions.delete(question)
-      if (this.#end.signal.aborted) return
-      backOff.failed(error instanceof EmbeddingsFailed ? error.retryAfter : undefined, error)
+      this.#queryEmbeddings.delete(query)
+      if (this.#closing.signal.aborted) return
+      backOff.recordFailure(error instanceof EmbeddingsError ? error.retryAfter : undefined, error)
     })
     return asking
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { SmartRouting } from '../options.ts'
+import type { SmartRoutingSettings } from '../options.ts'
 
 /** How to reach an embeddings API (OpenAI-compatible), and where its vectors are kept. */
 export interface EmbeddingOptions {
@@ -7,9 +7,9 @@ export interface EmbeddingOptions {
   readonly url: string
   readonly apiKey: string | undefined
   readonly model: string
-  /** The `dimensions` to request; undefined: the model's default. */
+  /** The `dimensions` to request, or undefined for the model's default. */
   readonly dimensions: number | undefined
-  /** The URL of the database for the vectors; undefined: the gateway's own database. */
+  /** The URL of the database for the vectors, or undefined for the gateway's own database. */
   readonly dbUrl: string | undefined
   /** The collection that holds the vectors of this model; another model uses another collection. */
   readonly collection: string
@@ -21,11 +21,11 @@ const usualModel = 'text-embedding-3-small'
 const takesDimensions = (model: string): boolean => /(^|\/)text-embedding-3-/.test(model)
 
 /**
- * The embedding options of the settings; undefined if no API address is set, so that nothing is sent anywhere.
+ * The embedding options of the settings, or undefined if no API address is set, so that nothing is sent anywhere.
  * @param passthrough EMBEDDING_DIMENSIONS_API_PASSTHROUGH, which takes precedence over the setting
  */
-export function embeddingOptions (
-  settings: SmartRouting, passthrough: boolean | undefined
+export function embeddingOptionsOf (
+  settings: SmartRoutingSettings, passthrough: boolean | undefined
 ): EmbeddingOptions | undefined {
   const { llmProviderBaseUrl: base, llmProviderApiKey: apiKey, embeddingDimensions, dbUrl } = settings
   if (!isText(base) || !URL.canParse(base)) return undefined

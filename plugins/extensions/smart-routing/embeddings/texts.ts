@@ -5,10 +5,10 @@ import type { ShownTool } from '../search-tools.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 /**
- * The text that is embedded for a tool: its own name, independent of renames on routes, server, title, description and
- * parameters.
+ * The text that is embedded for a tool: name, server, title, description and parameters. The name is the one that the
+ * server uses, which does not depend on the route.
  */
-export function embeddedText ({ ownName, server, title, description, inputSchema }: ShownTool): string {
+export function textToEmbed ({ ownName, server, title, description, inputSchema }: ShownTool): string {
   const properties = isObject(inputSchema) &&
     isObject(inputSchema.properties)
     ? Object.keys(inputSchema.properties).slice(0, 50)
@@ -20,7 +20,8 @@ export function embeddedText ({ ownName, server, title, description, inputSchema
     properties.length > 0 ? `Parameters: ${properties.join(', ')}` : undefined
   ]
   return truncate(
-    lines.filter((line) => line !== undefined && line !== '').join('\n'), extensionsLimits.smartRouting.embeddings.text
+    lines.filter((line) =>
+      line !== undefined && line !== '').join('\n'), extensionsLimits.smartRouting.embeddings.textLength
   )
 }
 
@@ -29,11 +30,11 @@ const ids = new WeakMap<ShownTool, string>()
 /**
  * The id of a tool's vector: the hash of its embedded text. Equal texts share a vector; a changed text gets a new one.
  */
-export function idOf (tool: ShownTool): string {
+export function vectorIdOf (tool: ShownTool): string {
   let id = ids.get(tool)
-  if (id === undefined) ids.set(tool, id = createHash('sha256').update(embeddedText(tool)).digest('hex'))
+  if (id === undefined) ids.set(tool, id = createHash('sha256').update(textToEmbed(tool)).digest('hex'))
   return id
 }
 
-/** The cached id of a tool's vector; undefined if `idOf` has not computed it yet. */
-export const knownId = (tool: ShownTool): string | undefined => ids.get(tool)
+/** The id of a tool's vector if it was computed before, else undefined. It takes no time. */
+export const cachedVectorIdOf = (tool: ShownTool): string | undefined => ids.get(tool)

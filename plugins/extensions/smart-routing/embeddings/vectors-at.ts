@@ -1,39 +1,39 @@
-import type { OpenedVectors, Vectors } from '../../../../db/ports/vectors.ts'
+import type { OpenVectorStore, VectorStore } from '../../../../db/ports/vectors.ts'
 import { BackOff } from './back-off.ts'
 
 /** The vectors in a separate database (`smartRouting.dbUrl`), which is opened at its first use. */
-export class VectorsAt {
-  readonly #open: (dbUrl: string) => Promise<OpenedVectors>
+export class SeparateVectors {
+  readonly #openDatabase: (dbUrl: string) => Promise<OpenVectorStore>
   #backOff = new BackOff()
-  #opened: { readonly dbUrl: string, readonly opening: Promise<OpenedVectors> } | undefined
+  #currentDatabase: { readonly dbUrl: string, readonly opening: Promise<OpenVectorStore> } | undefined
 
-  constructor (open: (dbUrl: string) => Promise<OpenedVectors>) {
-    this.#open = open
+  constructor (open: (dbUrl: string) => Promise<OpenVectorStore>) {
+    this.#openDatabase = open
   }
 
-  /** @throws Error if it cannot be opened; the message is one sentence without credentials */
-  async at (dbUrl: string): Promise<Vectors> {
-    if (this.#opened?.dbUrl !== dbUrl) {
+  /** Opens the database, unless it is open. @throws Error whose message is one sentence without credentials */
+  async open (dbUrl: string): Promise<VectorStore> {
+    if (this.#currentDatabase?.dbUrl !== dbUrl) {
       await this.close()
       this.#backOff = new BackOff()
     }
-    if (!this.#opened) {
-      if (this.#backOff.left > 0) {
+    if (!this.#currentDatabase) {
+      if (this.#backOff.waitTime > 0) {
         throw new Error('The database of the embeddings could not be opened; this is tried again')
       }
-      const opening = this.#open(dbUrl)
-      this.#opened = { dbUrl, opening }
+      const opening = this.#openDatabase(dbUrl)
+      this.#currentDatabase = { dbUrl, opening }
       opening.catch(() => {
-        this.#backOff.failed()
-        if (this.#opened?.opening === opening) this.#opened = undefined
+        this.#backOff.recordFailure()
+        if (this.#currentDatabase?.opening === opening) this.#currentDatabase = undefined
       })
     }
-    return (await this.#opened.opening).vectors
+    return (await this.#currentDatabase.opening).vectors
   }
 
   async close (): Promise<void> {
-    const opened = this.#opened
-    this.#opened = undefined
+    const opened = this.#currentDatabase
+    this.#currentDatabase = undefined
     await opened?.opening.then(async ({ close }) => { await close() }, () => {})
   }
 }

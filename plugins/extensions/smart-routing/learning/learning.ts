@@ -1,6 +1,6 @@
 import type { CatalogueCache } from '../../../../db/store.ts'
 import { BoundedMap } from '../../../base/limits/index.ts'
-import type { Found } from '../answer.ts'
+import type { SearchHit } from '../answer.ts'
 import { codeOf, Uses } from './uses.ts'
 import { extensionsLimits } from '../../limits.ts'
 
@@ -43,7 +43,7 @@ export class Learning {
    * @param found best first; scores from 0 to 1
    * @param words the words of the query
    */
-  async ranked (principal: string, words: readonly string[], found: readonly Found[]): Promise<Found[]> {
+  async ranked (principal: string, words: readonly string[], found: readonly SearchHit[]): Promise<SearchHit[]> {
     const codes = [...new Set(words)].slice(0, bounds.wordsOfQuery).map(codeOf)
     const uses = new Map<string, Uses>()
     for (const { tool } of found) if (!uses.has(tool.server)) uses.set(tool.server, await this.#usesOf(tool.server))

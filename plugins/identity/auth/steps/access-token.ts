@@ -1,7 +1,7 @@
 import type { StoredToken } from '../../../../db/ports/tokens.ts'
 import type { Snapshot } from '../../../../db/store.ts'
 import type { AccessTokens } from '../../access-tokens.ts'
-import { type AddressConfig, configuredBase, type Principal } from '../../../settings/index.ts'
+import { type AddressConfig, configuredBaseUrl, type Principal } from '../../../settings/index.ts'
 import { rightsMarkOf } from '../../users/account.ts'
 import type { AuthStep } from '../chain.ts'
 
@@ -10,7 +10,7 @@ import type { AuthStep } from '../chain.ts'
  * read from the current settings: a demotion, a deletion or a new password ends it at once. Its scopes limit the user's
  * rights.
  */
-export const accessToken = (tokens: AccessTokens, config: AddressConfig): AuthStep =>
+export const accessTokenStep = (tokens: AccessTokens, config: AddressConfig): AuthStep =>
   (credentials, _routes, snapshot) => {
     if (snapshot.system.oauthServer?.enabled !== true) return undefined
     const { headers: { authorization } } = credentials
@@ -61,7 +61,7 @@ function toPrincipal (token: StoredToken, { users, system }: Snapshot, config: A
     isAdmin: user.isAdmin === true,
     credential: { id: family, name: clientId },
     scopes: scope.split(' ').filter((each) => !Array.isArray(allowed) || allowed.includes(each)),
-    ...audienceOf(resource, configuredBase(system, config), config.basePath),
-    standing: (later) => toPrincipal(token, later, config)
+    ...audienceOf(resource, configuredBaseUrl(system, config), config.basePath),
+    inSnapshot: (later) => toPrincipal(token, later, config)
   }
 }

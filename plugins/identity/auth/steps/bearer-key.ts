@@ -1,21 +1,21 @@
 import type { Snapshot } from '../../../../db/store.ts'
 import type { BearerKey } from '../../../../schemas/settings.ts'
-import { type Credential, headerOf, type Principal } from '../../../settings/index.ts'
-import type { Keys } from '../../keys/keys.ts'
-import { counts } from '../../keys/rights.ts'
+import { type Credential, keyHeaderOf, type Principal } from '../../../settings/index.ts'
+import type { BearerKeys } from '../../keys/keys.ts'
+import { isActiveKey } from '../../keys/rights.ts'
 import type { RequestCredentials, AuthStep } from '../chain.ts'
 
 /**
  * A bearer key, in the header that `routing.bearerAuthHeaderName` names, with or without `Bearer `; outside the MCP
  * routes also in `Authorization`. The management API accepts unscoped system keys only.
  */
-export const bearerKey = (keys: Keys): AuthStep => ({ headers }, routes, snapshot) => {
-  const name = headerOf(snapshot)
+export const bearerKeyStep = (keys: BearerKeys): AuthStep => ({ headers }, routes, snapshot) => {
+  const name = keyHeaderOf(snapshot)
   const named = headers[name]
   const key = typeof named === 'string'
     ? keys.find(/^bearer +(.+)$/i.exec(named)?.[1]?.trim() ?? named.trim())
     : undefined
-  if (routes === 'mcp') return key && used(keys, key, principalOf(key, snapshot))
+  if (routes === 'mcp') return key && recordUse(keys, key, principalOf(key, snapshot))
   const { authorization } = headers
   const bearer = name === 'authorization' ||
     authorization === undefined
@@ -23,17 +23,19 @@ export const bearerKey = (keys: Keys): AuthStep => ({ headers }, routes, snapsho
     : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
   // `Authorization` takes precedence, as everywhere else on these routes.
   for (const each of [bearer === undefined ? undefined : keys.find(bearer), key]) {
-    const principal = each && used(keys, each, routes === 'api' ? managerOf(each) : principalOf(each, snapshot))
+    const principal = each && recordUse(
+      keys, each, routes === 'api' ? managementPrincipalOf(each) : principalOf(each, snapshot)
+    )
     if (principal) return principal
   }
   return undefined
 }
 
-/** Why the management API refuses a valid key, as a sentence; undefined: the request has no key. */
-export function restrictionOf (
-  keys: Keys, headers: RequestCredentials['headers'], snapshot: Snapshot
+/** The reason why the management API refuses a valid key, as a sentence; undefined if the request has no key. */
+export function keyRestriction (
+  keys: BearerKeys, headers: RequestCredentials['headers'], snapshot: Snapshot
 ): string | undefined {
-  for (const sent of [headers.authorization, headers[headerOf(snapshot)]]) {
+  for (const sent of [headers.authorization, headers[keyHeaderOf(snapshot)]]) {
     const key = typeof sent === 'string'
       ? keys.find(/^bearer +(.+)$/i.exec(sent)?.[1]?.trim() ?? sent.trim())
       : undefined
@@ -44,18 +46,18 @@ export function restrictionOf (
 }
 
 /** Records that an accepted key was used. */
-function used (keys: Keys, key: BearerKey, principal: Principal | undefined): Principal | undefined {
-  if (principal) keys.usage.note(key)
+function recordUse (keys: BearerKeys, key: BearerKey, principal: Principal | undefined): Principal | undefined {
+  if (principal) keys.usage.recordUse(key)
   return principal
 }
 
 /** The principal of a key on the management API. An unscoped system key acts as its owner, with admin rights. */
-function managerOf (key: BearerKey): Principal | undefined {
+function managementPrincipalOf (key: BearerKey): Principal | undefined {
   if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
   const username = key.owner ?? 'system'
   const standing = (later: Snapshot): Principal | undefined => {
     const now = later.keys.get(key.id)
-    return now && counts(now, later) ? managerOf(now) : undefined
+    return now && isActiveKey(now, later) ? managementPrincipalOf(now) : undefined
   }
   return {
     key: `${keyPrefix}${key.id}`,
@@ -63,9 +65,9 @@ function managerOf (key: BearerKey): Principal | undefined {
     user: username,
     username,
     isAdmin: true,
-    maker: key.createdBy,
+    createdBy: key.createdBy,
     credential: credentialOf(key),
-    standing
+    inSnapshot: standing
   }
 }
 
@@ -85,7 +87,7 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
   const common = {
     key: `${keyPrefix}${key.id}`,
     credential: credentialOf(key),
-    grant: accessType === 'all'
+    keyScope: accessType === 'all'
       ? undefined
       : { accessType, groups: key.allowedGroups ?? [], servers: key.allowedServers ?? [] }
   }
@@ -98,17 +100,17 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
 
 const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
 
-/** The current principal of a key; undefined: the key is not active, or its owner does not exist. */
-export const standingOfKey = (principal: Principal, snapshot: Snapshot): Principal | undefined =>
+/** The current principal of a key; undefined if the key is not active, or its owner does not exist. */
+export const currentPrincipalOfKey = (principal: Principal, snapshot: Snapshot): Principal | undefined =>
   principalOfKey(principal.key.slice(keyPrefix.length), snapshot)
 
 /**
- * The principal of a stored key on MCP routes; undefined: there is no such key, it is not active, or its owner does not
- * exist.
+ * The principal of a stored key on MCP routes; undefined if there is no such key, it is not active, or its owner does
+ * not exist.
  */
 export function principalOfKey (id: string, snapshot: Snapshot): Principal | undefined {
   const key = snapshot.keys.get(id)
-  return key && counts(key, snapshot) ? principalOf(key, snapshot) : undefined
+  return key && isActiveKey(key, snapshot) ? principalOf(key, snapshot) : undefined
 }
 
 const keyPrefix = 'key '

@@ -5,17 +5,17 @@ import { credentialPrefixes } from '../../../../schemas/credential-prefixes.ts'
 import { isLoopback } from '../../../base/config/index.ts'
 import { sha256 } from '../../../base/secrets/index.ts'
 import type { Principal } from '../../../settings/index.ts'
-import { markOf, principalOfUser } from '../../users/account.ts'
+import { accountMarkOf, principalOfUser } from '../../users/account.ts'
 import type { AuthStep, RequestCredentials } from '../chain.ts'
 
-/** The claims of a login token: the user, and the `mark` that the account had at the login. */
+/** The claims of a login token: the username, and the mark of the account at the login (`accountMarkOf`). */
 export interface LoginClaims { sub: string, mark: string }
 
 /**
  * A login token, in `x-auth-token`; on the management API also in `?token=`, which is an argument of the tool on open
  * routes. The user is read from the current settings: a demotion, a deletion or a new password takes effect at once.
  */
-export const loginToken = (claimsOf: (token: string) => LoginClaims | undefined): AuthStep =>
+export const loginTokenStep = (claimsOf: (token: string) => LoginClaims | undefined): AuthStep =>
   ({ headers, query }, routes, snapshot) => {
     if (routes === 'mcp') return undefined
     for (const token of [headers['x-auth-token'], routes === 'api' ? query.token : undefined]) {
@@ -28,20 +28,20 @@ export const loginToken = (claimsOf: (token: string) => LoginClaims | undefined)
 
 function principalOf (claims: LoginClaims, { users }: Snapshot): Principal | undefined {
   const user = users.get(claims.sub)
-  if (!user || !sameMark(claims.mark, markOf(user))) return undefined
+  if (!user || !isSameMark(claims.mark, accountMarkOf(user))) return undefined
   return principalOfUser(user, (snapshot) => principalOf(claims, snapshot))
 }
 
-const sameMark = (one: unknown, other: string): boolean =>
+const isSameMark = (one: unknown, other: string): boolean =>
   typeof one === 'string' && one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
 /**
  * The credential of the command line on this machine: created at each start, in a file that only the gateway's user can
  * read. It grants admin rights on the management API, to direct connections from a loopback address.
- * @param token undefined: there is none
+ * @param token undefined if no such credential was created
  */
-export function localCredential (token: string | undefined): AuthStep {
-  const isOurs = holdsLocal(token)
+export function localCredentialStep (token: string | undefined): AuthStep {
+  const isOurs = createLocalCredentialCheck(token)
   const principal: Principal = {
     key: 'command line',
     kind: 'system-key',
@@ -49,28 +49,28 @@ export function localCredential (token: string | undefined): AuthStep {
     username: 'system',
     isAdmin: true,
     credential: { id: 'command-line', name: 'command line' },
-    standing: () => principal
+    inSnapshot: () => principal
   }
   return (credentials, routes) => routes !== 'mcp' && isOurs(credentials) ? principal : undefined
 }
 
-/** Whether a request carries the command line's credential and comes from this machine. */
-export function holdsLocal (token: string | undefined): (credentials: RequestCredentials) => boolean {
+/** Creates a test whether a request carries the command line's credential and comes from this machine. */
+export function createLocalCredentialCheck (token: string | undefined): (credentials: RequestCredentials) => boolean {
   const expected = token === undefined ? undefined : Buffer.from(sha256(token))
   return ({ headers, socket }) => {
     const { authorization } = headers
     // The prefix is checked first, so that no other credential is hashed.
     if (expected === undefined || authorization?.startsWith(`Bearer ${credentialPrefixes.local}`) !== true) return false
-    return isFromHere({ headers, socket }) && timingSafeEqual(Buffer.from(sha256(authorization.slice(7))), expected)
+    return isLocalRequest({ headers, socket }) && timingSafeEqual(Buffer.from(sha256(authorization.slice(7))), expected)
   }
 }
 
 /** Headers in which proxies name the original client. */
-const forwarding = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
+const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
 
 /** Whether a request comes from this machine and not through a proxy. */
-export function isFromHere ({ headers, socket }: Pick<RequestCredentials, 'headers' | 'socket'>): boolean {
-  if (forwarding.some((name) => headers[name] !== undefined)) return false
+export function isLocalRequest ({ headers, socket }: Pick<RequestCredentials, 'headers' | 'socket'>): boolean {
+  if (forwardingHeaders.some((name) => headers[name] !== undefined)) return false
   const plain = (socket?.remoteAddress ?? '').replace(/^::ffff:/i, '')
   return isIP(plain) !== 0 && isLoopback(plain)
 }

@@ -1,32 +1,32 @@
 import { errors as failures, Provider, type Adapter, type AdapterPayload, type KoaContextWithOIDC } from 'oidc-provider'
-import type { Clients, OAuthClient } from '../../../../db/ports/clients.ts'
+import type { OAuthClients, OAuthClient } from '../../../../db/ports/clients.ts'
 import type { Consents } from '../../../../db/ports/consents.ts'
-import type { Grants } from '../../../../db/ports/grants.ts'
-import type { IssuedToken, StoredToken, TokenKind, Tokens } from '../../../../db/ports/tokens.ts'
+import type { OneTimeValues } from '../../../../db/ports/grants.ts'
+import type { IssuedToken, StoredToken, TokenKind, OAuthTokens } from '../../../../db/ports/tokens.ts'
 import type { LoginState, LoginStates } from '../../../../db/ports/login-states.ts'
 import { sha256 } from '../../../base/secrets/index.ts'
-import { accountId, parseAccountId } from '../identifiers.ts'
+import { toAccountId, parseAccountId } from '../identifiers.ts'
 import type { GivenConsent } from './grants.ts'
 
 /** The ports in which the authorization server keeps its data, and the actions that follow from it. */
 export interface AuthorizationStorage {
-  readonly grants: Grants
-  readonly tokens: Tokens
-  readonly clients: Pick<Clients, 'find' | 'touch'>
+  readonly grants: OneTimeValues
+  readonly tokens: OAuthTokens
+  readonly clients: Pick<OAuthClients, 'find' | 'touch'>
   readonly consents: Pick<Consents, 'find'>
   readonly loginStates: LoginStates
   /** Revokes all tokens of a family, and ends the sessions that use them. */
-  readonly revoke: (family: string) => Promise<void>
+  readonly revokeFamily: (family: string) => Promise<void>
   /** Ends the sessions of families that the storage has revoked. */
-  readonly endRevoked: () => Promise<void>
-  /** Whether an account still exists with the same mark. */
-  readonly stands: (accountId: string) => boolean
+  readonly endRevokedFamilies: () => Promise<void>
+  /** Whether the account still exists, with the same password and admin rights. */
+  readonly isAccountValid: (accountId: string) => boolean
 }
 
 /** The code or refresh token that a request presents. The library's grant is derived from it, and never stored. */
-const presented = new WeakMap<KoaContextWithOIDC, AdapterPayload>()
+const presentedPayloads = new WeakMap<KoaContextWithOIDC, AdapterPayload>()
 /** The new refresh token of a request, until its access token exists as well: both are stored in one step. */
-const rotated = new WeakMap<KoaContextWithOIDC, IssuedToken>()
+const newRefreshTokens = new WeakMap<KoaContextWithOIDC, IssuedToken>()
 
 const seconds = (ms: number): number => Math.floor(ms / 1_000)
 
@@ -36,45 +36,45 @@ const seconds = (ms: number): number => Math.floor(ms / 1_000)
  */
 export function isRefreshable (ctx: KoaContextWithOIDC): boolean {
   const consent = ctx.oidc.result?.consent as Partial<GivenConsent> | undefined
-  const source = presented.get(ctx) as { isRefreshable?: boolean } | undefined
+  const source = presentedPayloads.get(ctx) as { isRefreshable?: boolean } | undefined
   return ctx.oidc.client?.grantTypeAllowed('refresh_token') === true &&
     (consent?.isRefreshable ?? source?.isRefreshable ?? true)
 }
 
 /** The request that the library is serving. */
-function context (): KoaContextWithOIDC {
+function currentContext (): KoaContextWithOIDC {
   const { ctx } = Provider
   if (!ctx) throw new Error('the adapter was used outside of a request')
   return ctx
 }
 
-const unused = async (): Promise<undefined> => undefined
+const returnNothing = async (): Promise<undefined> => undefined
 
 /** The adapter of a model that is not stored. */
-const none: Adapter = {
-  upsert: unused,
-  find: unused,
-  findByUserCode: unused,
-  findByUid: unused,
-  consume: unused,
-  destroy: unused,
-  revokeByGrantId: unused
+const emptyAdapter: Adapter = {
+  upsert: returnNothing,
+  find: returnNothing,
+  findByUserCode: returnNothing,
+  findByUid: returnNothing,
+  consume: returnNothing,
+  destroy: returnNothing,
+  revokeByGrantId: returnNothing
 }
 
 /**
  * The library's storage adapter on our ports. Secrets are stored as hashes only.
  * @returns the adapter of a model, by its name
  */
-export const adapterOn = (storage: AuthorizationStorage) => (model: string): Adapter => {
+export const createAdapters = (storage: AuthorizationStorage) => (model: string): Adapter => {
   switch (model) {
     case 'AuthorizationCode': return codesOn(storage)
     case 'AccessToken': return tokensOn(storage, 'access')
     case 'RefreshToken': return tokensOn(storage, 'refresh')
-    case 'Grant': return { ...none, find: async (id) => derivedGrant(id) }
-    case 'Client': return { ...none, find: async (id) => clientPayload(await storage.clients.find(id)) }
+    case 'Grant': return { ...emptyAdapter, find: async (id) => derivedGrant(id) }
+    case 'Client': return { ...emptyAdapter, find: async (id) => clientPayload(await storage.clients.find(id)) }
     case 'Session': return loginStatesOn(storage, 'session')
     case 'Interaction': return loginStatesOn(storage, 'interaction')
-    default: return none
+    default: return emptyAdapter
   }
 }
 
@@ -82,18 +82,18 @@ export const adapterOn = (storage: AuthorizationStorage) => (model: string): Ada
  * Authorization codes are single-use grants. A second use revokes everything issued for the code (RFC 6749, section
  * 4.1.2).
  */
-const codesOn = ({ grants, revoke }: AuthorizationStorage): Adapter => ({
-  ...none,
+const codesOn = ({ grants, revokeFamily: revoke }: AuthorizationStorage): Adapter => ({
+  ...emptyAdapter,
   upsert: async (code, { jti: _, ...payload }) => {
     const { grantId = '', exp = 0 } = payload
-    await grants.put(sha256(code), grantId, { ...payload, isRefreshable: isRefreshable(context()) }, exp * 1_000)
+    await grants.put(sha256(code), grantId, { ...payload, isRefreshable: isRefreshable(currentContext()) }, exp * 1_000)
   },
   find: async (code) => {
     const taken = await grants.take(sha256(code))
     if (taken?.first === false) await revoke(taken.family)
     if (!taken?.first) return undefined
     const payload = { ...taken.value as AdapterPayload, jti: code }
-    presented.set(context(), payload)
+    presentedPayloads.set(currentContext(), payload)
     return payload
   }
 })
@@ -103,7 +103,9 @@ const codesOn = ({ grants, revoke }: AuthorizationStorage): Adapter => ({
  * concurrent requests succeeds.
  */
 function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
-  const { tokens, clients, consents, revoke, endRevoked, stands } = storage
+  const {
+    tokens, clients, consents, revokeFamily: revoke, endRevokedFamilies: endRevoked, isAccountValid: stands
+  } = storage
   /** Only issuing a token marks a client as used; a request that merely names its id does not. */
   const touch = (clientId: string): void => { void clients.touch(clientId, Date.now()) }
 
@@ -127,18 +129,18 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
   const rotate = async (
     ctx: KoaContextWithOIDC, former: { jti: string, grantId?: string }, issued: IssuedToken
   ): Promise<void> => {
-    const other = rotated.get(ctx)
-    if (other === undefined) { rotated.set(ctx, issued); return }
-    const outcome = await tokens.swap(sha256(former.jti), [other, issued])
+    const other = newRefreshTokens.get(ctx)
+    if (other === undefined) { newRefreshTokens.set(ctx, issued); return }
+    const outcome = await tokens.rotate(sha256(former.jti), [other, issued])
     if (outcome === 'reused' && former.grantId !== undefined) await revoke(former.grantId)
     if (outcome !== 'swapped') throw new failures.InvalidGrant('the refresh token was used already')
     touch(ctx.oidc.client?.clientId ?? '')
   }
 
   return {
-    ...none,
+    ...emptyAdapter,
     upsert: async (token, payload) => {
-      const ctx = context()
+      const ctx = currentContext()
       const issued = toIssued(token, kind, payload)
       const former = ctx.oidc.entities.RotatedRefreshToken
       if (former === undefined) await issue(issued, payload)
@@ -149,12 +151,12 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
       const token = await tokens.find(hash)
       if (token === undefined) {
         // The reuse of a refresh token revokes its family.
-        if (kind === 'refresh' && await tokens.swap(hash, []) === 'reused') await endRevoked()
+        if (kind === 'refresh' && await tokens.rotate(hash, []) === 'reused') await endRevoked()
         return undefined
       }
       if (token.kind !== kind || !stands(accountOf(token))) return undefined
       const payload = tokenPayload(text, kind, token)
-      if (kind === 'refresh') presented.set(context(), payload)
+      if (kind === 'refresh') presentedPayloads.set(currentContext(), payload)
       return payload
     },
     // Revoking one token revokes the whole authorization, which RFC 7009, section 2.1, allows.
@@ -166,7 +168,7 @@ function tokensOn (storage: AuthorizationStorage, kind: TokenKind): Adapter {
   }
 }
 
-const accountOf = ({ username = '', mark = '' }: StoredToken): string => accountId({ username, mark })
+const accountOf = ({ username = '', mark = '' }: StoredToken): string => toAccountId({ username, mark })
 
 function toIssued (
   token: string, kind: TokenKind, { scope = '', exp = 0, aud, resource }: AdapterPayload
@@ -190,7 +192,7 @@ const tokenPayload = (text: string, kind: TokenKind, token: StoredToken): Adapte
 
 /** The library's grant, derived from the code or refresh token of this request. */
 function derivedGrant (id: string): AdapterPayload | undefined {
-  const source = presented.get(context())
+  const source = presentedPayloads.get(currentContext())
   if (source?.grantId !== id) return undefined
   const { accountId, clientId, iat, scope, resource } = source
   return {
@@ -234,7 +236,9 @@ function clientPayload (client: OAuthClient | undefined): AdapterPayload | undef
 const idPlaceholder = '{id}'
 
 /** Login sessions of browsers, and authorization requests that wait for their user. */
-function loginStatesOn ({ loginStates, stands }: AuthorizationStorage, kind: 'session' | 'interaction'): Adapter {
+function loginStatesOn (
+  { loginStates, isAccountValid: stands }: AuthorizationStorage, kind: 'session' | 'interaction'
+): Adapter {
   /** A session is valid only while its account is; otherwise the browser must log in again. */
   const payloadOf = (id: string, state: LoginState | undefined): AdapterPayload | undefined => {
     if (state?.kind !== kind) return undefined
@@ -249,7 +253,7 @@ function loginStatesOn ({ loginStates, stands }: AuthorizationStorage, kind: 'se
     }
   }
   return {
-    ...none,
+    ...emptyAdapter,
     upsert: async (id, { jti: _, ...payload }, expiresIn = 0) => {
       const account = payload.accountId ?? payload.session?.accountId
       // Neither the cookie of the session nor the id of the interaction is stored in plain text.

@@ -4,18 +4,18 @@ import { isObject } from '../../../../protocol/json.ts'
 import { defaultScope } from '../settings.ts'
 
 /** An error as the library reports it. */
-export interface Problem { readonly error: string, readonly error_description?: string }
+export interface OAuthProblem { readonly error: string, readonly error_description?: string }
 
 export interface CorrectionDeps {
   /** Renders the page for an error that is not reported to the client. */
-  readonly problemPage: (problem: Problem, status: number) => Page
+  readonly problemPage: (problem: OAuthProblem, status: number) => Page
   /**
    * Renders the page for an error that is reported to the client if the user follows the link.
    * @param href the client's redirect URI with the error
    */
-  readonly refusalPage: (problem: Problem, status: number, client: PageClient, href: string) => Page
+  readonly refusalPage: (problem: OAuthProblem, status: number, client: PageClient, href: string) => Page
   /** Whether an admin created a client. @throws StorageError */
-  readonly isAdmins: (clientId: string) => Promise<boolean>
+  readonly isCreatedByAdmin: (clientId: string) => Promise<boolean>
 }
 
 /** Parameters of OpenID Connect that have no effect without an ID token. */
@@ -26,7 +26,7 @@ const unusedParameters = [
 type Context = Parameters<Parameters<Provider['use']>[0]>[0]
 
 /** Adjusts requests before the library sees them, and the library's responses. */
-export async function correct (ctx: Context, next: () => Promise<void>, deps: CorrectionDeps): Promise<void> {
+export async function correctExchange (ctx: Context, next: () => Promise<void>, deps: CorrectionDeps): Promise<void> {
   const isAuthorization = ctx.path.startsWith('/oauth/authorize')
   if (isAuthorization) {
     const query = new URLSearchParams(ctx.querystring)
@@ -47,10 +47,10 @@ export async function correct (ctx: Context, next: () => Promise<void>, deps: Co
   }
   await next()
   if (ctx.state.problem !== undefined) {
-    sendPage(ctx, deps.problemPage(ctx.state.isAway === true ? away : ctx.state.problem, ctx.status))
+    sendPage(ctx, deps.problemPage(ctx.state.isAway === true ? unavailableProblem : ctx.state.problem, ctx.status))
   } else if (isAuthorization) {
-    errorsIntoQuery(ctx)
-    await holdBack(ctx, deps)
+    moveErrorsToQuery(ctx)
+    await replaceErrorRedirect(ctx, deps)
   } else if (isObject(ctx.body)) delete ctx.body.id_token
 }
 
@@ -65,7 +65,9 @@ function sendPage (ctx: Context, { html, headers, status }: Page): void {
  * register a client, this gateway would otherwise be an open redirector (RFC 9700, section 4.11.2). Clients that an
  * admin created get the redirect.
  */
-async function holdBack (ctx: Context, { isAdmins, refusalPage }: CorrectionDeps): Promise<void> {
+async function replaceErrorRedirect (
+  ctx: Context, { isCreatedByAdmin: isAdmins, refusalPage }: CorrectionDeps
+): Promise<void> {
   const { oidc } = ctx as Partial<KoaContextWithOIDC>
   const location = locationOf(ctx)
   if (oidc?.route !== 'authorization' || !URL.canParse(location)) return
@@ -75,7 +77,9 @@ async function holdBack (ctx: Context, { isAdmins, refusalPage }: CorrectionDeps
   if (error === null || !client || await isAdmins(client.clientId).catch(() => false)) return
   const [isFault, isAway] = [error === 'server_error', ctx.state.isAway === true]
   const status = isAway ? 503 : isFault ? 500 : 400
-  const problem = isAway ? away : { error, error_description: searchParams.get('error_description') ?? undefined }
+  const problem = isAway
+    ? unavailableProblem
+    : { error, error_description: searchParams.get('error_description') ?? undefined }
   ctx.remove('location')
   sendPage(
     ctx, refusalPage(problem, status, { name: client.clientName ?? client.clientId, redirectUri: location }, location)
@@ -93,7 +97,7 @@ const locationOf = ({ response }: Pick<Context, 'response'>): string =>
  * Moves errors from the fragment to the query: the library reports unsupported response types in the fragment, which a
  * client that expects a code does not read.
  */
-function errorsIntoQuery (ctx: Context): void {
+function moveErrorsToQuery (ctx: Context): void {
   const location = locationOf(ctx)
   if (!location.includes('#')) return
   const url = new URL(location)
@@ -102,7 +106,7 @@ function errorsIntoQuery (ctx: Context): void {
   ctx.set('location', url.href)
 }
 
-const away: Problem = {
+const unavailableProblem: OAuthProblem = {
   error: 'temporarily_unavailable',
   error_description: 'The storage cannot be used now; try again in a moment'
 }
@@ -111,10 +115,10 @@ const away: Problem = {
  * The response while the storage is unavailable, unless a redirect reports the error to the client. Browsers get a
  * page.
  */
-export function answerAway (ctx: KoaContextWithOIDC): void {
+export function answerUnavailable (ctx: KoaContextWithOIDC): void {
   ctx.state.isAway = true
   if (locationOf(ctx) !== '') return
   ctx.status = 503
   ctx.set('retry-after', '5')
-  ctx.body = away
+  ctx.body = unavailableProblem
 }

@@ -9,7 +9,7 @@ import { identityLimits } from '../../limits.ts'
  * Checks the metadata in a Client ID Metadata Document. Clients in the storage were checked when they were stored.
  * @throws InvalidClientMetadata
  */
-export function checkDocument (metadata: Record<string, unknown>): void {
+export function checkClientDocument (metadata: Record<string, unknown>): void {
   if (typeof metadata.client_id !== 'string' || !metadata.client_id.startsWith('https://')) return
   metadata.application_type = 'native'
   for (const name of ['sector_identifier_uri', 'jwks_uri', 'jwks', 'response_modes']) metadata[name] = undefined
@@ -30,7 +30,7 @@ const isJson = (type: string | undefined): boolean =>
  * Fetches a Client ID Metadata Document. The URL comes from a stranger, so it must be public; the response must be
  * JSON; and redirects are not followed, since the URL is the identity of the client.
  */
-export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string): Promise<Response> {
+export async function fetchClientDocument (outbound: Pick<Outbound, 'fetch'>, url: string): Promise<Response> {
   const options = {
     trusted: false, owner: 'clients of the authorization server', maxSize: identityLimits.oauth.document, timeout: 5_000
   }
@@ -46,14 +46,14 @@ export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string):
     const value = headers[name]
     return typeof value === 'string' ? [[name, value]] : []
   })
-  return new Response(status === 200 ? cleaned(body) : new Uint8Array(body), { status, headers: kept })
+  return new Response(status === 200 ? withoutNullMembers(body) : new Uint8Array(body), { status, headers: kept })
 }
 
 /**
  * The text of a document without null members. Text that is not a JSON object is returned as it is; the library rejects
  * it.
  */
-function cleaned (body: Buffer): string {
+function withoutNullMembers (body: Buffer): string {
   const text = new TextDecoder().decode(body)
   try {
     const document: unknown = JSON.parse(text)

@@ -4,8 +4,8 @@ import type { FastifyRequest } from 'fastify'
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { Consent } from '../../../../db/ports/consents.ts'
 
-/** An earlier consent that makes the question to the user unnecessary. */
-export type RememberedConsent =
+/** A function that finds an earlier consent, which makes the question to the user unnecessary. */
+export type FindConsent =
   (accountId: string, clientId: string) => Promise<Pick<Consent, 'scope' | 'resource'> | undefined>
 
 /** The consent that a user has just given. */
@@ -17,7 +17,7 @@ export interface GivenConsent {
 
 /** The grant of an authorization request, from the consent that the user has just given or gave before. */
 export async function loadGrant (
-  provider: Provider, ctx: KoaContextWithOIDC, remembered: RememberedConsent
+  provider: Provider, ctx: KoaContextWithOIDC, remembered: FindConsent
 ): Promise<Grant | undefined> {
   const { client, account, result } = ctx.oidc
   if (!client || !account) return undefined
@@ -44,9 +44,9 @@ export async function loadGrant (
   return grant
 }
 
-/** The earlier consent, unless it was for another resource. */
+/** Finds the earlier consent, unless it was for another resource. */
 async function rememberedConsent (
-  remembered: RememberedConsent,
+  remembered: FindConsent,
   accountId: string,
   clientId: string,
   resources: readonly string[],
@@ -61,8 +61,11 @@ async function rememberedConsent (
 /** The Fastify requests of the raw requests that were passed to the library. */
 const requests = new WeakMap<IncomingMessage, FastifyRequest>()
 
-/** @throws Error for a request that was not passed through `handOver` */
-export function requestOf (raw: IncomingMessage): FastifyRequest {
+/**
+ * Returns the Fastify request of a raw request.
+ * @throws Error for one that was not passed to the library by `passToProvider`
+ */
+export function fastifyRequestOf (raw: IncomingMessage): FastifyRequest {
   const request = requests.get(raw)
   if (!request) throw new Error('the request was not handed over')
   return request
@@ -72,7 +75,7 @@ export function requestOf (raw: IncomingMessage): FastifyRequest {
  * Rewrites a request as if it had been sent to the issuer's address: the library builds its URLs from the request,
  * whose headers a caller controls.
  */
-export function addressTo (issuer: string, raw: IncomingMessage): void {
+export function setIssuerAddress (issuer: string, raw: IncomingMessage): void {
   const { host, protocol } = new URL(issuer)
   raw.headers.host = host
   raw.headers['x-forwarded-proto'] = protocol.slice(0, -1)
@@ -83,7 +86,7 @@ export function addressTo (issuer: string, raw: IncomingMessage): void {
  * Passes a request to the library, which responds to it.
  * @param path the path and query of the request below the base path
  */
-export function handOver (
+export function passToProvider (
   provider: Provider,
   issuer: string,
   request: FastifyRequest,
@@ -92,7 +95,7 @@ export function handOver (
 ): void {
   const raw: IncomingMessage & { originalUrl?: string } = request.raw
   requests.set(raw, request)
-  addressTo(issuer, raw)
+  setIssuerAddress(issuer, raw)
   raw.url = path
   // Fastify stores the original URL here: the library would build its URLs from it instead of the issuer.
   delete raw.originalUrl

@@ -9,11 +9,11 @@ import { errors } from '../../../base/errors/index.ts'
 import type { Outbound } from '../../../base/outbound/index.ts'
 import { matchesHash } from '../clients.ts'
 import { issuerPath, resourcePath } from '../identifiers.ts'
-import { documentsAllowed, type OAuthSettings } from '../settings.ts'
-import { adapterOn, isRefreshable, type AuthorizationStorage } from './adapter.ts'
-import { answerAway, correct, type CorrectionDeps } from './corrections.ts'
-import { checkDocument, fetchFor } from './documents.ts'
-import { loadGrant, type RememberedConsent } from './grants.ts'
+import { allowsClientDocuments, type OAuthSettings } from '../settings.ts'
+import { createAdapters, isRefreshable, type AuthorizationStorage } from './adapter.ts'
+import { answerUnavailable, correctExchange, type CorrectionDeps } from './corrections.ts'
+import { checkClientDocument, fetchClientDocument } from './documents.ts'
+import { loadGrant, type FindConsent } from './grants.ts'
 import { identityLimits } from '../../limits.ts'
 
 export interface ProviderDeps extends CorrectionDeps {
@@ -24,7 +24,7 @@ export interface ProviderDeps extends CorrectionDeps {
   readonly interactionPath: (issuer: string, uid: string) => string
   /** The scopes that a client may be granted. */
   readonly scopesOf: (clientId: string) => Promise<readonly string[]>
-  readonly consent: RememberedConsent
+  readonly findConsent: FindConsent
   /**
    * Checks a client's secret, unless there were too many failures.
    * @throws TooManyFailures, TooManyRequests, StorageAway
@@ -49,11 +49,11 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   /** Requests for which a client metadata document was fetched. */
   const fetched = new WeakSet<IncomingMessage>()
   const provider: Provider = new Provider(issuer, {
-    adapter: adapterOn(storage),
+    adapter: createAdapters(storage),
     routes: { authorization: '/oauth/authorize', token: '/oauth/token', revocation: '/oauth/revoke' },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
     responseTypes: ['code'],
-    // Signs nothing, but the library requires it.
+    // The library requires a key, although nothing is signed with it.
     jwks: {
       keys: [{
         ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
@@ -87,9 +87,9 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     expiresWithSession: () => false,
     clientBasedCORS: () => true,
     cookies: cookiesOf(issuer),
-    interactions: { policy: policy(), url: (_ctx, { uid }) => deps.interactionPath(issuer, uid) },
+    interactions: { policy: promptPolicy(), url: (_ctx, { uid }) => deps.interactionPath(issuer, uid) },
     findAccount: (ctx, id) => findAccount(ctx, id, storage),
-    loadExistingGrant: async (ctx) => await loadGrant(provider, ctx, deps.consent),
+    loadExistingGrant: async (ctx) => await loadGrant(provider, ctx, deps.findConsent),
     ttl: {
       AccessToken: () => settings().accessTokenLifetime,
       RefreshToken: () => settings().refreshTokenLifetime,
@@ -102,12 +102,12 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     extraClientMetadata: {
       properties: ['redirect_uris'],
       validator: (_ctx, _key, _value, metadata) => {
-        checkDocument(metadata)
+        checkClientDocument(metadata)
       }
     },
-    fetch: async (input) => await fetchFor(outbound, String(input)),
+    fetch: async (input) => await fetchClientDocument(outbound, String(input)),
     fetchResponseBodyLimits: { 'client_id metadata document': identityLimits.oauth.document },
-    // `correct` renders the page.
+    // `correctExchange` renders the page.
     renderError: (ctx, out) => {
       ctx.state.problem = out
     },
@@ -123,7 +123,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
         ack: 'draft-02',
         // Without a request, the library uses a document that was fetched before.
         allowFetch: async (ctx: KoaContextWithOIDC | undefined) => {
-          if (!documentsAllowed(settings())) return false
+          if (!allowsClientDocuments(settings())) return false
           if (!ctx) return true
           // The library looks the client up again to report an error to it, even if the error is that its document
           // cannot be fetched.
@@ -132,7 +132,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
           await countFetch(deps, ctx)
           return true
         },
-        allowClient: () => documentsAllowed(settings())
+        allowClient: () => allowsClientDocuments(settings())
       },
       resourceIndicators: {
         enabled: true,
@@ -149,7 +149,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
       }
     }
   } satisfies Configuration)
-  // Trusts the forwarded host and protocol of requests: `handOver` sets them to those of the issuer.
+  // Trusts the forwarded host and protocol of requests: `passToProvider` sets them to those of the issuer.
   provider.proxy = true
   prefixTokens(provider.AccessToken, credentialPrefixes.token)
   prefixTokens(provider.RefreshToken, credentialPrefixes.refresh)
@@ -160,11 +160,11 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   provider.use(async (ctx, next) => {
     // The library finds the issuer's path in the URL of the request only if the query is unchanged.
     ctx.mountPath = issuerPath(issuer)
-    await correct(ctx, next, deps)
+    await correctExchange(ctx, next, deps)
   })
   provider.on('server_error', (ctx, error) => {
     deps.log(error, 'a request to the authorization server failed')
-    if (error instanceof StorageError || error instanceof errors.StorageAway) answerAway(ctx)
+    if (error instanceof StorageError || error instanceof errors.StorageAway) answerUnavailable(ctx)
   })
   return provider
 }
@@ -176,8 +176,8 @@ function prefixTokens (Kind: { prototype: object }, prefix: string): void {
   made.generateTokenId = function () { return `${prefix}${generateTokenId.call(this)}` }
 }
 
-/** A rate limit error in the library's terms. */
-class TooMany extends failures.OIDCProviderError {
+/** The error of the library for a request beyond a rate limit. */
+class TooManyRequestsError extends failures.OIDCProviderError {
   constructor (description: string) {
     super(429, 'temporarily_unavailable')
     this.error_description = description
@@ -192,7 +192,7 @@ async function checkSecret ({ checkSecret }: ProviderDeps, clientId: string, che
   } catch (error) {
     if (!(error instanceof errors.TooManyFailures || error instanceof errors.TooManyRequests)) throw error
     ctx.set('retry-after', String('retryAfter' in error ? error.retryAfter : 60))
-    throw new TooMany('Too many requests with a wrong secret, or at the same time; try again later')
+    throw new TooManyRequestsError('Too many requests with a wrong secret, or at the same time; try again later')
   }
 }
 
@@ -203,7 +203,7 @@ async function countFetch ({ countRegistration }: ProviderDeps, ctx: KoaContextW
   } catch (error) {
     if (!(error instanceof errors.TooManyRequests)) throw error
     ctx.set('retry-after', String('retryAfter' in error ? error.retryAfter : 60))
-    throw new TooMany('Too many clients were registered from this address; try again later')
+    throw new TooManyRequestsError('Too many clients were registered from this address; try again later')
   }
 }
 
@@ -225,14 +225,14 @@ function cookiesOf (issuer: string): Configuration['cookies'] {
  * The library's reasons to prompt the user, without the one that prompts for every authorization of a native client:
  * `loadGrant` decides that.
  */
-function policy (): ReturnType<typeof interactionPolicy.base> {
+function promptPolicy (): ReturnType<typeof interactionPolicy.base> {
   const prompts = interactionPolicy.base()
   prompts.get('consent')?.checks.remove('native_client_prompt')
   return prompts
 }
 
 function findAccount (ctx: KoaContextWithOIDC, id: string, storage: AuthorizationStorage) {
-  if (storage.stands(id)) return { accountId: id, claims: () => ({ sub: id }) }
+  if (storage.isAccountValid(id)) return { accountId: id, claims: () => ({ sub: id }) }
   // A session ends with its account, so the account changed during this login.
   if (ctx.oidc.route === 'resume') throw new failures.AccessDenied('the account was changed meanwhile')
   return undefined

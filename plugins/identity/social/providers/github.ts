@@ -66,7 +66,9 @@ export class GithubProvider implements IdentityProvider {
     ])
     // The numeric id of an account is permanent; its name can be given up and taken by somebody else.
     const id: unknown = 'id' in user ? user.id : undefined
-    if (typeof id !== 'number' || !Number.isSafeInteger(id)) throw this.#client.failure('does not say who its user is')
+    if (typeof id !== 'number' || !Number.isSafeInteger(id)) {
+      throw this.#client.createFailure('does not say who its user is')
+    }
     const primary = (Array.isArray(emails) ? emails as Array<Record<string, unknown> | null> : []).find((each) =>
       each?.primary === true)
     const email = nonEmptyText(primary?.email)

@@ -9,7 +9,7 @@ import {
 import { identityLimits } from '../../limits.ts'
 
 /** The members of a provider's discovery document that are used (OpenID Connect Discovery, section 3). */
-interface Metadata {
+interface ProviderMetadata {
   readonly issuer: string
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
@@ -18,7 +18,7 @@ interface Metadata {
   /** Whether its authorization responses always contain `iss` (RFC 9207). */
   readonly sendsIssuer: boolean
   /** Whether it accepts the client's secret in `Authorization` only. */
-  readonly basicOnly: boolean
+  readonly isBasicOnly: boolean
   readonly keys: KeySet
 }
 
@@ -32,7 +32,7 @@ export class OidcProvider implements IdentityProvider {
   readonly name: string
   readonly #settings: OidcSettings
   readonly #client: ProviderClient
-  #metadata: Promise<Metadata> | undefined
+  #metadata: Promise<ProviderMetadata> | undefined
 
   constructor (settings: OidcSettings, outbound: Outbound, name = settings.id) {
     this.id = settings.id
@@ -74,13 +74,13 @@ export class OidcProvider implements IdentityProvider {
         code,
         redirect_uri: redirectUri,
         ...(pkce ? { code_verifier: codeVerifier } : {}),
-        ...(metadata.basicOnly ? {} : { client_id: clientId, client_secret: clientSecret })
+        ...(metadata.isBasicOnly ? {} : { client_id: clientId, client_secret: clientSecret })
       },
-      metadata.basicOnly ? { authorization: `Basic ${basic}` } : {}
+      metadata.isBasicOnly ? { authorization: `Basic ${basic}` } : {}
     )
     const claims = await this.#claimsOf(metadata, nonEmptyText(tokens.id_token), nonce)
     const subject = nonEmptyText(claims.sub)
-    if (subject === undefined) throw this.#client.failure('does not say who its user is')
+    if (subject === undefined) throw this.#client.createFailure('does not say who its user is')
     const accessToken = nonEmptyText(tokens.access_token)
     const info = claims.email === undefined && metadata.userinfoEndpoint !== undefined && accessToken !== undefined
       ? await this.#userinfo(metadata.userinfoEndpoint, accessToken, subject)
@@ -98,7 +98,7 @@ export class OidcProvider implements IdentityProvider {
 
   /** The verified claims of an ID token (OpenID Connect Core, section 3.1.3.7). @throws Forbidden */
   async #claimsOf (
-    { issuer, algorithms, keys }: Metadata, token: string | undefined, nonce: string
+    { issuer, algorithms, keys }: ProviderMetadata, token: string | undefined, nonce: string
   ): Promise<Record<string, unknown>> {
     const { verifyProviderIdToken } = await import('better-auth/oauth2')
     let failed: unknown
@@ -129,7 +129,7 @@ export class OidcProvider implements IdentityProvider {
   }
 
   /** Reads the metadata; after a failure, the next login tries again. */
-  async #load (): Promise<Metadata> {
+  async #load (): Promise<ProviderMetadata> {
     const loading = this.#metadata ??= this.#discover()
     try {
       return await loading
@@ -139,7 +139,7 @@ export class OidcProvider implements IdentityProvider {
     }
   }
 
-  async #discover (): Promise<Metadata> {
+  async #discover (): Promise<ProviderMetadata> {
     const document = await this.#client.get(this.#settings.discoveryUrl) as Record<string, unknown>
     const address = (name: string): string | undefined => {
       const value = nonEmptyText(document[name])
@@ -149,7 +149,7 @@ export class OidcProvider implements IdentityProvider {
     const [tokenEndpoint, keys] = [address('token_endpoint'), address('jwks_uri')]
     if (issuer === undefined || authorizationEndpoint === undefined || tokenEndpoint === undefined ||
         keys === undefined) {
-      throw this.#client.failure('has no complete discovery document')
+      throw this.#client.createFailure('has no complete discovery document')
     }
     const algorithms = listOf(document.id_token_signing_alg_values_supported).filter(isAsymmetric)
     const methods = listOf(document.token_endpoint_auth_methods_supported)
@@ -161,7 +161,7 @@ export class OidcProvider implements IdentityProvider {
       algorithms: algorithms.length > 0 ? algorithms : ['RS256'],
       sendsIssuer: document.authorization_response_iss_parameter_supported === true,
       // Without a list of methods, `client_secret_basic` is the default.
-      basicOnly: !methods.includes('client_secret_post'),
+      isBasicOnly: !methods.includes('client_secret_post'),
       keys: new KeySet(this.#client, keys)
     }
   }
@@ -202,12 +202,12 @@ class KeySet {
     this.#url = url
   }
 
-  /** The key of a token. @throws UpstreamFailed, UpstreamSlow; Error when there is none */
+  /** Finds the key of a token. @throws UpstreamFailed, also when the provider publishes no such key; UpstreamSlow */
   async find (header: KeyHeader): Promise<KeyObject> {
-    const known = this.#keys && pick(await this.#keys, header)
+    const known = this.#keys && pickKey(await this.#keys, header)
     if (known) return known
-    const key = pick(await this.#load(), header)
-    if (!key) throw this.#client.failure('signed with a key that it does not publish')
+    const key = pickKey(await this.#load(), header)
+    if (!key) throw this.#client.createFailure('signed with a key that it does not publish')
     return key
   }
 
@@ -226,7 +226,7 @@ class KeySet {
   }
 }
 
-function pick (keys: ReadonlyArray<Record<string, unknown>>, { kid, alg = '' }: KeyHeader): KeyObject | undefined {
+function pickKey (keys: ReadonlyArray<Record<string, unknown>>, { kid, alg = '' }: KeyHeader): KeyObject | undefined {
   const type = keyTypes[alg.slice(0, 2)]
   const fitting = keys.filter((key) =>
     key.kty === type && (key.use === undefined || key.use === 'sig') && (key.alg === undefined || key.alg === alg) &&

@@ -68,15 +68,16 @@ export class ProviderClient {
       headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded', ...headers },
       body: new URLSearchParams(fields).toString()
     })
-    if (Array.isArray(answer)) throw this.failure('gave an answer that is no JSON object')
+    if (Array.isArray(answer)) throw this.createFailure('gave an answer that is no JSON object')
     return answer as Record<string, unknown>
   }
 
   /**
+   * Creates the error for a failed request to the provider.
    * @param what the provider did, as the end of a sentence
-   * @param cause for the log only, since it may contain addresses
+   * @param cause the original error, for the log only, since it may contain addresses
    */
-  failure (what: string, cause?: unknown): Error {
+  createFailure (what: string, cause?: unknown): Error {
     return Object.assign(new errors.UpstreamFailed(`The login provider ${this.#name} ${what}`), { cause })
   }
 
@@ -92,18 +93,18 @@ export class ProviderClient {
         if (error.fault === 'timeout') {
           throw new errors.UpstreamSlow(`The login provider ${this.#name} did not answer in time`)
         }
-        throw this.failure('cannot be reached', error)
+        throw this.createFailure('cannot be reached', error)
       })
-    if (status < 200 || status > 299) throw this.failure(`answered with status ${status}`)
+    if (status < 200 || status > 299) throw this.createFailure(`answered with status ${status}`)
     try {
       const json: unknown = JSON.parse(withoutBom(body.toString()))
       if (typeof json === 'object' && json !== null) return json as Record<string, unknown>
     } catch {}
-    throw this.failure('gave an answer that is no JSON object')
+    throw this.createFailure('gave an answer that is no JSON object')
   }
 }
 
-/** A string that is not blank; undefined for any other value. */
+/** Returns a string that is not empty; undefined for any other value. */
 export const nonEmptyText = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 

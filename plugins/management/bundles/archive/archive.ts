@@ -6,20 +6,20 @@ export class ArchiveError extends Error {
 /** Limits for an archive and its content, in bytes where they are sizes. An archive that exceeds one is rejected. */
 export interface ArchiveBounds {
   /** Max number of files and folders. */
-  readonly entries: number
+  readonly maxEntries: number
   /** Max size of one inflated file. */
-  readonly file: number
+  readonly maxFileSize: number
   /** Max size of all inflated files. */
-  readonly total: number
-  /** Max ratio of inflated to compressed bytes, which is checked beyond `ratioFrom` inflated bytes. */
-  readonly ratio: number
-  readonly ratioFrom: number
+  readonly maxTotalSize: number
+  /** Max ratio of inflated to compressed bytes, which is checked beyond `ratioCheckedFrom` inflated bytes. */
+  readonly maxRatio: number
+  readonly ratioCheckedFrom: number
   /** Max depth of folders. */
-  readonly depth: number
+  readonly maxDepth: number
   /** Max length of one path segment. */
-  readonly name: number
+  readonly maxNameLength: number
   /** Max length of a path. */
-  readonly path: number
+  readonly maxPathLength: number
 }
 
 /** One file or folder of an archive, whose headers were checked. */
@@ -44,8 +44,8 @@ export const quoteEntryName = (name: string): string =>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Decodes a name. @throws ArchiveError when it is not UTF-8 */
-export function decodeName (raw: Buffer): string {
+/** Decodes the name of an entry. @throws ArchiveError when it is not UTF-8 */
+export function decodeEntryName (raw: Buffer): string {
   try {
     return utf8.decode(raw)
   } catch {
@@ -53,7 +53,7 @@ export function decodeName (raw: Buffer): string {
   }
 }
 
-/** The reason why a path is invalid, as the end of a clause; undefined: it is valid. */
+/** The reason why a path is invalid, as the end of a clause, or undefined if it is valid. */
 function pathProblem (path: string, bounds: ArchiveBounds): string | undefined {
   if (/\p{Cc}/u.test(path)) return 'has a control character'
   if (path.includes('\\')) return 'has a backslash'
@@ -62,21 +62,22 @@ function pathProblem (path: string, bounds: ArchiveBounds): string | undefined {
   const parts = path.split('/')
   if (parts.includes('..')) return 'leads out of the archive'
   if (parts.includes('') || parts.includes('.')) return 'is not in its plain form'
-  if (parts.length > bounds.depth) return `is nested deeper than ${bounds.depth} folders`
-  if (parts.some((part) => Buffer.byteLength(part) > bounds.name)) return `has a name of more than ${bounds.name} bytes`
-  return Buffer.byteLength(path) > bounds.path ? `has more than ${bounds.path} bytes` : undefined
+  if (parts.length > bounds.maxDepth) return `is nested deeper than ${bounds.maxDepth} folders`
+  if (parts.some((part) =>
+    Buffer.byteLength(part) > bounds.maxNameLength)) return `has a name of more than ${bounds.maxNameLength} bytes`
+  return Buffer.byteLength(path) > bounds.maxPathLength ? `has more than ${bounds.maxPathLength} bytes` : undefined
 }
 
 /** The form in which paths are compared: equal forms are one file on systems that ignore case or normalize Unicode. */
-const folded = (path: string): string => path.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC')
+const comparableForm = (path: string): string => path.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC')
 
 /**
  * The paths of an archive. All are valid, and different files even on systems that ignore case or normalize Unicode.
  */
-export class Names {
+export class ArchivePaths {
   readonly #bounds: ArchiveBounds
-  /** The paths by their folded form. `isStated`: an entry has this path; otherwise it is only the parent of one. */
-  readonly #known = new Map<string, { readonly path: string, readonly isFolder: boolean, isStated: boolean }>()
+  /** The paths by their comparable form. `isStated`: an entry has this path; else it is only a parent folder of one. */
+  readonly #pathsByForm = new Map<string, { readonly path: string, readonly isFolder: boolean, isStated: boolean }>()
 
   constructor (bounds: ArchiveBounds) {
     this.#bounds = bounds
@@ -87,16 +88,16 @@ export class Names {
     const problem = pathProblem(path, this.#bounds)
     if (problem !== undefined) throw new ArchiveError(`the path ${quoteEntryName(path)} ${problem}`)
     for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) {
-      this.#put(path.slice(0, at), true, false)
+      this.#addPath(path.slice(0, at), true, false)
     }
-    this.#put(path, isFolder, true)
+    this.#addPath(path, isFolder, true)
   }
 
-  #put (path: string, isFolder: boolean, isStated: boolean): void {
-    const key = folded(path)
-    const known = this.#known.get(key)
+  #addPath (path: string, isFolder: boolean, isStated: boolean): void {
+    const key = comparableForm(path)
+    const known = this.#pathsByForm.get(key)
     if (known === undefined) {
-      this.#known.set(key, { path, isFolder, isStated })
+      this.#pathsByForm.set(key, { path, isFolder, isStated })
       return
     }
     if (known.path !== path) {

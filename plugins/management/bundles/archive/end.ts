@@ -2,8 +2,8 @@ import type { FileHandle } from 'node:fs/promises'
 import { ArchiveError } from './archive.ts'
 
 /**
- * The end of central directory record (APPNOTE 4.3.16): its size without the comment, and below the max size of the
- * comment.
+ * The size of the "end of central directory record" (APPNOTE 4.3.16) without its comment. The next constant is the max
+ * size of that comment.
  */
 const recordSize = 22
 const maxComment = 0xffff
@@ -11,8 +11,8 @@ const endSignature = 0x06054b50
 const zip64LocatorSize = 20
 const zip64LocatorSignature = 0x07064b50
 
-/** The position of the central directory, in bytes from the start of the file. */
-interface ArchiveEnd { readonly entries: number, readonly directoryAt: number, readonly endAt: number }
+/** The number of entries, and where the central directory begins and ends, in bytes from the start of the file. */
+interface ArchiveEnd { readonly entryCount: number, readonly directoryAt: number, readonly endAt: number }
 
 /** Reads a part of a file. @throws ArchiveError when the file is shorter */
 async function readPart (file: FileHandle, at: number, length: number): Promise<Buffer> {
@@ -26,11 +26,11 @@ async function readPart (file: FileHandle, at: number, length: number): Promise<
 }
 
 /**
- * Finds the end of a zip archive. Split archives, ZIP64 and trailing bytes are rejected, since zip readers interpret
- * them differently.
+ * Finds the central directory of a zip archive by its end record. Split archives, ZIP64 and trailing bytes are
+ * rejected, since zip readers interpret them differently.
  * @throws ArchiveError
  */
-export async function findEnd (file: FileHandle): Promise<ArchiveEnd> {
+export async function findCentralDirectory (file: FileHandle): Promise<ArchiveEnd> {
   const { size } = await file.stat()
   const length = Math.min(size, zip64LocatorSize + recordSize + maxComment)
   const tail = await readPart(file, size - length, length)
@@ -51,17 +51,17 @@ export async function findEnd (file: FileHandle): Promise<ArchiveEnd> {
   const directoryAt = tail.readUInt32LE(at + 16)
   const endAt = size - length + at
   if (directoryAt + directorySize !== endAt) throw new ArchiveError('its directory is not where its end says')
-  return { entries: entries ?? 0, directoryAt, endAt }
+  return { entryCount: entries ?? 0, directoryAt, endAt }
 }
 
-/** The signature of the MCPB format follows the archive: header, length (four bytes), PKCS #7, footer. */
+/** The signature of an MCPB bundle, which follows the archive: header, length (four bytes), PKCS #7, footer. */
 const signature = { header: 'MCPB_SIG_V1', footer: 'MCPB_SIG_END', max: 1024 * 1024 } as const
 
 /**
- * Removes the signature from a file, so that the zip archive remains. The signature is not verified.
- * @returns whether there was one
+ * Removes the signature from a bundle file, so that only the zip archive remains. The signature is not verified.
+ * @returns whether the file had a signature
  */
-export async function cutSignature (file: FileHandle): Promise<boolean> {
+export async function removeSignature (file: FileHandle): Promise<boolean> {
   const { size } = await file.stat()
   const length = Math.min(size, signature.max)
   const tail = await readPart(file, size - length, length)

@@ -1,7 +1,9 @@
 import type { FileHandle } from 'node:fs/promises'
 import { fromFdPromise, type Entry, type LocalFileHeader, type ZipFile } from 'yauzl'
-import { type ArchiveBounds, type ArchiveEntry, ArchiveError, decodeName, Names, quoteEntryName } from './archive.ts'
-import { findEnd } from './end.ts'
+import {
+  type ArchiveBounds, type ArchiveEntry, ArchiveError, decodeEntryName, ArchivePaths, quoteEntryName
+} from './archive.ts'
+import { findCentralDirectory } from './end.ts'
 
 /** Bits of the flags of an entry (APPNOTE 4.4.4). */
 const flag = { encrypted: 1, descriptor: 8, stronglyEncrypted: 0x40, utf8: 0x800, masked: 0x2000 } as const
@@ -13,23 +15,25 @@ const fileType = { mask: 0o170000, none: 0, file: 0o100000, folder: 0o040000 } a
 
 /**
  * Reads and checks the headers of all entries: paths, kinds, stated sizes, local headers against the central directory,
- * and overlapping data. `extract` counts the bytes that are actually inflated.
+ * and overlapping data. `extractEntries` counts the bytes that are actually inflated.
  * @throws ArchiveError
  */
 export async function readEntries (
   file: FileHandle, bounds: ArchiveBounds, signal: AbortSignal
 ): Promise<ArchiveEntry[]> {
-  const end = await findEnd(file)
-  if (end.entries > bounds.entries) throw new ArchiveError(`it holds more than ${bounds.entries} files`)
-  const zip = await damaged(fromFdPromise(file.fd, { autoClose: false, decodeStrings: false, strictFileNames: true }))
+  const end = await findCentralDirectory(file)
+  if (end.entryCount > bounds.maxEntries) throw new ArchiveError(`it holds more than ${bounds.maxEntries} files`)
+  const zip = await asArchiveError(
+    fromFdPromise(file.fd, { autoClose: false, decodeStrings: false, strictFileNames: true })
+  )
   const entries: ArchiveEntry[] = []
-  const names = new Names(bounds)
+  const names = new ArchivePaths(bounds)
   let total = 0
   // The reader is not closed, since that would close the caller's file.
   const found = zip.eachEntry()
-  for (let next = await damaged(found.next()); next.done !== true; next = await damaged(found.next())) {
+  for (let next = await asArchiveError(found.next()); next.done !== true; next = await asArchiveError(found.next())) {
     signal.throwIfAborted()
-    const entry = toEntry(next.value, await damaged(localHeaderOf(zip, next.value)))
+    const entry = toEntry(next.value, await asArchiveError(localHeaderOf(zip, next.value)))
     names.add(entry.path, entry.isFolder)
     total += entry.size
     checkSizes(entry, total, bounds)
@@ -40,8 +44,8 @@ export async function readEntries (
   return entries
 }
 
-/** Replaces errors of the library by a fixed message. @throws ArchiveError */
-async function damaged<Result> (reading: Promise<Result>): Promise<Result> {
+/** Replaces an error of yauzl by an error with a fixed message. @throws ArchiveError */
+async function asArchiveError<Result> (reading: Promise<Result>): Promise<Result> {
   return await reading.catch((error: unknown) => {
     if (error instanceof Error && 'syscall' in error) throw error
     throw new ArchiveError('it is damaged: its directory cannot be read')
@@ -59,7 +63,7 @@ const localHeaderOf = async (zip: ZipFile, entry: Entry): Promise<LocalFileHeade
 /** @throws ArchiveError */
 function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
   const { fileNameRaw: raw, compressionMethod, uncompressedSize: size, compressedSize, crc32: crc } = entry
-  const name = decodeName(raw)
+  const name = decodeEntryName(raw)
   const refuse = (reason: string): never => { throw new ArchiveError(`${quoteEntryName(name)} ${reason}`) }
   if ((entry.generalPurposeBitFlag & (flag.encrypted | flag.stronglyEncrypted | flag.masked)) !== 0) {
     refuse('is encrypted')
@@ -67,7 +71,7 @@ function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
   if (compressionMethod !== 0 && compressionMethod !== 8) {
     refuse('is compressed by a method that is not supported: use deflate')
   }
-  if (!agrees(entry, local)) refuse('is described in two different ways')
+  if (!matchesDirectory(entry, local)) refuse('is described in two different ways')
   checkExtraFields(entry, raw, refuse)
   const mode = entry.externalFileAttributes >>> 16
   const isFolder = name.endsWith('/')
@@ -92,7 +96,7 @@ function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
 /**
  * Whether a local header agrees with the central directory. With a data descriptor, sizes and checksum may be absent.
  */
-function agrees (entry: Entry, local: LocalFileHeader): boolean {
+function matchesDirectory (entry: Entry, local: LocalFileHeader): boolean {
   const hasDescriptor = (entry.generalPurposeBitFlag & flag.descriptor) !== 0
   const same = (stated: number, known: number): boolean => stated === known || (hasDescriptor && stated === 0)
   return (
@@ -118,9 +122,13 @@ function checkExtraFields ({ extraFields }: Entry, raw: Buffer, refuse: (reason:
 
 /** Checks the stated sizes, so that an archive which states excessive sizes is never inflated. @throws ArchiveError */
 function checkSizes ({ path, size, compressedSize }: ArchiveEntry, total: number, bounds: ArchiveBounds): void {
-  if (size > bounds.file) throw new ArchiveError(`${quoteEntryName(path)} is larger than ${bounds.file} bytes`)
-  if (total > bounds.total) throw new ArchiveError(`its files are larger than ${bounds.total} bytes together`)
-  if (size > bounds.ratioFrom && size > compressedSize * bounds.ratio) {
+  if (size > bounds.maxFileSize) {
+    throw new ArchiveError(`${quoteEntryName(path)} is larger than ${bounds.maxFileSize} bytes`)
+  }
+  if (total > bounds.maxTotalSize) {
+    throw new ArchiveError(`its files are larger than ${bounds.maxTotalSize} bytes together`)
+  }
+  if (size > bounds.ratioCheckedFrom && size > compressedSize * bounds.maxRatio) {
     throw new ArchiveError(`${quoteEntryName(path)} is inflated too much`)
   }
 }

@@ -6,10 +6,10 @@ import pLimit from 'p-limit'
 import { ArchiveError, quoteEntryName, type ArchiveBounds, type ArchiveEntry } from './archive.ts'
 import { syncPath } from '../../../../db/folder.ts'
 
-/** Bytes that are read at once. */
+/** Number of bytes that are read at once. */
 const chunkSize = 64 * 1024
 /** Max number of concurrent file syncs. */
-const syncs = 8
+const maxConcurrentSyncs = 8
 
 /**
  * Writes the entries of an archive to a new folder. Files get the mode 0644 or 0755, folders 0755. When the promise
@@ -18,7 +18,7 @@ const syncs = 8
  * @param entries as `readEntries` returns them
  * @throws ArchiveError if the content differs from its headers or is too large; errors of the file system
  */
-export async function extract (
+export async function extractEntries (
   file: FileHandle,
   entries: readonly ArchiveEntry[],
   folder: string,
@@ -37,15 +37,19 @@ export async function extract (
   let total = 0
   const count = (length: number): void => {
     total += length
-    if (total > bounds.total) throw new ArchiveError(`its files are larger than ${bounds.total} bytes together`)
-    if (total > bounds.ratioFrom && total > size * bounds.ratio) throw new ArchiveError('it is inflated too much')
+    if (total > bounds.maxTotalSize) {
+      throw new ArchiveError(`its files are larger than ${bounds.maxTotalSize} bytes together`)
+    }
+    if (total > bounds.ratioCheckedFrom && total > size * bounds.maxRatio) {
+      throw new ArchiveError('it is inflated too much')
+    }
   }
   await makeFolder('.')
   for (const entry of entries) {
     await makeFolder(entry.isFolder ? entry.path : dirname(entry.path))
     if (!entry.isFolder) await extractFile(file, entry, join(folder, entry.path), count, bounds, signal)
   }
-  const limit = pLimit(syncs)
+  const limit = pLimit(maxConcurrentSyncs)
   const paths = [...entries.filter(({ isFolder }) => !isFolder).map(({ path }) => path), ...folders]
   await Promise.all(paths.map(async (path) => { await limit(async () => { await syncPath(join(folder, path)) }) }))
 }
@@ -67,7 +71,9 @@ async function extractFile (
     for await (const chunk of chunks) {
       written += chunk.length
       if (written > size) refuse('is larger than it says')
-      if (written > bounds.ratioFrom && written > compressedSize * bounds.ratio) refuse('is inflated too much')
+      if (written > bounds.ratioCheckedFrom && written > compressedSize * bounds.maxRatio) {
+        refuse('is inflated too much')
+      }
       count(chunk.length)
       checksum = crc32(chunk, checksum)
       await output.writeFile(chunk)

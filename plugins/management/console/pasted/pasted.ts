@@ -1,11 +1,11 @@
-import { inTextOrder } from '../../../../db/text-order.ts'
+import { recordTextOrder } from '../../../../db/text-order.ts'
 import { orderedEntries } from '../../../../db/order.ts'
 import { isObject } from '../../../../protocol/json.ts'
 import { withoutBom } from '../../../../protocol/text.ts'
-import { adopt } from '../../../../schemas/foreign-config.ts'
-import { readForeign } from '../../../../schemas/foreign-document.ts'
+import { translateConfig } from '../../../../schemas/foreign-config.ts'
+import { readForeignDocument } from '../../../../schemas/foreign-document.ts'
 import { formatOf, parseText } from '../../../../schemas/foreign-text.ts'
-import { toJson } from '../../../../schemas/jsonc.ts'
+import { jsoncToJson } from '../../../../schemas/jsonc.ts'
 import { errors } from '../../../base/errors/index.ts'
 import { linesOf, wordsOf } from './command-line.ts'
 import { readClientCommand } from './client-command.ts'
@@ -40,7 +40,7 @@ export function readPasted (text: string): PastedServer[] {
     : /^[[{]/.test(whole) ? ofJson(whole) : ofLines(whole)
   const names = new Set<string>()
   return found.map(({ name, config: raw }) => {
-    const { config, warnings } = adopt(raw)
+    const { config, warnings } = translateConfig(raw)
     return { name: unique(name, names), config, remarks: warnings }
   })
 }
@@ -48,12 +48,12 @@ export function readPasted (text: string): PastedServer[] {
 interface Found { readonly name: string, readonly config: Config }
 
 function ofJson (text: string): Found[] {
-  const json = toJson(text)
-  return ofValue(inTextOrder(json, parse('JSON', () => JSON.parse(json) as unknown), orderedLevels), 'JSON')
+  const json = jsoncToJson(text)
+  return ofValue(recordTextOrder(json, parse('JSON', () => JSON.parse(json) as unknown), orderedLevels), 'JSON')
 }
 
 function ofValue (value: unknown, format: string): Found[] {
-  const document = readForeign(value, orderedEntries)
+  const document = readForeignDocument(value, orderedEntries)
   if (document && document.servers.length > 0) {
     return document.servers.map(({ name, config }) => {
       if (!isObject(config)) {

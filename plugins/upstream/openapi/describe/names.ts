@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { truncate } from '../../../../protocol/text.ts'
-import { isModelName, longestModelName as maxNameLength, toModelCharacters } from '../../../../schemas/names.ts'
+import { isModelName, maxModelNameLength as maxNameLength, toModelCharacters } from '../../../../schemas/names.ts'
 
 const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
