@@ -86,7 +86,7 @@ function surfacesOf (
   const provider = { name: 's', catalogue: () => catalogue, catalogues: () => [catalogue] }
   const providers = { get: () => provider, catalogueKey: () => '', generation: 1, usedBy: () => [] } as unknown as ProviderTable
   const snapshot = { system: {}, servers: new Map() } as unknown as Snapshot
-  const access = { snapshot, visible: () => [sectionOf(catalogue)] } as unknown as ConstructorParameters<typeof Surfaces>[0]
+  const access = { snapshot, visibleServers: () => [sectionOf(catalogue)] } as unknown as ConstructorParameters<typeof Surfaces>[0]
   return {
     surfaces: new Surfaces(access, providers),
     providers,
@@ -119,7 +119,7 @@ test('classes of clients to which all servers list the same have one surface, an
   const provider = { name: 's', catalogue: lists, catalogues: () => [catalogue, other] }
   const source = { get: () => provider, catalogueKey: ({ id }: Client) => id, generation: 1 }
   const snapshot = { system: {}, servers: new Map() } as unknown as Snapshot
-  const access = { snapshot, visible: () => [sectionOf(catalogue)] } as unknown as ConstructorParameters<typeof Surfaces>[0]
+  const access = { snapshot, visibleServers: () => [sectionOf(catalogue)] } as unknown as ConstructorParameters<typeof Surfaces>[0]
   const surfaces = new Surfaces(access, source as unknown as ProviderTable)
   const view = makeView(admin, { kind: 'global' })
   const of = (id: string, capabilities: Client['capabilities'] = {}): Surface => surfaces.of(view, Object.assign(new PlainClient(id, 'u'), { capabilities }))

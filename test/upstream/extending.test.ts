@@ -14,19 +14,19 @@ const copied = ['db', 'plugins', 'protocol', 'routes', 'schemas', 'assets', 'tes
 /** What the copy runs: a gateway with a server of the new type. */
 const program = `
 import assert from 'node:assert/strict'
-import { isRestricted } from '../plugins/settings/index.ts'
-import { adopt } from '../schemas/foreign-config.ts'
-import { incomplete } from '../schemas/server.ts'
+import { isRestrictedConfig } from '../plugins/settings/index.ts'
+import { translateConfig } from '../schemas/foreign-config.ts'
+import { configProblem } from '../schemas/server.ts'
 import { connected, Session, settings, text } from './helpers/client.ts'
 import { startHub } from './helpers/hub.ts'
 
 const cleanups = []
 const t = { after: (run) => { cleanups.unshift(run) } }
 const config = { type: 'loopback', openapi: { schema: '{}' } }
-assert.equal(isRestricted(config), true)
-assert.equal(adopt({ type: 'Echo' }).config.type, 'loopback')
-assert.equal(incomplete(config), undefined)
-assert.match(incomplete({ type: 'loopback' }), /needs a "url"/)
+assert.equal(isRestrictedConfig(config), true)
+assert.equal(translateConfig({ type: 'Echo' }).config.type, 'loopback')
+assert.equal(configProblem(config), undefined)
+assert.match(configProblem({ type: 'loopback' }), /needs a "url"/)
 const hub = await startHub(t, { settings: settings({ mine: config }) })
 await connected(hub, 1)
 const session = await Session.open(hub.url + '/mcp')

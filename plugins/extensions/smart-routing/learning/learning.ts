@@ -47,10 +47,12 @@ export class Learning {
     const codes = [...new Set(words)].slice(0, bounds.wordsOfQuery).map(codeOf)
     const uses = new Map<string, Uses>()
     for (const { tool } of found) if (!uses.has(tool.server)) uses.set(tool.server, await this.#usesOf(tool.server))
-    const lifted = found.map(({ tool, score }) =>
-      ({ tool, score: score + bounds.margin * (uses.get(tool.server)?.evidence(tool.ownName, codes) ?? 0) }))
+    const lifted = found.map((hit) => {
+      const { tool, score } = hit
+      return { ...hit, score: score + bounds.margin * (uses.get(tool.server)?.evidence(tool.ownName, codes) ?? 0) }
+    })
     const highest = lifted.reduce((most, { score }) => Math.max(most, score), 1)
-    const ranked = lifted.sort((a, b) => b.score - a.score).map(({ tool, score }) => ({ tool, score: score / highest }))
+    const ranked = lifted.sort((a, b) => b.score - a.score).map((hit) => ({ ...hit, score: hit.score / highest }))
     const best = ranked.slice(0, bounds.found).map(({ tool }) => keyOf(tool.server, tool.ownName))
     this.#searches.setNewest(principal, { codes, found: new Set(best), at: this.#now() })
     return ranked
