@@ -160,8 +160,16 @@ test('capabilities: tasks are announced in the form of the client\'s era, where 
     [{ tools: {} }, { tools: {} }, { tools: {} }],
     [{ tasks: { list: {}, ...call } }, { tasks: { list: {}, ...call } }, { extensions: extension }],
     [{ tasks: { list: {} } }, { tasks: { list: {} } }, {}],
-    [{ extensions: { x: {}, ...extension } }, { extensions: { x: {} }, tasks: { cancel: {}, ...call } }, { extensions: { x: {}, ...extension } }],
-    [{ extensions: extension, tasks: { list: {}, ...call } }, { extensions: {}, tasks: { list: {}, cancel: {}, ...call } }, { extensions: extension }]
+    [
+      { extensions: { x: {}, ...extension } },
+      { extensions: { x: {} }, tasks: { cancel: {}, ...call } },
+      { extensions: { x: {}, ...extension } }
+    ],
+    [
+      { extensions: extension, tasks: { list: {}, ...call } },
+      { extensions: {}, tasks: { list: {}, cancel: {}, ...call } },
+      { extensions: extension }
+    ]
   ]
   for (const [route, legacy, modern] of table) {
     assert.deepEqual([legacyRouteCapabilities(route), modernRouteCapabilities(route)], [legacy, modern], JSON.stringify(route))
