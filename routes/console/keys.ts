@@ -52,7 +52,7 @@ const routes: FastifyPluginAsync = async (app) => {
     }
     const { data } = await api.ask(request, 'POST', '/auth/keys', askedKey(principal, form))
     const { name, token } = data as { name: string, token: string }
-    const endpoint = endpointOf(app, request)
+    const endpoint = `${endpointOf(app, request)}${routeIn(data)}`
     renderer.send(reply, 'key-made', {
       title: 'The key is made',
       name,
@@ -90,6 +90,13 @@ const routes: FastifyPluginAsync = async (app) => {
 export default routes
 
 const pathOf = (id: string): string => `/auth/keys/${encodeURIComponent(id)}`
+
+/** The route that a new key opens, below `/mcp`: a key with a scope opens that of its first group, or server. */
+function routeIn (key: unknown): string {
+  const { accessType, allowedGroups = [], allowedServers = [] } = key as Partial<Key>
+  const first = [...allowedGroups, ...allowedServers][0]
+  return accessType === 'all' || first === undefined ? '' : `/${encodeURIComponent(first)}`
+}
 
 /** The request body for a new key. A user without admin rights gets an own key without a scope. */
 function askedKey ({ isAdmin }: Principal, form: Readonly<Record<string, string | string[] | undefined>>): object {

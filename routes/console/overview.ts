@@ -18,7 +18,8 @@ const routes: FastifyPluginAsync = async (app) => {
     return {
       live: {},
       counts: Object.fromEntries(states.map((state) => [state, seen.filter((each) => stateOf(each) === state).length])),
-      problems: seen.filter((each) => stateOf(each) === 'failed' || stateOf(each) === 'login')
+      // A server that has failed stays a problem while it is tried again.
+      problems: seen.filter((each) => stateOf(each) === 'failed' || stateOf(each) === 'login' || each.error !== null)
         .map((each) => problemOf(app, principal, each)),
       steps: seen.length > 0 ? [] : stepsOf(app, principal),
       endpoint: endpointOf(app, request),

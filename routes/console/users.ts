@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import { found, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { partOf } from './states.ts'
 
-const rule = 'At least 6 characters.'
+const rule = 'At least 8 characters, with a letter, a digit and another character.'
 
 /** Pages: the users and their roles. */
 const routes: FastifyPluginAsync = async (app) => {

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { messageOf } from '../../../db/errors.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import type { Principal, Settings } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
@@ -90,7 +91,7 @@ export class LiveStreams {
         // While the storage is unavailable, only `principal.inSnapshot` decides.
         this.#sessions.stands(id).then((stands) => { if (!stands) finish(stream) }, () => {})
       }
-      const now = digestOf(watch(current))
+      const now = digestOf(watched(watch, current))
       // A browser that does not read gets no further events until its buffer is drained.
       if (now === stream.seen || raw.writableNeedDrain) continue
       stream.seen = now
@@ -100,6 +101,18 @@ export class LiveStreams {
 }
 
 const finish = ({ raw }: Stream): void => { raw.end('event: ended\ndata: {}\n\n') }
+
+/**
+ * The data of a page; the message of an error when the page does not exist any more, for example because its server was
+ * removed. The browser then asks for the page, and shows the answer.
+ */
+function watched (watch: Stream['watch'], principal: Principal): unknown {
+  try {
+    return watch(principal)
+  } catch (error) {
+    return messageOf(error)
+  }
+}
 
 const digestOf = (shown: unknown): string => sha256(JSON.stringify(shown) ?? '')
 

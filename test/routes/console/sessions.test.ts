@@ -111,6 +111,23 @@ void test('what changes before a page opens its stream is told, too', async (t) 
   await reader?.cancel()
 })
 
+void test('an open page whose server is removed is told of it, and the gateway goes on', async (t) => {
+  const { app, url } = await start(t, { settings: { mcpServers: { one: { url: 'http://127.0.0.1:9/mcp', enabled: false } } } })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const reader = (await fetch(`${url}/console/live?page=server&name=one`, { headers: { cookie } })).body?.getReader()
+  let seen = ''
+  const read = async (event: string): Promise<void> => {
+    while (!seen.includes(`event: ${event}\n`)) seen += Buffer.from((await reader?.read())?.value ?? []).toString()
+  }
+  await read('hello')
+  await app.settings.change(() => [{ entity: 'mcpServers', key: 'one', value: undefined }])
+  await read('changed')
+  await reader?.cancel()
+  assert.equal((await browser.get('/servers/one')).status, 404)
+})
+
 void test('what servers, and people, write is shown as text', async (t) => {
   const nasty = '<script>alert(1)</script>"\'><img src=x onerror=alert(1)>'
   const { app } = await start(t, {
