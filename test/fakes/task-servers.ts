@@ -174,7 +174,9 @@ export async function startModernTasks (t: Cleanup): Promise<TaskServer & { read
   const missing = {
     code: -32021, message: 'Missing required client capability', data: { requiredCapabilities: { extensions: { [extension]: {} } } }
   }
+  const listed = Object.keys(tools).map((name) => ({ name, inputSchema }))
   const on = async ({ method, params }: BareRequest): Promise<BareAnswer> => {
+    if (method === 'tools/list') return { result: { resultType: 'complete', tools: listed, ttlMs: 60_000, cacheScope: 'private' } }
     if (method !== 'tools/call' && !method.startsWith('tasks/')) return undefined
     const declared = (params._meta as Json)['io.modelcontextprotocol/clientCapabilities'] as { extensions?: Json }
     const hasTasks = declared.extensions?.[extension] !== undefined
@@ -200,7 +202,6 @@ export async function startModernTasks (t: Cleanup): Promise<TaskServer & { read
       default: return { error: { code: -32601, message: 'Method not found' }, status: 404 }
     }
   }
-  const listed = Object.keys(tools).map((name) => ({ name, inputSchema }))
-  const server = await startBareModern(t, listed, on, { tools: {}, extensions: { [extension]: {} } })
+  const server = await startBareModern(t, [], on, { tools: {}, extensions: { [extension]: {} } })
   return { url: server.url, seen: server.seen, world }
 }
