@@ -106,7 +106,11 @@ function boundCheck (schema: Record<string, unknown>): QuickCheck | undefined {
 
 function anyCheck (choices: unknown, depth: number): QuickCheck | undefined {
   if (choices === undefined) return isAnything
-  if (!Array.isArray(choices)) return undefined
+  // The worker converts members and elements to the types of the first choice that states some.
+  if (!Array.isArray(choices) || choices.some((choice) => isObject(choice) && hasParts(choice))) return undefined
   const checks = choices.map((choice) => checkOf(choice, depth + 1))
   return checks.includes(undefined) ? undefined : (value) => checks.some((check) => check?.(value))
 }
+
+const hasParts = ({ properties, items }: Record<string, unknown>): boolean =>
+  properties !== undefined || items !== undefined

@@ -1,3 +1,4 @@
+// own process: it reads the memory that the whole process has reserved
 import assert from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
