@@ -35,12 +35,16 @@ export const itemShapes: Readonly<Record<ListKind, Shape>> = {
 }
 
 /** The members that any result may have. */
-const commonMembers = { ...meta, ...names('nextCursor', 'ttlMs', 'cacheScope', 'resultType') }
+const commonMembers = { ...meta, ...names('nextCursor', 'cacheScope', 'resultType') }
+/** The same for results that clients may keep. `ttlMs` of a task is another member, which may be null. */
+const cachedMembers = { ...commonMembers, ...names('ttlMs') }
 /** The shape of a list result without its items, which are read one by one. */
-export const listResultShape: Shape = object(commonMembers)
+export const listResultShape: Shape = object(cachedMembers)
 
-/** A task of 2025-11-25. Its `ttl` may be null. */
-const taskMembers = names('statusMessage', 'createdAt', 'lastUpdatedAt', 'pollInterval')
+/** A task of 2025-11-25 or of the extension. Its `ttl` or `ttlMs` may be null. */
+const taskMembers = names(
+  'statusMessage', 'createdAt', 'lastUpdatedAt', 'pollInterval', 'pollIntervalMs', 'result', 'error', 'inputRequests'
+)
 const task = object(taskMembers)
 /** Consumers that need a name or a version supply a missing one. */
 export const serverInfo: Shape = object({
@@ -103,7 +107,9 @@ const isAnswer = (valueOf: (key: string) => unknown): boolean =>
   (valueOf('resultType') ?? 'complete') === 'complete'
 const neededList = (shape: Shape): Shape => ({ ...shape, fallback: '[]', isNeeded: isAnswer })
 
-const toolResultMembers = { content: neededList(blocks), isError: flag, task, ...inputMembers }
+const toolResultMembers = {
+  content: neededList(blocks), isError: flag, task, ...inputMembers, ...names('statusMessage', 'pollIntervalMs')
+}
 /** What a tool answers in place of an object is its content. */
 const toolResult = (members: Readonly<Record<string, Shape>>): Shape => {
   const shape: Shape = {
@@ -139,12 +145,13 @@ const readResult = (uri: string): Shape => resultWith('contents', {
   contents: neededList(
     checkedList(contentsOf(uri), (text) => text.startsWith('{') || text.startsWith('"') ? text : undefined)
   ),
-  ...inputMembers
+  ...inputMembers,
+  ...names('ttlMs')
 })
 /** Before 2026-07-28, `structuredContent` is an object. */
 const legacyResults: Readonly<Record<string, Shape>> = Object.fromEntries(['tools/call', 'tasks/result'].map((method) =>
   [method, toolResult({ ...toolResultMembers, structuredContent: opaque })]))
-const anyResult = object(commonMembers, { fallback: '{}' })
+const anyResult = object(cachedMembers, { fallback: '{}' })
 const listMethods: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
 
 /**

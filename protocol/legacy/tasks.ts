@@ -10,8 +10,12 @@ import { HeldTask } from './held-task.ts'
 
 type Options = Omit<CallOptions, 'over'>
 
-/** Max tasks whose results are awaited for polling clients on one connection; beyond: the oldest wait ends. */
+/**
+ * Max tasks whose results are awaited for polling clients on one connection; beyond: the oldest wait ends. Each is
+ * awaited for an hour: a question may come at any time, and the next `tasks/get` waits again.
+ */
 const maxHeld = 200
+const heldDeadlines: Deadlines = { timeout: 3_600_000, resetTimeoutOnProgress: false, maxTotalTimeout: undefined }
 
 /** The `tasks/result` of a client that knows no tasks: to it, all that belongs to the task belongs to its call. */
 class HiddenTaskExchange extends DerivedExchange<unknown> {
@@ -166,7 +170,7 @@ export class LegacyTasks {
   /** Waits for the result of a task in the background. */
   #hold (exchange: Exchange, options: Options, id: string): Held {
     const task = new HeldTask(exchange, id)
-    const held = { task, response: this.#deps.send(task, { ...options, changes: {} }) }
+    const held = { task, response: this.#deps.send(task, { ...options, changes: {}, deadlines: heldDeadlines }) }
     this.#held.set(id, held)
     const [oldest] = this.#held.keys()
     if (this.#held.size > maxHeld && oldest !== undefined) this.#end(oldest)

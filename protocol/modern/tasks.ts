@@ -140,9 +140,15 @@ export class ModernTasks {
     return task
   }
 
-  /** The task, which the answer to `tasks/cancel` has in 2025-11-25. */
+  /** The answer to `tasks/cancel` of 2025-11-25: the task, or an error for one that had ended already. */
   async #afterCancel (call: Call): Promise<NextStep> {
-    return { response: answer(toLegacyTask(await this.#request(call, 'tasks/get', String(call.params.taskId)))) }
+    const task = await this.#request(call, 'tasks/get', String(call.params.taskId))
+    const status = smallMemberOf(task, 'status')
+    return {
+      response: status === 'completed' || status === 'failed'
+        ? failure(`Cannot cancel a task that is ${status}`, code.invalidParams)
+        : answer(toLegacyTask(task))
+    }
   }
 
   /** Sends the gateway's own request about a task of a call. @returns the text of its result */
@@ -168,8 +174,8 @@ const stateOf = (task: string): string =>
   ['status', 'statusMessage', 'lastUpdatedAt'].map((name) => memberOf(task, name)).join()
 
 const answer = (resultText: string): Response => ({ kind: 'response', id: null, resultText })
-const failure = (message: string): Response =>
-  ({ kind: 'response', id: null, errorText: JSON.stringify({ code: code.internal, message }) })
+const failure = (message: string, number: number = code.internal): Response =>
+  ({ kind: 'response', id: null, errorText: JSON.stringify({ code: number, message }) })
 
 /** The outcome of a task, as the answer to its call. @param related its id, for a client that knows it */
 function outcomeOf ({ client, exchange }: Call, task: string, related: string | undefined): Response {

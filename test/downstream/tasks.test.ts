@@ -99,9 +99,12 @@ test('tasks between clients and servers of both eras', async (t) => {
         for (const tool of Object.keys(texts)) {
           const outcome = expected(server, tool)
           if (outcome === undefined) continue
-          for (const [path, prefix] of [[`/mcp/${server}`, ''], ['/mcp', `${server}-`]] as const) {
-            assert.deepEqual(await call(t, `${hub.url}${path}`, prefix + tool), outcome, `${path} ${tool}`)
-          }
+          // A client and a server of one era get along without a gateway, too.
+          const isNative = who === `a ${server} client with tasks` || (server === 'modern' && call === modernWithoutTasks)
+          const direct = server === 'legacy' ? legacy.url : modern.url
+          for (const [url, prefix] of [
+            ...(isNative ? [[direct, ''] as const] : []), [`${hub.url}/mcp/${server}`, ''], [`${hub.url}/mcp`, `${server}-`]
+          ] as const) assert.deepEqual(await call(t, url, prefix + tool), outcome, `${url} ${tool}`)
         }
       })
     }
@@ -148,4 +151,68 @@ test('tasks between clients and servers of both eras', async (t) => {
       news.close()
     })
   }
+})
+
+test('a task that its client does not know of', async (t) => {
+  const [legacy, modern] = [await startLegacyTasks(t), await startModernTasks(t)]
+  const hub = await hubOf(t, { legacy: legacy.url, modern: modern.url })
+  const session = await Session.open(`${hub.url}/mcp`)
+  const call = (name: string, id = 'c', more: Json = {}): Json =>
+    ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: {}, ...more } })
+  for (const [server, { world }] of [['legacy', legacy], ['modern', modern]] as const) {
+    await t.test(`${server}: ends with the call that began it`, async () => {
+      // Its answer begins when there is something to tell.
+      const held = session.start(call(`${server}-held`))
+      await until(() => world.held === 1, 'the task does not begin')
+      await session.notify('notifications/cancelled', { requestId: 'c' })
+      await until(() => world.cancelled.includes('held'), 'the task goes on for nobody')
+      world.release()
+      ;(await held).close()
+    })
+    await t.test(`${server}: fails where its client cannot be asked`, async () => {
+      const { error, result } = await session.request('tools/call', { name: `${server}-ask`, arguments: {} })
+      assert.match(error?.message ?? text(result), /not support (form )?elicitation/)
+    })
+  }
+  await t.test('reports its progress as that of the call', async () => {
+    const waiting = session.start(call('legacy-held', 'p', { _meta: { progressToken: 'mine' } }))
+    await until(() => legacy.world.held === 1)
+    legacy.world.report()
+    const wait = await waiting
+    const { params } = await wait.wait(({ method }) => method === 'notifications/progress')
+    assert.deepEqual([params?.progressToken, params?.progress], ['mine', 1])
+    legacy.world.release()
+    assert.equal(text((await wait.wait(({ id }) => id === 'p')).result), 'released')
+  })
+})
+
+test('tasks of several servers, and on routes of groups and of $smart', async (t) => {
+  const [legacy, modern] = [await startLegacyTasks(t), await startModernTasks(t)]
+  const group = { id: '33333333-3333-4333-8333-333333333333', name: 'both', servers: ['a', 'b', 'modern'] }
+  const hub = await hubOf(t, { a: legacy.url, b: legacy.url, modern: modern.url }, { groups: [group] })
+  await t.test('one list has those of all servers that list theirs', async () => {
+    const session = await Session.open(`${hub.url}/mcp/both`)
+    const handles = [await begin(session, 'a-long'), await begin(session, 'b-long')]
+    const listed = (await session.ask('tasks/list')).tasks as Json[]
+    assert.deepEqual(listed.map(({ taskId }) => taskId).sort(), handles.toSorted())
+    for (const taskId of handles) assert.equal(text(await session.ask('tasks/result', { taskId })), 'long x')
+  })
+  await t.test('`call_tool` begins one, which is asked for on the same route', async () => {
+    const ask = async (method: string, params: Json): Promise<Json> => {
+      const { headers, body } = modernRequest(method, { params, capabilities: withTasks })
+      const answer = await open(`${hub.url}/mcp/$smart`, { headers, body, key: null })
+      await answer.done
+      return answer.messages.at(-1)?.result ?? { error: answer.messages }
+    }
+    for (const name of ['modern-long', 'a-long']) {
+      const begun = await ask('tools/call', { name: 'call_tool', arguments: { toolName: name, arguments: { text: 'x' } } })
+      assert.equal(begun.resultType, 'task', JSON.stringify(begun))
+      let task: Json = {}
+      await until(async () => {
+        task = await ask('tasks/get', { taskId: begun.taskId })
+        return task.status === 'completed'
+      }, () => JSON.stringify(task))
+      assert.equal(text(task.result), 'long x')
+    }
+  })
 })

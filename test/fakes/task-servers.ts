@@ -34,6 +34,9 @@ export class TaskWorld {
   /** Ends the tasks of `held`. */
   release (): void { for (const end of this.#held) end() }
 
+  /** Reports progress of the task that was begun last, as far as its server can. */
+  report: () => void = () => {}
+
   /** How many tasks are held. */
   get held (): number { return this.#held.size }
 
@@ -59,22 +62,26 @@ export class TaskWorld {
 
 export interface TaskServer { readonly url: string, readonly world: TaskWorld }
 
-/** A store whose tasks every session may use. */
-function sharedStore (): TaskStore {
+/** A store whose tasks every session may use. @param onCancel called with the id of a task that is cancelled */
+function sharedStore (onCancel: (id: string) => void): TaskStore {
   const store = new InMemoryTaskStore()
   return {
     createTask: async (params, id, request) => await store.createTask(params, id, request),
     getTask: async (id) => await store.getTask(id),
     storeTaskResult: async (id, status, result) => { await store.storeTaskResult(id, status, result) },
     getTaskResult: async (id) => await store.getTaskResult(id),
-    updateTaskStatus: async (id, status, message) => { await store.updateTaskStatus(id, status, message) },
+    updateTaskStatus: async (id, status, message) => {
+      await store.updateTaskStatus(id, status, message)
+      if (status === 'cancelled') onCancel(id)
+    },
     listTasks: async (cursor) => await store.listTasks(cursor)
   }
 }
 
 export async function startLegacyTasks (t: Cleanup): Promise<TaskServer> {
   const world = new TaskWorld()
-  const taskStore = sharedStore()
+  const toolOf = new Map<string, string>()
+  const taskStore = sharedStore((id) => { world.cancelled.push(String(toolOf.get(id))) })
   const taskMessageQueue = new InMemoryTaskMessageQueue()
   const make = (): Server => {
     const capabilities = { tools: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }
@@ -92,10 +99,13 @@ export async function startLegacyTasks (t: Cleanup): Promise<TaskServer> {
       }
       const begun = await extra.taskStore.createTask({ ttl: task.ttl, pollInterval: 20 })
       const { taskId } = begun
+      toolOf.set(taskId, name)
       const tell = async (): Promise<void> => {
         const params = await taskStore.getTask(taskId)
         await server.notification({ method: 'notifications/tasks/status', params } as unknown as ServerNotification)
       }
+      const progressToken = params._meta?.progressToken ?? ''
+      world.report = () => { void server.notification({ method: 'notifications/progress', params: { progressToken, progress: 1 } }) }
       const ask = async (): Promise<Json> => {
         await taskStore.updateTaskStatus(taskId, 'input_required')
         const answer = await server.elicitInput(question, { relatedTask: { taskId }, timeout: 60_000 })
@@ -103,11 +113,13 @@ export async function startLegacyTasks (t: Cleanup): Promise<TaskServer> {
         return answer as Json
       }
       void world.run(name, args?.text, ask)
+        .catch((error: unknown) => said(String(error), true))
         .then(async (result) => {
           await taskStore.storeTaskResult(taskId, result.isError === true ? 'failed' : 'completed', result as Result)
           await tell()
         })
-        .catch(() => { world.cancelled.push(name) })
+        // It was cancelled.
+        .catch(() => {})
       return { task: begun } as unknown as Result
     })
     return server
@@ -162,7 +174,9 @@ export async function startModernTasks (t: Cleanup): Promise<TaskServer & { read
   const missing = {
     code: -32021, message: 'Missing required client capability', data: { requiredCapabilities: { extensions: { [extension]: {} } } }
   }
+  const listed = Object.keys(tools).map((name) => ({ name, inputSchema }))
   const on = async ({ method, params }: BareRequest): Promise<BareAnswer> => {
+    if (method === 'tools/list') return { result: { resultType: 'complete', tools: listed, ttlMs: 60_000, cacheScope: 'private' } }
     if (method !== 'tools/call' && !method.startsWith('tasks/')) return undefined
     const declared = (params._meta as Json)['io.modelcontextprotocol/clientCapabilities'] as { extensions?: Json }
     const hasTasks = declared.extensions?.[extension] !== undefined
@@ -188,7 +202,6 @@ export async function startModernTasks (t: Cleanup): Promise<TaskServer & { read
       default: return { error: { code: -32601, message: 'Method not found' }, status: 404 }
     }
   }
-  const listed = Object.keys(tools).map((name) => ({ name, inputSchema }))
-  const server = await startBareModern(t, listed, on, { tools: {}, extensions: { [extension]: {} } })
+  const server = await startBareModern(t, [], on, { tools: {}, extensions: { [extension]: {} } })
   return { url: server.url, seen: server.seen, world }
 }

@@ -111,3 +111,15 @@ test('a handle ends with what it stands for', async (t) => {
     })
   }
 })
+
+test('a handle is good after a restart on a settings file', async (t) => {
+  const server = await startModernTasks(t)
+  const first = await startHub(t, { settings: settings(publicServers({ modern: server.url }), keys) })
+  await connected(first, 1)
+  const taskId = await begin(`${first.url}/mcp`, 'modern-held')
+  await first.stop()
+  server.world.release()
+  const again = await startHub(t, { folder: first.folder })
+  await connected(again, 1)
+  assert.equal(text((await ended(`${again.url}/mcp`, taskId)).result), 'released')
+})

@@ -104,7 +104,13 @@ test('results: beside content and within its blocks, never in what is the author
     ['{"completion":{"values":null,"total":null,"hasMore":null}}', '{"completion":{"values":[]}}'], ['{"completion":null}', '{"completion":{"values":[]}}']
   ])
   holds(resultShape('vendor/method', false) as Shape, [['{"a":null,"content":null,"_meta":null}', '{"a":null,"content":null}'], ['[]', '{}']])
-  holds(resultShape('tasks/get', false) as Shape, [['{"taskId":"1","ttl":null,"pollInterval":null}', '{"taskId":"1","ttl":null}']])
+  holds(resultShape('tasks/get', false) as Shape, [
+    ['{"taskId":"1","ttl":null,"pollInterval":null}', '{"taskId":"1","ttl":null}'],
+    ['{"taskId":"1","ttlMs":null,"pollIntervalMs":null,"result":null,"error":null,"inputRequests":null}', '{"taskId":"1","ttlMs":null}']
+  ])
+  holds(resultShape('tools/call', true) as Shape, [
+    ['{"resultType":"task","taskId":"1","ttlMs":null,"statusMessage":null}', '{"resultType":"task","taskId":"1","ttlMs":null}']
+  ])
 })
 
 test('beginnings, errors, questions and notifications', async () => {

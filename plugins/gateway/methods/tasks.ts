@@ -56,17 +56,22 @@ export function needsTask (item: Item): boolean {
 
 /** The result of a call, in which a task that it began has its handle. @param tool by its own name */
 export function withTaskHandle (
-  { tasks, surfaces }: GatewayParts, { view, client }: Exchange<View>, provider: string, tool: string, result: string
+  { tasks, surfaces }: GatewayParts, exchange: Exchange<View>, provider: string, tool: string, result: string
 ): string {
-  if (!result.includes('askId')) return result
-  const task = smallMemberOf(result, 'task')
-  const id = isObject(task)
-    ? task.taskId
-    : smallMemberOf(result, 'resultType') === 'task' && smallMemberOf(result, 'taskId')
-  if (typeof id !== 'string') return result
+  const id = result.includes('askId') ? begunTaskIn(result, exchange) : undefined
+  if (id === undefined) return result
+  const { view, client } = exchange
   const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
   const server = serverIdentity(provider, section?.server.config)
   return replaceTaskId(result, id, tasks.seal(view, client, { provider, server, tool, id }))
+}
+
+/** The server's id of the task that a result announces in the client's form. */
+function begunTaskIn (result: string, { taskForm }: Exchange<View>): string | undefined {
+  if (taskForm === 'extension' && memberOf(result, 'resultType') !== '"task"') return undefined
+  const task = taskForm === 'extension' ? result : memberOf(result, 'task')
+  const id = task?.startsWith('{') === true ? smallMemberOf(task, 'taskId') : undefined
+  return typeof id === 'string' ? id : undefined
 }
 
 /**

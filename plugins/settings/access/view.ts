@@ -129,9 +129,12 @@ function keyScopeText (grant: KeyScope): string {
   return text
 }
 
-/** Identifies the route that shows a view, whoever asks. */
+/**
+ * Identifies the route that shows a view, whoever asks. `$smart` is another way to call what the merged route of the
+ * same servers shows.
+ */
 export const routeOf = ({ scope, presentation }: View): string =>
-  JSON.stringify([...scopeKeyParts(scope), presentation])
+  JSON.stringify([...scopeKeyParts(scope), presentation === 'search' ? 'merged' : presentation])
 
 function scopeKeyParts (scope: ViewScope): string[] {
   switch (scope.kind) {

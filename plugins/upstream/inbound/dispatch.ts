@@ -192,6 +192,10 @@ export function dispatchNotification (
       deliverOfTask(deps, owner, notification, String(params.taskId)).catch(() => { deps.onDropped(method) })
       return
     }
+    case 'notifications/tasks':
+      // Nobody has asked the server for it: clients are told by `tasks/get`.
+      deps.onDropped(method)
+      return
     case 'notifications/elicitation/complete':
       deliver(deps, slot.tasks.completeElicitation(params.elicitationId), method, paramsText)
       return
