@@ -100,7 +100,15 @@ test('a hostile description gains no place', async (t) => {
   ] as const) {
     await t.test(what, async () => {
       const evil = tool('evil', 'helper', description)
-      for (const query of asked) assert.equal((await search([evil, ...honest], query))[0], (await search(honest, query))[0], query)
+      for (const query of asked) {
+        const [best] = await search(honest, query)
+        assert.equal((await search([evil, ...honest], query))[0], best, query)
+        const copied = honest.find(({ ownName }) => ownName === best)
+        const copy = tool('evil', best ?? '', `${copied?.description ?? ''} ${description}`)
+        const index = new ToolIndex()
+        await index.update([...honest, copy])
+        assert.notEqual((await rankedBy(index, [...honest, copy])(query, 1))[0], copy, `a copy of the right tool: ${query}`)
+      }
     })
   }
 })
