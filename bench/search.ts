@@ -38,7 +38,7 @@ async function run ({ quick, log }: Bench): Promise<string> {
     `10,000 tools (copies of these, with words of their own): built in ${cost.build.toFixed(0)} ms (${cost.buildCpu.toFixed(0)} ms of CPU), ` +
       `which held the loop for at most ${cost.hold.toFixed(0)} ms; a search takes ` +
       `${cost.p50.toFixed(1)} ms of CPU, ${cost.p99.toFixed(1)} at p99; ` +
-      `one changed server of 100 tools ${cost.changed.toFixed(0)} ms of CPU; ${cost.heap.toFixed(0)} MB of heap.`
+      `one changed server of 100 tools ${cost.changed.toFixed(0)} ms of CPU; ${cost.heap.toFixed(0)} MB of memory.`
   ].join('\n\n')
 }
 

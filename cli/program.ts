@@ -9,6 +9,7 @@ import { addGroupCommands } from './commands/groups.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLogsCommand } from './commands/logs.ts'
 import { addMaintenanceCommands } from './commands/maintenance.ts'
+import { addSearchEvalCommand } from './commands/search-eval.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addUserCommands } from './commands/users.ts'
 import type { CommandRun } from './context.ts'
@@ -83,6 +84,7 @@ function programOf (run: CommandRun, env: Record<string, string | undefined>): C
   addEditCommands(program, run)
   addGroupCommands(program, run)
   addCallCommand(program, run)
+  addSearchEvalCommand(program, run)
   addImportCommand(program, run)
   addKeyCommands(program, run)
   addUserCommands(program, run)

@@ -7,7 +7,7 @@ import type { Definition } from './sources.ts'
 const size = { words: 10_000, dimensions: 100, least: 3 }
 const rare = 1e-3
 /** Contrastive learning: pairs in a batch, rounds, the temperature of the softmax, and the step of Adagrad. */
-const learning = { batch: 128, rounds: 20, temperature: 0.1, step: 0.3, seed: 38 }
+const learning = { batch: 128, rounds: 10, temperature: 0.1, step: 0.3, seed: 38 }
 
 type Given = (word: string) => Float32Array | undefined
 

@@ -3,7 +3,7 @@ import type { ShownTool } from './search-tools.ts'
 import type { Ranked } from './words/index.ts'
 
 /** How much cosines of an encoder, and of the static model, count beside the ranking by words. */
-export const fusing = { encoder: 1, staticModel: 0.4 } as const
+export const fusing = { encoder: 1, staticModel: 0.3 } as const
 
 /**
  * Merges two rankings by `lexical / max + weight * cosine / max`, best first. The best score becomes 1.

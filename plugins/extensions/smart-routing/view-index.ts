@@ -50,7 +50,7 @@ export class ViewIndex {
     return this.#index.search(query, limit, explains)
   }
 
-  /** The words of a query: typos are corrected and foreign words translated. */
+  /** The words of a query. Foreign words are translated, and unknown ones precede their corrections. */
   interpret (query: string): readonly string[] { return this.#index.interpret(query) }
 }
 

@@ -7,6 +7,11 @@ import { measure } from '../../../bench/search/quality.ts'
 import { readOthers, readTools } from '../../../bench/search/questions.ts'
 import { train } from '../../../bench/search/train/training.ts'
 import { rankedBy } from '../../../bench/search/ranked.ts'
+import { startUpstream, tool as listed } from '../../fakes/fault-http.ts'
+import { appFor } from '../../helpers/app.ts'
+import { at, KEY, names, settings } from '../../helpers/client.ts'
+import { until } from '../../helpers/hub.ts'
+import { openSession } from '../../helpers/inject.ts'
 import { assetPath } from '../../../plugins/base/config/index.ts'
 import { modelBytes, product, StaticModel } from '../../../plugins/extensions/smart-routing/static-model/model.ts'
 import { ToolIndex, type SearchTool } from '../../../plugins/extensions/smart-routing/words/index.ts'
@@ -80,6 +85,20 @@ test('a tool is found that shares no word with the question', async () => {
   assert.deepEqual(await search(tools, 'qqqqqqqq'), [], 'unknown words find nothing')
 })
 
+test('smartRouting.staticModel: false leaves the model out', async (t) => {
+  const upstream = await startUpstream(t, { tools: [listed('forecast', { description: 'Tells the weather of the next days' })] })
+  const app = await appFor(t, settings({ up: { type: 'streamable-http', url: upstream.url, visibility: 'public' } }))
+  await until(() => app.upstreams.get('up')?.status === 'connected')
+  const session = await openSession(app, '/mcp/$smart', KEY)
+  const found = async (): Promise<string[]> => {
+    const { result } = await session.request('tools/call', { name: 'search_tools', arguments: { query: 'storm' } })
+    return names(at(result, 'structuredContent', 'tools'))
+  }
+  assert.deepEqual(await found(), ['up-forecast'], 'no word of it is in the tool')
+  await app.settings.change(({ system }) => [{ entity: 'systemConfig', value: { ...system, smartRouting: { staticModel: false } } }])
+  assert.deepEqual(await found(), [])
+})
+
 test('with the model no fewer tools of servers that nothing was tuned on are found', async () => {
   const { tools, questions } = readOthers()
   const index = new ToolIndex()
@@ -100,7 +119,15 @@ test('a hostile description gains no place', async (t) => {
   ] as const) {
     await t.test(what, async () => {
       const evil = tool('evil', 'helper', description)
-      for (const query of asked) assert.equal((await search([evil, ...honest], query))[0], (await search(honest, query))[0], query)
+      for (const query of asked) {
+        const [best] = await search(honest, query)
+        assert.equal((await search([evil, ...honest], query))[0], best, query)
+        const copied = honest.find(({ ownName }) => ownName === best)
+        const copy = tool('evil', best ?? '', `${copied?.description ?? ''} ${description}`)
+        const index = new ToolIndex()
+        await index.update([...honest, copy])
+        assert.notEqual((await rankedBy(index, [...honest, copy])(query, 1))[0], copy, `a copy of the right tool: ${query}`)
+      }
     })
   }
 })

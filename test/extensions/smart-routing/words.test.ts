@@ -167,7 +167,7 @@ test('a word that tools have and that differs by one letter is meant rather than
     const plurals = await indexed([tool('crm', 'list_customers', 'Lists all customers'), tool('shop', 'list_products', 'Lists all products')])
     assert.equal(first(plurals, 'customr'), 'list_customers')
   })
-  await t.test('and it is what a model is told', async () => { assert.equal(index.interpret('list contaners').join(' '), 'list container') })
+  await t.test('and it is what a model is told', async () => { assert.equal(index.interpret('list contaners').join(' '), 'list contaners container') })
   for (const [what, query, expected] of [
     ['a word of a language that the question is in', 'el archivo que se llama informe', 'read_file'],
     ['a form of an English word', 'reads', 'read_file'],
@@ -237,14 +237,14 @@ test('tools of other indexes influence nothing', async () => {
   other.search('delete the calender evnt', 100)
   const index = await indexed(some)
   assert.deepEqual(index.search('delete the calender evnt', 100), alone)
-  assert.deepEqual(index.interpret('delete the calender evnt'), ['delete', 'calendar', 'event'])
+  assert.deepEqual(index.interpret('delete the calender evnt'), ['delete', 'calender', 'calendar', 'evnt', 'event'])
 })
 
 test('a question is put right for a model', async () => {
   const index = await indexed(some)
   assert.deepEqual(index.interpret('Lösche die Datei'), ['delete', 'file'])
   assert.deepEqual(index.interpret('删除文件'), ['delete', 'file'])
-  assert.deepEqual(index.interpret('tkae a screnshot'), ['take', 'screenshot'])
+  assert.deepEqual(index.interpret('tkae a screnshot'), ['tkae', 'take', 'screnshot', 'screenshot'])
   assert.deepEqual(index.interpret('…'), [])
   assert.deepEqual(new ToolIndex().interpret('anything'), [])
 })

@@ -30,6 +30,8 @@ export class Learning {
   readonly #searches = new BoundedMap<string, Searched>(bounds.principals)
   readonly #servers = new BoundedMap<string, Promise<Uses>>(bounds.servers)
   readonly #changed = new Set<string>()
+  /** Settles when all calls so far are counted. */
+  #counting: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
 
   constructor (deps: LearningDeps) {
@@ -44,6 +46,7 @@ export class Learning {
    * @param words the words of the query
    */
   async ranked (principal: string, words: readonly string[], found: readonly SearchHit[]): Promise<SearchHit[]> {
+    await this.#counting
     const codes = [...new Set(words)].slice(0, bounds.wordsOfQuery).map(codeOf)
     const uses = new Map<string, Uses>()
     for (const { tool } of found) if (!uses.has(tool.server)) uses.set(tool.server, await this.#usesOf(tool.server))
@@ -62,8 +65,8 @@ export class Learning {
   called (principal: string, server: string, tool: string): void {
     const search = this.#searches.get(principal)
     if (!search || this.#now() - search.at > bounds.time || !search.found.has(keyOf(server, tool))) return
-    void this.#usesOf(server).then((uses) => {
-      uses.count(tool, search.codes)
+    this.#counting = this.#counting.then(async () => {
+      (await this.#usesOf(server)).count(tool, search.codes)
       this.#changed.add(server)
       this.#timer ??= setTimeout(() => { void this.#store() }, bounds.delay).unref()
     })
@@ -71,6 +74,7 @@ export class Learning {
 
   /** Stores what was learned since the last time. */
   async close (): Promise<void> {
+    await this.#counting
     clearTimeout(this.#timer)
     await this.#store()
   }

@@ -58,8 +58,10 @@ export class StaticSimilarity<Tool extends SearchTool = SearchTool> {
     for (const [at, tool] of list.entries()) {
       const vector = this.#vectors.get(tool) ?? vectorOf(tool, model)
       if (vector) {
-        this.#vectors.set(tool, vector)
-        vectors.set(vector, at * model.dimensions)
+        const from = at * model.dimensions
+        vectors.set(vector, from)
+        // A part of the same memory, from which the next list of this view is made.
+        this.#vectors.set(tool, vectors.subarray(from, from + model.dimensions))
       }
       if (budget.isSpent) await budget.yieldToEventLoop()
     }

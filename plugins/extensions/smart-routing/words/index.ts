@@ -214,7 +214,7 @@ export class ToolIndex {
     return (this.#vocabulary.get(term)?.places.length ?? 0) > Math.max(common.tools, this.#slotOf.size * common.part)
   }
 
-  /** The words of a query: typos are corrected and foreign words translated. */
+  /** The words of a query. Foreign words are translated, and unknown ones precede their corrections. */
   interpret (query: string): readonly string[] {
     return this.#lexicon ? readQuestion(query, this.#lexicon, this.#vocabulary).words : []
   }

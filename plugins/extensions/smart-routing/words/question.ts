@@ -11,7 +11,7 @@ import { extensionsLimits } from '../../limits.ts'
 /** One thing that a query asks for. A tool scores by its best variant. */
 export interface Concept { readonly weight: number, readonly variants: readonly Variant[] }
 
-/** `words`: the query with typos corrected and foreign words translated. */
+/** `words`: of the query; foreign words are translated, and unknown ones precede their corrections. */
 interface Question { readonly concepts: readonly Concept[], readonly words: readonly string[] }
 
 const bounds = extensionsLimits.wordSearch
@@ -179,6 +179,7 @@ class Reading implements Question {
     const similar = near.length > 0 || !isLookedUp ? near : similarWords(word, this.#vocabulary, this.#lexicon)
     this.#add(similar, factor)
     const [best] = similar
-    this.words.push(best ? this.#lexicon.words.get(best.term) ?? this.#vocabulary.get(best.term)?.word ?? word : word)
+    this.words.push(word)
+    if (best) this.words.push(this.#lexicon.words.get(best.term) ?? this.#vocabulary.get(best.term)?.word ?? word)
   }
 }

@@ -1,0 +1,125 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { isObject } from '../../protocol/json.ts'
+import { headerNames, latestModern, metaKeys } from '../../protocol/modern/envelope.ts'
+import type { ManagementApi } from '../api.ts'
+import { encodePathSegment, withApi, type CommandRun } from '../context.ts'
+import { exitCodes, CommandError } from '../errors.ts'
+import { parseJsonArgument } from './server-config.ts'
+
+/** `tools`: names as `search_tools` returns them, of which one suffices. */
+interface Question { readonly question: string, readonly tools: readonly string[] }
+/** `place`: of the first right tool, from 1; null: it is not among the results. */
+interface Answered extends Question { readonly place: number | null, readonly found: readonly string[] }
+
+/** Number of results of each search. */
+const limit = 10
+
+export function addSearchEvalCommand (program: Command, run: CommandRun): void {
+  program.command('search-eval')
+    .description('measure how well $smart finds the tools of questions')
+    .argument('<file>', 'JSON: [{"question": "write to Ada", "tool": "mail-send"}]; a list of tools: one suffices')
+    .option('--route <name>', 'search the tools of this group or server')
+    .action(async (file: string, { route }: { route?: string }, command: Command) => {
+      const text = await readFile(resolve(run.cwd, file), 'utf8').catch((error: unknown) => {
+        throw new CommandError(`${file} cannot be read: ${String(error)}`, exitCodes.failed)
+      })
+      const questions = questionsOf(parseJsonArgument(text, file), file)
+      await withApi(run, command, async ({ api, out }) => {
+        const answers: Answered[] = []
+        for (const each of questions) {
+          const found = await search(api, route, each.question)
+          const at = found.findIndex((name) => each.tools.includes(name))
+          answers.push({ ...each, place: at === -1 ? null : at + 1, found })
+        }
+        const figures = figuresOf(answers)
+        const missed = answers.filter(({ place }) => place === null || place > 5)
+        out.writeResult({ ...figures, missed }, () => [
+          ...Object.entries(figures).map(([name, value]) => `${name.padEnd(9)} ${value}`),
+          ...missed.length === 0 ? [] : ['', 'Not among the first five:'],
+          ...missed.map(({ question, tools, found: [first] }) =>
+            `  ${question}\n    expected ${tools.join(' or ')}, first is ${first ?? 'nothing'}`)
+        ].join('\n'))
+      }, true)
+    })
+}
+
+/** @throws CommandError with the index of an element that is no question */
+function questionsOf (value: unknown, file: string): Question[] {
+  if (!Array.isArray(value) || value.length === 0) {
+    throw new CommandError(`${file}: expected a list of {"question": …, "tool": …}`, exitCodes.usage)
+  }
+  return value.map((each: unknown, at) => {
+    const { question, tool } = isObject(each) ? each : {}
+    const tools = [tool].flat()
+    if (typeof question === 'string' && tools.length > 0 && tools.every((name) => typeof name === 'string')) {
+      return { question, tools }
+    }
+    throw new CommandError(`${file}: element ${at} must have "question" and "tool"`, exitCodes.usage)
+  })
+}
+
+/** The names of the tools that `$smart` finds, best first. @throws CommandError */
+async function search (api: ManagementApi, route: string | undefined, query: string): Promise<string[]> {
+  const path = `/mcp/$smart${route === undefined ? '' : `/${encodePathSegment(route)}`}`
+  const params = {
+    name: 'search_tools',
+    arguments: { query, limit },
+    _meta: {
+      [metaKeys.protocolVersion]: latestModern,
+      [metaKeys.clientCapabilities]: {},
+      [metaKeys.clientInfo]: { name: 'tool-hub', version: latestModern }
+    }
+  }
+  const answer = await fetch(`${api.url}${path}`, {
+    method: 'POST',
+    headers: {
+      ...api.headers,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      [headerNames.version]: latestModern,
+      [headerNames.method]: 'tools/call',
+      [headerNames.name]: params.name
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+  })
+  const message = messageOf(await answer.text())
+  const { structuredContent } = isObject(message.result) ? message.result : {}
+  if (isObject(structuredContent) && Array.isArray(structuredContent.tools)) {
+    return structuredContent.tools.map((tool: unknown) => String(isObject(tool) ? tool.name : undefined))
+  }
+  const reason = isObject(message.error) ? message.error.message : message.message
+  // The credential of the command line is not accepted on MCP routes.
+  const isForbidden = answer.status === 401 || answer.status === 403
+  const hint = isForbidden ? '. TOOL_HUB_URL and TOOL_HUB_KEY must name a gateway and a key that sees its tools' : ''
+  throw new CommandError(
+    `The gateway answered ${answer.status}${typeof reason === 'string' ? `: ${reason}` : ''}${hint}`,
+    isForbidden ? exitCodes.forbidden : exitCodes.failed
+  )
+}
+
+/** The JSON object of an answer, or of the last event of a stream; empty if there is none. */
+function messageOf (text: string): Record<string, unknown> {
+  const data = text.split('\n').findLast((line) => line.startsWith('data:'))?.slice('data:'.length) ?? text
+  try {
+    const value: unknown = JSON.parse(data)
+    return isObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+/** The parts of the questions whose tool is first, or among the first results; the mean of 1 / its place. */
+function figuresOf (answers: readonly Answered[]): Record<string, number> {
+  const mean = (values: number[]): number =>
+    Math.round(1_000 * values.reduce((sum, value) => sum + value, 0) / values.length) / 1_000
+  const within = (most: number): number => mean(answers.map(({ place }) => place !== null && place <= most ? 1 : 0))
+  return {
+    questions: answers.length,
+    'recall@1': within(1),
+    'recall@5': within(5),
+    'recall@10': within(10),
+    MRR: mean(answers.map(({ place }) => place === null ? 0 : 1 / place))
+  }
+}
