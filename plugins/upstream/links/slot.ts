@@ -3,6 +3,7 @@ import type { Client } from '../../../protocol/exchange.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import { lowerLogLevel, type LogLevel } from '../../../protocol/listener.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
+import { Circuit } from './circuits.ts'
 import type { Link } from './link.ts'
 import type { LinkKey } from './link-key.ts'
 import type { PassedHeaders } from './passthrough.ts'
@@ -35,6 +36,7 @@ export class Slot {
   readonly subscriptions = new SubscriptionTable()
   /** What its clients started that outlives their calls. */
   readonly tasks = new TaskRegistry()
+  readonly circuit = new Circuit()
   link: Link | undefined
   opening: Promise<Link> | undefined
   /** The link that is being opened, to be closed if the slot ends. */
