@@ -39,6 +39,9 @@ export const upstreamLimits = {
    */
   circuit: { failures: 5, pause: 10_000 },
 
+  /** Max notifications of clients that wait for one connection to be opened; beyond: they are dropped. */
+  waitingNotifications: 16,
+
   /**
    * Max tasks, and max URL elicitations, awaited per upstream connection; beyond: the oldest of the owner that has most
    * is forgotten, a task that is over first, and its notifications are dropped.

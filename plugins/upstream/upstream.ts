@@ -267,14 +267,16 @@ export class Upstream implements Provider {
   subscriptions (client: Client): string[] { return this.#subscriptions.of(client) }
 
   notify (client: Client, method: string, paramsText: string): void {
-    for (const { link } of this.#placement.slotsOf(client)) link?.notify(method, paramsText)
+    for (const slot of this.#placement.notifiedSlots(client, method)) this.#requests.notify(slot, method, paramsText)
   }
 
-  async setLevel (client: Client): Promise<void> {
+  async setLevel (client: Client, paramsText?: string): Promise<void> {
     const slot = this.#placement.slotOf(client, this.#placement.passed(client.headersOf?.('logging/setLevel')))
     slot.serve(client)
+    slot.levelParams = paramsText
     const { link, level } = slot
-    if (link && level !== undefined) await this.#requests.run(slot, async (link) => { await link.setLevel(level) })
+    if (!link || level === undefined) return
+    await this.#requests.run(slot, async (link) => { await link.setLevel(level, paramsText) })
   }
 
   async release (client: Client): Promise<void> {

@@ -6,6 +6,7 @@ import { LoginRequired } from '../login/problems.ts'
 import type { Link } from './link.ts'
 import type { Slot } from './slot.ts'
 import type { ConnectionSupervisor } from './supervisor.ts'
+import { upstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
 /** How clients' requests use a server's links: waiting for a link, repeating a request, and errors. */
@@ -46,6 +47,17 @@ export class RequestRunner {
         link.retire()
       }
     }
+  }
+
+  /** Sends a client's notification on a slot's link, which is opened if needed. There is no answer, and no error. */
+  notify (slot: Slot, method: string, paramsText: string): void {
+    if (slot.link) { slot.link.notify(method, paramsText); return }
+    if (method === 'notifications/roots/list_changed' || slot.circuit.isOpen) return
+    if (slot.waitingNotifications >= upstreamLimits.waitingNotifications) return
+    slot.waitingNotifications++
+    this.link(slot)
+      .then((link) => { link.notify(method, paramsText) }, () => {})
+      .finally(() => { slot.waitingNotifications-- })
   }
 
   /** The slot's link, awaited while it opens. @throws RpcError -32001 */

@@ -43,6 +43,10 @@ export class Slot {
   openingLink: Link | undefined
   /** Whether the slot has ended: a link that is still opening is closed. */
   hasEnded = false
+  /** Notifications that are sent once its link is open. */
+  waitingNotifications = 0
+  /** Params of the last request for a log level, if they have members beside the level. */
+  levelParams: string | undefined
   lastTry = 0
   failures = 0
   /** The newest headers of its client, for messages without their own. */
@@ -64,7 +68,7 @@ export class Slot {
 
   /** Brings a new link to the state that is remembered here. */
   async restore (link: Link): Promise<void> {
-    if (this.level !== undefined) await link.setLevel(this.level).catch(() => {})
+    if (this.level !== undefined) await link.setLevel(this.level, this.levelParams).catch(() => {})
     for (const client of this.subscriptions.clients) link.recordUser(client)
     const budget = new LoopBudget()
     for (const uri of this.subscriptions.uris) {
