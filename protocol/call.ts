@@ -1,5 +1,6 @@
 import { UpstreamError } from './errors.ts'
 import type { Client, Exchange, Question } from './exchange.ts'
+import { withMembers } from './json.ts'
 import type { Response } from './message.ts'
 import type { Peer } from './peer.ts'
 import { outgoingParams, progressTokenOf, restoreProgressToken } from './progress.ts'
@@ -236,7 +237,10 @@ export class Call {
       return
     }
     if (this.#style?.notifiesCancel !== false) {
-      const params = `{"requestId":${this.#id},"reason":${JSON.stringify(error.message)}}`
+      const { cancelParams } = this.#exchange ?? {}
+      const params = cancelParams === undefined
+        ? `{"requestId":${this.#id},"reason":${JSON.stringify(error.message)}}`
+        : withMembers(cancelParams, { requestId: String(this.#id) })
       this.#peer.notify('notifications/cancelled', params, this.headers)
     }
     this.#peer.abandon(this.#id, error)

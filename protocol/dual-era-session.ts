@@ -122,7 +122,10 @@ export class DualEraSession implements UpstreamSession {
     return await this.#opened.unsubscribe(uri, paramsText)
   }
 
-  async setLevel (level: LogLevel): Promise<void> { await this.#opened.setLevel(level) }
+  async setLevel (level: LogLevel, paramsText?: string): Promise<void> {
+    await this.#opened.setLevel(level, paramsText)
+  }
+
   async ping (timeout: number): Promise<void> { await this.#opened.ping(timeout) }
 
   async close (): Promise<void> {

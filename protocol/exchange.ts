@@ -45,6 +45,8 @@ export interface Exchange<View = unknown> {
   readonly taskForm?: TaskForm
   /** Why the client no longer waits for the answer: it cancelled, or disconnected for good. Undefined: it waits. */
   readonly cancelled: string | undefined
+  /** Params of the client's `notifications/cancelled`, if it sent one. */
+  readonly cancelParams?: string | undefined
   /**
    * Calls `run` when the client cancels or disconnects for good; at once if it has. Not an AbortSignal, since one per
    * call costs more than the transport of the call.
@@ -81,6 +83,8 @@ export interface Question {
   readonly signal: AbortSignal
   /** Whether it may be answered after the request on whose stream it is sent: only timing relates the two. */
   readonly outlivesRequest: boolean
+  /** Params of the upstream's `notifications/cancelled`, once it withdraws the question by one. */
+  withdrawal?: string
   /**
    * Forwards the client's progress on this question to the upstream.
    * @param paramsText params of `notifications/progress`
@@ -187,6 +191,7 @@ export class DerivedExchange<View> implements Exchange<View> {
   get canSuspend (): boolean { return this.#from.canSuspend }
   get taskForm (): TaskForm { return this.#from.taskForm }
   get cancelled (): string | undefined { return this.#from.cancelled }
+  get cancelParams (): string | undefined { return this.#from.cancelParams }
   onCancel (run: (reason: string) => void): void { this.#from.onCancel(run) }
   notify (method: string, paramsText: string): void { this.#from.notify(method, paramsText) }
   async ask (question: Question): Promise<Response> { return await this.#from.ask(question) }

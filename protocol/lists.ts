@@ -27,6 +27,8 @@ export interface Catalogue {
   /** `serverInfo`, as JSON text. It may lack required members. */
   readonly serverInfo: string
   readonly instructions: string | undefined
+  /** The other members of the result that states the identity, as the text of an object. Default: none. */
+  readonly identityExtra?: string
   readonly capabilities: ServerCapabilities
   readonly lists: Readonly<Record<ListKind, readonly Item[]>>
   /** The other members of each list result (`_meta` and unknown ones), as the text of an object. */
@@ -62,6 +64,7 @@ export function isSameCatalogue (a: Catalogue, b: Catalogue): boolean {
   return (
     a.serverInfo === b.serverInfo &&
     a.instructions === b.instructions &&
+    a.identityExtra === b.identityExtra &&
     JSON.stringify(a.capabilities) === JSON.stringify(b.capabilities) &&
     allListKinds.every(sameList)
   )

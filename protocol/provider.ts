@@ -73,8 +73,12 @@ export interface Provider {
   unsubscribe?: (client: Client, uri: string, paramsText?: string) => Promise<string>
   /** The resources that a client is subscribed to. */
   subscriptions?: (client: Client) => string[]
-  /** Applies the changed log level of a client's listener. @throws RpcError */
-  setLevel?: (client: Client) => Promise<void>
+  /**
+   * Applies the changed log level of a client's listener.
+   * @param paramsText params of the client's request, if they have members beside the level
+   * @throws RpcError
+   */
+  setLevel?: (client: Client, paramsText?: string) => Promise<void>
   /** Receives a notification of a client. */
   notify?: (client: Client, method: string, paramsText: string) => void
   /** Ends the calls, subscriptions and links of a client that is gone or has lost access to this provider. */

@@ -13,6 +13,8 @@ export interface ServerIdentity {
   /** As JSON text; `{}` when the server states none, which the modern era allows. */
   readonly serverInfo: string
   readonly instructions: string | undefined
+  /** The other members of its result (`_meta` and unknown ones), as the text of an object. Default: none. */
+  readonly identityExtra?: string
 }
 
 /** The identity of the gateway on one connection. */
@@ -87,8 +89,12 @@ export interface UpstreamSession {
    */
   subscribe: (uri: string, paramsText?: string) => Promise<string>
   unsubscribe: (uri: string, paramsText?: string) => Promise<string>
-  /** Requests log messages of this level and above. @throws the errors of `request` */
-  setLevel: (level: LogLevel) => Promise<void>
+  /**
+   * Requests log messages of this level and above.
+   * @param paramsText params of the client's own request, if there was one; their level is replaced
+   * @throws the errors of `request`
+   */
+  setLevel: (level: LogLevel, paramsText?: string) => Promise<void>
   /** Resolves when the upstream has answered. @param timeout in ms @throws the errors of `request` */
   ping: (timeout: number) => Promise<void>
   /** Ends the connection; resolves when nothing of it is left. */

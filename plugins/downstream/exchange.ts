@@ -42,6 +42,7 @@ export class ClientExchange implements Exchange<View> {
   #questions: Set<AbortController> | undefined
   #over = false
   cancelled: string | undefined
+  cancelParams: string | undefined
 
   constructor (client: AskableClient, request: Request, origin: RequestOrigin, reply: ReplyChannel) {
     this.client = client
@@ -106,9 +107,10 @@ export class ClientExchange implements Exchange<View> {
   }
 
   /** Cancels the request: the client gets no answer. */
-  cancel (reason: string): void {
+  cancel (reason: string, paramsText?: string): void {
     if (this.#over) return
     this.cancelled = reason
+    this.cancelParams = paramsText
     this.#finish(undefined)
     for (const run of this.#onCancel) run(reason)
   }

@@ -8,6 +8,8 @@ export interface RouteIdentity {
   /** As JSON text. That of a single server may lack required members. */
   readonly serverInfo: string
   readonly instructions: string | undefined
+  /** The other members that a single server states, as the text of an object. */
+  readonly identityExtra: string
 }
 
 /** Announced while a provider's lists are unknown, since clients never use a capability that was not announced. */
@@ -47,6 +49,7 @@ export async function describeRoute (
   return {
     capabilities: isComplete ? surface.announced : { ...allCapabilities, ...surface.announced },
     serverInfo: surface.serverInfo ?? serverInfo,
-    instructions: surface.instructions
+    instructions: surface.instructions,
+    identityExtra: surface.identityExtra
   }
 }

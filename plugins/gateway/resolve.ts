@@ -4,6 +4,7 @@ import type { Provider } from '../../protocol/provider.ts'
 import {
   alternativeItemName, hasHashSuffix, canBeShownAs, prefixedName, acceptedPrefixesOf, prefixOf, type View
 } from '../settings/index.ts'
+import { appProviderOf } from './app-resources.ts'
 import type { ProviderTable } from './providers.ts'
 import type { ResourceLinks } from './result-notes.ts'
 import type { Target } from './section.ts'
@@ -198,13 +199,13 @@ export class ItemResolver {
   }
 
   /**
-   * The provider that lists a resource or has a template for it; else the provider that linked to it, if all its
-   * resources are shown.
+   * The provider that lists a resource or has a template for it; else the provider that linked to it, or has it as the
+   * MCP App of a tool, if all its resources are shown.
    */
   #readerIn (view: View, surface: Surface, uri: string): string | undefined {
     const provider = readerOf(surface, uri)?.provider
     if (provider !== undefined || view.scope.kind === 'server') return provider
-    const linked = this.#links.providerOf(uri, view.principal.key)
+    const linked = this.#links.providerOf(uri, view.principal.key) ?? appProviderOf(surface, uri)
     if (linked === undefined || isHidden(surface, linked, uri)) return undefined
     const showsAll = this.#surfaces.visible(view).some(({ server, member }) =>
       server.name === linked && (member.resources ?? 'all') === 'all')

@@ -51,6 +51,8 @@ export interface Surface {
   /** Whether that `serverInfo` has the members that MCP requires. */
   readonly hasValidServerInfo: boolean
   readonly instructions: string | undefined
+  /** The other members that a single server states with its identity, as the text of an object. */
+  readonly identityExtra: string
 }
 
 export interface SurfaceInput {
@@ -112,7 +114,8 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     announced: only ? routeCapabilities(only.capabilities) : mergeCapabilities([...capabilities.values()]),
     serverInfo: only?.serverInfo,
     hasValidServerInfo: only !== undefined && isServerInfo(only.serverInfo),
-    instructions: only ? only.instructions : mergedInstructions(input.sections)
+    instructions: only ? only.instructions : mergedInstructions(input.sections),
+    identityExtra: only?.identityExtra ?? '{}'
   }
 }
 

@@ -33,6 +33,16 @@ export const upstreamLimits = {
   classesPerServer: 32,
 
   /**
+   * Requests to a server that keeps failing. `failures`: max connections and requests that fail one after the other;
+   * beyond: requests are refused with -32001 until the server answers a check. `pause`: max time until the next check,
+   * in ms.
+   */
+  circuit: { failures: 5, pause: 10_000 },
+
+  /** Max notifications of clients that wait for one connection to be opened; beyond: they are dropped. */
+  waitingNotifications: 16,
+
+  /**
    * Max tasks, and max URL elicitations, awaited per upstream connection; beyond: the oldest of the owner that has most
    * is forgotten, a task that is over first, and its notifications are dropped.
    */

@@ -13,10 +13,11 @@ import { ListLoader } from './catalogues/list-learner.ts'
 import { dispatchNotification, dispatchQuestion, recordAnswer, type DispatchDeps } from './inbound/dispatch.ts'
 import { MendedNotes } from './notes.ts'
 import { ResourceSubscriptions } from './inbound/subscriptions.ts'
+import { Circuits } from './links/circuits.ts'
 import { expandVariables, withheldNames } from './links/environment.ts'
 import { passthroughOf } from './links/passthrough.ts'
 import { Placement } from './links/placement.ts'
-import { RequestRunner } from './links/requests.ts'
+import { changesOf, RequestRunner } from './links/requests.ts'
 import type { Slot } from './links/slot.ts'
 import { ConnectionSupervisor } from './links/supervisor.ts'
 import { isRemote } from './links/transport.ts'
@@ -38,6 +39,7 @@ export class Upstream implements Provider {
   readonly #subscriptions: ResourceSubscriptions
   readonly #mended: MendedNotes
   readonly #learner: ListLoader
+  readonly #circuits: Circuits
   /** Whether headers of clients are passed on to it. */
   readonly #passes: boolean
   /** The logins at the server; undefined: the gateway does not log in there. */
@@ -83,6 +85,7 @@ export class Upstream implements Provider {
       },
       onEnded: (holder) => { void this.#supervisor.closeLinks(this.#slotsOf(holder)) }
     })
+    this.#circuits = new Circuits(() => pool.all.map(({ circuit }) => circuit), log)
     const dispatch = this.#dispatch()
     this.#supervisor = new ConnectionSupervisor(config, pool, this.#catalogues, {
       connecting,
@@ -96,6 +99,7 @@ export class Upstream implements Provider {
       },
       authorization: (slot) => this.login?.authorization(slot.user),
       statusChanged,
+      circuits: this.#circuits,
       warn
     })
     this.#learner = new ListLoader({
@@ -106,7 +110,7 @@ export class Upstream implements Provider {
       needsUserLogin: () => this.#waitsForUsers,
       ...deps.waiting
     })
-    this.#requests = new RequestRunner(name, this.#supervisor)
+    this.#requests = new RequestRunner(name, this.#supervisor, this.#circuits)
     const open = (slot: Slot): void => { this.#supervisor.ensureLink(slot).catch(() => {}) }
     this.#subscriptions = new ResourceSubscriptions(name, this.#placement, this.#requests, open)
   }
@@ -141,8 +145,9 @@ export class Upstream implements Provider {
    */
   get warnings (): readonly string[] {
     const { sharedApi } = this.#deps.connecting.transport
-    const leftOut = [...sharedApi.warnings, ...this.#catalogues.omissions, ...this.#mended.sentences].map((sentence) =>
-      this.redact(sentence))
+    const refused = this.#circuits.sentence ?? []
+    const leftOut = [...sharedApi.warnings, ...this.#catalogues.omissions, ...this.#mended.sentences].concat(refused)
+      .map((sentence) => this.redact(sentence))
     return leftOut.length === 0 ? this.#ineffective : [...this.#ineffective, ...leftOut]
   }
 
@@ -174,6 +179,9 @@ export class Upstream implements Provider {
   refusal (client: Client): RpcError | undefined {
     return this.login?.refusal(this.login.holder(client.user))?.toRpcError(this.name, client)
   }
+
+  /** Whether requests to it are refused, since it keeps failing. */
+  get isCircuitOpen (): boolean { return this.#circuits.isAnyOpen }
 
   get links (): number { return this.#placement.pool.all.filter((slot) => slot.link !== undefined).length }
 
@@ -259,14 +267,16 @@ export class Upstream implements Provider {
   subscriptions (client: Client): string[] { return this.#subscriptions.of(client) }
 
   notify (client: Client, method: string, paramsText: string): void {
-    for (const { link } of this.#placement.slotsOf(client)) link?.notify(method, paramsText)
+    for (const slot of this.#placement.notifiedSlots(client, method)) this.#requests.notify(slot, method, paramsText)
   }
 
-  async setLevel (client: Client): Promise<void> {
+  async setLevel (client: Client, paramsText?: string): Promise<void> {
     const slot = this.#placement.slotOf(client, this.#placement.passed(client.headersOf?.('logging/setLevel')))
     slot.serve(client)
+    slot.levelParams = paramsText
     const { link, level } = slot
-    if (link && level !== undefined) await this.#requests.run(slot, async (link) => { await link.setLevel(level) })
+    if (!link || level === undefined) return
+    await this.#requests.run(slot, async (link) => { await link.setLevel(level, paramsText) })
   }
 
   async release (client: Client): Promise<void> {
@@ -286,11 +296,4 @@ export class Upstream implements Provider {
     this.#catalogues.close()
     await this.#placement.pool.close()
   }
-}
-
-/** The changes of a request's params, except an unchanged name: then nothing is rewritten. */
-function changesOf ({ params: { name } }: Exchange, changes: ParamChanges): ParamChanges {
-  if (typeof name !== 'string' || changes.name !== JSON.stringify(name)) return changes
-  const { name: _, ...others } = changes
-  return others
 }

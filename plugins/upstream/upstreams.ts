@@ -165,9 +165,9 @@ export class Upstreams implements ProviderSource {
     return await probeServer(make, upstreamLimits.serverTests.time, signal)
   }
 
-  /** The configured servers that are not disabled, and whether each can be called now. */
-  * availability (): Generator<[name: string, isAvailable: boolean]> {
-    for (const [name, upstream] of this.#upstreams) yield [name, upstream.isAvailable]
+  /** The configured servers that are not disabled, with their state. */
+  states (): Iterable<[name: string, state: Pick<Upstream, 'isAvailable' | 'isCircuitOpen'>]> {
+    return this.#upstreams.entries()
   }
 
   async close (): Promise<void> {

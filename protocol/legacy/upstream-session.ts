@@ -1,5 +1,6 @@
 import { Call, type CallOptions } from '../call.ts'
 import { refuseEcho, instanceId, instanceKey } from '../instance.ts'
+import { identityExtraOf } from '../identity.ts'
 import { code, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange, Question } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
@@ -35,7 +36,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   readonly #handlers: SessionHandlers
   readonly #calls = new Table<number, Call>()
   /** Unanswered questions of the upstream, by request id. */
-  readonly #questions = new Map<unknown, AbortController>()
+  readonly #questions = new Map<unknown, { readonly controller: AbortController, readonly question: Question }>()
   readonly #tasks = new LegacyTasks({
     send: async (exchange, options) => await this.#send(exchange, options),
     request: async (method, paramsText) => await this.request(method, paramsText),
@@ -127,7 +128,9 @@ export class LegacyUpstreamSession implements UpstreamSession {
     return await this.request('resources/unsubscribe', paramsText)
   }
 
-  async setLevel (level: LogLevel): Promise<void> { await this.request('logging/setLevel', JSON.stringify({ level })) }
+  async setLevel (level: LogLevel, paramsText = '{}'): Promise<void> {
+    await this.request('logging/setLevel', withMembers(paramsText, { level: JSON.stringify(level) }))
+  }
 
   async ping (timeout: number): Promise<void> { await this.request('ping', undefined, timeout) }
 
@@ -138,7 +141,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   }
 
   #lost (error: UpstreamError): void {
-    for (const controller of this.#questions.values()) controller.abort('the upstream is gone')
+    for (const { controller } of this.#questions.values()) controller.abort('the upstream is gone')
     this.#questions.clear()
     if (this.#closed) return
     this.#closed = true
@@ -153,7 +156,6 @@ export class LegacyUpstreamSession implements UpstreamSession {
     if (method === 'ping') { this.#peer.answer(idText, { kind: 'response', id, resultText: '{}' }); return }
     if (refuseEcho(this.#peer, request)) return
     const controller = new AbortController()
-    this.#questions.set(id, controller)
     const question: Question = {
       method,
       params,
@@ -165,6 +167,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
         if (token !== undefined) this.#peer.notify('notifications/progress', restoreProgressToken(progressText, token))
       }
     }
+    this.#questions.set(id, { controller, question })
     try {
       const answer = await this.#handlers.question(question, this.#originOf(origin))
       if (!controller.signal.aborted) this.#peer.answer(idText, answer)
@@ -184,7 +187,11 @@ export class LegacyUpstreamSession implements UpstreamSession {
     if (call) call.progress(paramsText)
     else if (method === 'notifications/cancelled') {
       const reason = typeof params.reason === 'string' ? params.reason : 'the upstream withdrew the question'
-      this.#questions.get(params.requestId)?.abort(reason)
+      const open = this.#questions.get(params.requestId)
+      if (open) {
+        open.question.withdrawal = paramsText
+        open.controller.abort(reason)
+      }
     } else this.#handlers.notification(notification, this.#originOf(origin))
   }
 
@@ -221,6 +228,7 @@ function identityOf (result: string): ServerIdentity {
     version,
     capabilities: isObject(capabilities) ? capabilities : {},
     serverInfo: memberOf(result, 'serverInfo') ?? '{}',
-    instructions: typeof instructions === 'string' ? instructions : undefined
+    instructions: typeof instructions === 'string' ? instructions : undefined,
+    identityExtra: identityExtraOf(result)
   }
 }

@@ -1,4 +1,5 @@
 import { RpcError, UpstreamError } from '../errors.ts'
+import { identityExtraOf } from '../identity.ts'
 import { instanceId, instanceKey } from '../instance.ts'
 import { isObject, memberOf } from '../json.ts'
 import { isLegacyVersion } from '../legacy/versions.ts'
@@ -93,7 +94,8 @@ function identityOf (result: string, version: ModernVersion): ServerIdentity {
     version,
     capabilities: isObject(capabilities) ? capabilities : {},
     serverInfo: mend(info, serverInfo, true).text,
-    instructions: typeof instructions === 'string' ? instructions : undefined
+    instructions: typeof instructions === 'string' ? instructions : undefined,
+    identityExtra: identityExtraOf(result)
   }
 }
 

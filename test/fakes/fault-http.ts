@@ -57,6 +57,8 @@ export class UpstreamSession {
   readonly id = randomUUID()
   readonly capabilities: Json
   readonly streams = new Set<ServerResponse>()
+  /** The id of the newest question on its GET stream. */
+  lastQuestion: string | undefined
   readonly #questions: Map<string | number, (message: Message) => void>
 
   constructor (capabilities: Json, questions: Map<string | number, (message: Message) => void>) {
@@ -74,6 +76,7 @@ export class UpstreamSession {
   async ask (method: string, params: Json): Promise<Message> {
     await this.#stream()
     const id = randomUUID()
+    this.lastQuestion = id
     const answer = new Promise<Message>((resolve) => { this.#questions.set(id, resolve) })
     this.#send({ jsonrpc: '2.0', id, method, params })
     return await answer

@@ -26,14 +26,15 @@ export async function initialize (
 ): Promise<{ session: Session, result: string }> {
   const session = begin(sessions, view, params, place)
   try {
-    const { capabilities, serverInfo, instructions } = await gateway.describe(view, session)
+    const { capabilities, serverInfo, instructions, identityExtra } = await gateway.describe(view, session)
     // The session may have ended while providers connected. A listener joined now would never be removed.
     if (session.hasEnded) throw new RpcError(code.unavailable, 'The session ended before it had begun', 'cancelled')
     gateway.addListener(session, session)
     const info = completeServerInfo(serverInfo, view)
     const described = `"capabilities":${JSON.stringify(legacyRouteCapabilities(capabilities))},"serverInfo":${info}`
     const instructed = instructions === undefined ? '' : `,"instructions":${JSON.stringify(instructions)}`
-    return { session, result: `{"protocolVersion":${JSON.stringify(session.version)},${described}${instructed}}` }
+    const rest = identityExtra === '{}' ? '}' : `,${identityExtra.slice(identityExtra.indexOf('{') + 1)}`
+    return { session, result: `{"protocolVersion":${JSON.stringify(session.version)},${described}${instructed}${rest}` }
   } catch (error) {
     sessions.end(session, 'the session could not begin')
     throw error

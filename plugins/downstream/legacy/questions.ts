@@ -1,5 +1,6 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
+import { withMembers } from '../../../protocol/json.ts'
 import { notificationText, requestText, type Response } from '../../../protocol/message.ts'
 import { outgoingParams } from '../../../protocol/progress.ts'
 import { memoryOfJson } from '../../base/body/index.ts'
@@ -50,7 +51,7 @@ export class OpenQuestions {
       this.#open.set(id, { question, size, resolve, reject, timer, release })
       this.#size += size
       question.signal.addEventListener(
-        'abort', () => { this.#dismiss(id, String(question.signal.reason), send) }, { once: true }
+        'abort', () => { this.#dismiss(id, String(question.signal.reason), send, question.withdrawal) }, { once: true }
       )
       // The question's id is also its progress token.
       send(requestText(id, question.method, outgoingParams(question, {}, id)))
@@ -87,11 +88,13 @@ export class OpenQuestions {
     }
   }
 
-  /** Fails a question, and sends the client its cancellation. */
-  #dismiss (id: number, reason: string, send: (text: string) => void): void {
+  /** Fails a question, and sends the client its cancellation. @param params those of the upstream's own, if any */
+  #dismiss (id: number, reason: string, send: (text: string) => void, params?: string): void {
     const open = this.#take(id)
     if (!open) return
-    send(notificationText('notifications/cancelled', JSON.stringify({ requestId: id, reason })))
+    send(notificationText('notifications/cancelled', params === undefined
+      ? JSON.stringify({ requestId: id, reason })
+      : withMembers(params, { requestId: String(id) })))
     open.reject(new RpcError(code.internal, reason, 'internal'))
   }
 

@@ -154,7 +154,9 @@ export class Session implements AskableClient, Listener<View> {
       case 'notifications/cancelled': {
         const { requestId, reason } = params
         const why = typeof reason === 'string' ? reason : 'the client cancelled the request'
-        if (typeof requestId === 'string' || typeof requestId === 'number') this.exchanges.get(requestId)?.cancel(why)
+        if (typeof requestId === 'string' || typeof requestId === 'number') {
+          this.exchanges.get(requestId)?.cancel(why, paramsText)
+        }
         return true
       }
       case 'notifications/progress':

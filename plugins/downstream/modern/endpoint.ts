@@ -273,12 +273,12 @@ export class ModernEndpoint implements Endpoint {
         meta[instanceKey] === instanceId) throw new RpcError(code.invalidRequest, selfReferenceMessage)
       const client = this.leases.first(view, address, declared, capabilitiesText, logLevel)
       // A server may be unavailable: later requests report that.
-      const { capabilities, instructions } = await gateway.describe(view, client, true)
+      const { capabilities, instructions, identityExtra } = await gateway.describe(view, client, true)
       const result = discoverResult({
         supportedVersions: JSON.stringify(supportedVersions),
         capabilities: JSON.stringify(modernRouteCapabilities(capabilities)),
         instructions: instructions === undefined ? undefined : JSON.stringify(instructions)
-      }, gateway.serverInfo(view, client))
+      }, gateway.serverInfo(view, client), identityExtra)
       writeJson(raw, [resultText(idText, result)])
     } catch (error) {
       const known = toRpcAnswerError(error, logError)

@@ -92,12 +92,17 @@ function insertServerInfo (text: string, serverInfo: string | undefined): string
 export const isInputRequiredResult = (text: string): boolean =>
   text.includes('"input_required"') && memberOf(text, 'resultType') === '"input_required"'
 
-/** The result of `server/discover`. */
+/** The result of `server/discover`. @param extra the other members that the server states, as the text of an object */
 export const discoverResult = (
-  members: Readonly<Record<string, string | undefined>>, serverInfo: string | undefined
+  members: Readonly<Record<string, string | undefined>>, serverInfo: string | undefined, extra: string
 ): string => {
   const own = Object.entries(members).flatMap(([key, value]) => value === undefined ? [] : [`"${key}":${value}`])
-  return `${resultHead('complete', serverInfo)},${cachingText(notCached)},${own.join()}}`
+  const result = `${resultHead('complete', serverInfo)},${cachingText(notCached)},${own.join()}}`
+  if (extra === '{}') return result
+  const others = membersOf(extra).map(({ key, start, end }) => [key, extra.slice(start, end)] as const)
+  return withMembers(result, {
+    ...Object.fromEntries(others), _meta: withServerInfo(memberOf(extra, '_meta'), serverInfo)
+  })
 }
 
 /** The modern form of each list of the gateway, so that it is serialized once. */

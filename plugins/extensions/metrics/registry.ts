@@ -63,20 +63,24 @@ export function createMetricRegistry (app: FastifyInstance, { calls, questions, 
     collect () { for (const [status, count] of Object.entries(app.upstreams.counts())) this.set({ status }, count) }
   })
   states.reset()
-  const up = new Gauge({
-    name: 'toolhub_upstream_up',
-    help: 'Whether an upstream server can be called: 1, or 0',
-    labelNames: ['server'],
-    registers: [register],
-    collect () {
-      this.reset()
-      let left = shownServers
-      for (const [server, isAvailable] of app.upstreams.availability()) {
-        if (left-- > 0) this.set({ server }, isAvailable ? 1 : 0)
+  const serverGauge = (name: string, help: string, member: 'isAvailable' | 'isCircuitOpen'): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['server'],
+      registers: [register],
+      collect () {
+        this.reset()
+        let left = shownServers
+        for (const [server, state] of app.upstreams.states()) {
+          if (left-- > 0) this.set({ server }, state[member] ? 1 : 0)
+        }
       }
-    }
-  })
-  up.reset()
+    }).reset()
+  }
+  serverGauge('toolhub_upstream_up', 'Whether an upstream server can be called: 1, or 0', 'isAvailable')
+  serverGauge('toolhub_upstream_circuit_open', 'Whether requests to an upstream server are refused since it keeps ' +
+    'failing: 1, or 0', 'isCircuitOpen')
   new Gauge(
     {
       name: 'toolhub_build_info',

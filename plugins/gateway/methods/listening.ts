@@ -56,9 +56,12 @@ export const setLevel: Method = async ({ resolver, providers }, exchange) => {
   if (!listener) return '{}'
   const former = listener.level
   listener.level = level
+  const { params: { level: _, ...others } } = exchange
+  const paramsText = withoutProgressToken(exchange.paramsText)
+  const own = scope.kind === 'server' && Object.keys(others).length > 0 ? paramsText : undefined
   const done = Promise.all(logging.map(async (name) => {
     try {
-      await providers.use(name, client).setLevel?.(client)
+      await providers.use(name, client).setLevel?.(client, own)
     } catch (error) {
       // A provider that is not connected gets the level when it connects.
       if (scope.kind !== 'server' || !(error instanceof RpcError) || error.code === code.unavailable) return

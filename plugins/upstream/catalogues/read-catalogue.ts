@@ -86,7 +86,21 @@ export async function readCatalogue (
   if (instructions !== identity.instructions) {
     warn(`its instructions are longer than ${upstreamLimits.instructions} characters and are cut`)
   }
-  const catalogue = { id: nextCatalogueId(), capabilityClass, ...identity, capabilities, instructions, lists, extras }
+  const { identityExtra = '{}' } = identity
+  const isExtraLong = identityExtra.length > upstreamLimits.instructions
+  if (isExtraLong) {
+    warn(`unknown members of its identity are longer than ${upstreamLimits.instructions} characters and are left out`)
+  }
+  const catalogue = {
+    id: nextCatalogueId(),
+    capabilityClass,
+    ...identity,
+    capabilities,
+    instructions,
+    identityExtra: isExtraLong ? '{}' : identityExtra,
+    lists,
+    extras
+  }
   return { catalogue, whole, fresh: { learnedAt: at, lists: fresh } }
 }
 

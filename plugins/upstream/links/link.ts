@@ -116,14 +116,15 @@ export class Link {
 
   /**
    * Sets the minimum level of log messages (`logging/setLevel`), if the server supports logging.
+   * @param paramsText params of the client's request, if they have members beside the level
    * @throws as `request`
    */
-  async setLevel (level: LogLevel): Promise<void> {
+  async setLevel (level: LogLevel, paramsText?: string): Promise<void> {
     const before = this.level
-    if (level === before || !isObject(this.capabilities.logging)) return
+    if ((level === before && paramsText === undefined) || !isObject(this.capabilities.logging)) return
     this.level = level
     try {
-      await this.#session.setLevel(level)
+      await this.#session.setLevel(level, paramsText)
     } catch (error) {
       if (this.level === level) this.level = before
       throw error

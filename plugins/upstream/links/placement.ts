@@ -106,6 +106,20 @@ export class Placement {
     return slot ? [slot] : []
   }
 
+  /** The slots that get a notification of a client. */
+  notifiedSlots (client: Client, method: string): Slot[] {
+    const slots = this.slotsOf(client)
+    // A link that is opened later learns the roots by itself, and lacks the client's headers here.
+    const needsNoLink = method === 'notifications/roots/list_changed' || this.#deps.passedNames !== undefined
+    if (slots.length > 0 || needsNoLink) return slots
+    try {
+      return [this.slotFor(client, undefined)]
+    } catch (error) {
+      if (error instanceof RpcError) return []
+      throw error
+    }
+  }
+
   /**
    * Whether a client gets notifications of a slot's link: it serves the client, or is the gateway's while none does.
    */

@@ -1,19 +1,24 @@
+import type { ParamChanges } from '../../../protocol/call.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
+import type { Circuits } from './circuits.ts'
 import { LoginRequired } from '../login/problems.ts'
 import type { Link } from './link.ts'
 import type { Slot } from './slot.ts'
 import type { ConnectionSupervisor } from './supervisor.ts'
+import { upstreamLimits } from '../limits.ts'
 import { gatewayLimits } from '../../gateway/index.ts'
 
 /** How clients' requests use a server's links: waiting for a link, repeating a request, and errors. */
 export class RequestRunner {
   readonly #server: string
   readonly #supervisor: ConnectionSupervisor
+  readonly #circuits: Circuits
 
-  constructor (server: string, supervisor: ConnectionSupervisor) {
+  constructor (server: string, supervisor: ConnectionSupervisor, circuits: Circuits) {
     this.#server = server
     this.#supervisor = supervisor
+    this.#circuits = circuits
   }
 
   /**
@@ -23,12 +28,17 @@ export class RequestRunner {
    * @throws RpcError -32001 when there is no answer
    */
   async run<Result> (slot: Slot, work: (link: Link) => Promise<Result>, exchange?: Exchange): Promise<Result> {
+    const { circuit } = slot
     for (let isFirstTry = true; ; isFirstTry = false) {
+      if (circuit.isOpen) await this.#passCircuit(slot, exchange)
       const link = slot.link ?? await this.link(slot, exchange)
       try {
-        return await work(link)
+        const result = await work(link)
+        if (circuit.failures > 0) this.#circuits.recordAnswer(circuit)
+        return result
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
+        this.#circuits.recordFailure(circuit, error, link)
         // An upstream that requires other credentials requires them on another connection, too.
         const repeat = isFirstTry && error.didNotRun && error.fault !== 'unauthorized' &&
           exchange?.cancelled === undefined
@@ -39,17 +49,70 @@ export class RequestRunner {
     }
   }
 
+  /** Sends a client's notification on a slot's link, which is opened if needed. There is no answer, and no error. */
+  notify (slot: Slot, method: string, paramsText: string): void {
+    if (slot.link) { slot.link.notify(method, paramsText); return }
+    if (method === 'notifications/roots/list_changed' || slot.circuit.isOpen) return
+    if (slot.waitingNotifications >= upstreamLimits.waitingNotifications) return
+    slot.waitingNotifications++
+    this.link(slot)
+      .then((link) => { link.notify(method, paramsText) }, () => {})
+      .finally(() => { slot.waitingNotifications-- })
+  }
+
   /** The slot's link, awaited while it opens. @throws RpcError -32001 */
   async link (slot: Slot, exchange?: Exchange): Promise<Link> {
+    const { connectionWait } = gatewayLimits
+    // A server whose last connection failed is not waited for anew by each request.
+    const since = slot.circuit.failures > 0 && slot.opening ? Date.now() - slot.lastTry : 0
+    return await this.#connected(this.#supervisor.ensureLink(slot), Math.max(connectionWait - since, 0), exchange)
+  }
+
+  /**
+   * Refuses a request while the circuit of its slot is open, and checks the server after a pause.
+   * @throws RpcError -32001
+   */
+  async #passCircuit (slot: Slot, exchange: Exchange | undefined): Promise<void> {
+    const { circuit } = slot
+    const pause = this.#circuits.pauseOf(circuit)
+    if (pause > 0) {
+      const seconds = Math.ceil(pause / 1_000)
+      throw new RpcError(code.unavailable, `Server ${this.#name} is not available: it failed ` +
+        `${circuit.failures} times in a row, and is checked again in ${seconds} s`, 'not-connected')
+    }
+    circuit.probe ??= this.#probe(slot).finally(() => { circuit.probe = undefined })
+    await this.#connected(circuit.probe, gatewayLimits.connectionWait, exchange)
+  }
+
+  /** Opens a link, or pings the one that is open. @throws UpstreamError */
+  async #probe (slot: Slot): Promise<void> {
+    const { link, circuit } = slot
+    if (!link) { await this.#supervisor.ensureLink(slot); return }
+    try {
+      await link.ping(gatewayLimits.connectionWait)
+    } catch (error) {
+      if (error instanceof UpstreamError) {
+        this.#circuits.recordFailure(circuit, error)
+        this.#supervisor.onLost(slot, link, error)
+        link.retire()
+        throw error
+      }
+    }
+    // Any answer is a sign of life: not every server supports ping.
+    this.#circuits.recordProbe(circuit)
+  }
+
+  /** Waits for a connection. @param wait max time, in ms @throws RpcError -32001 */
+  async #connected<Result> (opening: Promise<Result>, wait: number, exchange?: Exchange): Promise<Result> {
     let timer: NodeJS.Timeout | undefined
     try {
       return await Promise.race([
-        this.#supervisor.ensureLink(slot),
+        opening,
         new Promise<never>((_resolve, reject) => {
           timer = setTimeout(() => {
             reject(new UpstreamError('timeout', 'it is still connecting after ' +
               `${gatewayLimits.connectionWait / 1_000} s`))
-          }, gatewayLimits.connectionWait)
+          }, wait)
           exchange?.onCancel((reason) => { reject(new UpstreamError('closed', reason)) })
         })
       ])
@@ -88,4 +151,11 @@ export class RequestRunner {
 
   get #name (): string { return JSON.stringify(this.#server) }
   #redacted (error: UpstreamError): string { return this.#supervisor.redact(error.messageForClients) }
+}
+
+/** The changes of a request's params, except an unchanged name: then nothing is rewritten. */
+export function changesOf ({ params: { name } }: Exchange, changes: ParamChanges): ParamChanges {
+  if (typeof name !== 'string' || changes.name !== JSON.stringify(name)) return changes
+  const { name: _, ...others } = changes
+  return others
 }

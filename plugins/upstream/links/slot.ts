@@ -3,6 +3,7 @@ import type { Client } from '../../../protocol/exchange.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import { lowerLogLevel, type LogLevel } from '../../../protocol/listener.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
+import { Circuit } from './circuits.ts'
 import type { Link } from './link.ts'
 import type { LinkKey } from './link-key.ts'
 import type { PassedHeaders } from './passthrough.ts'
@@ -35,12 +36,17 @@ export class Slot {
   readonly subscriptions = new SubscriptionTable()
   /** What its clients started that outlives their calls. */
   readonly tasks = new TaskRegistry()
+  readonly circuit = new Circuit()
   link: Link | undefined
   opening: Promise<Link> | undefined
   /** The link that is being opened, to be closed if the slot ends. */
   openingLink: Link | undefined
   /** Whether the slot has ended: a link that is still opening is closed. */
   hasEnded = false
+  /** Notifications that are sent once its link is open. */
+  waitingNotifications = 0
+  /** Params of the last request for a log level, if they have members beside the level. */
+  levelParams: string | undefined
   lastTry = 0
   failures = 0
   /** The newest headers of its client, for messages without their own. */
@@ -62,7 +68,7 @@ export class Slot {
 
   /** Brings a new link to the state that is remembered here. */
   async restore (link: Link): Promise<void> {
-    if (this.level !== undefined) await link.setLevel(this.level).catch(() => {})
+    if (this.level !== undefined) await link.setLevel(this.level, this.levelParams).catch(() => {})
     for (const client of this.subscriptions.clients) link.recordUser(client)
     const budget = new LoopBudget()
     for (const uri of this.subscriptions.uris) {

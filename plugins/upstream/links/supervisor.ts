@@ -8,6 +8,7 @@ import type { TransportType } from '../../../schemas/transports.ts'
 import { LoginRequired } from '../login/problems.ts'
 import type { Catalogues } from '../catalogues/catalogues.ts'
 import { backoffDelay, healthyAfter, Heartbeat } from './heartbeat.ts'
+import type { Circuits } from './circuits.ts'
 import { type ConnectDeps, type ConnectionSettings, EraMemory, openLink } from './connect.ts'
 import type { Link, LinkHandlers } from './link.ts'
 import type { SlotPool } from './pool.ts'
@@ -34,11 +35,10 @@ interface SupervisorDeps {
   /** The login that a slot's link uses; undefined: none. */
   authorization: ConnectDeps['authorization']
   statusChanged: () => void
+  circuits: Circuits
 }
 
-/**
- * Min time between two attempts to open one slot's link, in ms: callers cannot speed up a server that keeps failing.
- */
+/** Min time between two attempts to open one slot's link, in ms: callers cannot speed up a failing server. */
 const minRetryInterval = 1_000
 
 /**
@@ -109,10 +109,8 @@ export class ConnectionSupervisor {
    * in earlier runs.
    */
   get firstAnswerBudget (): number {
-    return this.#first &&
-      !this.#catalogues.isKnown
-      ? Math.max(this.#startedAt + gatewayLimits.firstAnswerBudget - Date.now(), 0)
-      : 0
+    const isNew = this.#first && !this.#catalogues.isKnown
+    return isNew ? Math.max(this.#startedAt + gatewayLimits.firstAnswerBudget - Date.now(), 0) : 0
   }
 
   /** Masks the secrets of the config in a text. */
@@ -174,12 +172,14 @@ export class ConnectionSupervisor {
       await slot.restore(link)
       if (fresh) await this.#catalogues.read(slot, base)
       slot.failures = 0
+      this.#deps.circuits.recordProbe(slot.circuit)
       if (base) this.openTime = Date.now() - slot.lastTry
       // A server that was stopped until needed is running again, whichever link started it.
       if (base || (this.status === 'disconnected' && this.error === null)) this.#connected()
       return link
     } catch (error) {
       const failure = error instanceof UpstreamError ? error : new UpstreamError('refused', messageOf(error))
+      this.#deps.circuits.recordFailure(slot.circuit, failure)
       await slot.closeLinks()
       if (base && !this.#closed) this.#disconnected(failure)
       if (!base) this.#retryLater(slot)

@@ -1,0 +1,103 @@
+import type { UpstreamError } from '../../../protocol/errors.ts'
+import { upstreamLimits } from '../limits.ts'
+import { LoginRequired } from '../login/problems.ts'
+import { backoffDelay } from './heartbeat.ts'
+
+/** The consecutive failures of one slot, and until when its requests are refused. */
+export class Circuit {
+  failures = 0
+  /** Whether requests are refused until `until`, and after that until a probe has succeeded. */
+  isOpen = false
+  /** In ms since the epoch. */
+  until = 0
+  /** How often it was opened since the last answer. */
+  timesOpened = 0
+  /** The probe in progress, which all requests wait for. */
+  probe: Promise<void> | undefined
+  /** Whether requests fail, and not only connections. */
+  hasFailedRequests = false
+}
+
+/**
+ * The circuit breakers of one server, one for each slot, since clients with other credentials may be served. A circuit
+ * opens after several failures without an answer in between. Its requests fail at once then. After a pause, the next
+ * request waits for a probe, a new connection or a ping: no request of a client is spent on it.
+ */
+export class Circuits {
+  readonly #circuits: () => Iterable<Circuit>
+  readonly #log: (level: 'info' | 'warn', sentence: string) => void
+  readonly #now: () => number
+  /** Links whose end is counted: all of their requests fail with it. */
+  readonly #lost = new WeakSet<object>()
+  /** Whether the log says that requests are refused. */
+  #isLogged = false
+
+  /** @param circuits those of all slots @param now in ms since the epoch */
+  constructor (
+    circuits: () => Iterable<Circuit>, log: (level: 'info' | 'warn', sentence: string) => void, now = Date.now
+  ) {
+    this.#circuits = circuits
+    this.#log = log
+    this.#now = now
+  }
+
+  /** Whether requests on some slot are refused, or wait for a probe. */
+  get isAnyOpen (): boolean { return [...this.#circuits()].some(({ isOpen }) => isOpen) }
+
+  /** For the server's managers; undefined: no request is refused. */
+  get sentence (): string | undefined {
+    return this.isAnyOpen ? 'requests are refused at once until it answers a check, since it keeps failing' : undefined
+  }
+
+  /** How long requests are refused, in ms; 0: the next one waits for a probe. */
+  pauseOf ({ until }: Circuit): number { return Math.max(until - this.#now(), 0) }
+
+  /** Records a connection that failed. @param link of a request without an answer */
+  recordFailure (circuit: Circuit, error: UpstreamError, link?: { readonly closed: boolean }): void {
+    if (!isFailure(error) || (link && this.#lost.has(link))) return
+    if (link?.closed === true) this.#lost.add(link)
+    circuit.hasFailedRequests ||= link !== undefined
+    circuit.failures++
+    if (circuit.failures < upstreamLimits.circuit.failures || this.pauseOf(circuit) > 0) return
+    circuit.isOpen = true
+    circuit.until = this.#now() + Math.min(backoffDelay(++circuit.timesOpened), upstreamLimits.circuit.pause)
+    if (this.#isLogged) return
+    this.#isLogged = true
+    const count = upstreamLimits.circuit.failures
+    this.#log('warn', `it failed ${count} times in a row: requests are refused at once until it answers a check`)
+  }
+
+  /**
+   * Records that a check or a new connection succeeded. If requests failed before, one more failure opens the circuit
+   * again.
+   */
+  recordProbe (circuit: Circuit): void {
+    if (!circuit.hasFailedRequests) { this.recordAnswer(circuit); return }
+    if (!circuit.isOpen) return
+    circuit.isOpen = false
+    circuit.failures = upstreamLimits.circuit.failures - 1
+  }
+
+  /** Records an answer. */
+  recordAnswer (circuit: Circuit): void {
+    circuit.failures = 0
+    circuit.timesOpened = 0
+    circuit.isOpen = false
+    circuit.hasFailedRequests = false
+    if (!this.#isLogged || this.isAnyOpen) return
+    this.#isLogged = false
+    this.#log('info', 'it answers again')
+  }
+}
+
+/** Whether an error tells that the server, or the way to it, is out of order. */
+function isFailure (error: UpstreamError): boolean {
+  if (error instanceof LoginRequired) return false
+  switch (error.fault) {
+    case 'unreachable':
+    case 'broken': return true
+    case 'timeout': return false
+    case 'refused': return error.status === undefined || error.status >= 500
+    default: return false
+  }
+}
