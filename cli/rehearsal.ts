@@ -23,7 +23,7 @@ import type { GatewayPaths } from './places.ts'
 import { packageVersion } from '../package.ts'
 
 interface Remarks {
-  /** Why the gateway would not start. */
+  /** The reasons why the gateway would not start. */
   readonly errors: string[]
   /** Warnings that a start would log. */
   readonly warnings: string[]

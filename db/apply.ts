@@ -1,4 +1,4 @@
-import { isObject } from '../schemas/unknown-members.ts'
+import { isPlainObject } from '../schemas/unknown-members.ts'
 import { entities, type EntityName, type ListEntityName } from './entities.ts'
 import { jsonSize, cacheJsonSize } from './json-size.ts'
 import { orderedEntries, orderedObject } from './order.ts'
@@ -12,7 +12,7 @@ type ChangeOf<Name extends EntityName | 'systemConfig'> = Extract<Change, { enti
 function toPlainJson (former: unknown, value: unknown): unknown {
   const text = JSON.stringify(value)
   // Sizes are compared first, so that a former object of another size is not serialized: entries may have a megabyte.
-  const mayBeSame = former !== undefined && (!isObject(former) || jsonSize(former) === text.length)
+  const mayBeSame = former !== undefined && (!isPlainObject(former) || jsonSize(former) === text.length)
   if (mayBeSame && JSON.stringify(former) === text) return former
   const plain: unknown = JSON.parse(text)
   cacheJsonSize(plain, text.length)
@@ -64,7 +64,7 @@ class ListSection {
     this.#former = former
     this.#keyMember = keyMember
     this.#entries = [...former]
-    former.forEach((entry, at) => { if (isObject(entry)) this.#addIndex(entry[keyMember], at) })
+    former.forEach((entry, at) => { if (isPlainObject(entry)) this.#addIndex(entry[keyMember], at) })
   }
 
   put ({ entity, key, value, rename }: ChangeOf<ListEntityName>): void {
@@ -87,7 +87,7 @@ class ListSection {
 
   /** Replaces each entry by the result of the function. */
   map (change: (entry: Record<string, unknown>) => unknown): void {
-    this.#entries.forEach((entry, at) => { if (isObject(entry)) this.#entries[at] = change(entry) })
+    this.#entries.forEach((entry, at) => { if (isPlainObject(entry)) this.#entries[at] = change(entry) })
   }
 
   /** The changed section; undefined if it did not change. */
@@ -114,7 +114,7 @@ const renameInList = (names: unknown, from: string, to: string): unknown =>
 function renameGroupMember (group: Record<string, unknown>, from: string, to: string): unknown {
   if (!Array.isArray(group.servers)) return group
   const servers = group.servers.map((member: unknown) =>
-    member === from ? to : isObject(member) && member.name === from ? { ...member, name: to } : member
+    member === from ? to : isPlainObject(member) && member.name === from ? { ...member, name: to } : member
   )
   return servers.every((member, at) => member === (group.servers as unknown[])[at]) ? group : { ...group, servers }
 }
@@ -138,7 +138,7 @@ export function applyChanges (document: SettingsDocument, changes: readonly Chan
     const section =
       sections.get(
         'mcpServers'
-      ) ?? new ObjectSection(isObject(former) ? former : requireMissingSection(document, 'mcpServers', {}))
+      ) ?? new ObjectSection(isPlainObject(former) ? former : requireMissingSection(document, 'mcpServers', {}))
     sections.set('mcpServers', section)
     return section as ObjectSection
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isObject } from '../schemas/unknown-members.ts'
+import { isPlainObject } from '../schemas/unknown-members.ts'
 import type { OAuthClient } from './ports/clients.ts'
 
 /** The name of the section of clients. */
@@ -55,7 +55,7 @@ const cachedClients = new WeakMap<object, OAuthClient>()
  * @returns undefined if it is not a valid client; the entry is kept unchanged
  */
 export function readClient (entry: unknown): OAuthClient | undefined {
-  if (!isObject(entry)) return undefined
+  if (!isPlainObject(entry)) return undefined
   const known = cachedClients.get(entry)
   if (known !== undefined) return known
   const { clientId, registrationTokenHash, name, redirectUris = [], grants = defaultGrants, scopes } = entry
@@ -101,7 +101,7 @@ export const unknownClientMembers = (entry: ClientEntry): Record<string, unknown
   Object.fromEntries(Object.entries(entry).filter(([name]) => !knownMembers.has(name)))
 
 /** Whether an entry holds its secret in plain text. */
-export const hasPlainSecret = (entry: unknown): boolean => isObject(entry) && isText(entry.clientSecret)
+export const hasPlainSecret = (entry: unknown): boolean => isPlainObject(entry) && isText(entry.clientSecret)
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 const isTextList = (value: unknown): value is string[] => Array.isArray(value) && value.every(isText)
@@ -127,7 +127,7 @@ function secretHashOf ({ clientSecret, secretHash }: ClientEntry): string | unde
  * self-registered.
  */
 function translateMcpHubEntry (entry: ClientEntry): ClientEntry {
-  const metadata = isObject(entry.metadata) ? entry.metadata : {}
+  const metadata = isPlainObject(entry.metadata) ? entry.metadata : {}
   const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
   return {
     ...Object.fromEntries(Object.entries(metadata).map(([name, value]) => [camelCase(name), value])),

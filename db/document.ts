@@ -6,7 +6,7 @@ import { nameProblem } from '../schemas/names.ts'
 import { firstSchemaProblem } from '../schemas/problem.ts'
 import { configProblem, ServerConfig } from '../schemas/server.ts'
 import { SystemConfig, type Group } from '../schemas/settings.ts'
-import { isObject } from '../schemas/unknown-members.ts'
+import { isPlainObject } from '../schemas/unknown-members.ts'
 import type { SettingsDocument } from './apply.ts'
 import { entities, entityNames, listEntityNames, type EntityName, type ListEntityName } from './entities.ts'
 import { maskedPath } from './masks.ts'
@@ -72,7 +72,8 @@ const lockReasons = new WeakMap<object, string>()
 export const lockEntry = (entry: object, reason: string): void => { lockReasons.set(entry, reason) }
 
 /** The reason why an entry is locked; undefined if it is not locked. */
-export const lockReasonOf = (entry: unknown): string | undefined => isObject(entry) ? lockReasons.get(entry) : undefined
+export const lockReasonOf = (entry: unknown): string | undefined =>
+  isPlainObject(entry) ? lockReasons.get(entry) : undefined
 
 /** Creates a reader for a section that is a list. Results are cached by entry, since entries are immutable. */
 function createListReader (
@@ -83,14 +84,14 @@ function createListReader (
   type Result = { item: unknown, warnings: readonly string[] } | { problem: string }
   const known = new WeakMap<object, Result>()
   const readEntry = (entry: unknown): Result => {
-    const before = isObject(entry) ? known.get(entry) : undefined
+    const before = isPlainObject(entry) ? known.get(entry) : undefined
     if (before) return before
     const problem = lockReasonOf(entry) ?? validate(entry)
-    const warnings = problem === undefined && isObject(entry) ? warningsOfEntry(name, schema, entry) : []
+    const warnings = problem === undefined && isPlainObject(entry) ? warningsOfEntry(name, schema, entry) : []
     const result = problem === undefined
       ? { item: name === 'groups' ? toStoredGroup(entry as Group) : entry, warnings }
       : { problem }
-    if (isObject(entry)) known.set(entry, result)
+    if (isPlainObject(entry)) known.set(entry, result)
     return result
   }
   return (document, former) => {
@@ -131,26 +132,26 @@ const cachedServers = new WeakMap<object, { readonly server: Server, readonly se
  * form stays until the server is written.
  */
 function readServer (name: string, raw: unknown, separator: string): Server {
-  const before = isObject(raw) ? cachedServers.get(raw) : undefined
+  const before = isPlainObject(raw) ? cachedServers.get(raw) : undefined
   if (before?.server.name === name && before.separator === separator) return before.server
   const locked = lockReasonOf(raw)
-  const { config, warnings: adopted } = isObject(raw) &&
+  const { config, warnings: adopted } = isPlainObject(raw) &&
     locked === undefined
     ? translateConfig(raw)
     : { config: raw, warnings: [] }
   const problem = nameProblem(name) ?? locked ?? validateServer(config) ?? configProblem(config as ServerConfig)
-  const masked = isObject(config) && locked === undefined ? maskedPath(config) : undefined
+  const masked = isPlainObject(config) && locked === undefined ? maskedPath(config) : undefined
   const warnings = masked === undefined
     ? adopted
     : [...adopted, `"${masked}" holds ••••, as the API shows a secret, not the secret itself: write its value there`]
   const server: Server = {
     name,
-    config: isObject(config) ? config : {},
+    config: isPlainObject(config) ? config : {},
     ...(problem === undefined ? {} : { problem }),
-    ...(isObject(config) && (isObject(config.tools) || isObject(config.prompts)) ? { separator } : {}),
+    ...(isPlainObject(config) && (isPlainObject(config.tools) || isPlainObject(config.prompts)) ? { separator } : {}),
     ...(warnings.length === 0 ? {} : { warnings })
   }
-  if (isObject(raw)) cachedServers.set(raw, { server, separator })
+  if (isPlainObject(raw)) cachedServers.set(raw, { server, separator })
   return server
 }
 
@@ -158,12 +159,12 @@ const separators = new WeakMap<Section<Server>, string>()
 
 function readServers (document: SettingsDocument, former: Section<Server> | undefined): Section<Server> {
   const raw = document.mcpServers
-  const { nameSeparator: separator = '-' } = isObject(document.systemConfig)
+  const { nameSeparator: separator = '-' } = isPlainObject(document.systemConfig)
     ? document.systemConfig as SystemConfig
     : {}
   if (former && former.raw === raw && separators.get(former) === separator) return former
   if (raw === undefined || raw === null) return emptySection(raw)
-  if (!isObject(raw)) return emptySection(raw, '"mcpServers" is not an object; it is ignored')
+  if (!isPlainObject(raw)) return emptySection(raw, '"mcpServers" is not an object; it is ignored')
   const items = new Map<string, Server>()
   const problems: string[] = []
   const warnings: string[] = []
@@ -195,7 +196,7 @@ const listSections = [...listEntityNames, 'oauthClients', ...recordSections]
 export function checkSectionTypes (former: SettingsDocument, next: SettingsDocument): void {
   for (const name of ['mcpServers', ...listSections]) {
     const [before, now] = [former[name], next[name]]
-    const fits = name === 'mcpServers' ? isObject : Array.isArray
+    const fits = name === 'mcpServers' ? isPlainObject : Array.isArray
     if (now !== undefined && !fits(now) && fits(before)) {
       throw new Error(`"${name}" is not ${name === 'mcpServers' ? 'an object' : 'a list'}`)
     }

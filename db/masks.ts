@@ -1,4 +1,4 @@
-import { isObject } from '../schemas/unknown-members.ts'
+import { isPlainObject } from '../schemas/unknown-members.ts'
 
 /** The dots that replace a secret in API responses. */
 const mask = '••••'
@@ -14,7 +14,7 @@ export function maskedPath (config: Record<string, unknown>): string | undefined
   for (const name of secretMembers) {
     // An API description contains no secrets, and may be large.
     const value = name === 'openapi' &&
-      isObject(config.openapi)
+      isPlainObject(config.openapi)
       ? { ...config.openapi, schema: undefined }
       : config[name]
     const path = findMask(value, name)

@@ -1,4 +1,4 @@
-import { isObject } from '../schemas/unknown-members.ts'
+import { isPlainObject } from '../schemas/unknown-members.ts'
 import type { SettingsDocument } from './apply.ts'
 import { endOfString } from './text-order.ts'
 
@@ -13,7 +13,7 @@ export const repeatedServerNames = (servers: object): readonly string[] => repea
  */
 export function recordRepeatedNames (text: string, document: SettingsDocument): void {
   const { mcpServers: servers } = document
-  if (!isObject(servers)) return
+  if (!isPlainObject(servers)) return
   const seen = new Map<string, number>()
   let [depth, section, start, end] = [0, '', 0, 0]
   for (let at = 0; at < text.length; at++) {

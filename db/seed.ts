@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { translateConfig } from '../schemas/foreign-config.ts'
 import type { SettingsDocument } from './apply.ts'
-import { isObject } from '../schemas/unknown-members.ts'
+import { isPlainObject } from '../schemas/unknown-members.ts'
 import { readDocument, type DocumentReading } from './document.ts'
 import { entities, entityNames } from './entities.ts'
 import { errorCode, messageOf } from './errors.ts'
@@ -64,9 +64,9 @@ export async function readSeed (path: string): Promise<Seed> {
     )
   }
   const { mcpServers } = document
-  if (!isObject(mcpServers)) return { document, messages }
+  if (!isPlainObject(mcpServers)) return { document, messages }
   const publicServers = Object.entries(mcpServers)
-    .filter(([, config]) => isObject(config) && config.visibility === 'public')
+    .filter(([, config]) => isPlainObject(config) && config.visibility === 'public')
     .map(([name]) => JSON.stringify(name))
   if (publicServers.length > 0) {
     messages.push(
@@ -84,11 +84,11 @@ function countEntries (document: SettingsDocument): string {
   return entityNames.flatMap((section) => {
     const { noun } = entities[section]
     const value = document[section]
-    const count = Array.isArray(value) ? value.length : isObject(value) ? Object.keys(value).length : 0
+    const count = Array.isArray(value) ? value.length : isPlainObject(value) ? Object.keys(value).length : 0
     return count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'}`]
   }).join(', ')
 }
 
 /** Makes a server private, and translates its config to the gateway's own members, since only those are encrypted. */
 const toPrivate = (config: unknown): unknown =>
-  isObject(config) ? { ...translateConfig(config).config, visibility: 'private' } : config
+  isPlainObject(config) ? { ...translateConfig(config).config, visibility: 'private' } : config

@@ -181,12 +181,14 @@ export interface Vault {
    *   location. Without this parameter, the rule for `plain` members applies to all
    * @returns the value with masks in place of its secrets, and the encrypted secrets, null if it has none
    */
-  hide: <Value>(value: Value, place: string, plain?: ReadonlySet<string>) => { value: Value, sealed: string | null }
+  separateSecrets: <Value>(
+    value: Value, place: string, plain?: ReadonlySet<string>
+  ) => { value: Value, sealed: string | null }
   /**
-   * Reverses `hide`.
+   * Reverses `separateSecrets`.
    * @throws Error when the encryption key is not available, or the text was encrypted for another place
    */
-  reveal: <Value>(value: Value, sealed: string | null, place: string) => Value
+  restoreSecrets: <Value>(value: Value, sealed: string | null, place: string) => Value
   /**
    * Returns the paths of masks in a value, such as `headers.Authorization`. Stored masks would be mistaken for secrets.
    */

@@ -1,4 +1,4 @@
-import { isObject } from '../schemas/unknown-members.ts'
+import { isPlainObject } from '../schemas/unknown-members.ts'
 import { isIntegerName, recordOrder } from './order.ts'
 
 /**
@@ -64,13 +64,13 @@ export function * recordTextOrderInSteps (text: string, value: unknown, levels: 
  * first name is checked.
  */
 function * hasReorderedMembers (value: unknown, levels: number): Generator<undefined, boolean> {
-  let objects = [value].filter(isObject)
+  let objects = [value].filter(isPlainObject)
   for (let level = 1; level <= levels && objects.length > 0; level++) {
     const within: typeof objects = []
     for (const [at, object] of objects.entries()) {
       const names = Object.keys(object)
       if (names[0] !== undefined && isIntegerName(names[0])) return true
-      if (level < levels) for (const name of names) if (isObject(object[name])) within.push(object[name])
+      if (level < levels) for (const name of names) if (isPlainObject(object[name])) within.push(object[name])
       if (at % stepObjects === stepObjects - 1) yield
     }
     objects = within
@@ -96,7 +96,7 @@ function objectAt (around: Level | undefined, outermost: unknown): Record<string
   const value = !around
     ? outermost
     : around.object && Object.hasOwn(around.object, name) ? around.object[name] : undefined
-  return isObject(value) ? value : undefined
+  return isPlainObject(value) ? value : undefined
 }
 
 /**

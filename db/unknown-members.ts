@@ -6,7 +6,7 @@ import { SocialConfig } from '../schemas/social.ts'
 import { withCurrentNames } from '../schemas/smart-routing.ts'
 import { SystemSections } from '../schemas/system.ts'
 import {
-  isCommentName, isObject, quoteName, unknownMemberWarnings, unknownMemberWarning
+  isCommentName, isPlainObject, quoteName, unknownMemberWarnings, unknownMemberWarning
 } from '../schemas/unknown-members.ts'
 import type { SettingsDocument } from './apply.ts'
 import { entities, entityNames, type ListEntityName } from './entities.ts'
@@ -69,11 +69,11 @@ const unusablePassword = ({ password }: Readonly<Record<string, unknown>>): stri
 
 /** Warnings about members of the system configuration without effect. The members are kept. */
 export function warningsOfSystem (system: unknown): readonly string[] {
-  if (!isObject(system)) return []
+  if (!isPlainObject(system)) return []
   const { mcpRouter, ...others } = system
   const { smartRouting } = others
   const ofSeparator = separatorWarning(system.nameSeparator)
-  const named = isObject(smartRouting) ? { ...others, smartRouting: withCurrentNames(smartRouting) } : others
+  const named = isPlainObject(smartRouting) ? { ...others, smartRouting: withCurrentNames(smartRouting) } : others
   return [
     ...unknownMemberWarnings(SystemMembers, named, 'systemConfig.'),
     ...(ofSeparator === undefined ? [] : [`systemConfig: ${ofSeparator}`]),

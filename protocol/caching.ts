@@ -5,7 +5,7 @@ import { listKinds, type ListKind } from './lists.ts'
 
 /** For how long and for whom a result may be cached, as its server states. */
 export interface Caching {
-  /** For how long it is fresh, in ms. 0: it is stale at once. */
+  /** The time for which the result is fresh, in ms; 0 if it is stale at once. */
   readonly ttlMs: number
   /** Whether it is the same for everybody; false: it is for one authorization context only. */
   readonly isPublic: boolean

@@ -19,7 +19,7 @@ export interface Deadlines {
 /** Members of a call's `params` to replace, as JSON text. */
 export type ParamChanges = Readonly<Record<string, string>>
 
-/** What follows an answer that does not end its call: the request is sent again with changes, or another answer. */
+/** The next step after an answer that does not end its call: a repeat with changes, or another answer instead. */
 export type NextStep = { readonly changes: ParamChanges } | { readonly response: Response }
 
 /** How a revision of MCP makes calls. Default: as revisions up to 2025-11-25 do. */

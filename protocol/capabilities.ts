@@ -10,7 +10,7 @@ export type ServerCapabilities = Capabilities
 /** The client capabilities that allow an upstream to send requests to the client. */
 const inputCapabilities = ['sampling', 'elicitation', 'roots'] as const
 
-/** Whether a client declares at least one of them. */
+/** Whether a client declares a capability that allows an upstream to send requests to it. */
 export const acceptsQuestions = (client: ClientCapabilities): boolean =>
   inputCapabilities.some((name) => isObject(client[name]))
 
@@ -92,7 +92,7 @@ export function ownLinkCapabilities (client: ClientCapabilities): ClientCapabili
 const maxClassLength = 512
 const classCache = new WeakMap<ClientCapabilities, string>()
 
-const known: ReadonlyArray<readonly [string, readonly string[]]> = [
+const knownCapabilities: ReadonlyArray<readonly [string, readonly string[]]> = [
   ['sampling', ['context', 'tools']],
   ['elicitation', ['form', 'url']],
   ['roots', ['listChanged']]
@@ -105,7 +105,7 @@ const appsExtension = 'io.modelcontextprotocol/ui'
  */
 export function sharedLinkCapabilities (client: ClientCapabilities): ClientCapabilities {
   const result: ClientCapabilities = {}
-  for (const [name, members] of known) {
+  for (const [name, members] of knownCapabilities) {
     const own = client[name]
     if (isObject(own)) {
       result[name] =

@@ -20,9 +20,9 @@ const httpProbeTime = 5_000
 /** Max wait for the outcome of an `initialize` that turned out to be unnecessary, in ms. */
 const initializeGrace = 2_000
 
-/** What is known of a server's era before the gateway connects. */
+/** The knowledge about a server's era before the gateway connects. */
 export interface EraKnowledge {
-  /** The era to begin in; undefined: it is to be discovered. */
+  /** The era to begin in; undefined if it has to be discovered. */
   readonly era: Era | undefined
   /** Called once the era is known. @param ignoresDiscover the server does not answer `server/discover`, or exits */
   readonly onEra: (era: Era, ignoresDiscover: boolean) => void

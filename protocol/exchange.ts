@@ -102,7 +102,7 @@ export interface Client {
   /** Separates links under `isolation: user`. */
   readonly user: string
   /** Identifies the principal, which may have several clients. Default: `id`. */
-  readonly principal?: string
+  readonly principalKey?: string
   /** The owner that its connections count for. Default: `id`. */
   readonly owner?: string
   /** Whether its links are never shared, whatever the server's isolation. */
@@ -128,7 +128,7 @@ const noCapabilities: ClientCapabilities = {}
 export class PlainClient implements Client {
   readonly id: string
   readonly user: string
-  readonly principal: string | undefined
+  readonly principalKey: string | undefined
   readonly hasOwnLinks: boolean
   readonly owner: string
   readonly capabilities = noCapabilities
@@ -137,7 +137,7 @@ export class PlainClient implements Client {
   constructor (id: string, user: string, principal?: string, ownLinks = false, owner = id) {
     this.id = id
     this.user = user
-    this.principal = principal
+    this.principalKey = principal
     this.hasOwnLinks = ownLinks
     this.owner = owner
   }

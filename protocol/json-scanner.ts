@@ -5,10 +5,10 @@ import { decodeKey, skipSpace, type Member } from './json.ts'
 /** Thrown for JSON that is nested too deeply. */
 export class JsonTooDeep extends Error {}
 
-/** What a scan of a JSON text finds. */
+/** The result of a scan of a JSON text. */
 interface Scan {
   readonly kind: 'object' | 'array' | 'other'
-  /** Of an object, the wanted members; of an array, its first elements, with empty keys. */
+  /** The wanted members of an object, or the first elements of an array, with empty keys. */
   readonly members: readonly Member[]
   /** The number of members or elements of the outermost object or array. */
   readonly size: number

@@ -6,7 +6,7 @@ import type { Shape } from './shapes/shape.ts'
 import { metaKeys } from './modern/envelope.ts'
 import { truncate } from './text.ts'
 import {
-  value, opaque, object, list, names, required, meta, string, number, strings, words, flag, checkedList
+  value, opaque, object, list, names, required, meta, string, number, strings, requiredText, flag, checkedList
 } from './shapes/parts.ts'
 import { schema, form } from './shapes/schema.ts'
 import { contentsOf, blocks, samplingMessage, promptMessages } from './shapes/content.ts'
@@ -110,7 +110,7 @@ const neededList = (shape: Shape): Shape => ({ ...shape, fallback: '[]', isNeede
 const toolResultMembers = {
   content: neededList(blocks), isError: flag, task, ...inputMembers, ...names('statusMessage', 'pollIntervalMs')
 }
-/** What a tool answers in place of an object is its content. */
+/** A tool result that is not an object is taken as the `content` of one. */
 const toolResult = (members: Readonly<Record<string, Shape>>): Shape => {
   const shape: Shape = {
     ...resultWith('content', members), type: 'object', coerce: (text) => mend(`{"content":${text}}`, shape, true).text
@@ -174,7 +174,7 @@ export const errorShape: Shape = {
       ...number, fallback: '-32603', coerce: (text) => /^"-?\d{1,9}"$/.test(text) ? text.slice(1, -1) : undefined
     },
     message: {
-      ...words,
+      ...requiredText,
       fallback: (textOf) => JSON.stringify('The server gave no message with this error ' +
         `(${truncate(textOf('code') ?? 'no code', 30)})`)
     }

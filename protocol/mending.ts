@@ -82,8 +82,8 @@ const QUOTE = 0x22
 
 type TextOf = (key: string) => string | undefined
 const hasFallback = (shape: Shape | undefined, textOf: TextOf): shape is Shape =>
-  shape?.fallback !== undefined && shape.isNeeded?.((key) => parsed(textOf(key))) !== false
-const parsed = (text: string | undefined): unknown => text === undefined ? undefined : JSON.parse(text)
+  shape?.fallback !== undefined && shape.isNeeded?.((key) => parseOptional(textOf(key))) !== false
+const parseOptional = (text: string | undefined): unknown => text === undefined ? undefined : JSON.parse(text)
 const fallbackOf = ({ fallback = 'null' }: Shape, textOf: TextOf = () => undefined): string =>
   typeof fallback === 'string' ? fallback : fallback(textOf)
 

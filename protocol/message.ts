@@ -30,7 +30,7 @@ export interface Response extends MessageBase {
   errorText?: string
   /** The result of a server as it was parsed, until the answer is checked. Undefined: it was not. */
   value?: unknown
-  /** Whether the result says that its tool failed. Undefined: not known. */
+  /** Whether the result says that its tool failed; undefined if that has not been read. */
   isError?: boolean
 }
 export type Message = Request | Notification | Response

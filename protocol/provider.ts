@@ -27,9 +27,9 @@ export interface Provider {
   readonly status?: ProviderStatus
   /** Whether it can be called now: it is connected, or a call connects it. Default: true. */
   readonly isAvailable?: boolean
-  /** Why it cannot be called now, in words for clients. */
+  /** The reason why the provider cannot be called now, in words for clients. */
   readonly unavailableReason?: string
-  /** The error for a client that cannot use it now, for example without a login; undefined: it can. */
+  /** The error for a client that cannot use the provider now, for example without a login; otherwise undefined. */
   refusal?: (client: Client) => RpcError | undefined
   /** Its catalogue for this client; undefined while nothing is known. */
   catalogue: (client: Client) => Catalogue | undefined

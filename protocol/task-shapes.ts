@@ -10,7 +10,7 @@ export const terminalStates: ReadonlySet<unknown> = new Set(['completed', 'faile
 const detailMembers = { resultType: undefined, result: undefined, error: undefined, inputRequests: undefined }
 
 /** The text of an object with other names for some members. */
-function renamed (text: string, names: Readonly<Record<string, string>>): string {
+function renameMembers (text: string, names: Readonly<Record<string, string>>): string {
   const changes: Record<string, string | undefined> = {}
   for (const { key, start, end } of membersOf(text)) {
     const name = Object.hasOwn(names, key) ? names[key] : undefined
@@ -25,13 +25,13 @@ function renamed (text: string, names: Readonly<Record<string, string>>): string
 export function toLegacyTask (text: string): string {
   const result = memberOf(text, 'result')
   const isFailed = result !== undefined && memberOf(result, 'isError') === 'true'
-  const task = renamed(withMembers(text, detailMembers), { ttlMs: 'ttl', pollIntervalMs: 'pollInterval' })
+  const task = renameMembers(withMembers(text, detailMembers), { ttlMs: 'ttl', pollIntervalMs: 'pollInterval' })
   return withMembers(task, isFailed ? { status: '"failed"' } : {}, { ttl: 'null' })
 }
 
 /** A task of 2025-11-25, in the shape of the extension. */
 export const toModernTask = (text: string): string =>
-  withMembers(renamed(text, { ttl: 'ttlMs', pollInterval: 'pollIntervalMs' }), {}, { ttlMs: 'null' })
+  withMembers(renameMembers(text, { ttl: 'ttlMs', pollInterval: 'pollIntervalMs' }), {}, { ttlMs: 'null' })
 
 /** The answer to a call that began a task of the extension, in the shape of 2025-11-25. */
 export function toLegacyTaskResult (text: string): string {

@@ -7,7 +7,7 @@ import { GuardedNames } from './lookalikes.ts'
  */
 export interface TraceContext {
   readonly traceparent: string
-  /** Undefined: there is none. */
+  /** Undefined without a trace state. */
   readonly tracestate: string | undefined
 }
 

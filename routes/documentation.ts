@@ -18,8 +18,8 @@ const documentation: FastifyPluginAsync = async (app) => {
   })
   // @fastify/swagger documents the routes of this instance only, so the routes of other instances are repeated here
   // with their schemas. The management API comes first.
-  const last = (row: RouteRow): number => Number(row.scope === 'open')
-  for (const { method, url, schema, scope, effect } of app.routeTable.toSorted((a, b) => last(a) - last(b))) {
+  const sortKeyOf = (row: RouteRow): number => Number(row.scope === 'open')
+  for (const { method, url, schema, scope, effect } of app.routeTable.toSorted((a, b) => sortKeyOf(a) - sortKeyOf(b))) {
     if (scope === 'docs' || method === 'HEAD' || method === 'OPTIONS') continue
     const config = { effect, isUnlisted: true } as const
     app.route({ method, url, schema, config, exposeHeadRoute: false, handler: async () => {} })

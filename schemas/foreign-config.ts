@@ -1,7 +1,7 @@
 import { translateVariables, type EditorVariables } from './foreign-variables.ts'
 import { allItems, ServerConfig } from './server.ts'
 import { typeOfSpelling } from './transports.ts'
-import { isObject, quoteName } from './unknown-members.ts'
+import { isPlainObject, quoteName } from './unknown-members.ts'
 import { type Json, ConfigTranslation } from './adoption.ts'
 import { warnOfInertMembers, warnOfUnknownMembers } from './foreign-members.ts'
 
@@ -67,11 +67,11 @@ function readCommand (adoption: ConfigTranslation): void {
     adoption.put('args', [...command.slice(1) as unknown[], ...args])
   }
   // Former versions of Zed: `command: {path, args, env}`.
-  if (!isObject(command) || typeof command.path !== 'string') return
+  if (!isPlainObject(command) || typeof command.path !== 'string') return
   adoption.put('command', command.path)
   if (Array.isArray(command.args)) adoption.put('args', [...command.args as unknown[], ...args])
-  if (isObject(command.env)) {
-    adoption.put('env', { ...command.env, ...(isObject(adoption.config.env) ? adoption.config.env : {}) })
+  if (isPlainObject(command.env)) {
+    adoption.put('env', { ...command.env, ...(isPlainObject(adoption.config.env) ? adoption.config.env : {}) })
   }
 }
 
@@ -81,7 +81,7 @@ function readTransport (adoption: ConfigTranslation): void {
   const { type } = adoption.config
   const known = typeof type === 'string' ? typeOfSpelling(type) : undefined
   if (known !== undefined && known !== type) adoption.put('type', known)
-  // opencode: `remote` stands for any HTTP transport.
+  // In opencode, the type `remote` does not tell which HTTP transport it is.
   if (type === 'remote') adoption.take('type')
   // Gemini CLI: `httpUrl` means streamable HTTP. Windsurf: `serverUrl` is for streamable HTTP or SSE.
   if (adoption.has('httpUrl') && !adoption.has('url') && !adoption.has('type')) adoption.put('type', 'streamable-http')
@@ -93,17 +93,17 @@ function readTransport (adoption: ConfigTranslation): void {
 function readCodex (adoption: ConfigTranslation): void {
   adoption.move('http_headers', 'headers')
   const { headers = {}, env_http_headers: named, bearer_token_env_var: token, options = {} } = adoption.config
-  if (isObject(headers) && isObject(named)) {
+  if (isPlainObject(headers) && isPlainObject(named)) {
     adoption.take('env_http_headers')
     const values = Object.entries(named).map(([name, variable]) => [name, `\${${String(variable)}}`] as const)
     adoption.put('headers', { ...Object.fromEntries(values), ...headers })
   }
-  if (typeof token === 'string' && isObject(adoption.config.headers ?? {})) {
+  if (typeof token === 'string' && isPlainObject(adoption.config.headers ?? {})) {
     adoption.take('bearer_token_env_var')
     adoption.put('headers', { Authorization: `Bearer \${${token}}`, ...adoption.config.headers as Json | undefined })
   }
   const { tool_timeout_sec: seconds } = adoption.config
-  if (typeof seconds !== 'number' || !(seconds > 0) || !isObject(options)) return
+  if (typeof seconds !== 'number' || !(seconds > 0) || !isPlainObject(options)) return
   adoption.take('tool_timeout_sec')
   adoption.put('options', { timeout: Math.min(Math.ceil(seconds * 1_000), 2 ** 31 - 1), ...options })
 }
@@ -131,7 +131,7 @@ function readSwitches (adoption: ConfigTranslation): void {
 
 function readTimeout (adoption: ConfigTranslation): void {
   const { timeout, options = {} } = adoption.config
-  if (typeof timeout !== 'number' || !(timeout > 0) || !isObject(options)) return
+  if (typeof timeout !== 'number' || !(timeout > 0) || !isPlainObject(options)) return
   if (options.timeout !== undefined) {
     adoption.warn('"timeout" has no effect: "options.timeout" is there too')
     return
@@ -157,12 +157,12 @@ function readEnabledItems (adoption: ConfigTranslation): void {
   for (const from of ['tools', 'includeTools', 'enabledTools', 'enabled_tools']) {
     const names = adoption.config[from]
     const section = from === 'tools' ? {} : adoption.config.tools ?? {}
-    if (!isTexts(names) || !isObject(section)) continue
+    if (!isTexts(names) || !isPlainObject(section)) continue
     adoption.take(from)
     if (names.includes(allItems)) continue
     if (names.length === 0) adoption.warn(`"${from}" is an empty list: all tools are off`)
     const on = names.map((name) =>
-      [name, { enabled: true, ...(isObject(section[name]) ? section[name] : {}) }] as const)
+      [name, { enabled: true, ...(isPlainObject(section[name]) ? section[name] : {}) }] as const)
     adoption.put('tools', Object.fromEntries([[allItems, { enabled: false }], ...Object.entries(section), ...on]))
   }
 }
@@ -179,11 +179,11 @@ function readDisabledItems (adoption: ConfigTranslation): void {
   for (const [from, to] of [...Object.entries(lists), ['disabled_resourceTemplates', 'resources'] as const]) {
     const names = adoption.config[from]
     const section = adoption.config[to] ?? {}
-    if (!isTexts(names) || !isObject(section)) continue
+    if (!isTexts(names) || !isPlainObject(section)) continue
     adoption.take(from)
     if (names.length === 0) continue
     const off = names.map((name) =>
-      [name, { ...(isObject(section[name]) ? section[name] : {}), enabled: false }] as const)
+      [name, { ...(isPlainObject(section[name]) ? section[name] : {}), enabled: false }] as const)
     adoption.put(to, Object.fromEntries([...Object.entries(section), ...off]))
   }
 }
@@ -192,7 +192,7 @@ function readDisabledItems (adoption: ConfigTranslation): void {
 function readValues (adoption: ConfigTranslation): void {
   for (const map of ['env', 'headers'] as const) {
     const values = adoption.config[map]
-    if (!isObject(values) || !Object.values(values).some((value) => value === null || isPlain(value))) continue
+    if (!isPlainObject(values) || !Object.values(values).some((value) => value === null || isPlain(value))) continue
     adoption.put(map, Object.fromEntries(Object.entries(values).map(([name, value]) => {
       if (value === null) {
         adoption.warn(`${quoteName(`${map}.${name}`)} is null: it is taken from the gateway's environment`)
@@ -210,7 +210,7 @@ function readVariables (adoption: ConfigTranslation, variables: EditorVariables)
       return translateVariables(value, place, variables, (sentence) => { adoption.warn(sentence) })
     }
     if (Array.isArray(value)) return value.map((each: unknown) => fill(each, place))
-    if (!isObject(value)) return value
+    if (!isPlainObject(value)) return value
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fill(each, `${place}.${name}`)]))
   }
   for (const place of ['command', 'args', 'env', 'cwd', 'url', 'headers', 'oauth']) {
@@ -225,7 +225,7 @@ function readVariables (adoption: ConfigTranslation, variables: EditorVariables)
 
 /** Warns about `$NAME`, which Gemini CLI expands. Here it stays plain text, since secrets may contain a dollar sign. */
 function warnOfBareVariables (adoption: ConfigTranslation, place: string, value: unknown): void {
-  for (const [name, text] of isObject(value) ? Object.entries(value) : []) {
+  for (const [name, text] of isPlainObject(value) ? Object.entries(value) : []) {
     const [written, variable] = typeof text === 'string'
       ? /(?<![\\$])\$(?!COPILOT_MCP_)([A-Z][A-Z0-9_]+)\b/.exec(text) ?? []
       : []
@@ -241,13 +241,15 @@ function warnOfBareVariables (adoption: ConfigTranslation, place: string, value:
 function readOAuth (adoption: ConfigTranslation): void {
   const { auth, oauth } = adoption.config
   if (typeof oauth === 'boolean') adoption.take('oauth')
-  else if (isObject(oauth) && [oauth.scopes, oauth.scope].some((each) => typeof each === 'string')) {
+  else if (isPlainObject(oauth) && [oauth.scopes, oauth.scope].some((each) => typeof each === 'string')) {
     const { scope, scopes = scope, ...rest } = oauth
     adoption.put('oauth', {
       ...rest, scopes: typeof scopes === 'string' ? scopes.split(/[\s,]+/).filter((each) => each !== '') : scopes
     })
   }
-  if (!isObject(auth) || adoption.has('oauth') || (auth.CLIENT_ID === undefined && auth.CLIENT_SECRET === undefined)) {
+  if (!isPlainObject(
+    auth
+  ) || adoption.has('oauth') || (auth.CLIENT_ID === undefined && auth.CLIENT_SECRET === undefined)) {
     return
   }
   const { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, scopes, ...more } = auth

@@ -1,4 +1,4 @@
-import { isObject } from './unknown-members.ts'
+import { isPlainObject } from './unknown-members.ts'
 
 type Json = Record<string, unknown>
 
@@ -30,12 +30,12 @@ export interface ForeignDocument {
 export function readForeignDocument (
   document: unknown, membersOf: MembersOf, project?: string
 ): ForeignDocument | undefined {
-  if (!isObject(document)) return undefined
+  if (!isPlainObject(document)) return undefined
   const { mcp, projects } = document
-  const inner = isObject(mcp) && (isObject(mcp.servers) || isObject(mcp.mcpServers)) ? mcp : undefined
-  const direct = isObject(mcp) && !inner && Object.values(mcp).some(looksLikeServer) ? mcp : undefined
-  const ofProject = isObject(projects) && project !== undefined &&
-    isObject(projects[project])
+  const inner = isPlainObject(mcp) && (isPlainObject(mcp.servers) || isPlainObject(mcp.mcpServers)) ? mcp : undefined
+  const direct = isPlainObject(mcp) && !inner && Object.values(mcp).some(looksLikeServer) ? mcp : undefined
+  const ofProject = isPlainObject(projects) && project !== undefined &&
+    isPlainObject(projects[project])
     ? projects[project].mcpServers
     : undefined
   const sections = [
@@ -43,7 +43,7 @@ export function readForeignDocument (
     document['amp.mcpServers'],
     document.mcp_servers,
     ofProject
-  ].filter((section) => Array.isArray(section) || isObject(section))
+  ].filter((section) => Array.isArray(section) || isPlainObject(section))
   if (sections.length === 0) return undefined
   const servers =
     sections.flatMap((section) => entriesOf(section, membersOf)).map((server) => applyExclusions(server, document))
@@ -64,22 +64,22 @@ export function readForeignDocument (
 function applyExclusions (server: ForeignServer, { mcp, tools }: Json): ForeignServer {
   const { name, config } = server
   const holds = (list: unknown): boolean => Array.isArray(list) && list.includes(name)
-  const isExcluded = isObject(mcp) && (holds(mcp.excluded) || (Array.isArray(mcp.allowed) && !holds(mcp.allowed)))
-  const isHidden = isObject(tools) && [`${name}*`, `${name}_*`].some((pattern) => tools[pattern] === false)
-  return isObject(config) && (isExcluded || isHidden) ? { name, config: { ...config, enabled: false } } : server
+  const isExcluded = isPlainObject(mcp) && (holds(mcp.excluded) || (Array.isArray(mcp.allowed) && !holds(mcp.allowed)))
+  const isHidden = isPlainObject(tools) && [`${name}*`, `${name}_*`].some((pattern) => tools[pattern] === false)
+  return isPlainObject(config) && (isExcluded || isHidden) ? { name, config: { ...config, enabled: false } } : server
 }
 
 function entriesOf (section: unknown, membersOf: MembersOf): ForeignServer[] {
   if (Array.isArray(section)) return section.map(entryOf)
-  return isObject(section) ? membersOf(section).map(([name, config]) => ({ name, config })) : []
+  return isPlainObject(section) ? membersOf(section).map(([name, config]) => ({ name, config })) : []
 }
 
 const looksLikeServer = (value: unknown): value is Json =>
-  isObject(value) && (value.command !== undefined || value.url !== undefined)
+  isPlainObject(value) && (value.command !== undefined || value.url !== undefined)
 
 /** An entry of a list: `{name, config}`, or, in the format of Continue, the config with a name in it. */
 function entryOf (each: unknown): ForeignServer {
-  if (!isObject(each)) return { name: '', config: each }
+  if (!isPlainObject(each)) return { name: '', config: each }
   const { name, config, ...rest } = each
   return {
     name: typeof name === 'string' ? name : '', config: config === undefined && looksLikeServer(rest) ? rest : config
@@ -90,7 +90,7 @@ const isNothing = (value: unknown): boolean =>
   value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0)
 
 function inputOf (each: unknown): EditorInput[] {
-  if (!isObject(each) || typeof each.id !== 'string') return []
+  if (!isPlainObject(each) || typeof each.id !== 'string') return []
   return [{
     id: each.id,
     ...(typeof each.description === 'string' ? { description: each.description } : {}),

@@ -2,7 +2,7 @@ import { Type, type TObject } from '@sinclair/typebox'
 import { OpenApiConfig } from './openapi-upstream.ts'
 import { ItemOverride, ServerConfig, serverTypeOf } from './server.ts'
 import { transports } from './transports.ts'
-import { isCommentName, isObject, unknownMemberWarnings, unknownMemberWarning } from './unknown-members.ts'
+import { isCommentName, isPlainObject, unknownMemberWarnings, unknownMemberWarning } from './unknown-members.ts'
 import { UpstreamOAuth } from './upstream-oauth.ts'
 import type { ConfigTranslation } from './adoption.ts'
 
@@ -64,7 +64,7 @@ const Overrides = Type.Record(Type.String(), ItemOverride)
 export function warnOfUnknownMembers ({ config, warnings, mentionedMembers: named }: ConfigTranslation): void {
   for (const [name, value] of Object.entries(config)) {
     if (isCommentName(name) || named.has(name)) continue
-    if (Object.hasOwn(nestedMembers, name) && isObject(value)) {
+    if (Object.hasOwn(nestedMembers, name) && isPlainObject(value)) {
       const known = nestedMembers[name] ?? []
       for (const member of Object.keys(value)) {
         if (!known.includes(member) && !isCommentName(member)) {

@@ -8,7 +8,7 @@ export const reservedNameProblem = (name: string): string | undefined =>
   name === 'prototype' ? 'must not be "prototype", which is reserved' : undefined
 
 /** Names that servers and groups must not have: the inherited names, and segments of routes. */
-const reserved = new Set([
+const reservedNames = new Set([
   ...inheritedNames,
   'call',
   'openapi',
@@ -33,12 +33,12 @@ const reserved = new Set([
  */
 const letter = '(?!\\p{Default_Ignorable_Code_Point})[\\p{L}\\p{M}\\p{N}]'
 /** Starts with a letter, a digit or a hyphen, not with a combining mark; ends without a space. */
-const grammar = new RegExp(`^(?!\\p{M})(?:${letter}|-)(?:(?:${letter}|[._ -])*(?:${letter}|[._-]))?$`, 'u')
+const namePattern = new RegExp(`^(?!\\p{M})(?:${letter}|-)(?:(?:${letter}|[._ -])*(?:${letter}|[._-]))?$`, 'u')
 
 function wordProblem (name: string): string | undefined {
   const length = [...name].length
   if (length < 1 || length > 128) return 'the name must have 1 to 128 characters'
-  if (!grammar.test(name)) {
+  if (!namePattern.test(name)) {
     return 'the name may have letters, digits, ".", "_", "-" and inner spaces, and must not start with "." or "_"'
   }
   return undefined
@@ -54,7 +54,7 @@ const composedProblem = (name: string): string | undefined =>
  * `_`.
  */
 export const nameProblem = (name: string): string | undefined =>
-  wordProblem(name) ?? (reserved.has(name) ? `the name ${JSON.stringify(name)} is reserved` : undefined)
+  wordProblem(name) ?? (reservedNames.has(name) ? `the name ${JSON.stringify(name)} is reserved` : undefined)
 
 /**
  * The reason why a new server or group must not have this name; undefined if it may. New names must also be in Unicode

@@ -25,7 +25,7 @@ export const GroupOrServerParams = Type.Object(
   { name: Type.String({ description: 'A group by id or name, else a server' }) }
 )
 
-export const ServerNames = Type.Object(
+export const OpenApiServerNames = Type.Object(
   { success: Type.Literal(true), data: Type.Array(Type.String()) },
   { examples: [{ success: true, data: ['issues', 'files'] }] }
 )

@@ -157,7 +157,7 @@ function failuresOf (method: string, path: string, { security, parameters = [], 
   ]
 }
 
-const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
+const capitalize = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 
 /** The operationId, for generated clients: `PUT /api/groups/{id}/servers/batch` becomes `putGroupsByIdServersBatch`. */
 const nameOf = (method: string, path: string): string =>
@@ -167,10 +167,10 @@ const nameOf = (method: string, path: string): string =>
     .split('/')
     .map((part) =>
       part.startsWith('{')
-        ? `By${capital(part.slice(1, -1))}`
+        ? `By${capitalize(part.slice(1, -1))}`
         : part
           .split(/[^a-zA-Z0-9]+/)
-          .map(capital)
+          .map(capitalize)
           .join('')
     )
     .join('')

@@ -7,7 +7,7 @@ type Json = Readonly<Record<string, unknown>>
  * Whether a value is a JSON object. This is a copy of the function in `protocol/json.ts`, which schemas must not
  * import.
  */
-export const isObject = (value: unknown): value is Record<string, unknown> =>
+export const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A quoted name for a message, truncated to 60 characters. */
@@ -57,7 +57,7 @@ function collect (schema: TSchema, value: unknown, path: string, found: string[]
     }
     return
   }
-  if (!isObject(value)) return
+  if (!isPlainObject(value)) return
   const object = alternatives(schema).find(({ type }) => type === 'object')
   if (object) collectIn(object, value, path, found)
 }

@@ -1,4 +1,4 @@
-import { fuseRankings, fusing } from '../../plugins/extensions/smart-routing/fuse.ts'
+import { fuseRankings, cosineWeights } from '../../plugins/extensions/smart-routing/fuse.ts'
 import type { ShownTool } from '../../plugins/extensions/smart-routing/search-tools.ts'
 import { StaticSimilarity } from '../../plugins/extensions/smart-routing/static-model/similarity.ts'
 import type { SearchTool, ToolIndex } from '../../plugins/extensions/smart-routing/words/index.ts'
@@ -19,6 +19,6 @@ export function rankedBy (
     const words = index.search(query, Math.max(limit, considered))
     const found = new Set(words.map(({ tool }) => tool))
     const cosines = hasModel ? await similarity.cosines(index.interpret(query), known, found) : undefined
-    return fuseRankings(words, cosines, known, fusing.staticModel).slice(0, limit).map(({ tool }) => tool)
+    return fuseRankings(words, cosines, known, cosineWeights.staticModel).slice(0, limit).map(({ tool }) => tool)
   }
 }

@@ -1,4 +1,4 @@
-import { isObject } from '../../schemas/unknown-members.ts'
+import { isPlainObject } from '../../schemas/unknown-members.ts'
 import type { SettingsDocument } from '../apply.ts'
 import { recordRepeatedNames } from '../repeated-names.ts'
 import { recordTextOrder } from '../text-order.ts'
@@ -27,7 +27,7 @@ export function parseSettings (bytes: Buffer, path: string): SettingsDocument {
   } catch (error) {
     throw invalid(`is not valid JSON (${error instanceof Error ? describeSyntaxError(error.message, text) : ''})`)
   }
-  if (!isObject(value)) throw invalid('does not hold a JSON object')
+  if (!isPlainObject(value)) throw invalid('does not hold a JSON object')
   recordRepeatedNames(text, value)
   return recordTextOrder(text, value, sectionLevels)
 }

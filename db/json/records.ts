@@ -1,4 +1,4 @@
-import { isObject } from '../../schemas/unknown-members.ts'
+import { isPlainObject } from '../../schemas/unknown-members.ts'
 import type { SettingsDocument } from '../apply.ts'
 import {
   isExpired, MemoryRecords, selectEntries, toMemoryEntry, toStoredEntry, trimEntries, type MemoryEntries,
@@ -165,7 +165,7 @@ export class FileRecords implements Records, Resealing {
     if (!collection.isSealed) return entry
     // With a trailing space, the mask does not show the last characters of the text.
     const secret = `${JSON.stringify(entry.value)} `
-    const { value: data, sealed } = this.#vault.hide({ secret }, vaultPlaceOf(collection, entry.key))
+    const { value: data, sealed } = this.#vault.separateSecrets({ secret }, vaultPlaceOf(collection, entry.key))
     const { value: _, ...others } = entry
     return { ...others, data, sealed } as FileEntry
   }
@@ -174,7 +174,9 @@ export class FileRecords implements Records, Resealing {
     const stored = toStoredEntry(entry, this.#now())
     if (entry.data === undefined) return stored
     try {
-      const { secret } = this.#vault.reveal(entry.data, entry.sealed ?? null, vaultPlaceOf(collection, entry.key))
+      const {
+        secret
+      } = this.#vault.restoreSecrets(entry.data, entry.sealed ?? null, vaultPlaceOf(collection, entry.key))
       return { ...stored, value: JSON.parse(secret) as unknown }
     } catch {
       return { ...stored, isLocked: true }
@@ -194,7 +196,7 @@ export class FileRecords implements Records, Resealing {
     const place = vaultPlaceOf(collection, entry.key)
     try {
       const { value: data, sealed } =
-        this.#vault.hide(this.#vault.reveal(entry.data, entry.sealed ?? null, place), place)
+        this.#vault.separateSecrets(this.#vault.restoreSecrets(entry.data, entry.sealed ?? null, place), place)
       return { ...entry, data, sealed }
     } catch {
       return undefined
@@ -215,7 +217,7 @@ export function withoutRecords (document: SettingsDocument): SettingsDocument {
 }
 
 function isFileEntry (entry: unknown): entry is FileEntry {
-  if (!isObject(entry)) return false
+  if (!isPlainObject(entry)) return false
   const { key, owner, labels, version, at, changedAt, expiresAt, data, sealed } = entry
   return (
     [key, version].every((value) => typeof value === 'string') &&
@@ -223,6 +225,6 @@ function isFileEntry (entry: unknown): entry is FileEntry {
     Array.isArray(labels) && labels.every((label) => typeof label === 'string') &&
     [at, changedAt].every((value) => typeof value === 'number') &&
     (expiresAt === undefined || typeof expiresAt === 'number') &&
-    (data === undefined || (isObject(data) && typeof data.secret === 'string'))
+    (data === undefined || (isPlainObject(data) && typeof data.secret === 'string'))
   )
 }

@@ -1,4 +1,4 @@
-import { isObject } from '../../schemas/unknown-members.ts'
+import { isPlainObject } from '../../schemas/unknown-members.ts'
 import type { SettingsDocument } from '../apply.ts'
 import { entities, isListEntityName } from '../entities.ts'
 import { orderedEntries, orderedObject } from '../order.ts'
@@ -12,7 +12,9 @@ const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one
 export function shareUnchangedParts (former: SettingsDocument, next: SettingsDocument): SettingsDocument {
   const shared = Object.entries(next).map(([name, value]): [string, unknown] => {
     const before = Object.hasOwn(former, name) ? former[name] : undefined
-    if (name === 'mcpServers' && isObject(before) && isObject(value)) return [name, shareMembers(before, value)]
+    if (name === 'mcpServers' && isPlainObject(before) && isPlainObject(value)) {
+      return [name, shareMembers(before, value)]
+    }
     if (isListEntityName(name) && Array.isArray(before) && Array.isArray(value)) {
       return [name, shareList(before, value, entities[name].key)]
     }
@@ -42,9 +44,13 @@ function isSameObject (object: Readonly<Record<string, unknown>>, entries: Reado
  */
 function shareList (former: readonly unknown[], next: readonly unknown[], keyMember: string): readonly unknown[] {
   const byKey = new Map<unknown, unknown>()
-  for (const entry of former) if (isObject(entry) && !byKey.has(entry[keyMember])) byKey.set(entry[keyMember], entry)
+  for (const entry of former) {
+    if (isPlainObject(entry) && !byKey.has(entry[keyMember])) {
+      byKey.set(entry[keyMember], entry)
+    }
+  }
   const entries = next.map((entry) => {
-    const before = isObject(entry) ? byKey.get(entry[keyMember]) : undefined
+    const before = isPlainObject(entry) ? byKey.get(entry[keyMember]) : undefined
     return before !== undefined && isSameJson(before, entry) ? before : entry
   })
   const isSame = former.length === entries.length &&

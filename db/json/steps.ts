@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SettingsDocument } from '../apply.ts'
-import { isObject } from '../../schemas/unknown-members.ts'
+import { isPlainObject } from '../../schemas/unknown-members.ts'
 import { jsonSize } from '../json-size.ts'
 import type { Change } from '../store.ts'
 import type { DocumentPiece } from '../document-text.ts'
@@ -86,7 +86,7 @@ export async function encodeInSteps (pieces: Iterable<DocumentPiece>, kept: Weak
 const largeEntrySize = 64 * 1024
 /** Whether a change leaves an entry so large that it should not be processed in one step. */
 export const leavesLargeEntry = ({ mcpServers }: SettingsDocument, change: Change): boolean => {
-  if (change.entity !== 'mcpServers' || !isObject(mcpServers)) return false
+  if (change.entity !== 'mcpServers' || !isPlainObject(mcpServers)) return false
   const entry = mcpServers[change.rename ?? change.key]
-  return isObject(entry) && jsonSize(entry) > largeEntrySize
+  return isPlainObject(entry) && jsonSize(entry) > largeEntrySize
 }

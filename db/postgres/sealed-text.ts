@@ -6,13 +6,13 @@ export interface SealedText { readonly data: { secret: string }, readonly sealed
 /** Encrypts a text. @param place names where the result is stored; it can be decrypted for this place only */
 export function sealText (vault: Vault, text: string, place: string): SealedText {
   // With a trailing space, the mask does not show the last characters of the text.
-  const { value: data, sealed } = vault.hide({ secret: `${text} ` }, place)
+  const { value: data, sealed } = vault.separateSecrets({ secret: `${text} ` }, place)
   return { data, sealed }
 }
 
 /** Re-encrypts the result of `sealText` with the newest key. @throws Error when it cannot be decrypted */
 export function resealText (vault: Vault, { data, sealed }: SealedText, place: string): SealedText {
-  const anew = vault.hide(vault.reveal(data, sealed, place), place)
+  const anew = vault.separateSecrets(vault.restoreSecrets(data, sealed, place), place)
   return { data: anew.value, sealed: anew.sealed }
 }
 
@@ -21,4 +21,4 @@ export function resealText (vault: Vault, { data, sealed }: SealedText, place: s
  * @throws Error when the encryption key is not available, or the text was encrypted for another place
  */
 export const unsealText = (vault: Vault, { data, sealed }: SealedText, place: string): string =>
-  vault.reveal(data, sealed, place).secret
+  vault.restoreSecrets(data, sealed, place).secret

@@ -14,7 +14,7 @@ export class EventStream {
   readonly #unread: UnreadReply
   readonly #closing: Array<() => void> = []
   /** The time since which the unread bytes exceed `downstreamLimits.streamBacklog`. */
-  #behind: number | undefined
+  #backlogSince: number | undefined
 
   /** Sends the head with a first comment, since Node sends a head only with the first byte of the body. */
   constructor (raw: ServerResponse, headers: Record<string, string>) {
@@ -42,9 +42,9 @@ export class EventStream {
     if (!this.isOpen) return
     // Unread bytes of earlier writes show a slow reader; one large write does not.
     const unread = this.#unread.count()
-    if (unread <= downstreamLimits.streamBacklog) this.#behind = undefined
+    if (unread <= downstreamLimits.streamBacklog) this.#backlogSince = undefined
     else if (unread > 4 * downstreamLimits.streamBacklog ||
-      Date.now() - (this.#behind ??= Date.now()) > downstreamLimits.streamBacklogTime) {
+      Date.now() - (this.#backlogSince ??= Date.now()) > downstreamLimits.streamBacklogTime) {
       this.#unread.close()
       return
     }

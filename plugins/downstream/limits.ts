@@ -124,7 +124,7 @@ export const downstreamLimits = {
    */
   restSessions: 1_000,
 
-  /** Max time that such a session may go without a call, in ms; beyond: it ends. */
+  /** Max time that a session of a REST caller may go without a call, in ms; beyond: it ends. */
   restSessionIdle: 30 * 60_000,
 
   /**

@@ -33,27 +33,27 @@ export class Claims implements ListingHistory {
     resourceTemplates: new Map()
   }
 
-  readonly #noted = new WeakSet<Catalogue>()
+  readonly #recordedCatalogues = new WeakSet<Catalogue>()
   /** The time of the first reading. */
-  #initial: number | undefined
+  #firstReadingTime: number | undefined
   /** Whether the next reading drops the claims to items that it does not list. */
   #isReconfigured = false
 
-  get isKnown (): boolean { return this.#initial !== undefined }
+  get isKnown (): boolean { return this.#firstReadingTime !== undefined }
 
   firstListing (kind: ListKind, key: string): { reading: number, isInitial: boolean } | undefined {
     const reading = this.#first[kind].get(key)
-    return reading === undefined ? undefined : { reading, isInitial: reading === this.#initial }
+    return reading === undefined ? undefined : { reading, isInitial: reading === this.#firstReadingTime }
   }
 
   keys (kind: ListKind): Iterable<string> { return this.#first[kind].keys() }
 
   /** Records all known catalogues of the server. Returns true when they list an item for the first time. */
   record (catalogues: readonly Catalogue[]): boolean {
-    if (catalogues.every((catalogue) => this.#noted.has(catalogue))) return false
+    if (catalogues.every((catalogue) => this.#recordedCatalogues.has(catalogue))) return false
     const reading = nextReading()
-    this.#initial ??= reading
-    for (const catalogue of catalogues) this.#noted.add(catalogue)
+    this.#firstReadingTime ??= reading
+    for (const catalogue of catalogues) this.#recordedCatalogues.add(catalogue)
     let isAnyNew = false
     for (const kind of allListKinds) {
       const first = this.#first[kind]
@@ -75,7 +75,7 @@ export class Claims implements ListingHistory {
    * @param kept undefined: only the catalogues are known, and they precede all readings
    */
   restore (kept: StoredClaims | undefined, catalogues: readonly Catalogue[]): void {
-    const initial = this.#initial = kept?.initial ?? (catalogues.length > 0 ? 0 : undefined)
+    const initial = this.#firstReadingTime = kept?.initial ?? (catalogues.length > 0 ? 0 : undefined)
     if (initial === undefined) return
     lastReading = Math.max(lastReading, initial)
     for (const kind of allListKinds) {
@@ -88,14 +88,15 @@ export class Claims implements ListingHistory {
         for (const { key } of lists[kind]) if (!first.has(key)) first.set(key, initial)
       }
     }
-    for (const catalogue of catalogues) this.#noted.add(catalogue)
+    for (const catalogue of catalogues) this.#recordedCatalogues.add(catalogue)
   }
 
   /** The claims that these catalogues do not imply, to be stored beside them. */
   unlistedClaims (catalogues: readonly Catalogue[]): StoredClaims {
-    const itemsOf = (kind: ListKind): Iterable<readonly [string, number]> => this.#beside(catalogues, kind)
+    const itemsOf = (kind: ListKind): Iterable<readonly [string, number]> =>
+      this.#claimsBesideCatalogues(catalogues, kind)
     return {
-      initial: this.#initial,
+      initial: this.#firstReadingTime,
       items: {
         tools: itemsOf('tools'),
         prompts: itemsOf('prompts'),
@@ -105,7 +106,7 @@ export class Claims implements ListingHistory {
     }
   }
 
-  #beside (catalogues: readonly Catalogue[], kind: ListKind): ReadonlyArray<readonly [string, number]> {
+  #claimsBesideCatalogues (catalogues: readonly Catalogue[], kind: ListKind): ReadonlyArray<readonly [string, number]> {
     const first = this.#first[kind]
     // In most cases, one catalogue lists all items.
     const isAllListed = catalogues.some(({ lists }) => lists[kind].length >= first.size)
@@ -116,7 +117,7 @@ export class Claims implements ListingHistory {
     for (const entry of first) {
       const [key, reading] = entry
       if (isListed(key)) {
-        if (reading !== this.#initial) found.push(entry)
+        if (reading !== this.#firstReadingTime) found.push(entry)
       } else if (memoryOf(key) <= gatewayLimits.formerItemKey) {
         former++
         found.push(entry)

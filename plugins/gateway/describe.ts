@@ -5,7 +5,7 @@ import type { GatewayParts } from './methods/method.ts'
 /** The identity of a route, for the answer to `initialize`. */
 export interface RouteIdentity {
   readonly capabilities: Record<string, unknown>
-  /** As JSON text. That of a single server may lack required members. */
+  /** The `serverInfo` as JSON text. The `serverInfo` of a single server may lack required members. */
   readonly serverInfo: string
   readonly instructions: string | undefined
   /** The other members that a single server states, as the text of an object. */

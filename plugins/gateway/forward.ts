@@ -24,7 +24,7 @@ export class Forwarder {
     this.#logError = logError
   }
 
-  /** How many requests wait for a provider. */
+  /** The number of requests that wait for a provider. */
   get inFlight (): number { return this.#shares.taken }
 
   /**

@@ -60,8 +60,8 @@ export class Gateway {
     this.#serverInfo = JSON.stringify(serverInfo)
     this.#host = {
       changed: () => {
-        providers.changed()
-        news.changed()
+        providers.recordListChange()
+        news.scheduleNotifications()
         for (const hook of hooks.onListsChanged) hook()
       },
       question: async (...question) => { for (const hook of hooks.onQuestion) await hook(...question) },
@@ -70,7 +70,7 @@ export class Gateway {
     }
   }
 
-  /** How many requests wait for a provider. */
+  /** The number of requests that wait for a provider. */
   get inFlight (): number { return this.#parts.forwarder.inFlight }
 
   /** Registers a hook. Hooks run in the order of registration. */
@@ -167,7 +167,9 @@ export class Gateway {
    * The surface of an exchange's view, after waiting for the catalogues of its providers for this client, within their
    * time budgets.
    */
-  async settled (exchange: Exchange<View>): Promise<Surface> { return await this.#parts.resolver.settled(exchange) }
+  async waitForSurface (
+    exchange: Exchange<View>
+  ): Promise<Surface> { return await this.#parts.resolver.waitForSurface(exchange) }
 
   /** The servers that a view sees now, with their catalogues for this client, under their own names. */
   sections (view: View, client: Client): Section[] { return this.#parts.surfaces.sections(view, client) }
@@ -246,6 +248,6 @@ export class Gateway {
   /** Resolves when the links, calls and subscriptions of clients that are gone have ended. */
   async close (): Promise<void> {
     this.#parts.notifier.close()
-    await this.#parts.providers.released()
+    await this.#parts.providers.waitForReleases()
   }
 }

@@ -29,7 +29,7 @@ type Outcome = 'ok' | 'error' | 'failure' | 'input_required'
  */
 export interface FinishedCall extends GatewayCall {
   readonly outcome: Outcome
-  /** In ms. */
+  /** The duration of the call, in ms. */
   readonly duration: number
   /**
    * The provider's result as JSON, before `onResult` hooks changed it; undefined after an error or `input_required`.

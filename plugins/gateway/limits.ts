@@ -42,7 +42,7 @@ export const gatewayLimits = {
   /** Max surfaces cached; beyond: the oldest is dropped, and built again on demand. */
   surfaces: 256,
 
-  /** Max items in all of them, some 150 bytes each; beyond: the same. */
+  /** Max items in all cached surfaces, some 150 bytes each; beyond: the oldest surface is dropped. */
   surfaceItems: 500_000,
 
   /**

@@ -29,11 +29,11 @@ export class ListResult {
   readonly #extra: string
   #writing: Promise<Buffer> | undefined
   /** The serialized list, as long as a reply holds it. */
-  #sent: WeakRef<Buffer> | undefined
+  #serialized: WeakRef<Buffer> | undefined
   /** The index of each page's first entry. */
   #starts: readonly number[] | undefined
   /** The index after each item, by the item's hash. Built for a cursor of a former list. */
-  #ends: ReadonlyMap<string, number> | undefined
+  #indexAfterItem: ReadonlyMap<string, number> | undefined
   readonly #pages = new Map<number, ListResult>()
 
   /** @param extra the other members of the result, as the text of an object */
@@ -71,7 +71,7 @@ export class ListResult {
    */
   page (cursor: unknown): ListResult {
     const starts = this.#starts ??= this.#pageStarts()
-    const at = (cursor ?? '') === '' ? 0 : this.#after(cursor)
+    const at = (cursor ?? '') === '' ? 0 : this.#indexAfter(cursor)
     if (at === 0 && starts.length === 1) return this
     const known = this.#pages.get(at)
     if (known) return known
@@ -110,14 +110,14 @@ export class ListResult {
   }
 
   /** @throws RpcError */
-  #after (cursor: unknown): number {
+  #indexAfter (cursor: unknown): number {
     const [, end, hash] = (typeof cursor === 'string' ? /^([1-9]\d{0,8})\.([\w-]{22})$/.exec(cursor) : undefined) ?? []
     const expected = Number(end)
     const last = this.entries[expected - 1]
     if (last && hashOf(this.#nameOf(last)) === hash) return expected
     // The list has changed since.
-    this.#ends ??= new Map(this.entries.map((entry, at) => [hashOf(this.#nameOf(entry)), at + 1]))
-    const at = this.#ends.get(hash ?? '')
+    this.#indexAfterItem ??= new Map(this.entries.map((entry, at) => [hashOf(this.#nameOf(entry)), at + 1]))
+    const at = this.#indexAfterItem.get(hash ?? '')
     if (at === undefined) throw new RpcError(code.invalidParams, 'Invalid cursor: begin with the first page')
     return at
   }
@@ -128,7 +128,7 @@ export class ListResult {
    * @param owner the owner of the request; owners take turns
    */
   bytes (owner?: string): Promise<Buffer> {
-    const kept = writtenLists.get(this) ?? this.#sent?.deref()
+    const kept = writtenLists.get(this) ?? this.#serialized?.deref()
     if (kept) return Promise.resolve(kept)
     this.#writing ??= this.#write(owner).finally(() => { this.#writing = undefined })
     return this.#writing
@@ -139,7 +139,7 @@ export class ListResult {
     const release = isLarge ? await largeListSlots.take(owner) : undefined
     try {
       const bytes = await toBytes(this.#pieces())
-      this.#sent = new WeakRef(bytes)
+      this.#serialized = new WeakRef(bytes)
       writtenSize += bytes.length
       if (writtenSize > gatewayLimits.keptLists) {
         writtenLists = new WeakMap()

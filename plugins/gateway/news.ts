@@ -73,11 +73,11 @@ export class Notifier {
   }
 
   /** Called after a change of settings or of a provider's lists. Listeners that see a difference are notified soon. */
-  changed (): void {
+  scheduleNotifications (): void {
     this.#pending ??= setTimeout(() => {
       this.#pending = undefined
       // A change during a notification is handled after it.
-      if (this.#notifying) this.changed()
+      if (this.#notifying) this.scheduleNotifications()
       else void this.#notifyOfChanges().finally(() => { this.#notifying = false })
     }, collectTime).unref()
   }

@@ -8,7 +8,7 @@ export class ProviderTable {
   readonly #sources: ProviderSource[] = []
   readonly #registered = new Map<string, Provider>()
   /** By client id. Holds names, so that a replaced provider is not kept in memory. */
-  readonly #used = new Map<string, Set<string>>()
+  readonly #usedProviders = new Map<string, Set<string>>()
   readonly #releasing = new Set<Promise<unknown>>()
   #generation = 0
 
@@ -16,7 +16,7 @@ export class ProviderTable {
   get generation (): number { return this.#generation }
 
   /** Records a change of some provider's lists. */
-  changed (): void { this.#generation++ }
+  recordListChange (): void { this.#generation++ }
 
   addSource (source: ProviderSource, host: ProviderHost): void {
     this.#sources.push(source)
@@ -65,22 +65,22 @@ export class ProviderTable {
     if (!provider) {
       throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected`, 'not-connected')
     }
-    this.#note(name, client)
+    this.#recordUse(name, client)
     return provider
   }
 
   /** The providers that a client has used. */
   usedBy (client: Client): Provider[] {
-    return [...this.#used.get(client.id) ?? []].flatMap((name) => this.get(name) ?? [])
+    return [...this.#usedProviders.get(client.id) ?? []].flatMap((name) => this.get(name) ?? [])
   }
 
   /** Releases a client that is gone, or has lost access to some providers. @param from those providers; default: all */
   async release (client: Client, from?: ReadonlySet<string>): Promise<void> {
-    const used = this.#used.get(client.id)
+    const used = this.#usedProviders.get(client.id)
     if (!used) return
     const leaving = [...used].filter((name) => from?.has(name) !== false)
     for (const name of leaving) used.delete(name)
-    if (used.size === 0) this.#used.delete(client.id)
+    if (used.size === 0) this.#usedProviders.delete(client.id)
     const releasing = Promise.all(leaving.map(async (name) => { await this.get(name)?.release?.(client) }))
       .finally(() => { this.#releasing.delete(releasing) })
     this.#releasing.add(releasing)
@@ -88,7 +88,7 @@ export class ProviderTable {
   }
 
   /** Resolves when all clients that are gone have been released. */
-  async released (): Promise<void> {
+  async waitForReleases (): Promise<void> {
     await Promise.allSettled(this.#releasing)
   }
 
@@ -103,7 +103,7 @@ export class ProviderTable {
       for (const learning of this.get(name)?.loadLists?.(client, only) ?? []) {
         waits.push(learning.done)
         budget = Math.max(budget, learning.budget)
-        this.#note(name, client)
+        this.#recordUse(name, client)
       }
     }
     if (waits.length === 0) return
@@ -115,15 +115,15 @@ export class ProviderTable {
   /** Reads the catalogue of a provider for this client; undefined when it is known. As `Provider.loadListsForItem`. */
   loadListsForItem (name: string, client: Client): Promise<void> | undefined {
     const reading = this.get(name)?.loadListsForItem?.(client)
-    if (reading) this.#note(name, client)
+    if (reading) this.#recordUse(name, client)
     return reading
   }
 
-  #note (name: string, client: Client): void {
+  #recordUse (name: string, client: Client): void {
     // A caller with neither a listener nor own links has nothing to release.
     if (client.listener === undefined && client.hasOwnLinks !== true) return
-    const used = this.#used.get(client.id)
+    const used = this.#usedProviders.get(client.id)
     if (used) used.add(name)
-    else this.#used.set(client.id, new Set([name]))
+    else this.#usedProviders.set(client.id, new Set([name]))
   }
 }

@@ -65,7 +65,7 @@ export class ItemResolver {
   }
 
   /** The surface, after waiting for the catalogues of its providers for clients like this one. */
-  async settled ({ view, client }: Exchange<View>): Promise<Surface> {
+  async waitForSurface ({ view, client }: Exchange<View>): Promise<Surface> {
     const { providers } = this.#surfaces.of(view, client)
     await this.#providers.waitForLists(providers, client, view.scope.kind === 'server')
     return this.#surfaces.of(view, client)
@@ -98,7 +98,7 @@ export class ItemResolver {
     const surface = this.#surfaces.of(exchange.view, exchange.client)
     const found = look(surface)
     if (found !== undefined) return found
-    const settled = await this.settled(exchange)
+    const settled = await this.waitForSurface(exchange)
     this.requireCatalogue(exchange.view, settled, exchange.client)
     return settled === surface ? undefined : look(settled)
   }

@@ -1,7 +1,7 @@
 import type { ListingHistory } from '../../protocol/lists.ts'
 import { showsKey, type Precedence } from './precedence.ts'
 import type { Section, Target } from './section.ts'
-import { literalsOf, matchesTemplate, type ResourceTemplate } from './templates.ts'
+import { templateLiterals, matchesTemplate, type ResourceTemplate } from './templates.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** The number of characters in a template's literals. */
@@ -10,7 +10,7 @@ const literalLength = (literals: readonly string[]): number => literals.reduce((
 export function rawTemplates (targets: ReadonlyMap<string, Target>): Array<ResourceTemplate<Target>> {
   return [...targets]
     .map(([uriTemplate, target]) => {
-      const literals = literalsOf(uriTemplate)
+      const literals = templateLiterals(uriTemplate)
       return { literals, target, length: literalLength(literals) }
     })
     .sort((one, other) => other.length - one.length)
@@ -24,7 +24,7 @@ export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate
     return [...claims.keys(kind)]
       .filter((key) => showsKey(section, kind, key) && precedence.ownsUri(at, kind, key))
       .map((key) => {
-        const literals = literalsOf(key)
+        const literals = templateLiterals(key)
         return {
           literals,
           target: { provider: section.server.name, key, item: items.get(key) },

@@ -70,7 +70,9 @@ type Builder =
 
 /** Folds the catalogues of a view's providers into its surface. Pure. Lists that equal those of `before` are reused. */
 export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
-  const built: Builder = { tools: empty(), prompts: empty(), resources: empty(), resourceTemplates: empty() }
+  const built: Builder = {
+    tools: emptyBuilder(), prompts: emptyBuilder(), resources: emptyBuilder(), resourceTemplates: emptyBuilder()
+  }
   const capabilities = new Map<string, ServerCapabilities>()
   const precedence = input.isRaw ? undefined : new Precedence(input.sections, input.separator, input.claimsOf)
   const isWrittenOtherwise = input.sections.some(({ label }) => acceptedPrefixesOf(label, input.separator).length > 1)
@@ -106,8 +108,8 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
       resourceTemplates: part('resourceTemplates')
     },
     templates: templates ?? rawTemplates(built.resourceTemplates.targets),
-    ownerOf: precedence ? uriOwnerLookup(precedence, admins) : none,
-    adminsServer: precedence ? adminsServerIn(precedence) : none,
+    ownerOf: precedence ? uriOwnerLookup(precedence, admins) : returnUndefined,
+    adminsServer: precedence ? adminsServerIn(precedence) : returnUndefined,
     hidden,
     providers: input.sections.map(({ server }) => server.name),
     capabilities,
@@ -122,7 +124,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
 // The functions of a surface are created here: closures inside `foldSurface` would share its variables, and so keep all
 // earlier surfaces in memory through `before`.
 
-const none = (): undefined => undefined
+const returnUndefined = (): undefined => undefined
 
 const adminsServerIn = (precedence: Precedence): Surface['adminsServer'] =>
   (kind, name) => precedence.adminsServer(kind, name)
@@ -135,7 +137,7 @@ const partsOf = (built: Builder, before: Surface | undefined) => (kind: ListKind
   return { list: old?.equals(list) === true ? old : list, targets, aliases }
 }
 
-const empty = (): Builder[ListKind] => ({ entries: [], targets: new Map(), aliases: new Map(), extra: '{}' })
+const emptyBuilder = (): Builder[ListKind] => ({ entries: [], targets: new Map(), aliases: new Map(), extra: '{}' })
 
 function addRaw (kind: ListKind, built: Builder, section: Section, catalogue: Catalogue, apps: boolean): void {
   for (const item of catalogue.lists[kind]) {

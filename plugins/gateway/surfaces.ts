@@ -51,7 +51,7 @@ export class Surfaces {
   readonly #providers: ProviderTable
   readonly #claims = new ClaimsByServer()
   readonly #presentations = new Map<PresentationName, Presentation['present']>()
-  readonly #kept = new BoundedMap<string, CachedSurface>(gatewayLimits.surfaces)
+  readonly #cached = new BoundedMap<string, CachedSurface>(gatewayLimits.surfaces)
   #last: LastSurface | undefined
   #folded: FoldedSurfaces | undefined
 
@@ -93,14 +93,14 @@ export class Surfaces {
 
   #of (view: View, client: Client, generation: number, snapshot: Snapshot): Surface {
     const key = `${view.key}\n${this.#providers.catalogueKey(client)}`
-    const known = this.#kept.get(key)
+    const known = this.#cached.get(key)
     if (known?.generation === generation && known.snapshot === snapshot) return known.surface
     const present = this.#presentations.get(view.presentation)
     const surface = present
       ? present({ merged: this.of(inPresentation(view, 'merged'), client), before: known?.surface, key })
       : this.#merged(view, client, generation, snapshot, known?.surface)
-    this.#kept.setNewest(key, { generation, snapshot, surface, items: itemsOf(surface) })
-    evictOldest(this.#kept, gatewayLimits.surfaceItems, ({ items }) => items, key)
+    this.#cached.setNewest(key, { generation, snapshot, surface, items: itemsOf(surface) })
+    evictOldest(this.#cached, gatewayLimits.surfaceItems, ({ items }) => items, key)
     return surface
   }
 

@@ -84,7 +84,7 @@ export class TaskHandles {
 
 const placeOf = (view: View): string => JSON.stringify(['task', view.principal.key, routeOf(view)])
 
-/** Whose tasks are listed and announced together. Callers without credentials may have nothing in common. */
+/** The owner whose tasks are listed and announced together. Anonymous callers may be different people. */
 const ownerOf = ({ principal: { key, kind } }: View, { id }: Client): string =>
   kind === 'anonymous' || kind === 'guest' ? `${key} ${id}` : key
 

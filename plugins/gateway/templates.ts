@@ -11,7 +11,7 @@ interface MatchWork { left: number }
 export const maxUriLength = 8 * 1024
 
 /** The literal pieces between a URI template's expressions (RFC 6570). */
-export const literalsOf = (uriTemplate: string): string[] => uriTemplate.split(/\{[^{}]*\}/)
+export const templateLiterals = (uriTemplate: string): string[] => uriTemplate.split(/\{[^{}]*\}/)
 
 /**
  * Whether a URI can be an expansion of a template: it contains the template's literals in order, the first and the last

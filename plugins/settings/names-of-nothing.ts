@@ -4,18 +4,18 @@ import type { Snapshot } from '../../db/store.ts'
 export function missingNameWarnings (
   { servers, groups, keys }: Pick<Snapshot, 'servers' | 'groups' | 'keys'>
 ): string[] {
-  const quoted = (name: string): string => JSON.stringify(name)
+  const quote = (name: string): string => JSON.stringify(name)
   const groupNames = new Set([...groups.values()].map(({ name }) => name))
   const isGroup = (name: string): boolean => groups.has(name) || groupNames.has(name)
-  const missing = (
+  const warningsOf = (
     place: string, noun: string, names: readonly string[], isThere: (name: string) => boolean
   ): string[] =>
-    names.filter((name) => !isThere(name)).map((name) => `${place} a ${noun} ${quoted(name)}, which is not there`)
+    names.filter((name) => !isThere(name)).map((name) => `${place} a ${noun} ${quote(name)}, which is not there`)
   const ofGroups = [...groups.values()].flatMap(({ name, members }) =>
-    missing(`group ${quoted(name)} has`, 'server', members.map((member) => member.name), (each) => servers.has(each)))
+    warningsOf(`group ${quote(name)} has`, 'server', members.map((member) => member.name), (each) => servers.has(each)))
   const ofKeys = [...keys.values()].flatMap(({ name, allowedGroups = [], allowedServers = [] }) => [
-    ...missing(`key ${quoted(name)} allows`, 'group', allowedGroups, isGroup),
-    ...missing(`key ${quoted(name)} allows`, 'server', allowedServers, (each) => servers.has(each))
+    ...warningsOf(`key ${quote(name)} allows`, 'group', allowedGroups, isGroup),
+    ...warningsOf(`key ${quote(name)} allows`, 'server', allowedServers, (each) => servers.has(each))
   ])
   return [...ofGroups, ...ofKeys]
 }

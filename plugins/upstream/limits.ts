@@ -48,7 +48,7 @@ export const upstreamLimits = {
    */
   tasksPerConnection: 1_000,
 
-  /** Max time that such a task is remembered, in ms; beyond: its notifications are dropped. */
+  /** Max time that an awaited task is remembered, in ms; beyond: its notifications are dropped. */
   taskTime: 60 * 60_000,
 
   /**
@@ -63,10 +63,10 @@ export const upstreamLimits = {
    */
   leftUnanswered: 10_000,
 
-  /** Max processes of one stdio server that one owner causes; beyond: the same. */
+  /** Max processes of one stdio server that one owner causes; beyond: its oldest idle one ends, or -32001. */
   childrenPerOwner: 8,
 
-  /** Max processes of all stdio servers that one owner causes; beyond: the same. */
+  /** Max processes of all stdio servers that one owner causes; beyond: its oldest idle one ends, or -32001. */
   allChildrenPerOwner: 16,
 
   /**

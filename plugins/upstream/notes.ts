@@ -32,11 +32,11 @@ export class StatusLog {
   status (status: ProviderStatus, error: string | null, version?: string): void {
     if (status === 'connected') {
       const spoken = version === undefined ? '' : `, speaks MCP ${version}`
-      if (this.#outage?.of.over() !== true) this.#log('info', `connected${spoken}`)
+      if (this.#outage?.of.recordSuccess() !== true) this.#log('info', `connected${spoken}`)
     } else if (status === 'disconnected' && error === null) {
       this.#log('info', 'stopped until it is needed')
     } else if (status === 'disconnected' || status === 'oauth_required') {
-      this.#outageOf(status).failed(error ?? 'no reason is known')
+      this.#outageOf(status).recordFailure(error ?? 'no reason is known')
     }
   }
 
@@ -87,7 +87,7 @@ export class MendedNotes {
   }
 }
 
-/** What one reading of a server's lists omitted: the first sentences, and the number of further ones. */
+/** The remarks about what a reading of a server's lists omitted: the first sentences, and the number of others. */
 export class OmissionLog {
   readonly sentences: string[] = []
   readonly #warn: (sentence: string) => void

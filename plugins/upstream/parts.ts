@@ -52,7 +52,7 @@ class UpstreamHooks {
   /** Registers a check that runs before a server's command is started. */
   beforeStart (check: StartCheck): void { this.#checks.push(check) }
 
-  printed (server: string, line: string): void {
+  emitLine (server: string, line: string): void {
     for (const listener of this.#listeners) listener(server, line)
   }
 
@@ -106,7 +106,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
       }
     },
     isOurs,
-    onLine: (server, line) => { hooks.printed(server, line) },
+    onLine: (server, line) => { hooks.emitLine(server, line) },
     log: (server, level, sentence, more) => { app.log[level]({ server, ...more }, `${server}: ${sentence}`) }
   })
   app.decorate('upstreams', upstreams)

@@ -4,7 +4,7 @@ import type { ConnectionSettings } from './links/connect.ts'
 import type { ChildCounts } from './links/pool.ts'
 import type { LoginListener, ServerLogin } from './login/server-login.ts'
 
-/** What an upstream tells its surroundings. */
+/** Receives the events of an upstream. */
 interface UpstreamListener {
   log: (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
   listsChanged: () => void

@@ -127,7 +127,7 @@ export class Upstream implements Provider {
         this.#catalogues.refresh(from, from === base)
       },
       onContested: () => {
-        if (!this.#placement.contest()) return
+        if (!this.#placement.isolateClients()) return
         const consequence = 'clients that can be asked get connections of their own from now on'
         log('warn', `it asked a question while calls of several clients were open: ${consequence}`)
         this.#supervisor.wake()
@@ -152,9 +152,9 @@ export class Upstream implements Provider {
   }
 
   get status (): ProviderStatus { return this.#supervisor.status }
-  /** Why it is not connected, for its managers. */
+  /** The reason why the server is not connected, for its managers. */
   get error (): string | null { return this.#supervisor.error }
-  /** Why it is not connected, for clients. */
+  /** The reason why the server is not connected, for clients. */
   get unavailableReason (): string | undefined { return this.#supervisor.reason }
   get connectedAt (): number | undefined { return this.#supervisor.connectedAt }
   /** The MCP revision of the gateway's link; undefined: there is no link. */
@@ -238,7 +238,7 @@ export class Upstream implements Provider {
    */
   async call (exchange: Exchange, changes: ParamChanges, trace?: TraceContext): Promise<Response> {
     const { client, method } = exchange
-    const passed = this.#passes ? this.#placement.passed(exchange.headers) : undefined
+    const passed = this.#passes ? this.#placement.passedHeadersOf(exchange.headers) : undefined
     // A request about a task goes to the link on which the task runs.
     const taskSlot = method.startsWith('tasks/')
       ? this.#placement.slotOfTask(exchange.params.taskId, client)
@@ -271,7 +271,7 @@ export class Upstream implements Provider {
   }
 
   async setLevel (client: Client, paramsText?: string): Promise<void> {
-    const slot = this.#placement.slotOf(client, this.#placement.passed(client.headersOf?.('logging/setLevel')))
+    const slot = this.#placement.slotOf(client, this.#placement.passedHeadersOf(client.headersOf?.('logging/setLevel')))
     slot.serve(client)
     slot.levelParams = paramsText
     const { link, level } = slot

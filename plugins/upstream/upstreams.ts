@@ -70,8 +70,8 @@ export class Upstreams implements ProviderSource {
 
   /** Applies the servers of a snapshot: connects, reconnects or closes only those that are new, changed or gone. */
   async apply (servers: ReadonlyMap<string, Server>): Promise<void> {
-    // Settings are stored until the gateway closes (for example when a key was used), which must not start a server
-    // again.
+    // Settings may still change while the gateway closes (for example, the use of a key is recorded). Such a change
+    // must not start a server again.
     if (this.#closed) return
     const former = new Map<string, Upstream>()
     for (const [name, upstream] of this.#upstreams) {

@@ -13,7 +13,7 @@ const answerTime = 10 * 60_000
 const questionWait = 500
 
 interface OpenQuestion {
-  /** As in `inputRequests`. */
+  /** The question as JSON text, as `inputRequests` has it. */
   readonly text: string
   readonly resolve: (response: Response) => void
 }

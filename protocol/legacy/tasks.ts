@@ -46,7 +46,7 @@ export class LegacyTasks {
   readonly #deps: LegacyTasksDeps
   readonly #held = new Map<string, Held>()
   /** The waits for hidden tasks, by the progress token of the call that began each. */
-  readonly #waits = new Table<number, Exchange>()
+  readonly #waitingExchanges = new Table<number, Exchange>()
 
   constructor (deps: LegacyTasksDeps) {
     this.#deps = deps
@@ -73,7 +73,7 @@ export class LegacyTasks {
   }
 
   /** The exchange that waits for the task that a progress token belongs to. */
-  waitOf (token: number): Exchange | undefined { return this.#waits.get(token) }
+  waitOf (token: number): Exchange | undefined { return this.#waitingExchanges.get(token) }
 
   /** Runs a tool as a task. */
   async #run (exchange: Exchange, options: Options): Promise<Response> {
@@ -90,7 +90,7 @@ export class LegacyTasks {
     const id = task === undefined ? undefined : smallMemberOf(task, 'taskId')
     // The server may run it at once.
     if (task === undefined || typeof id !== 'string') return response
-    const left = { ...options, changes: {}, deadlines: remaining(options.deadlines, Date.now() - started) }
+    const left = { ...options, changes: {}, deadlines: remainingDeadlines(options.deadlines, Date.now() - started) }
     if (exchange.taskForm !== 'extension') return await this.#wait(exchange, left, id, token)
     this.#hold(exchange, left, id)
     return { ...response, resultText: toModernTaskResult(text, task) }
@@ -104,7 +104,7 @@ export class LegacyTasks {
     const waiting = new HiddenTaskExchange(exchange, {
       view: exchange.view, params, paramsText: JSON.stringify(params), method: 'tasks/result'
     })
-    this.#waits.set(token, waiting)
+    this.#waitingExchanges.set(token, waiting)
     try {
       const response = await this.#deps.send(waiting, options)
       const { resultText } = response
@@ -116,7 +116,7 @@ export class LegacyTasks {
         ? new UpstreamError('broken', error.messageForClients, { isPublic: true })
         : error
     } finally {
-      this.#waits.take(token)
+      this.#waitingExchanges.take(token)
     }
   }
 
@@ -154,7 +154,7 @@ export class LegacyTasks {
       if (errorText !== undefined) return { kind: 'response', id: null, errorText }
     }
     held?.task.answer(memberOf(exchange.paramsText, 'inputResponses') ?? '{}')
-    return empty()
+    return emptyResponse()
   }
 
   /** `tasks/cancel` of the extension, which may come too late. */
@@ -162,9 +162,9 @@ export class LegacyTasks {
     const id = String(exchange.params.taskId)
     const response = await this.#deps.send(exchange, options)
     this.#end(id)
-    if (response.errorText === undefined) return empty()
+    if (response.errorText === undefined) return emptyResponse()
     const { resultText = '{}' } = await this.#deps.send(aboutTask(exchange, 'tasks/get', id), options)
-    return terminalStates.has(smallMemberOf(resultText, 'status')) ? empty() : response
+    return terminalStates.has(smallMemberOf(resultText, 'status')) ? emptyResponse() : response
   }
 
   /** Waits for the result of a task in the background. */
@@ -185,9 +185,9 @@ export class LegacyTasks {
   }
 }
 
-const empty = (): Response => ({ kind: 'response', id: null, resultText: '{}' })
+const emptyResponse = (): Response => ({ kind: 'response', id: null, resultText: '{}' })
 
-/** The result of a task, as a result of the modern era. */
+/** Converts the result of a legacy task to a complete result of the modern era. */
 const completeResult = (text: string): string => withMembers(withoutRelatedTask(text), { resultType: '"complete"' })
 
 /** A call without a `task` that its client cannot mean: its era has no such member. */
@@ -203,6 +203,6 @@ function aboutTask (exchange: Exchange, method: string, taskId: string): Exchang
 }
 
 /** The deadlines of a call after a part of its time. @param elapsed in ms */
-const remaining = ({ maxTotalTimeout, ...others }: Deadlines, elapsed: number): Deadlines => ({
+const remainingDeadlines = ({ maxTotalTimeout, ...others }: Deadlines, elapsed: number): Deadlines => ({
   ...others, maxTotalTimeout: maxTotalTimeout === undefined ? undefined : Math.max(maxTotalTimeout - elapsed, 0)
 })

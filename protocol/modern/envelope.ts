@@ -12,16 +12,16 @@ export const isModernVersion = (value: unknown): value is ModernVersion =>
 
 /** The members of `_meta` that MCP reserves for this era, in addition to `progressToken` and the trace context. */
 export const metaKeys = {
-  /** Of a request: its revision. Required. */
+  /** The revision of a request. Required. */
   protocolVersion: 'io.modelcontextprotocol/protocolVersion',
-  /** Of a request: the client's capabilities. Required. */
+  /** The capabilities of the client that sends a request. Required. */
   clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
   clientInfo: 'io.modelcontextprotocol/clientInfo',
-  /** Of a request: the least severe level of log messages that it wants; absent: none. */
+  /** The least severe level of log messages for a request; without it, no log messages are sent. */
   logLevel: 'io.modelcontextprotocol/logLevel',
   /** Of each message of a subscription: the id of its `subscriptions/listen`. */
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
-  /** Of a result. */
+  /** The server that sends a result. */
   serverInfo: 'io.modelcontextprotocol/serverInfo'
 } as const
 

@@ -4,7 +4,7 @@ import { resultTypes } from './envelope.ts'
 
 /** Found in every result of a type that the core protocol does not define. */
 export const mayBeOfOtherType = /"resultType"\s*:\s*(?!"complete"|"input_required")/
-const known: ReadonlySet<string | undefined> =
+const knownTypeTexts: ReadonlySet<string | undefined> =
   new Set([undefined, ...Object.values(resultTypes).map((type) => JSON.stringify(type))])
 
 /**
@@ -15,7 +15,7 @@ const known: ReadonlySet<string | undefined> =
  */
 export function unknownType ({ client, exchange }: Call, resultText: string, hasTasks: boolean): string | undefined {
   const type = memberOf(resultText, 'resultType')
-  if (known.has(type) || (hasTasks && type === '"task"')) return undefined
+  if (knownTypeTexts.has(type) || (hasTasks && type === '"task"')) return undefined
   const { extensions } = client.capabilities
   const isOffered = exchange?.canSuspend === true && isObject(extensions) && Object.keys(extensions).length > 0
   return isOffered && type?.startsWith('"') === true && type !== '"task"' ? undefined : type?.slice(0, maxTypeLength)

@@ -13,7 +13,7 @@ import { toLegacyToolResult } from './for-legacy-clients.ts'
 import type { InputRounds } from './input-rounds.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 
-/** How often a task is asked for, in ms: as its server says, within these bounds. */
+/** The bounds of the poll interval of a task, in ms; its server chooses the interval. */
 const interval = { usual: 1_000, least: 20, most: 30_000 }
 
 /** `tasks/result` of a client of 2025-11-25. The extension has no such method: the task is asked for until it ends. */

@@ -1,7 +1,7 @@
 import { elementsOf } from '../json.ts'
 import { mend } from '../mending.ts'
 import type { Shape } from './shape.ts'
-import { value, object, list, meta, string, number, strings, words, checkedList } from './parts.ts'
+import { value, object, list, meta, string, number, strings, requiredText, checkedList } from './parts.ts'
 
 /** Contents of a resource. @param uri of the resource that was asked for, as JSON text */
 export const contentsOf = (uri: string): Shape => ({
@@ -11,7 +11,7 @@ export const contentsOf = (uri: string): Shape => ({
   members: {
     uri: { ...string, fallback: uri },
     ...strings('mimeType', 'blob'),
-    text: { ...words, isNeeded: (valueOf) => valueOf('blob') === undefined },
+    text: { ...requiredText, isNeeded: (valueOf) => valueOf('blob') === undefined },
     ...meta
   },
   required: ['uri', 'text']
@@ -29,7 +29,7 @@ const isOf = (...types: unknown[]) =>
 const blockMembers: Readonly<Record<string, Shape>> = {
   ...strings('title', 'description'),
   type: { ...string, fallback: '"text"' },
-  text: { ...words, isNeeded: isOf('text') },
+  text: { ...requiredText, isNeeded: isOf('text') },
   data: { ...string, fallback: '""', isNeeded: isOf('image', 'audio') },
   mimeType: { ...string, fallback: '"application/octet-stream"', isNeeded: isOf('image', 'audio') },
   uri: { ...string, fallback: '""', isNeeded: isOf('resource_link') },

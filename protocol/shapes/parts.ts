@@ -17,7 +17,7 @@ export const number: Shape = { type: 'number' }
 export const strings = (...keys: string[]): Record<string, Shape> =>
   Object.fromEntries(keys.map((key) => [key, string]))
 /** A text that has to be there. A value of another type is told as it was written. */
-export const words: Shape = { ...string, fallback: '""', coerce: (text) => JSON.stringify(text) }
+export const requiredText: Shape = { ...string, fallback: '""', coerce: (text) => JSON.stringify(text) }
 export const flag: Shape = {
   type: 'boolean', coerce: (text) => text === '"true"' || text === '1' ? 'true' : undefined
 }

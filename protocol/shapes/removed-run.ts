@@ -1,6 +1,6 @@
 /** Finds the ranges to remove from an object or a list, as its parts are read one by one. */
 export class RemovedRun {
-  /** Where the current run of removed parts begins; undefined: there is none. */
+  /** The index at which the current run of removed parts begins; undefined outside a run. */
   #start: number | undefined
   #end = 0
   /** The index behind the last part that stays. */

@@ -18,7 +18,7 @@ export interface Shape {
   readonly type?: JsonType
   /** The values that count, as JSON texts; others are read as one of another type. */
   readonly values?: readonly string[]
-  /** What a value of another type stands for, as JSON text. @returns undefined: it is read as absent */
+  /** Converts a value of another type, as JSON text. @returns undefined if the value is read as absent */
   readonly coerce?: (text: string) => string | undefined
   /** The members that an object gets where it lacks them, each with its `fallback`. */
   readonly required?: readonly string[]

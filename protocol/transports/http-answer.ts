@@ -26,7 +26,7 @@ export interface AnswerHandlers {
   onError: (error: Error, sent: boolean) => void
 }
 
-const unbounded: ReadingOptions = {}
+const unboundedReading: ReadingOptions = {}
 
 /** Max size of a tiny piece of a stream, in bytes, and the number of tiny pieces that are counted as one unit. */
 const tinyPiece = 64
@@ -55,7 +55,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   #pauses = 0
 
   /** @param owner in whose share it counts */
-  constructor (handlers: AnswerHandlers, reading = unbounded, owner = reading.owner ?? '') {
+  constructor (handlers: AnswerHandlers, reading = unboundedReading, owner = reading.owner ?? '') {
     this.#handlers = handlers
     this.#reading = reading
     this.#owner = owner

@@ -32,20 +32,20 @@ export class HttpExchange implements AnswerHandlers {
   /** Whether it has its answer, or has failed. */
   #isAnswered = false
   /** Whether it was refused because of its credentials, and was sent again. */
-  #again = false
+  #wasSentAgain = false
   /** The id of the last event on its stream, for resuming. */
   #lastEvent: string | undefined
   /** Delay before resuming the stream, in ms. */
   #wait: number = reconnectDelays.delay
   /** Consecutive attempts to resume the stream that brought no event. */
-  #tries = 0
+  #resumeAttempts = 0
 
   // The state of the last HTTP request.
   #request: HttpRequest
   #answer: HttpAnswer
   #url: URL
   /** The number of redirects followed. */
-  #hops = 0
+  #redirects = 0
   #status = 0
   /** The media type of the answer. */
   #type = ''
@@ -105,7 +105,7 @@ export class HttpExchange implements AnswerHandlers {
     this.#type = contentType.split(';', 1)[0]?.trim() ?? ''
     this.#location = location
     this.#wwwAuthenticate = wwwAuthenticate
-    if (status < 300) this.#again = false
+    if (status < 300) this.#wasSentAgain = false
     const mayBegin = connection.version === undefined && !this.#isStateless
     if (session !== undefined && mayBegin && session !== connection.session) connection.startSession(session)
     if (status === 200 && contentType.startsWith('text/event-stream')) {
@@ -116,7 +116,7 @@ export class HttpExchange implements AnswerHandlers {
   }
 
   #onEvent ({ id, retry, event, data }: StreamEvent): void {
-    this.#tries = 0
+    this.#resumeAttempts = 0
     if (id !== undefined) this.#lastEvent = id
     if (retry !== undefined) this.#wait = Math.max(retry, reconnectDelays.shortest)
     if (event === 'message' && data !== '') this.#take(data)
@@ -124,10 +124,10 @@ export class HttpExchange implements AnswerHandlers {
 
   onEnd (text: string | undefined): void {
     const [status, { authorization }] = [this.#status, this.#connection.options]
-    const next = resolveRedirect(this.#url, this.#request.method, status, this.#location, this.#hops)
+    const next = resolveRedirect(this.#url, this.#request.method, status, this.#location, this.#redirects)
     if (next) {
       this.#connection.url = next
-      this.#hops++
+      this.#redirects++
       this.#sendAgain(this.#request)
       return
     }
@@ -175,7 +175,7 @@ export class HttpExchange implements AnswerHandlers {
     if (this.#isAnswered) { this.#done(); return }
     if (text === undefined) {
       // An upstream that wants to be polled ends its streams regularly, any number of times.
-      this.#tries = 0
+      this.#resumeAttempts = 0
       this.#resume(new UpstreamError('broken', 'the upstream ended its stream without an ' +
         'answer', { isPublic: true }), true)
     } else if (this.#status === 200 && text !== '') {
@@ -213,9 +213,9 @@ export class HttpExchange implements AnswerHandlers {
     if (this.#id === undefined) return
     // The request was accepted and may have run, whatever prevents the stream from being resumed.
     const isLost = this.#request.method === 'GET' && error.fault !== 'broken'
-    const lost = (): UpstreamError => new UpstreamError('broken', 'its broken stream could not be resumed: ' +
+    const resumeError = (): UpstreamError => new UpstreamError('broken', 'its broken stream could not be resumed: ' +
       `${error.message}`)
-    this.#connection.receiver?.failed(this.#id, isLost ? lost() : error)
+    this.#connection.receiver?.failed(this.#id, isLost ? resumeError() : error)
   }
 
   /**
@@ -225,12 +225,16 @@ export class HttpExchange implements AnswerHandlers {
   #resume (error: UpstreamError, isPoll: boolean): void {
     const [connection, id] = [this.#connection, this.#id]
     if (this.#isAnswered || id === undefined || connection.isClosed) return
-    if (this.#lastEvent === undefined || this.#isStateless || this.#tries >= maxTries) { this.#fail(error); return }
+    if (this.#lastEvent === undefined || this.#isStateless || this.#resumeAttempts >= maxTries) {
+      this.#fail(
+        error
+      ); return
+    }
     if (isPoll) connection.receiver?.paused(id, this.#wait)
     connection.schedule(this.#wait, () => {
-      this.#tries++
+      this.#resumeAttempts++
       if (!connection.isPending(id)) return
-      this.#hops = 0
+      this.#redirects = 0
       this.#sendAgain(
         { method: 'GET', headers: connection.streamHeaders(this.#message.headers, this.#lastEvent), body: null }
       )
@@ -258,10 +262,10 @@ export class HttpExchange implements AnswerHandlers {
 
   /** Handles a challenge: sends the request again once other credentials are there. */
   async #challenged (authorization: AuthorizationSource, text: string): Promise<void> {
-    const challenge = bearerChallenge(this.#status, this.#wwwAuthenticate, this.#sent, this.#again)
+    const challenge = bearerChallenge(this.#status, this.#wwwAuthenticate, this.#sent, this.#wasSentAgain)
     const mayGoOn = challenge && await authorization.refused(challenge)
     if (mayGoOn === true && this.#connection.isPending(this.#key)) {
-      this.#again = true
+      this.#wasSentAgain = true
       this.#sendAgain(this.#request)
       return
     }

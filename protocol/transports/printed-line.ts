@@ -36,7 +36,7 @@ const maxShownLength = 500
 
 /** A stack frame: of JavaScript and Java, Java's `... 12 more`, a position in Go. */
 const stackFrame = /^\s+at\s|^\s+\.\.\. \d+ (?:more|common frames)|^\t\/.*\.go:\d+/
-/** Where Node stopped; the source lines that follow end with carets. */
+/** The line at which Node names the place of an error. The source lines after it end with a line of carets. */
 const nodePosition = /^(?:(?:node:|file:\/\/|\/|[A-Z]:\\)\S*|\[eval\d*\]):\d+$/
 const carets = /^\s*\^+\s*$/
 const nodeVersion = /^Node\.js v\d+\.\d+\.\d+/

@@ -56,7 +56,7 @@ export async function killGroup (
  * them ends. Without /proc, the tree is the group.
  */
 export class ProcessTree {
-  /** Undefined: the leader is gone, and its id may belong to another process. */
+  /** Undefined if the leader is gone: its id may belong to another process by now. */
   readonly #pgid: number | undefined
   readonly #mark: string
   /** The processes found so far, by id and start time. */

@@ -64,7 +64,7 @@ export class StdioTransport implements Transport {
   readonly #chunks = new Chunks()
   #account: ReturnType<MemoryMeter['open']> | undefined
   readonly #valve: Valve
-  /** Why its output is not read now. */
+  /** The reasons why the output of the process is not read now. */
   readonly #pauses = new Set<'memory' | 'valve'>()
   /** Messages to write at the end of this turn of the event loop. */
   #unsent = ''
@@ -74,7 +74,7 @@ export class StdioTransport implements Transport {
   #unreadIds: number[] = []
   #closing = false
   #hasExited = false
-  /** Why the connection has ended. */
+  /** The reason for the end of the connection. */
   #ended: string | undefined
 
   constructor (options: StdioOptions) {

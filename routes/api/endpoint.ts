@@ -163,7 +163,7 @@ function page<Item extends object> (
   record: TObject,
   keyOf: (item: Item) => string
 ): { data: Array<Partial<Item>>, nextCursor?: string } {
-  const pick = fields === undefined ? undefined : picker(fields, Object.keys(record.properties))
+  const pick = fields === undefined ? undefined : createPicker(fields, Object.keys(record.properties))
   const from = cursor === undefined ? 0 : positionAfter(items.map(keyOf), cursor)
   const data = items.slice(from, from + limit)
   const last = data.at(-1)
@@ -186,7 +186,7 @@ function positionAfter (names: readonly string[], cursor: string): number {
  * @param fields comma-separated names of members; empty ones are ignored
  * @throws InvalidInput for an unknown member
  */
-function picker (
+function createPicker (
   fields: string, known: readonly string[]
 ): (<Item extends object>(item: Item) => Partial<Item>) | undefined {
   const wanted = new Set(fields.split(',').map((field) => field.trim()).filter((field) => field !== ''))

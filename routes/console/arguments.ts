@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { argumentsIn, type Form, objectIn, textOf } from './page.ts'
 
 /** The content of a form for arguments. `args`: JSON text, if something is to be called with them. */
-export interface Arguments {
+export interface ArgumentsForm {
   readonly mode: 'form' | 'json'
   readonly json: string
   readonly values: Readonly<Record<string, string>>
@@ -11,7 +11,7 @@ export interface Arguments {
 }
 
 /** Reads a submitted form for arguments. @param schema the schema of the arguments */
-export function argumentsOf (app: FastifyInstance, sent: Form, schema: unknown): Arguments {
+export function argumentsOf (app: FastifyInstance, sent: Form, schema: unknown): ArgumentsForm {
   const form = app.kit.formOf(schema)
   const mode = textOf(sent.mode) === 'json' ? 'json' : 'form'
   const what = textOf(sent.do)

@@ -62,10 +62,10 @@ function differencesOf (before: unknown, after: unknown): Array<{ path: string, 
   const [old, now] = [before, after].map((value) => (value ?? {}) as Record<string, unknown>)
   const names = [...new Set([...Object.keys(old ?? {}), ...Object.keys(now ?? {})])]
   return names.flatMap((path) => {
-    const [was, is] = [shown(old?.[path]), shown(now?.[path])]
+    const [was, is] = [toShownText(old?.[path]), toShownText(now?.[path])]
     return was === is ? [] : [{ path, ...was !== undefined && { before: was }, ...is !== undefined && { after: is } }]
   })
 }
 
-const shown = (value: unknown): string | undefined =>
+const toShownText = (value: unknown): string | undefined =>
   value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value, undefined, 1)

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { type Form, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { partOf } from './states.ts'
 
-interface Stored {
+interface StoredBuiltIn {
   readonly id: string
   readonly name: string
   readonly uri?: string
@@ -98,20 +98,20 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
     form(`/built-ins/${kind}`, {
       effect: 'change', again: () => ({ page: 'form', data: added })
     }, async ({ request, form: sent }) =>
-      ({ to: '/built-ins', notice: noticeOf(await api.ask(request, 'POST', `/${kind}`, asked(kind, sent))) }))
+      ({ to: '/built-ins', notice: noticeOf(await api.ask(request, 'POST', `/${kind}`, toRequestBody(kind, sent))) }))
 
     const pathOf = (id: string): string => `/built-ins/${kind}/${encodeURIComponent(id)}`
     const changed = async (visit: Visit): Promise<{ title: string, [member: string]: unknown }> => {
       const { params: { id = '' }, request } = visit
       const { data } = await api.ask(request, 'GET', `/${kind}/${encodeURIComponent(id)}`)
-      const item = data as Stored
+      const item = data as StoredBuiltIn
       return {
         ...common,
         title: item.title ?? item.name,
         lead: undefined,
         action: `${base}${pathOf(id)}`,
         submit: 'Save',
-        fields: fields.map((field) => ({ ...field, value: shown(item, field.name) })),
+        fields: fields.map((field) => ({ ...field, value: toFieldText(item, field.name) })),
         buttons: [
           { label: 'Remove', href: `${base}${pathOf(id)}/remove`, method: 'get', isDanger: true, icon: 'trash-2' }
         ]
@@ -122,7 +122,7 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
       effect: 'change', again: async (visit) => ({ page: 'form', data: await changed(visit) })
     }, async ({ request, params: { id = '' }, form: sent }) => ({
       to: '/built-ins',
-      notice: noticeOf(await api.ask(request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, asked(kind, sent)))
+      notice: noticeOf(await api.ask(request, 'PUT', `/${kind}/${encodeURIComponent(id)}`, toRequestBody(kind, sent)))
     }))
     form(`/built-ins/${kind}/:id/toggle`, { effect: 'change' }, async ({
       request, params: { id = '' }, form: sent
@@ -150,10 +150,10 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
   }
 }
 
-const listOf = async ({ kit }: FastifyInstance, { request }: Visit, kind: Kind): Promise<readonly Stored[]> =>
-  (await kit.api.ask(request, 'GET', `/${kind}`)).data as readonly Stored[]
+const listOf = async ({ kit }: FastifyInstance, { request }: Visit, kind: Kind): Promise<readonly StoredBuiltIn[]> =>
+  (await kit.api.ask(request, 'GET', `/${kind}`)).data as readonly StoredBuiltIn[]
 
-function rowOf (base: string, kind: Kind, item: Stored, isAdmin: boolean): object {
+function rowOf (base: string, kind: Kind, item: StoredBuiltIn, isAdmin: boolean): object {
   const href = `${base}/built-ins/${kind}/${encodeURIComponent(item.id)}`
   return {
     isFaint: !item.enabled,
@@ -183,7 +183,7 @@ function rowOf (base: string, kind: Kind, item: Stored, isAdmin: boolean): objec
   }
 }
 
-function shown (item: Stored, field: string): string {
+function toFieldText (item: StoredBuiltIn, field: string): string {
   if (field === 'arguments') {
     return (item.arguments ?? []).map(({ name, required }) => `${name}${required === true ? '*' : ''}`).join(', ')
   }
@@ -191,7 +191,7 @@ function shown (item: Stored, field: string): string {
 }
 
 /** The request body for the API. An empty optional field is omitted. */
-function asked (kind: Kind, sent: Form): object {
+function toRequestBody (kind: Kind, sent: Form): object {
   return Object.fromEntries(kinds[kind].fields.map((field): [string, unknown] => {
     const text = textOf(sent[field.name]).replaceAll('\r\n', '\n')
     if (field.name === 'arguments') {

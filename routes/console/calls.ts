@@ -20,7 +20,7 @@ const routes: FastifyPluginAsync = async (app) => {
     const [{ data, pagination }, values, bars] = await Promise.all([
       activities.list(principal, filter, Math.max(1, Math.trunc(Number(number)) || 1), pageSize),
       activities.filterValues(principal),
-      barsOf(app, principal, filter, Number.isNaN(from) ? until - day : from, until)
+      barsOf(app, principal, filter, Number.isNaN(from) ? until - dayInMs : from, until)
     ])
     const { page: at, total, totalPages } = pagination
     const path = `${base}/calls`
@@ -53,7 +53,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-const day = 24 * 60 * 60_000
+const dayInMs = 24 * 60 * 60_000
 const pageSize = 50
 const bars = 24
 

@@ -17,7 +17,7 @@ interface Row {
   readonly reason?: string
 }
 
-interface Listed {
+interface CataloguePage {
   readonly rows: readonly Row[]
   readonly message?: string | undefined
   /** Of the next page. */
@@ -27,7 +27,7 @@ interface Listed {
 interface Catalogue {
   readonly title: string
   readonly lead: string
-  readonly list: (request: FastifyRequest, query: Visit['query']) => Promise<Listed>
+  readonly list: (request: FastifyRequest, query: Visit['query']) => Promise<CataloguePage>
   readonly entry: (
     request: FastifyRequest, name: string
   ) => Promise<{ title: string, text: string, ready: readonly ConvertedPackage[] }>

@@ -3,7 +3,7 @@ import { ApiError, type Notice } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { type Form, textOf } from './page.ts'
 import { pageOf, targetOf, transportOf } from './states.ts'
-import { isObject } from '../../schemas/unknown-members.ts'
+import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** A value that a person fills in. The config has it as a variable: its `key` in `${}`. */
 export interface Variable {
@@ -25,7 +25,7 @@ export interface Entry {
   readonly config: string
   readonly isChosen: boolean
   readonly remarks: readonly string[]
-  /** Which of several ways to run it this is. */
+  /** The way to run the server, if there are several. */
   readonly from?: string
   /** Inputs that the config does not use. */
   readonly options?: readonly string[]
@@ -71,7 +71,7 @@ export function showEntries (
     ...source && { source, sourceText: JSON.stringify(source) },
     values: { text },
     errors,
-    ...entries && { entries: entries.map(shown) }
+    ...entries && { entries: entries.map(toPageData) }
   }, Object.keys(errors).length > 0 ? 400 : 200)
 }
 
@@ -82,13 +82,13 @@ export async function actOnEntries (
   const { kit } = app
   const entries = sentEntries(form)
   const common = { text: textOf(form.text), source: sourceIn(textOf(form.source)) }
-  const { configs, wrong } = parsed(entries)
+  const { configs, wrong } = parseEntries(entries)
   if (Object.keys(wrong).length > 0) return showEntries(app, reply, { ...common, entries, errors: wrong })
   if (!entries.some(({ isChosen }) => isChosen)) {
     return showEntries(app, reply, { ...common, entries, errors: { '': 'Choose a server first.' } })
   }
   if (textOf(form.do) === 'test') {
-    return showEntries(app, reply, { ...common, entries: await tested(app, request, entries, configs) })
+    return showEntries(app, reply, { ...common, entries: await testEntries(app, request, entries, configs) })
   }
   const { stored, left, problems } = await store(app, request, entries, configs)
   const names = stored.map((name) => JSON.stringify(name)).join(', ')
@@ -133,13 +133,13 @@ const fieldOf = (index: number | string, at: number): string => `value-${index}-
 function variablesIn (text: string): Variable[] {
   const { variables } = objectOf(text)
   return (Array.isArray(variables) ? variables as unknown[] : [])
-    .filter((each): each is Variable & Record<string, unknown> => isObject(each) && typeof each.key === 'string')
+    .filter((each): each is Variable & Record<string, unknown> => isPlainObject(each) && typeof each.key === 'string')
 }
 
 function objectOf (text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : {}
+    return isPlainObject(value) ? value : {}
   } catch {
     return {}
   }
@@ -149,13 +149,15 @@ function objectOf (text: string): Record<string, unknown> {
  * The configs of the entries by index, with the values of their variables, and errors for those that are not JSON
  * objects or lack a value.
  */
-function parsed (entries: readonly Entry[]): { configs: Configs, wrong: Errors } {
+function parseEntries (entries: readonly Entry[]): { configs: Configs, wrong: Errors } {
   const configs = new Map<number, Record<string, unknown>>()
   const wrong: Record<string, string> = {}
   for (const { index, config, isChosen, variables = [], values = {} } of entries) {
     try {
       const value: unknown = JSON.parse(config)
-      if (isObject(value)) configs.set(index, filled(value, index, variables, values) as Record<string, unknown>)
+      if (isPlainObject(
+        value
+      )) configs.set(index, fillVariables(value, index, variables, values) as Record<string, unknown>)
       else wrong[`config-${index}`] = 'A configuration is a JSON object.'
     } catch (error) {
       wrong[`config-${index}`] = `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`
@@ -169,8 +171,8 @@ function parsed (entries: readonly Entry[]): { configs: Configs, wrong: Errors }
 }
 
 /** A value of a config with the values of variables in all its texts. */
-function filled (value: unknown, index: number, variables: readonly Variable[], values: Errors): unknown {
-  const fill = (each: unknown): unknown => filled(each, index, variables, values)
+function fillVariables (value: unknown, index: number, variables: readonly Variable[], values: Errors): unknown {
+  const fill = (each: unknown): unknown => fillVariables(each, index, variables, values)
   if (typeof value === 'string') {
     return variables.reduce((text, { key }, at) => {
       const typed = values[fieldOf(index, at)] ?? ''
@@ -184,14 +186,14 @@ function filled (value: unknown, index: number, variables: readonly Variable[], 
       return lines.length > 0 ? lines : [fill(each)]
     })
   }
-  if (!isObject(value)) return value
+  if (!isPlainObject(value)) return value
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fill(each)]))
 }
 
 /** The data of an entry for the page. */
-function shown (entry: Entry): object {
+function toPageData (entry: Entry): object {
   const { index, variables = [], values = {} } = entry
-  const { configs } = parsed([entry])
+  const { configs } = parseEntries([entry])
   const server = { config: configs.get(index) ?? {} }
   return {
     ...entry,
@@ -221,7 +223,7 @@ function shown (entry: Entry): object {
 }
 
 /** Tests the connection to each selected server, without storing any. */
-async function tested (
+async function testEntries (
   { kit }: FastifyInstance, request: FastifyRequest, entries: readonly Entry[], configs: Configs
 ): Promise<Entry[]> {
   return await Promise.all(entries.map(async (entry) => {

@@ -38,7 +38,7 @@ const routes: FastifyPluginAsync = async (app) => {
           tools,
           tokens,
           owner: group.owner,
-          actions: isOwn(principal, group)
+          actions: mayManage(principal, group)
             ? [{ label: 'Remove', href: `${href}/remove`, method: 'get', isDanger: true }]
             : []
         }
@@ -80,7 +80,7 @@ const routes: FastifyPluginAsync = async (app) => {
         route: group.name,
         endpoint: `${endpointOf(app, request)}/${address}`,
         isNew: false,
-        isOwn: isOwn(principal, group)
+        isOwn: mayManage(principal, group)
       },
       ...membersOf(app, visit, group.servers),
       seen: { tools, tokens, names: names.slice(0, 100) }
@@ -116,15 +116,15 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-const isOwn = ({ isAdmin, username }: Principal, { owner }: ShownGroup): boolean => isAdmin || owner === username
+const mayManage = ({ isAdmin, username }: Principal, { owner }: ShownGroup): boolean => isAdmin || owner === username
 
-type Asked = Partial<Member> & { readonly name: string }
+type ChosenMember = Partial<Member> & { readonly name: string }
 
 /** The servers that the form shows, with their items where they are chosen, and hidden fields for the others. */
 function membersOf (
   { servers, settings }: FastifyInstance, { principal, form }: Visit, members: ShownGroup['servers']
 ): object {
-  const stored = members.map((each): Asked => typeof each === 'string' ? { name: each } : each)
+  const stored = members.map((each): ChosenMember => typeof each === 'string' ? { name: each } : each)
   // A form that comes back keeps its selection.
   const chosen = new Map((form.name === undefined ? stored : askedMembers(form)).map((each) => [each.name, each]))
   const all = new Map(servers.list(principal).map((server) => [server.name, server]))
@@ -158,7 +158,7 @@ function membersOf (
 function choiceOf (
   list: { length: number, pieces: () => Iterable<string> },
   kind: typeof kinds[number],
-  member: Asked | undefined,
+  member: ChosenMember | undefined,
   withItems: boolean
 ): object {
   const selected = member?.[kind]
@@ -180,7 +180,7 @@ function choiceOf (
 }
 
 /** The fields of a form that stand for a member. */
-const fieldsOf = (member: Asked): Array<[name: string, value: string]> => [
+const fieldsOf = (member: ChosenMember): Array<[name: string, value: string]> => [
   ['servers', member.name],
   ...kinds.flatMap((kind): Array<[string, string]> => {
     const selected = member[kind]
@@ -191,7 +191,7 @@ const fieldsOf = (member: Asked): Array<[name: string, value: string]> => [
 ]
 
 /** The members in a form. A member with all items selected has no selector. */
-const askedMembers = (form: Form): Asked[] => listOf(form.servers).map((name) => ({
+const askedMembers = (form: Form): ChosenMember[] => listOf(form.servers).map((name) => ({
   name,
   ...Object.fromEntries(kinds.flatMap((kind) => {
     const items = listOf(form[`${kind}:${name}`])

@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import { ApiError, type PageData } from '../../plugins/management/index.ts'
 import type { ItemKind } from '../../plugins/settings/index.ts'
-import { type Trial, tried } from './trial.ts'
-import { type Arguments, argumentsOf } from './arguments.ts'
+import { type Trial, sendTrial } from './trial.ts'
+import { type ArgumentsForm, argumentsOf } from './arguments.ts'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { manages } from './server-head.ts'
 import { pageOf } from './states.ts'
 
 /** A tool, prompt or resource as the management API shows it. */
-export interface Item {
+export interface ServerItem {
   readonly name?: string
   readonly uri?: string
   readonly title?: string
@@ -20,12 +20,12 @@ export interface Item {
 
 type Facts = ReadonlyArray<readonly [term: string, text: string]>
 
-/** What the pages of one kind of items differ in. */
+/** The properties in which the pages of each kind of items differ. */
 interface ItemPages {
   readonly kind: ItemKind
   /** The schema of what the form asks for. */
-  readonly schemaOf: (item: Item) => unknown
-  readonly factsOf: (item: Item) => Facts
+  readonly schemaOf: (item: ServerItem) => unknown
+  readonly factsOf: (item: ServerItem) => Facts
   /** The MCP method that tries an item, and its params as JSON text. */
   readonly method: string
   readonly paramsOf: (key: string, args: string) => string
@@ -71,7 +71,7 @@ export async function showTrial (
   app: FastifyInstance,
   visit: Visit,
   data: PageData,
-  { args, values: _values, ...read }: Arguments,
+  { args, values: _values, ...read }: ArgumentsForm,
   requestOf: (args: string) => Omit<Trial, 'server'>
 ): Promise<void> {
   const { reply, params: { name = '' } } = visit
@@ -80,7 +80,7 @@ export async function showTrial (
     renderer.send(reply, 'item', { ...data, ...read }, Object.keys(read.errors).length > 0 ? 400 : 200)
     return
   }
-  await tried(app, visit, { server: name, ...requestOf(args) }, 'item', { ...data, ...read })
+  await sendTrial(app, visit, { server: name, ...requestOf(args) }, 'item', { ...data, ...read })
 }
 
 /** The address of an item's page. @param base the path of the console */
@@ -89,9 +89,9 @@ const addressOf = (base: string, kind: string, { name = '', item = '' }: Visit['
 
 async function itemOf (
   { kit }: FastifyInstance, { request, params: { name = '', item = '' } }: Visit, kind: ItemKind
-): Promise<Item> {
+): Promise<ServerItem> {
   const { data } = await kit.api.ask(request, 'GET', `/servers/${encodeURIComponent(name)}`)
-  const { [kind]: items } = data as Record<ItemKind, readonly Item[]>
+  const { [kind]: items } = data as Record<ItemKind, readonly ServerItem[]>
   const found = items.find((each) => (kind === 'resources' ? each.uri : each.name) === item)
   if (found) return found
   throw new ApiError(404, {
@@ -101,13 +101,13 @@ async function itemOf (
 
 /** The data of an item for the page. */
 function shown (
-  app: FastifyInstance, { params, principal }: Visit, item: Item, { kind, schemaOf, factsOf }: ItemPages
+  app: FastifyInstance, { params, principal }: Visit, item: ServerItem, { kind, schemaOf, factsOf }: ItemPages
 ): PageData {
   const { kit, gateway } = app
   const { name: server = '', item: key = '' } = params
   const { title, name, description, overridden = false, enabled = true } = item
   const listed = gateway.catalogues(server).flatMap(({ lists }) => lists[kind]).find((each) => each.key === key)
-  const own = (JSON.parse(listed?.text ?? '{}') as Item).description
+  const own = (JSON.parse(listed?.text ?? '{}') as ServerItem).description
   const heading = title ?? name ?? key
   return {
     title: heading,

@@ -21,7 +21,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }, ({ principal, query: { q = '', page: number = '1' } }) => {
     const chosen = found(keys.list(principal), q, ({ name, owner, token }) => [name, owner, token])
     const { items, pages } = partOf(chosen, `${base}/keys`, { q, page: number })
-    return { live: {}, q, pages, items: items.map((key) => shown(base, key)) }
+    return { live: {}, q, pages, items: items.map((key) => toPageData(base, key)) }
   })
 
   /** The form for a new key, with its choices. */
@@ -118,7 +118,7 @@ function askedKey ({ isAdmin }: Principal, form: Readonly<Record<string, string 
   }
 }
 
-function shown (base: string, key: Key): object {
+function toPageData (base: string, key: Key): object {
   const { id, name, token, kind, owner, enabled, expiresAt, lastUsedAt, inactive } = key
   const href = `${base}/keys/${id}`
   return {

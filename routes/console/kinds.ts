@@ -1,5 +1,5 @@
 /** An item of a list, as MCP sends it. */
-export interface Item {
+export interface RouteItem {
   readonly name?: string
   readonly uri?: string
   readonly description?: string
@@ -16,18 +16,19 @@ interface Kind {
   readonly noun: string
   /** The label of the button that runs an item. */
   readonly run: string
-  readonly keyOf: (item: Item) => string
+  readonly keyOf: (item: RouteItem) => string
   /** The schema of the arguments. */
-  readonly schemaOf: (item: Item) => unknown
+  readonly schemaOf: (item: RouteItem) => unknown
   /** The members of `params`, as JSON text. @param args the arguments, as JSON text */
   readonly paramsOf: (key: string, args: string) => readonly string[]
 }
 
-const named = (key: string, args: string): string[] => [`"name":${JSON.stringify(key)}`, `"arguments":${args}`]
-const nameOf = ({ name = '' }: Item): string => name
+const nameAndArguments = (key: string, args: string): string[] =>
+  [`"name":${JSON.stringify(key)}`, `"arguments":${args}`]
+const nameOf = ({ name = '' }: RouteItem): string => name
 
 /** The kinds of items on a route, by the member of a list's result that holds them. */
-export const kinds = {
+export const routeItemKinds = {
   tools: {
     method: 'tools/call',
     title: 'Tools',
@@ -35,7 +36,7 @@ export const kinds = {
     run: 'Call it',
     keyOf: nameOf,
     schemaOf: ({ inputSchema }) => inputSchema,
-    paramsOf: named
+    paramsOf: nameAndArguments
   },
   prompts: {
     method: 'prompts/get',
@@ -47,7 +48,7 @@ export const kinds = {
       properties: Object.fromEntries(args.map(({ name, description }) => [name, { type: 'string', description }])),
       required: args.filter(({ required }) => required === true).map(({ name }) => name)
     }),
-    paramsOf: named
+    paramsOf: nameAndArguments
   },
   resources: {
     method: 'resources/read',
@@ -60,5 +61,5 @@ export const kinds = {
   }
 } as const satisfies Readonly<Record<string, Kind>>
 
-export type KindName = keyof typeof kinds
-export const kindNames = Object.keys(kinds) as KindName[]
+export type KindName = keyof typeof routeItemKinds
+export const kindNames = Object.keys(routeItemKinds) as KindName[]

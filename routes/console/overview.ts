@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { canManage, type Principal } from '../../plugins/settings/index.ts'
 import { endpointOf, inSentence, pagesOf } from './page.ts'
-import { mendingOf, pageOf, type ServerRecord, stateOf, states } from './states.ts'
+import { mendingOf, pageOf, type ServerState, stateOf, states } from './states.ts'
 
 /** Page: the state of the gateway, and what needs attention. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -31,7 +31,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Principal, server: ServerRecord): object {
+function problemOf ({ kit: { base }, settings }: FastifyInstance, principal: Principal, server: ServerState): object {
   const { name, error } = server
   const stored = settings.current.servers.get(name)
   const manages = stored !== undefined && canManage(principal, stored)

@@ -3,7 +3,7 @@ import { type ApiAnswer, ApiError, type Notice, type PageData, type Watch } from
 import type { Effect } from '../../plugins/base/scopes/index.ts'
 import { configuredBaseUrl, type Principal } from '../../plugins/settings/index.ts'
 import { principalOf } from '../api/principal.ts'
-import { isObject } from '../../schemas/unknown-members.ts'
+import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** The fields of a form. A field that occurs several times is a list. */
 export type Form = Readonly<Record<string, string | string[] | undefined>>
@@ -31,23 +31,23 @@ interface PageOptions {
 interface FormOptions {
   readonly effect: Exclude<Effect, 'read'>
   /** Renders the form again after an error, with the submitted values; undefined: the error page is shown. */
-  readonly again?: (visit: Visit) => Shown | Promise<Shown>
+  readonly again?: (visit: Visit) => RenderedPage | Promise<RenderedPage>
 }
 
 /** A page that is rendered instead of a redirect. */
-interface Shown { readonly page: string, readonly data: PageData }
+interface RenderedPage { readonly page: string, readonly data: PageData }
 
 /** The redirect after a form. */
-interface Done { readonly to: string, readonly notice?: Notice }
+interface FormRedirect { readonly to: string, readonly notice?: Notice }
 /** The result of a form; undefined: it has sent a page itself. */
-type Acted = Done | undefined
+type FormOutcome = FormRedirect | undefined
 
 interface Pages {
   /** @param show returns the data of the page */
   readonly page: (
     page: string, options: PageOptions, show: (visit: Visit) => Partial<PageData> | Promise<Partial<PageData>>
   ) => void
-  readonly form: (path: string, options: FormOptions, act: (visit: Visit) => Acted | Promise<Acted>) => void
+  readonly form: (path: string, options: FormOptions, act: (visit: Visit) => FormOutcome | Promise<FormOutcome>) => void
 }
 
 /** Returns functions that add pages and forms for signed-in users to an instance. */
@@ -138,7 +138,7 @@ export const argumentsIn = (sent: Form): Record<string, string> => Object.fromEn
 export function objectIn (text: string, subject: string): Readonly<Record<string, unknown>> | string {
   try {
     const value: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
-    return isObject(value) ? value : `${subject} a JSON object.`
+    return isPlainObject(value) ? value : `${subject} a JSON object.`
   } catch (error) {
     return `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`
   }

@@ -3,7 +3,7 @@ import { type Form, found, textOf } from './page.ts'
 /** The part of a long list of choices that a form shows. */
 interface Pick {
   readonly names: readonly string[]
-  /** What is chosen and not shown: hidden fields keep it. */
+  /** The chosen items that are not shown; hidden fields keep them. */
   readonly kept: readonly string[]
   /** The number of matching names that are not shown. */
   readonly rest: number

@@ -2,17 +2,17 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { Eyes, Follow, McpAnswer, PageData } from '../../plugins/management/index.ts'
 import { argumentsOf } from './arguments.ts'
 import { eyesOf, lookWith, pathOf, routesOf } from './eyes.ts'
-import { type Item, type KindName, kindNames, kinds } from './kinds.ts'
+import { type RouteItem, type KindName, kindNames, routeItemKinds } from './kinds.ts'
 import { found, pagesOf, textOf, type Visit } from './page.ts'
-import { type Asked, answered, questionsOf, readAsked } from './questions.ts'
+import { type WaitingCall, addAnswer, questionsOf, readWaitingCall } from './questions.ts'
 import { addressOf, partOf } from './states.ts'
-import { followed } from './trial.ts'
+import { showWithProgress } from './trial.ts'
 
 type Query = Visit['query']
 /** `ms`: duration of the request. */
-type Timed = McpAnswer & { readonly ms: number }
+type TimedAnswer = McpAnswer & { readonly ms: number }
 /** An item that is chosen, with the schema of its arguments. */
-interface Chosen { readonly kind: KindName, readonly item: Item, readonly schema: unknown }
+interface ChosenItem { readonly kind: KindName, readonly item: RouteItem, readonly schema: unknown }
 
 /** Page: lists what an MCP route offers, and calls it. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -21,14 +21,14 @@ const routes: FastifyPluginAsync = async (app) => {
   const title = 'Playground'
 
   page('playground', { title, isInNav: true }, async (visit) => {
-    const { data, chosen } = await shown(app, visit)
+    const { data, chosen } = await toPageData(app, visit)
     return { ...data, ...chosen && { mode: 'form', json: '{}', fields: kit.formOf(chosen.schema).fields({}) } }
   })
 
   // Whichever identity lists the items, calls run as the signed-in user or, if chosen, without a credential or with the
   // one that is pasted.
   form('/playground', { effect: 'run' }, async (visit) => {
-    const { data, chosen } = await shown(app, visit)
+    const { data, chosen } = await toPageData(app, visit)
     const send = (
       more: object,
       errors: Readonly<Record<string, string>> = {},
@@ -38,17 +38,17 @@ const routes: FastifyPluginAsync = async (app) => {
     }
     if (!chosen) return send({})
     const { schema } = chosen
-    const call = async (asked: Asked, more: object): Promise<undefined> => {
-      await followed(app, visit, 'playground', async (follow) =>
+    const call = async (asked: WaitingCall, more: object): Promise<undefined> => {
+      await showWithProgress(app, visit, 'playground', async (follow) =>
         ({ ...data, ...more, ...toldOf(app, visit, asked, await ask(app, visit, chosen, asked, follow)) }))
     }
     const fields = (values: Readonly<Record<string, string>>): object[] => kit.formOf(schema).fields(values)
     const problem = problemOf(textOf(visit.form.credential))
-    const question = readAsked(textOf(visit.form.question))
+    const question = readWaitingCall(textOf(visit.form.question))
     if (question) {
       const json = question.args
       const asked = { mode: 'form', json, fields: fields(kit.formOf(schema).draft(JSON.parse(json) as object)) }
-      const next = problem ? { errors: problem } : answered(app, question, visit.form)
+      const next = problem ? { errors: problem } : addAnswer(app, question, visit.form)
       const { name } = question
       const { url } = visit.request
       if ('errors' in next) {
@@ -70,19 +70,19 @@ export default routes
 /** Max length of a credential that is pasted, in characters. */
 const maxCredential = 8_192
 
-/** Why a text is no credential, at its field. */
+/** The error at the field of a credential, if its text is not a credential. */
 const problemOf = (credential: string): Record<string, string> | undefined =>
   credential.length <= maxCredential && /^[\x21-\x7e]*$/.test(credential)
     ? undefined
     : { credential: 'A credential is one word, without spaces.' }
 
 /** The data of the page, without that of a call. */
-async function shown (app: FastifyInstance, visit: Visit): Promise<{ data: PageData, chosen?: Chosen }> {
+async function toPageData (app: FastifyInstance, visit: Visit): Promise<{ data: PageData, chosen?: ChosenItem }> {
   const { kit } = app
   const { principal, query, request } = visit
   const { route = '', eyes = 'self', item: key = '', q = '', page = '1' } = query
   const kind = kindNames.find((each) => each === query.kind) ?? 'tools'
-  const { noun, run, keyOf, schemaOf } = kinds[kind]
+  const { noun, run, keyOf, schemaOf } = routeItemKinds[kind]
   const own = principal.username ?? ''
   const path = `${kit.base}/playground`
   const common = {
@@ -99,7 +99,7 @@ async function shown (app: FastifyInstance, visit: Visit): Promise<{ data: PageD
   if (query.route === undefined) return { data: common }
   const listed = await kit.mcp.list(request, pathOf(route), lookWith(app, principal, eyes, route), kind)
   if ('problem' in listed) return { data: { ...common, problem: listed.problem } }
-  const all: Item[] = listed.items
+  const all: RouteItem[] = listed.items
   // `addressOf` drops empty values, but an empty route (the global one) must stay.
   const hrefOf = (more: Query): string =>
     `${addressOf(path, { eyes, ...more })}&${new URLSearchParams({ route }).toString()}`
@@ -112,7 +112,7 @@ async function shown (app: FastifyInstance, visit: Visit): Promise<{ data: PageD
       ...common,
       ...item && { chosen: key },
       kinds: kindNames.map((each) =>
-        ({ title: kinds[each].title, href: hrefOf({ kind: each }), isCurrent: each === kind })),
+        ({ title: routeItemKinds[each].title, href: hrefOf({ kind: each }), isCurrent: each === kind })),
       list: {
         total: all.length,
         tokens: listed.tokens,
@@ -131,10 +131,12 @@ async function shown (app: FastifyInstance, visit: Visit): Promise<{ data: PageD
 
 /** Runs an item over MCP, or continues a call with the responses to the server's questions. */
 async function ask (
-  { kit }: FastifyInstance, visit: Visit, { kind, item }: Chosen, { args, state, responses }: Asked, follow: Follow
-): Promise<Timed> {
+  {
+    kit
+  }: FastifyInstance, visit: Visit, { kind, item }: ChosenItem, { args, state, responses }: WaitingCall, follow: Follow
+): Promise<TimedAnswer> {
   const { principal, query: { route = '', eyes = 'self' }, form, request } = visit
-  const { keyOf, method, paramsOf } = kinds[kind]
+  const { keyOf, method, paramsOf } = routeItemKinds[kind]
   const params = [
     ...paramsOf(keyOf(item), args),
     ...state === undefined ? [] : [`"requestState":${JSON.stringify(state)}`],
@@ -151,13 +153,13 @@ async function ask (
 }
 
 /** The data of a response for the page: the result, or the server's questions. */
-function toldOf (app: FastifyInstance, { request }: Visit, { args }: Asked, answer: Timed): object {
+function toldOf (app: FastifyInstance, { request }: Visit, { args }: WaitingCall, answer: TimedAnswer): object {
   const { result, problem, messages, ms } = answer
   if (result === undefined) {
     return { messages, result: { isError: true, ms, blocks: [{ kind: 'text', text: problem ?? '' }] } }
   }
   if (result.resultType === 'input_required') {
-    const requests = Object.entries(result.inputRequests ?? {}) as Asked['open']
+    const requests = Object.entries(result.inputRequests ?? {}) as WaitingCall['open']
     const asked = { args, state: String(result.requestState ?? ''), open: requests, responses: {} }
     return { messages, questions: questionsOf(app, request.url, asked) }
   }

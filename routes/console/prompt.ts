@@ -1,13 +1,13 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { addItemPages } from './item.ts'
-import { isObject } from '../../schemas/unknown-members.ts'
+import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** Page: one prompt, its override, and a trial with its arguments. */
 const routes: FastifyPluginAsync = async (app) => {
   addItemPages(app, {
     kind: 'prompts',
     schemaOf: ({ arguments: list }) => {
-      const all = (Array.isArray(list) ? list as unknown[] : []).filter(isObject)
+      const all = (Array.isArray(list) ? list as unknown[] : []).filter(isPlainObject)
       return {
         type: 'object',
         properties: Object.fromEntries(all.map(({ name, title, description }) =>

@@ -15,7 +15,7 @@ interface Question {
 }
 
 /** A call that waits for input. Each question's form contains it in a hidden field. */
-export interface Asked {
+export interface WaitingCall {
   /** The arguments of the call, as JSON text. */
   readonly args: string
   /** The `requestState` to send back with the responses. */
@@ -26,23 +26,27 @@ export interface Asked {
 }
 
 /** Decodes the call in a form's hidden field; undefined: the form does not belong to a question. */
-export function readAsked (text: string): (Asked & { readonly name: string }) | undefined {
+export function readWaitingCall (text: string): (WaitingCall & { readonly name: string }) | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
     const { args, open, name } = value as Partial<Record<string, unknown>>
     if (typeof args !== 'string' || typeof name !== 'string' || !Array.isArray(open)) return undefined
     JSON.parse(args)
-    return value as Asked & { name: string }
+    return value as WaitingCall & { name: string }
   } catch {
     return undefined
   }
 }
 
 /** A question that was answered badly: its name, what was typed, and why it is refused. */
-interface Refused { readonly name: string, readonly form: Form, readonly errors: Readonly<Record<string, string>> }
+interface RefusedAnswer {
+  readonly name: string, readonly form: Form, readonly errors: Readonly<Record<string, string>>
+}
 
 /** The data of a call's questions for the page. @param href the URL that the answers are sent to */
-export function questionsOf (app: FastifyInstance, href: string, asked: Asked, refused?: Refused): object[] {
+export function questionsOf (
+  app: FastifyInstance, href: string, asked: WaitingCall, refused?: RefusedAnswer
+): object[] {
   return asked.open.map(([name, question]) => {
     const { form = {}, errors = {} } = refused?.name === name ? refused : {}
     return {
@@ -60,7 +64,7 @@ export function questionsOf (app: FastifyInstance, href: string, asked: Asked, r
 function textOfQuestion ({ method, params = {} }: Question): string {
   const { message = '', url, systemPrompt, messages = [] } = params
   if (method === 'sampling/createMessage') {
-    const lines = messages.map(({ role = '', content }) => `${role}: ${plain(content)}`)
+    const lines = messages.map(({ role = '', content }) => `${role}: ${toMessageText(content)}`)
     const said = ['It asks for an answer of a model. You are the model.', systemPrompt ?? '', ...lines]
     return said.filter((line) => line !== '').join('\n\n')
   }
@@ -68,7 +72,7 @@ function textOfQuestion ({ method, params = {} }: Question): string {
   return url === undefined ? message : `${message}\n\nIt wants you to open ${url}`
 }
 
-const plain = (content: unknown): string => {
+const toMessageText = (content: unknown): string => {
   const { text } = (content ?? {}) as { text?: unknown }
   return typeof text === 'string' ? text : JSON.stringify(content)
 }
@@ -86,12 +90,13 @@ function fieldsOf ({ kit }: FastifyInstance, { method, params = {} }: Question, 
 }
 
 /** Adds the answer to one question. @returns the call with the answer, or error messages by field */
-export function answered (
-  { kit }: FastifyInstance, { name, ...asked }: Asked & { readonly name: string }, form: Form
-): Asked | { readonly errors: Readonly<Record<string, string>> } {
+export function addAnswer (
+  { kit }: FastifyInstance, { name, ...asked }: WaitingCall & { readonly name: string }, form: Form
+): WaitingCall | { readonly errors: Readonly<Record<string, string>> } {
   const question = asked.open.find(([each]) => each === name)?.[1]
   const open = asked.open.filter(([each]) => each !== name)
-  const withAnswer = (answer: unknown): Asked => ({ ...asked, open, responses: { ...asked.responses, [name]: answer } })
+  const withAnswer = (answer: unknown): WaitingCall =>
+    ({ ...asked, open, responses: { ...asked.responses, [name]: answer } })
   if (!question) return { ...asked, open }
   const action = textOf(form.answer)
   const text = textOf(form.text)

@@ -5,7 +5,7 @@ import { addItemPages, showTrial } from './item.ts'
 import { pagesOf, type Visit } from './page.ts'
 import { argumentsOf } from './arguments.ts'
 import { pageOf } from './states.ts'
-import { isObject } from '../../schemas/unknown-members.ts'
+import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** A resource template as its server lists it. */
 interface Template {
@@ -62,7 +62,7 @@ export async function templatesOf (
     await kit.mcp.ask(request, `/mcp/${encodeURIComponent(server)}`, eyes, 'resources/templates/list', '{}')
   const templates = (result?.resourceTemplates ?? []) as readonly unknown[]
   return templates.filter((each): each is Template & Record<string, unknown> =>
-    isObject(each) && typeof each.uriTemplate === 'string' && isExpandable(each.uriTemplate))
+    isPlainObject(each) && typeof each.uriTemplate === 'string' && isExpandable(each.uriTemplate))
 }
 
 function isExpandable (template: string): boolean {

@@ -49,7 +49,7 @@ interface Metadata { readonly reason?: string, readonly hint?: string }
 /** Number of terms that are shown for a tool. */
 const mostTerms = 6
 
-/** What a score consists of, in words. */
+/** Describes the components of a score. */
 function reasonsOf ({ terms = [], name = 0, isNamed = false, meaning }: Reasons = {}): string[] {
   const percent = (part: number): string => `${Math.round(100 * part)} %`
   return [

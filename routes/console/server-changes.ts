@@ -11,7 +11,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const crumbsOf = (name: string): object[] =>
     [{ label: 'Servers', href: `${base}/servers` }, { label: name, href: pageOf(base, name) }]
 
-  const renaming = ({ principal, params: { name = '' } }: Visit) => {
+  const renameForm = ({ principal, params: { name = '' } }: Visit) => {
     servers.mustManage(principal, name)
     return {
       title: `Rename ${name}`,
@@ -21,12 +21,12 @@ const routes: FastifyPluginAsync = async (app) => {
       cancel: `${pageOf(base, name)}/configuration`,
       submit: 'Rename it',
       fields: [{ name: 'newName', label: 'New name', value: name, required: true }],
-      consequences: renamed(app, principal, name)
+      consequences: renameConsequences(app, principal, name)
     }
   }
-  page('form', { title: 'Rename', path: '/servers/:name/rename' }, renaming)
+  page('form', { title: 'Rename', path: '/servers/:name/rename' }, renameForm)
   form('/servers/:name/rename', {
-    effect: 'change', again: (visit) => ({ page: 'form', data: renaming(visit) })
+    effect: 'change', again: (visit) => ({ page: 'form', data: renameForm(visit) })
   }, async ({ principal, request, params: { name = '' }, form: sent }) => {
     const newName = textOf(sent.newName).trim()
     const { config } = servers.get(principal, name)
@@ -77,7 +77,7 @@ function removed (app: FastifyInstance, principal: Principal, name: string): str
   ]
 }
 
-function renamed (app: FastifyInstance, principal: Principal, name: string): string[] {
+function renameConsequences (app: FastifyInstance, principal: Principal, name: string): string[] {
   const uses = usesOf(app, principal, name)
   const separator = app.settings.current.system.nameSeparator ?? '-'
   return [

@@ -14,15 +14,15 @@ const routes: FastifyPluginAsync = async (app) => {
   const path = '/servers/:name/configuration'
 
   page('server-configuration', { title: 'Configuration', path }, async (visit) => {
-    const { config, data } = await shown(app, visit)
+    const { config, data } = await toPageData(app, visit)
     return { ...data, ...asForm(app, visit, config) ?? asJson(config) }
   })
 
   form(path, { effect: 'change' }, async (visit) => {
     const { params: { name = '' }, principal, request, form: sent } = visit
     app.servers.mustManage(principal, name)
-    const { config: stored, data } = await shown(app, visit)
-    const again = (edited: Edited, notice?: Notice): undefined => {
+    const { config: stored, data } = await toPageData(app, visit)
+    const again = (edited: EditedConfig, notice?: Notice): undefined => {
       const status = Object.keys(edited.errors ?? {}).length > 0 ? 400 : 200
       renderer.send(visit.reply, 'server-configuration', { ...data, ...edited, ...notice && { notice } }, status)
     }
@@ -55,13 +55,13 @@ const routes: FastifyPluginAsync = async (app) => {
 export default routes
 
 /** The edited config, for the page. `config`: what to send to the API, if anything. */
-interface Edited extends Partial<PageData> {
+interface EditedConfig extends Partial<PageData> {
   readonly mode: 'form' | 'json'
   readonly errors?: Texts
   readonly config?: Config
 }
 
-async function shown (
+async function toPageData (
   app: FastifyInstance, { principal, params: { name = '' } }: Visit
 ): Promise<{ config: Config, data: PageData }> {
   const server = await app.servers.getWithLoginUrl(principal, name)
@@ -74,10 +74,10 @@ async function shown (
   return { config: server.config, data }
 }
 
-const asJson = (config: Config): Edited => ({ mode: 'json', json: JSON.stringify(config, undefined, 2) })
+const asJson = (config: Config): EditedConfig => ({ mode: 'json', json: JSON.stringify(config, undefined, 2) })
 
 /** @returns undefined if the form cannot show the config */
-function asForm ({ kit }: FastifyInstance, { principal }: Visit, config: Config): Edited | undefined {
+function asForm ({ kit }: FastifyInstance, { principal }: Visit, config: Config): EditedConfig | undefined {
   const form = kit.serverFormOf(config, principal.isAdmin)
   const draft = form.draft(config)
   return draft && { mode: 'form', type: form.type, rest: JSON.stringify(config), ...form.fields(draft) }
@@ -87,8 +87,8 @@ function asForm ({ kit }: FastifyInstance, { principal }: Visit, config: Config)
 const withoutOverrides = ({ tools: _tools, prompts: _prompts, resources: _resources, ...config }: Config): Config =>
   config
 
-/** What a form says, after a click on one of its buttons. */
-function editedOf (app: FastifyInstance, visit: Visit, stored: Config): Edited {
+/** The content of a form after a click on one of its buttons. */
+function editedOf (app: FastifyInstance, visit: Visit, stored: Config): EditedConfig {
   const { kit } = app
   const { principal: { isAdmin }, form: sent } = visit
   const what = textOf(sent.do)
@@ -107,8 +107,8 @@ function editedOf (app: FastifyInstance, visit: Visit, stored: Config): Edited {
   if (/^(?:add|remove):/.test(what)) {
     return { mode: 'form', type: form.type, rest: textOf(sent.rest), ...form.fields(form.change(values, what)) }
   }
-  const turned = form.turned(values, former)
-  const again: Edited = {
+  const turned = form.switchType(values, former)
+  const again: EditedConfig = {
     mode: 'form', type: turned.form.type, rest: JSON.stringify(turned.base), ...turned.form.fields(turned.draft)
   }
   if (what === 'choose:type') return again

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { canManage, type ItemKind, type Principal } from '../../plugins/settings/index.ts'
-import { addressOf, pageOf, type ServerRecord, stateOf, targetOf, transportOf } from './states.ts'
+import { addressOf, pageOf, type ServerState, stateOf, targetOf, transportOf } from './states.ts'
 
-export const kinds = ['tools', 'prompts', 'resources'] as const satisfies readonly ItemKind[]
+export const serverItemKinds = ['tools', 'prompts', 'resources'] as const satisfies readonly ItemKind[]
 const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources' }
 
 /** Whether a user may change a server. */
@@ -12,7 +12,7 @@ export function manages ({ settings }: FastifyInstance, principal: Principal, na
 }
 
 /** @param base the path of the console */
-export function summaryOf (base: string, server: ServerRecord): object {
+export function summaryOf (base: string, server: ServerState): object {
   const { name, error, tools, config: { owner, visibility } } = server
   return {
     name,
@@ -28,7 +28,7 @@ export function summaryOf (base: string, server: ServerRecord): object {
 }
 
 /** What the pages of a server have in common: its state, and the links to its parts. @param view the current part */
-export function headOf (app: FastifyInstance, principal: Principal, server: ServerRecord, view: string): object {
+export function headOf (app: FastifyInstance, principal: Principal, server: ServerState, view: string): object {
   const { base } = app.kit
   const { name } = server
   const href = pageOf(base, name)
@@ -44,7 +44,7 @@ export function headOf (app: FastifyInstance, principal: Principal, server: Serv
       loginUrl: server.oauth?.authorizationUrl
     },
     views: [
-      ...kinds.map((kind) =>
+      ...serverItemKinds.map((kind) =>
         ({ view: kind, title: titles[kind], count: server[kind].length, href: addressOf(href, { view: kind }) })),
       ...principal.isAdmin ? [{ view: 'output', title: 'Output', href: addressOf(href, { view: 'output' }) }] : [],
       { view: 'configuration', title: 'Configuration', href: `${href}/configuration` }

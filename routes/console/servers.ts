@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { templatesOf } from './resource.ts'
-import { headOf, kinds, manages, summaryOf } from './server-head.ts'
-import { addressOf, mendingOf, pageOf, partOf, type ServerRecord, stateOf, states, targetOf } from './states.ts'
+import { headOf, serverItemKinds, manages, summaryOf } from './server-head.ts'
+import { addressOf, mendingOf, pageOf, partOf, type ServerState, stateOf, states, targetOf } from './states.ts'
 
 /** Pages: the servers with their states, and each server's items. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -51,7 +51,7 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   }, async (visit) => {
     const { principal, params: { name = '' }, query: { view: asked, page: number = '1' } } = visit
-    const view = [...kinds, 'output'].find((each) => each === asked) ?? 'tools'
+    const view = [...serverItemKinds, 'output'].find((each) => each === asked) ?? 'tools'
     const server = await servers.getWithLoginUrl(principal, name)
     return {
       title: name,
@@ -94,7 +94,7 @@ const routes: FastifyPluginAsync = async (app) => {
 }
 export default routes
 
-const isLike = (server: ServerRecord, words: string): boolean =>
+const isLike = (server: ServerState, words: string): boolean =>
   [server.name, targetOf(server), String(server.config.description ?? '')]
     .some((text) => text.toLowerCase().includes(words.trim().toLowerCase()))
 
@@ -111,10 +111,10 @@ interface ListedItem {
 
 /** One page of the items that a query selects. */
 function itemsOf (
-  costs: FastifyInstance['kit']['costs'], server: ServerRecord, { query, request }: Pick<Visit, 'query' | 'request'>
+  costs: FastifyInstance['kit']['costs'], server: ServerState, { query, request }: Pick<Visit, 'query' | 'request'>
 ): object {
   const { view = 'tools', q = '', page = '1' } = query
-  const kind = kinds.find((each) => each === view)
+  const kind = serverItemKinds.find((each) => each === view)
   const all = kind === undefined ? [] : JSON.parse([...server[kind].pieces()].join('')) as ListedItem[]
   const found = all.filter(({ name = '', uri = '', title = '', description = '' }) =>
     [name, uri, title, description].some((text) => String(text).toLowerCase().includes(q.trim().toLowerCase())))

@@ -33,7 +33,7 @@ const routes: FastifyPluginAsync = async (app) => {
   const currentOf = async (request: Visit['request']): Promise<Map<string, unknown>> => {
     const { data } = await kit.api.ask(request, 'GET', '/settings')
     const { systemConfig } = data as { systemConfig: Record<string, unknown> }
-    return new Map(all.map(({ path }) => {
+    return new Map(allSettings.map(({ path }) => {
       const [section = '', member] = path.split('.')
       const value = systemConfig[section]
       return [path, member === undefined ? value : (value as Record<string, unknown> | undefined)?.[member]]
@@ -74,7 +74,7 @@ const settingsOf = (section: string): Setting[] => {
     .map(([member, own]) => ({ path: `${section}.${member}`, schema: own }))
 }
 
-const general: readonly Setting[] = Object.entries(propertiesOf(SystemSections))
+const generalSettings: readonly Setting[] = Object.entries(propertiesOf(SystemSections))
   .filter(([, { properties }]) => properties === undefined)
   .map(([path, schema]) => ({ path, schema }))
 const sections = [
@@ -82,10 +82,10 @@ const sections = [
   {
     heading: 'Names and sessions',
     text: 'How items are named, and whether lost sessions are made anew.',
-    settings: general
+    settings: generalSettings
   }
 ]
-const all: readonly Setting[] = sections.flatMap(({ settings }) => settings)
+const allSettings: readonly Setting[] = sections.flatMap(({ settings }) => settings)
 
 /** The effects of changes that the schema does not describe. */
 const effects: Readonly<Record<string, string>> = {
@@ -137,7 +137,7 @@ function fieldOf ({ path, schema }: Setting, current: unknown): object {
 /** The changes in a form: fields whose text differs from the current value. An empty field resets to the default. */
 function changesOf (sent: Form, current: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const changes: Record<string, unknown> = {}
-  for (const { path, schema } of all) {
+  for (const { path, schema } of allSettings) {
     if (sent[path] === undefined) continue
     const text = textOf(sent[path]).trim()
     const value = current.get(path) ?? schema.default

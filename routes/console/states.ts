@@ -15,9 +15,9 @@ interface Action {
 }
 
 /** A server as the management API shows it. */
-export type ServerRecord = ReturnType<FastifyInstance['servers']['get']>
+export type ServerState = ReturnType<FastifyInstance['servers']['get']>
 
-export function stateOf ({ status, error, config }: ServerRecord): State {
+export function stateOf ({ status, error, config }: ServerState): State {
   switch (status) {
     case 'connected': return 'connected'
     case 'connecting': return 'connecting'
@@ -29,17 +29,17 @@ export function stateOf ({ status, error, config }: ServerRecord): State {
 }
 
 /** A server, or the config of a new one. */
-type Configured = Pick<ServerRecord, 'config'>
+type WithConfig = Pick<ServerState, 'config'>
 
 /** The command or address of a server, as far as it is visible to the user. */
-export function targetOf ({ config: { command, args, url, openapi } }: Configured): string {
+export function targetOf ({ config: { command, args, url, openapi } }: WithConfig): string {
   if (typeof command === 'string') return [command, ...Array.isArray(args) ? args : []].join(' ')
   const described = (openapi as { url?: unknown } | undefined)?.url
   const address = url ?? described
   return typeof address === 'string' ? address : ''
 }
 
-export const transportOf = ({ config: { type, command, openapi } }: Configured): string =>
+export const transportOf = ({ config: { type, command, openapi } }: WithConfig): string =>
   typeof type === 'string'
     ? type
     : command !== undefined ? 'stdio' : openapi !== undefined ? 'openapi' : 'streamable-http'
@@ -48,7 +48,7 @@ export const transportOf = ({ config: { type, command, openapi } }: Configured):
 export const pageOf = (base: string, name: string): string => `${base}/servers/${encodeURIComponent(name)}`
 
 /** The action that can fix a server's state. @param manages whether the user may change the server */
-export function mendingOf (base: string, server: ServerRecord, manages: boolean): Action | undefined {
+export function mendingOf (base: string, server: ServerState, manages: boolean): Action | undefined {
   const { oauth, name } = server
   if (oauth) return { label: 'Log in', href: oauth.authorizationUrl, method: 'get', icon: 'log-in' }
   if (!manages) return undefined

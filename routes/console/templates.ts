@@ -102,7 +102,7 @@ function readTemplate (text: string): Sent & object | string {
   }
 }
 
-/** What an import would do with each item. */
+/** Describes the effect of an import on each item. */
 function previewOf ({ servers, groups }: FastifyInstance, principal: Principal, template: Sent): object[] {
   const known = new Set(servers.list(principal).map(({ name }) => name))
   const knownGroups = new Set(groups.list(principal).map(({ name }) => name))

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { addItemPages } from './item.ts'
-import { isObject } from '../../schemas/unknown-members.ts'
+import { isPlainObject } from '../../schemas/unknown-members.ts'
 
 /** Page: one tool, its override and a test call. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -8,7 +8,7 @@ const routes: FastifyPluginAsync = async (app) => {
     kind: 'tools',
     schemaOf: ({ inputSchema }) => inputSchema,
     factsOf: ({ annotations }) => {
-      const stated = isObject(annotations) ? annotations : {}
+      const stated = isPlainObject(annotations) ? annotations : {}
       const hints = Object.entries(hintsOf).flatMap(([hint, [yes, no]]) =>
         typeof stated[hint] === 'boolean' ? [stated[hint] ? yes : no] : [])
       return hints.length > 0 ? [['It says', hints.join(', ')]] : []

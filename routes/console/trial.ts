@@ -9,11 +9,11 @@ export interface Trial {
 }
 
 /** Sends a request as the signed-in user, and shows the page with its result. */
-export async function tried (
+export async function sendTrial (
   app: FastifyInstance, visit: Visit, { server, method, params, tool }: Trial, page: string, data: PageData
 ): Promise<void> {
   const { kit } = app
-  await followed(app, visit, page, async (follow) => {
+  await showWithProgress(app, visit, page, async (follow) => {
     const begun = performance.now()
     const path = `/mcp/${encodeURIComponent(server)}`
     const { result, problem } = await kit.mcp.follow(visit.request, path, method, params, { tool, follow })
@@ -29,7 +29,7 @@ export async function tried (
  * Shows a page when the work for its data is done. The work is cancelled when the browser disconnects. A browser that
  * asks for `text/event-stream` gets the progress first, and then the page as an event.
  */
-export async function followed (
+export async function showWithProgress (
   { kit }: FastifyInstance, { request, reply }: Visit, page: string, work: (follow: Follow) => Promise<PageData>
 ): Promise<void> {
   const signal = abortSignalOf(reply)

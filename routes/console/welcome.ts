@@ -4,7 +4,8 @@ import { isLocalRequest } from '../../plugins/identity/index.ts'
 import { type Form, textOf } from './page.ts'
 
 const rule = 'At least 6 characters. Better: 8 or more, with a letter, a digit and another character.'
-const spent = 'This link is good once, for 15 minutes, on the machine that the gateway runs on. Sign in with the ' +
+const linkAdvice =
+  'This link is good once, for 15 minutes, on the machine that the gateway runs on. Sign in with the ' +
   'password that the gateway printed, or wrote into the file that its log names.'
 
 /** Page: the one-time link of the first start, whose reader sets the first admin's password and is signed in. */
@@ -18,7 +19,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   const refuse = (reply: FastifyReply): FastifyReply => {
     const back = { label: 'Sign in', href: `${kit.base}/login` }
-    const data = { title: 'This link is not good any more', status: 403, text: spent, back }
+    const data = { title: 'This link is not good any more', status: 403, text: linkAdvice, back }
     return kit.renderer.send(reply, 'error', data, 403)
   }
   const mayUse = ({ headers, socket }: FastifyRequest): boolean => isLocalRequest({ headers, socket })

@@ -5,7 +5,7 @@ import { refuseUnknownQuery } from '../../plugins/base/body/index.ts'
 import { chargedOwnerOf } from '../../plugins/settings/index.ts'
 import { chunkedReply, totalLength, memory, type Release, baseLimits } from '../../plugins/base/limits/index.ts'
 import {
-  DocumentQuery, OpenApiDocument, OpenFailure, GroupOrServerParams, PartDocumentQuery, ServerNames, ToolStats
+  DocumentQuery, OpenApiDocument, OpenFailure, GroupOrServerParams, PartDocumentQuery, OpenApiServerNames, ToolStats
 } from '../../schemas/openapi-routes.ts'
 import { allowAnyOrigin } from '../any-origin.ts'
 import { matchesEntityTag, addEntityTag } from '../entity-tag.ts'
@@ -105,7 +105,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       tags,
       security,
       summary: 'The connected servers that you may use',
-      response: { 200: ServerNames, ...failures }
+      response: { 200: OpenApiServerNames, ...failures }
     },
     config
   }, async (request) =>

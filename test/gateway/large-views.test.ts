@@ -197,12 +197,12 @@ test('sessions are notified one by one, each by what it saw', async (t) => {
   }
   tick()
   most = inTurn = looks = 0
-  news.changed()
+  news.scheduleNotifications()
   await until(() => looks === clients.length)
   await turnsOfLoop(50)
   assert.deepEqual(told, [], 'nothing has changed')
   current = fold(catalogueOf({ tools: itemsOf(3, (n) => `t${n}`) }), false)
-  news.changed()
+  news.scheduleNotifications()
   await until(() => told.length === clients.length)
   isTicking = false
   news.close()

@@ -12,8 +12,8 @@ import type { Cleanup } from './hub.ts'
 import './patient.ts'
 
 const noVault = {
-  hide: <Value>(value: Value) => ({ value, sealed: null }),
-  reveal: <Value>(value: Value) => value,
+  separateSecrets: <Value>(value: Value) => ({ value, sealed: null }),
+  restoreSecrets: <Value>(value: Value) => value,
   findMasks: () => [],
   isOutdated: () => false,
   isLocked: () => false

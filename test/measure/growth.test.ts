@@ -153,8 +153,8 @@ const inputs: Record<string, Input> = {
   }],
   'headers of a config: masked': [8_000, (size) => () => { maskConfig({ ...headersOf(size) }) }],
   'headers of a config: sealed and opened': [4_000, (size) => () => {
-    const { value, sealed } = vault.hide({ ...headersOf(size) }, 'p')
-    vault.reveal(value, sealed, 'p')
+    const { value, sealed } = vault.separateSecrets({ ...headersOf(size) }, 'p')
+    vault.restoreSecrets(value, sealed, 'p')
   }],
   'headers of a config: filled in': [5_000, (size) => {
     const config = { url: 'http://h.example/', headers: mapOf(size, () => `$${'{ONE}'} and $${'{TWO}'}`) }

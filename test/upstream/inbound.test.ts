@@ -34,7 +34,7 @@ class FakeCall {
 
 let last = 0
 const client = (principal: string, capabilities: Client['capabilities'] = { elicitation: {} }, owner = `user ${principal}`): Client => ({
-  id: `client ${++last}`, user: principal, principal, owner, capabilities, listener: undefined, ask: async () => { throw new Error('asked') }
+  id: `client ${++last}`, user: principal, principalKey: principal, owner, capabilities, listener: undefined, ask: async () => { throw new Error('asked') }
 })
 
 const modern = (...of: Parameters<typeof client>): FakeCall => new FakeCall(client(...of), true)

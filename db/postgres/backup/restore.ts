@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
-import { isObject } from '../../../schemas/unknown-members.ts'
+import { isPlainObject } from '../../../schemas/unknown-members.ts'
 import { createAccountRestorer, type BackupAccount } from '../../restored-users.ts'
 import type { DatabaseDriver, Transaction } from '../connection/driver.ts'
 import { safeMessageOf } from '../connection/failures.ts'
@@ -89,7 +89,7 @@ export async function restoreTables (
  */
 function toStoredAccount ({ data, sealed }: { data: unknown, sealed: string | null }): BackupAccount {
   const user: unknown = typeof data === 'string' ? JSON.parse(data) : data
-  return sealed === null && isObject(user) ? user : {}
+  return sealed === null && isPlainObject(user) ? user : {}
 }
 
 /**
@@ -99,7 +99,7 @@ function createRowMarker (present: readonly BackupAccount[], keepsTokens: boolea
   const marks = createAccountRestorer(present, keepsTokens)
   return (line) => {
     const row = JSON.parse(line) as { data: unknown, sealed: string | null, spelling: string | null }
-    if (!isObject(row.data)) return line
+    if (!isPlainObject(row.data)) return line
     const data = marks(row.data, row.sealed !== null)
     // The former `spelling` no longer equals the changed `data`.
     return data === row.data ? line : JSON.stringify({ ...row, data, spelling: null })

@@ -27,7 +27,7 @@ const wholeTables = [...Object.values(tables), ...Object.values(tables.settingsT
     name: getTableName(table), part: getTableName(table), isSpent: false, isLog: table === tables.auditEntries
   }))
 
-/** The parts of a backup. A new table is included unless it is listed above. */
+/** The tables and collections that a backup contains: all except `omittedTables`. */
 export const backupTables: readonly BackupTable[] = [
   ...wholeTables,
   ...[

@@ -30,7 +30,7 @@ const maxWaiting = 1_000
  *   queries fail at once
  */
 export function createQueryRunner (driver: DatabaseDriver, health: () => string | undefined): QueryRunner {
-  const limited = (concurrency: number): RunQuery => {
+  const createLimitedRunner = (concurrency: number): RunQuery => {
     const limit = pLimit(concurrency)
     return async (work) => {
       // `activeCount` is included, since p-limit counts a call as pending until the next microtask even when it can run
@@ -42,10 +42,17 @@ export function createQueryRunner (driver: DatabaseDriver, health: () => string 
     }
   }
   const transactions = (concurrency: number): RunQuery<Transaction> => {
-    const inTransaction = limited(concurrency)
+    const inTransaction = createLimitedRunner(concurrency)
     return async (work) => await inTransaction(async (db) => await db.transaction(work))
   }
-  return { runQuick: limited(2), runSlow: limited(1), runTransaction: transactions(2), runBackground: transactions(1) }
+  return {
+    runQuick: createLimitedRunner(
+      2
+    ),
+    runSlow: createLimitedRunner(1),
+    runTransaction: transactions(2),
+    runBackground: transactions(1)
+  }
 }
 
 async function run<Result> (

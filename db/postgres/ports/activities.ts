@@ -77,7 +77,7 @@ export class PostgresActivities implements Activities {
     const distinct = async (name: 'server' | 'tool' | 'group' | 'username' | 'keyName'): Promise<string[]> => {
       const [ofHours, ofCalls] = [hours[name], activities[name]]
       const rest = parts.map((part) => sql`
-          union all select ${ofCalls} from ${activities} where ${and(matching(part), isNotNull(ofCalls))}`)
+          union all select ${ofCalls} from ${activities} where ${and(conditionOf(part), isNotNull(ofCalls))}`)
       return await this.#queries.runSlow(async (db) => rowsOf<{ value: string }>(await db.execute(sql`
         select distinct value from (
           select ${ofHours} as value from ${hours} where ${and(whole, isNotNull(ofHours))}${sql.join(rest)}
@@ -105,7 +105,7 @@ export class PostgresActivities implements Activities {
       const newest = db
         .select({ duration: activities.duration })
         .from(activities)
-        .where(matching(filter))
+        .where(conditionOf(filter))
         .orderBy(desc(activities.timestamp))
         .limit(maxCounted)
         .as('newest')
@@ -150,7 +150,7 @@ export class PostgresActivities implements Activities {
   /** The planner's estimate of the number of matching calls: counting them takes time proportional to their number. */
   async #estimate (filter: ActivityFilter): Promise<number> {
     const [found] = await this.#queries.runSlow(async (db) => {
-      const select = db.select({ one: sql`1` }).from(activities).where(matching(filter))
+      const select = db.select({ one: sql`1` }).from(activities).where(conditionOf(filter))
       return rowsOf<Record<string, unknown>>(await db.execute(sql`explain (format json) ${select}`))
     })
     const text = found?.['QUERY PLAN']
@@ -170,7 +170,7 @@ export function selectActivityPage (db: Db, filter: ActivityFilter, page: number
   const ids = db
     .select({ id: activities.id })
     .from(activities)
-    .where(matching(filter))
+    .where(conditionOf(filter))
     .orderBy(...order)
     .limit(limit)
     .offset((page - 1) * limit)
@@ -193,7 +193,7 @@ export function selectActivityPage (db: Db, filter: ActivityFilter, page: number
 /** Counts up to one more than `maxCounted`. Exported for the test of its query plan. */
 export function countUpToLimit (db: Db, filter: ActivityFilter) {
   const some =
-    db.select({ one: sql`1`.as('one') }).from(activities).where(matching(filter)).limit(maxCounted + 1).as('some')
+    db.select({ one: sql`1`.as('one') }).from(activities).where(conditionOf(filter)).limit(maxCounted + 1).as('some')
   return db.select({ total: count() }).from(some)
 }
 
@@ -229,7 +229,7 @@ function splitIntoHours ({ from, to, ...equal }: ActivityFilter): { whole: SQL, 
 export function sumActivities (db: Db, filter: ActivityFilter) {
   const { whole, parts } = splitIntoHours(filter)
   const rest = parts.map((part) => sql` union all
-    select 1, ${activities.status}, ${activities.duration} from ${activities} where ${matching(part)}`)
+    select 1, ${activities.status}, ${activities.duration} from ${activities} where ${conditionOf(part)}`)
   const summed = sql`(
     select ${hours.calls} as calls, ${hours.status} as status, ${hours.duration} as duration from ${hours}
       where ${whole}${sql.join(rest)}
@@ -277,7 +277,7 @@ function equalities (table: typeof activities | typeof hours, equal: EqualityFil
 }
 
 /** The filter as a condition on calls; undefined if it matches everything. */
-const matching = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => and(
+const conditionOf = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => and(
   ...equalities(activities, equal),
   from === undefined ? undefined : gte(activities.timestamp, from),
   to === undefined ? undefined : lt(activities.timestamp, to)

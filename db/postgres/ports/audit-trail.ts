@@ -39,7 +39,7 @@ export class PostgresAuditTrail implements AuditTrail {
         await db
           .select()
           .from(entries)
-          .where(and(matching(filter), number === undefined ? undefined : lt(entries.number, number)))
+          .where(and(filterCondition(filter), number === undefined ? undefined : lt(entries.number, number)))
           .orderBy(desc(entries.number))
           .limit(limit)
     )
@@ -98,7 +98,7 @@ export class PostgresAuditTrail implements AuditTrail {
   }
 }
 
-function matching ({ username, action, entity, name, from, to }: AuditFilter): SQL | undefined {
+function filterCondition ({ username, action, entity, name, from, to }: AuditFilter): SQL | undefined {
   return and(
     username === undefined ? undefined : eq(entries.username, toIndexableText(username)),
     action === undefined ? undefined : eq(entries.action, action),

@@ -194,14 +194,14 @@ function numbersOf (bytes: Buffer): number[] {
 
 /** Finds the schema of pgvector, after installing it if it is available and this user may. */
 async function findPgvector (db: Db): Promise<string | undefined> {
-  const installed = async (): Promise<string | undefined> => {
+  const findSchema = async (): Promise<string | undefined> => {
     const found = await rowsOf(db, sql`
       select nspname as name from pg_extension join pg_namespace on pg_namespace.oid = extnamespace
       where extname = 'vector'
     `)
     return found[0]?.name
   }
-  const schema = await installed()
+  const schema = await findSchema()
   if (schema !== undefined) return schema
   if ((await rowsOf(db, sql`select name from pg_available_extensions where name = 'vector'`)).length === 0) {
     return undefined
@@ -209,7 +209,7 @@ async function findPgvector (db: Db): Promise<string | undefined> {
   // A failure is ignored, since another replica may install it at the same time, or the user may lack the right: the
   // next query shows whether it is installed.
   await db.execute(sql`create extension if not exists vector`).then(() => {}, () => {})
-  return await installed()
+  return await findSchema()
 }
 
 /** The rows of a statement, from the result type of either driver. */

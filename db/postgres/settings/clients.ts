@@ -2,7 +2,7 @@
 import { and, eq, isNotNull, notInArray } from 'drizzle-orm'
 import { messageOf } from '../../errors.ts'
 import type { SettingsDocument } from '../../apply.ts'
-import { isObject } from '../../../schemas/unknown-members.ts'
+import { isPlainObject } from '../../../schemas/unknown-members.ts'
 import { clientsSectionName, readClient, type ClientEntry } from '../../client-entry.ts'
 import type { Vault } from '../../store.ts'
 import {
@@ -24,7 +24,7 @@ export function splitClients (document: SettingsDocument, vault: Vault): SplitDo
   const rows = new Map<string, ClientRow>()
   const others = value.filter((entry) => {
     const client = readClient(entry)
-    if (client === undefined || !isObject(entry)) return true
+    if (client === undefined || !isPlainObject(entry)) return true
     if (vault.findMasks({ clientSecret: entry.clientSecret }).length > 0) {
       throw new Error(
         'The settings file has masks where secrets should be. Put the secret in its place, or remove the client: ' +

@@ -1,4 +1,4 @@
-import { isObject } from '../../../schemas/unknown-members.ts'
+import { isPlainObject } from '../../../schemas/unknown-members.ts'
 import type { SettingsDocument } from '../../apply.ts'
 import { entities, isListEntityName as isList } from '../../entities.ts'
 import { orderedEntries, orderedObject } from '../../order.ts'
@@ -25,7 +25,7 @@ const ownTables = tableNames.filter((name): name is OwnTable => name !== 'sectio
 /** The name of an entry; undefined for an entry without a name, which is kept but not used. */
 export function entryName (table: TableName, { name, entry }: SettingsRow): string | undefined {
   if (!isList(table)) return name
-  const key = isObject(entry) ? entry[entities[table].key] : undefined
+  const key = isPlainObject(entry) ? entry[entities[table].key] : undefined
   return typeof key === 'string' ? key : undefined
 }
 
@@ -33,17 +33,17 @@ export function entryName (table: TableName, { name, entry }: SettingsRow): stri
  * Whether a section has the type that its table can store. A section of another type is kept in the table `sections`.
  */
 const hasTableType = (name: TableName, value: unknown): boolean =>
-  isList(name) ? Array.isArray(value) : name === 'systemConfig' || isObject(value)
+  isList(name) ? Array.isArray(value) : name === 'systemConfig' || isPlainObject(value)
 const isOwnTable = (name: string): name is OwnTable => name !== 'sections' && Object.hasOwn(noRows, name)
 
 /** Converts a document to rows. */
 export function toRows (document: SettingsDocument): SettingsRows {
-  const own = ownTables.map((name) => [name, numbered(entriesOf(name, document[name]))])
+  const own = ownTables.map((name) => [name, withPositions(entriesOf(name, document[name]))])
   const rest = Object.entries(document).filter(([name, value]) => isForSections(name, value))
-  return { ...Object.fromEntries(own) as SettingsRows, sections: numbered(rest) }
+  return { ...Object.fromEntries(own) as SettingsRows, sections: withPositions(rest) }
 }
 
-const numbered = (entries: ReadonlyArray<[name: string, entry: unknown]>): SettingsRow[] =>
+const withPositions = (entries: ReadonlyArray<[name: string, entry: unknown]>): SettingsRow[] =>
   entries.map(([name, entry], at) => ({ position: at + 1, name, entry }))
 
 const isMissing = (value: unknown): boolean => value === undefined || value === null

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../errors.ts'
-import { isObject } from '../../../schemas/unknown-members.ts'
+import { isPlainObject } from '../../../schemas/unknown-members.ts'
 import { entityFactsOf, isListEntityName } from '../../entities.ts'
 import { lockEntry, lockReasonOf } from '../../document.ts'
 import { ServerConfig } from '../../../schemas/server.ts'
@@ -21,7 +21,7 @@ function asJsonb (text: string): string {
 /** Whether all members are in JSONB's order: by length, then by bytes. */
 function isInJsonbOrder (value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isInJsonbOrder)
-  if (!isObject(value)) return true
+  if (!isPlainObject(value)) return true
   const names = Object.keys(value).map((name) => Buffer.from(name))
   return (
     names.every((name, at) => {
@@ -32,8 +32,8 @@ function isInJsonbOrder (value: unknown): boolean {
 }
 
 /**
- * The members that stay readable in the tables, except for the secrets that `Vault.hide` finds in them. All other
- * members are encrypted completely, so that a member missing in this list is hidden, not exposed.
+ * The members that stay readable in the tables, except for the secrets that `Vault.separateSecrets` finds in them. All
+ * other members are encrypted completely, so that a member missing in this list is hidden, not exposed.
  */
 const plainMembers: Partial<Record<TableName, ReadonlySet<string>>> = {
   mcpServers: new Set([
@@ -48,11 +48,11 @@ const plainMembers: Partial<Record<TableName, ReadonlySet<string>>> = {
 function sealEntry (
   table: TableName, row: SettingsRow, entry: unknown, vault: Vault
 ): { value: unknown, sealed: string | null } {
-  const { password } = isObject(entry) ? entry : {}
+  const { password } = isPlainObject(entry) ? entry : {}
   if (table !== 'users' || typeof password !== 'string' || !/^(scrypt\$|\$2[aby]\$)/.test(password)) {
-    return vault.hide(entry, rowPlace(table, row), plainMembers[table])
+    return vault.separateSecrets(entry, rowPlace(table, row), plainMembers[table])
   }
-  const { value, sealed } = vault.hide({ ...entry as object, password: null }, rowPlace(table, row))
+  const { value, sealed } = vault.separateSecrets({ ...entry as object, password: null }, rowPlace(table, row))
   return { value: { ...value, password }, sealed }
 }
 
@@ -92,7 +92,7 @@ export function encodeRows (
 }
 
 const textMember = (entry: unknown, name: string): string | undefined =>
-  isObject(entry) && typeof entry[name] === 'string' ? entry[name] : undefined
+  isPlainObject(entry) && typeof entry[name] === 'string' ? entry[name] : undefined
 
 /** @returns a function that returns the name of a row, or null if an earlier row has the same name */
 function firstOfEachName (
@@ -126,10 +126,10 @@ export function decodeRow (table: TableName, stored: StoredSettingsRow, vault: V
   const spelled = isSpellingOf(stored.spelling, stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
   const row: SettingsRow = { position: stored.position, name: nameOf(table, stored), entry: spelled }
   try {
-    const entry = vault.reveal(spelled, stored.sealed, rowPlace(table, row))
+    const entry = vault.restoreSecrets(spelled, stored.sealed, rowPlace(table, row))
     return { ...row, entry: table === 'sections' ? JSON.parse((entry as { secret: string }).secret) as unknown : entry }
   } catch (error) {
-    const known = isObject(spelled) ? spelled : {}
+    const known = isPlainObject(spelled) ? spelled : {}
     const entry = table === 'systemConfig' ? withoutLegacyKey(known) : known
     lockEntry(entry, messageOf(error))
     return { ...row, entry }
@@ -144,7 +144,7 @@ function nameOf (table: TableName, { name }: StoredSettingsRow): string {
 
 /** Removes the legacy key from a locked system configuration: its mask must not be mistaken for a key. */
 function withoutLegacyKey (system: Record<string, unknown>): Record<string, unknown> {
-  if (!isObject(system.routing)) return { ...system }
+  if (!isPlainObject(system.routing)) return { ...system }
   const { bearerAuthKey: _, ...routing } = system.routing
   return { ...system, routing }
 }

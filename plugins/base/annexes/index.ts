@@ -75,7 +75,7 @@ export class Annexes {
         url,
         config: { isUnlisted: true },
         handler,
-        // What a hook refuses on the way, the annex refuses in its own words.
+        // Requests that a hook refuses go to the annex as well, which refuses them in its own format.
         errorHandler: async (_error, request, reply) => { await handler(request, reply) }
       })
     }

@@ -1,6 +1,6 @@
 import { errors } from '../errors/index.ts'
 
-const day = 24 * 60 * 60_000
+const dayInMs = 24 * 60 * 60_000
 
 /** A time range as a caller states it, in ISO 8601: dates in UTC, or dates with a time; both ends are inclusive. */
 export interface DateRange { readonly startDate?: string, readonly endDate?: string }
@@ -13,7 +13,7 @@ export interface DateRange { readonly startDate?: string, readonly endDate?: str
 export function parseDateRange ({ startDate, endDate }: DateRange): { from?: number, to?: number } {
   const from = startDate === undefined ? undefined : parseDate(startDate, 'startDate')
   const last = endDate === undefined ? undefined : parseDate(endDate, 'endDate')
-  return { from, to: last === undefined ? undefined : last + (endDate?.includes('T') === true ? 1 : day) }
+  return { from, to: last === undefined ? undefined : last + (endDate?.includes('T') === true ? 1 : dayInMs) }
 }
 
 function parseDate (text: string, name: string): number {

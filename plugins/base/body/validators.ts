@@ -5,7 +5,7 @@ import { baseLimits } from '../limits/index.ts'
 import { countValues } from './values.ts'
 
 /** Returns a function that makes a validator at its first call. */
-const late = (options: Options): () => Ajv => {
+const lazyAjv = (options: Options): () => Ajv => {
   let made: Ajv | undefined
   return () => {
     made ??= new (loadPackage('ajv').Ajv)({ strict: false, ...options })
@@ -15,10 +15,10 @@ const late = (options: Options): () => Ajv => {
 
 // Values in bodies are not coerced to other types; those in paths and queries are, since they are text. `verbose`: the
 // error for an unknown member tells the known ones (`plugins/base/errors/findings.ts`).
-const firstError = late({ verbose: true })
-const allErrors = late({ allErrors: true, verbose: true })
-const coercing = late({ coerceTypes: true })
-const droppingUnknown = late({ coerceTypes: true, removeAdditional: 'all' })
+const firstErrorAjv = lazyAjv({ verbose: true })
+const allErrorsAjv = lazyAjv({ allErrors: true, verbose: true })
+const coercingAjv = lazyAjv({ coerceTypes: true })
+const coercingAndDroppingAjv = lazyAjv({ coerceTypes: true, removeAdditional: 'all' })
 
 /**
  * The validator compiler of all routes. It reports all errors of a body, but only the first error of a body with more
@@ -30,16 +30,16 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
   let check: ValidateFunction | undefined
   if (httpPart !== 'body') {
     return (value: unknown) => {
-      check ??= (httpPart === 'querystring' ? droppingUnknown() : coercing()).compile(schema)
+      check ??= (httpPart === 'querystring' ? coercingAndDroppingAjv() : coercingAjv()).compile(schema)
       return check(value) || { error: check.errors ?? [] }
     }
   }
   let checkAll: ValidateFunction | undefined
   return (body: unknown) => {
-    check ??= firstError().compile(schema)
+    check ??= firstErrorAjv().compile(schema)
     if (check(body)) return true
     if (countValues(body, baseLimits.findingValues) > baseLimits.findingValues) return { error: check.errors ?? [] }
-    checkAll ??= allErrors().compile(schema)
+    checkAll ??= allErrorsAjv().compile(schema)
     checkAll(body)
     return { error: checkAll.errors ?? [] }
   }

@@ -64,7 +64,7 @@ function readSecretFile (path: string, name: string): string {
   }
 }
 
-/** What a user is looked up in, and the user of this process. */
+/** The sources for the look-up of a user, and the user of this process. */
 interface UserSources {
   /** The uid of this process; undefined: the system has no uids (Windows). */
   uid: number | undefined

@@ -69,7 +69,7 @@ export function nextStepsText (
 }
 
 interface FirstStartNoticeOptions {
-  /** Undefined: there is no terminal. */
+  /** Undefined if the process has no terminal. */
   terminal: Pick<Writable, 'write'> | undefined
   dataDir: string
   /** Creates that folder if it is missing. @throws Error with a sentence */

@@ -14,7 +14,7 @@ export interface LocalAccess {
   readonly url: string
   readonly token: string
   readonly pid: number
-  /** Where the gateway's settings are, as `storageLocation` returns it. */
+  /** The location of the gateway's settings, as returned by `storageLocation`. */
   readonly settings: string
   readonly database?: string
 }

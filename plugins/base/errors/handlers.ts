@@ -230,7 +230,7 @@ export default fp(async (app) => {
     each.addHook('onError', async (_request, reply) => { reply.removeHeader('connection') })
     if (each !== app) each.setErrorHandler(sendEnvelopeError).setNotFoundHandler(notFound)
   })
-  // What a hook refuses on the way to an annex, the annex refuses in its own format.
+  // Requests that a hook refuses on the way to an annex are refused by the annex, in its own format.
   app.setErrorHandler((error: FastifyError, request, reply) =>
     (request.is404 ? app.annexes.handOn(request, reply) : undefined) ?? sendEnvelopeError(error, request, reply))
   app.setNotFoundHandler((request, reply) => app.annexes.handOn(request, reply) ?? notFound(request, reply))

@@ -9,12 +9,12 @@ const schemaTypes: readonly SchemaType[] = ['null', 'boolean', 'integer', 'numbe
 /** A set of types as a bit mask. */
 type TypeSet = number
 const noTypes: TypeSet = 0
-const all: TypeSet = (1 << schemaTypes.length) - 1
+const allTypes: TypeSet = (1 << schemaTypes.length) - 1
 const bitOf = (type: SchemaType): TypeSet => 1 << schemaTypes.indexOf(type)
 const arrayOrObject: TypeSet = bitOf('array') | bitOf('object')
 
 /** The types of each set, in an array indexed by the bit mask. */
-const typesBySet: ReadonlyArray<readonly SchemaType[]> = Array.from({ length: all + 1 }, (_, set) =>
+const typesBySet: ReadonlyArray<readonly SchemaType[]> = Array.from({ length: allTypes + 1 }, (_, set) =>
   schemaTypes.filter((type) => set & bitOf(type))
 )
 
@@ -44,8 +44,8 @@ export const isScalarSchema = (schema: unknown, root: unknown): boolean =>
 
 function allowedTypes (schema: unknown, root: unknown, visited?: Map<unknown, TypeSet>): TypeSet {
   if (schema === false) return noTypes
-  if (!isObject(schema)) return all
-  const types = schema.type === undefined ? all : setOfKeyword(schema.type)
+  if (!isObject(schema)) return allTypes
+  const types = schema.type === undefined ? allTypes : setOfKeyword(schema.type)
   return hasRestriction(schema) ? restrictTypes(types, schema, root, visited ?? new Map()) : types
 }
 
@@ -55,11 +55,11 @@ function restrictTypes (
 ): TypeSet {
   const known = visited.get(schema)
   if (known !== undefined) return known
-  visited.set(schema, all)
+  visited.set(schema, allTypes)
   const union = (schemas: unknown): TypeSet =>
     Array.isArray(schemas)
       ? schemas.reduce((set: TypeSet, each) => set | allowedTypes(each, root, visited), noTypes)
-      : all
+      : allTypes
   if (Array.isArray(schema.enum)) {
     types &= schema.enum.reduce((set: TypeSet, value) =>
       set | bitOf(typeOf(value)), noTypes)

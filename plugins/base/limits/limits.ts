@@ -118,7 +118,7 @@ export const baseLimits = {
    */
   steppedBody: 64 * 1024,
 
-  /** Max values in such a body; beyond: 400. */
+  /** Max values in a body of the management API; beyond: 400. */
   requestValues: 1_000_000,
 
   /**
@@ -127,7 +127,7 @@ export const baseLimits = {
    */
   parameters: 1_000,
 
-  /** Max members of one object in such a body; beyond: 400. */
+  /** Max members of one object in a body of the management API; beyond: 400. */
   requestMembers: 10_000,
 
   /** Max values in a request body for which all validation errors are reported; beyond: only the first one is. */

@@ -18,7 +18,7 @@ export class Outage {
   #since: number | undefined
   #failures = 0
   #toldAt = 0
-  /** When it recovered, in ms since the epoch; undefined while it fails. */
+  /** The time of the recovery, in ms since the epoch; undefined while the outage lasts. */
   #wellAt: number | undefined
   /** Whether it failed again soon after recovery. */
   #hasRelapsed = false
@@ -32,7 +32,7 @@ export class Outage {
   }
 
   /** Records a failure. @param cause a sentence without a full stop; it may have several lines */
-  failed (cause: string): void {
+  recordFailure (cause: string): void {
     clearTimeout(this.#timer)
     const now = this.#now()
     const { ill } = this.#words
@@ -54,8 +54,8 @@ export class Outage {
     }
   }
 
-  /** Records that it works. @returns whether this ends an outage */
-  over (): boolean {
+  /** Records a success. @returns whether an outage ends with it */
+  recordSuccess (): boolean {
     if (this.#since === undefined || this.#wellAt !== undefined) return false
     const now = this.#wellAt = this.#now()
     if (!this.#hasRelapsed) this.#tellOver(now)

@@ -8,7 +8,7 @@ const readers = new Table<number, UnreadReply>()
 let lastNumber = 0
 
 export interface UnreadReplyOptions {
-  /** The owner in whose share the answer counts; undefined: nobody's. */
+  /** The owner in whose share the answer counts; undefined if it counts in no share. */
   readonly owner?: string
   /** Memory per unread byte. */
   readonly cost?: number
@@ -25,7 +25,7 @@ export class UnreadReply {
   readonly #owner: string | undefined
   readonly #cost: number
   #bytes = 0
-  /** When the client last read something, in ms since the epoch. */
+  /** The time at which the client last read something, in ms since the epoch. */
   #readAt = Date.now()
 
   /**

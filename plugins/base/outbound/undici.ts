@@ -18,7 +18,7 @@ export const Agent = agent as typeof undici.Agent
 export const Pool = pool as typeof undici.Pool
 export const buildConnector = connector as typeof undici.buildConnector
 
-// As the index does it.
+// undici's index.js adds these methods in the same way.
 const { prototype } = base as typeof undici.Dispatcher
 Object.assign(prototype, { connect: connectOf as unknown, request: requestOf as unknown })
 

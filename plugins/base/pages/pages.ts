@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Eta } from 'eta'
 import { readAssetSync } from '../config/index.ts'
 import {
-  destinationOf, isSafeLink, publisherOf, redirectSource, visibleName, visibleText, websiteOf, type Destination
+  destinationOf, isSafeLink, clientIdHost, redirectSource, visibleName, visibleText, websiteOf, type Destination
 } from './shown.ts'
 import { baseLimits } from '../limits/index.ts'
 
@@ -34,7 +34,7 @@ export interface LoginPage extends FormPage {
   /** The client that asks for the login; undefined when there is none. */
   client?: PageClient
   username?: string
-  /** Why the last attempt failed, as a sentence. */
+  /** The reason why the last attempt failed, as a sentence. */
   error?: string
   /** Default: 200. */
   status?: number
@@ -45,7 +45,7 @@ export interface LoginPage extends FormPage {
 /** An OAuth scope as the consent page shows it. */
 interface PageScope {
   name: string
-  /** Completes "The application will be able to"; undefined: the name is shown. */
+  /** The end of the sentence "The application will be able to …"; undefined if the name is shown instead. */
   text?: string
 }
 
@@ -147,7 +147,7 @@ export function loadPages (): Pages {
         client: {
           ...clientOf(client),
           id: visibleText(client.id, baseLimits.pageTexts.text),
-          publisher: publisherOf(client.id),
+          publisher: clientIdHost(client.id),
           website: client.uri === undefined ? undefined : websiteOf(client.uri)
         },
         isSelfRegistered,

@@ -39,7 +39,7 @@ export function visibleName (name: string): string {
   return visibleCharacter.test(text.replaceAll('\ufffd', '')) ? text : '(no name)'
 }
 
-/** Where a redirect URI leads, as shown to people. */
+/** The destination of a redirect URI, as shown to people. */
 export interface Destination {
   /** A host with its port, or the scheme of an app on the device, such as `cursor:`. */
   host: string
@@ -89,7 +89,7 @@ export function websiteOf (uri: string): string | undefined {
 }
 
 /** The host of a client ID that is the URL of a Client ID Metadata Document; undefined for any other ID. */
-export const publisherOf = (id: string): string | undefined => id.startsWith('https://') ? websiteOf(id) : undefined
+export const clientIdHost = (id: string): string | undefined => id.startsWith('https://') ? websiteOf(id) : undefined
 
 /**
  * The `form-action` source expression (CSP) that allows a redirect to this URI: Chromium applies the directive to

@@ -18,7 +18,7 @@ export interface RouteRow {
   readonly url: string
   readonly scope: ScopeName
   readonly effect: Effect
-  /** Undefined: the route has none, and the document of the API leaves it out. */
+  /** Undefined for a route without a scope, which the document of the API omits. */
   readonly schema?: FastifySchema
 }
 

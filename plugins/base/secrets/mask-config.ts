@@ -32,7 +32,7 @@ function maskMembers (
 }
 
 /** Masked OpenAPI documents, by the document. */
-const described = new WeakMap<object, unknown>()
+const maskedDescriptions = new WeakMap<object, unknown>()
 
 /**
  * An OpenAPI document, or its text, as it may be shown: its addresses may hold credentials, the rest is not secret.
@@ -42,8 +42,8 @@ function maskDescription (document: unknown, cover: MaskSecret): unknown {
   if (typeof document === 'string') return maskText(document, cover)
   if (typeof document !== 'object' || document === null) return document
   if (cover !== mask) return maskTargets(document, '', '', cover)
-  if (!described.has(document)) described.set(document, maskTargets(document, '', '', mask))
-  return described.get(document)
+  if (!maskedDescriptions.has(document)) maskedDescriptions.set(document, maskTargets(document, '', '', mask))
+  return maskedDescriptions.get(document)
 }
 
 /**

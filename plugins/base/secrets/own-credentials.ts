@@ -181,7 +181,7 @@ const mayMatch = /eyJ|bearer|basic|:\/\/|[?&]/i
 
 /** JSON escapes of visible ASCII that are not needed, for decoding; an escaped backslash is left alone. */
 const needlessEscape = /\\(?:(\\)|\/|u00([2-7][\da-f]))/gi
-const plain = (escape: string, backslash: string | undefined, code: string | undefined): string => {
+const decodeEscape = (escape: string, backslash: string | undefined, code: string | undefined): string => {
   if (backslash !== undefined) return escape
   const character = code === undefined ? '/' : String.fromCharCode(Number.parseInt(code, 16))
   return '"\\\u007f'.includes(character) ? escape : character
@@ -189,7 +189,7 @@ const plain = (escape: string, backslash: string | undefined, code: string | und
 
 /** Masks whatever looks like a credential in a text, which may be JSON. */
 export function maskPatterns (text: string): string {
-  const read = text.includes('\\') ? text.replace(needlessEscape, plain) : text
+  const read = text.includes('\\') ? text.replace(needlessEscape, decodeEscape) : text
   let masked = maskPrefixed(read)
   if (mayMatch.test(masked)) {
     masked = patterns.reduce((before, [pattern, shown]) => before.replace(pattern, shown as string), masked)

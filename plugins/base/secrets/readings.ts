@@ -4,13 +4,15 @@ export interface SecretRange { readonly start: number, readonly end: number, rea
 /** An encoding that a secret may be written in: each escape stands for one character. */
 interface Encoding { readonly mark: string, readonly escape: RegExp, readonly decode: (escape: string) => string }
 
-const short: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
+const shortEscapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
 const json: Encoding = {
   mark: '\\',
   escape: /\\(?:u[\da-fA-F]{4}|["\\/bfnrt])/g,
   decode: (escape) => {
     const character = escape.charAt(1)
-    return character === 'u' ? String.fromCharCode(Number.parseInt(escape.slice(2), 16)) : short[character] ?? character
+    return character === 'u'
+      ? String.fromCharCode(Number.parseInt(escape.slice(2), 16))
+      : shortEscapes[character] ?? character
   }
 }
 const percent: Encoding = {

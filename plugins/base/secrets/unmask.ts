@@ -6,13 +6,13 @@ import { dots, isMask } from './mask.ts'
  * @returns the config, which is the one sent where no mask was replaced, and the paths of masks that stand for no
  *   secret
  */
-export const unmask = (sent: unknown, stored: unknown, shown: unknown): Unmasked =>
+export const unmask = (sent: unknown, stored: unknown, shown: unknown): UnmaskResult =>
   // Most configs have none, and may have a megabyte.
   holdsMask(sent) ? unmaskPart(sent, stored, shown, '') : { value: sent, unknown: [] }
 
-interface Unmasked { value: unknown, unknown: string[] }
+interface UnmaskResult { value: unknown, unknown: string[] }
 
-function unmaskPart (sent: unknown, stored: unknown, shown: unknown, path: string): Unmasked {
+function unmaskPart (sent: unknown, stored: unknown, shown: unknown, path: string): UnmaskResult {
   if (isMask(sent)) {
     return sent === shown && stored !== undefined ? { value: stored, unknown: [] } : { value: sent, unknown: [path] }
   }

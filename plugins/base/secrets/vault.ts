@@ -20,7 +20,9 @@ export class SealedVault implements Vault {
     this.#ring = ring
   }
 
-  hide <Value>(value: Value, place: string, plain?: ReadonlySet<string>): { value: Value, sealed: string | null } {
+  separateSecrets <Value>(
+    value: Value, place: string, plain?: ReadonlySet<string>
+  ): { value: Value, sealed: string | null } {
     if (!isObject(value)) return { value, sealed: null }
     const shown = plain === undefined ? maskConfig(value) : maskAllExcept(plain, value, maskConfig(value))
     const secrets: VaultEntry[] = []
@@ -33,7 +35,7 @@ export class SealedVault implements Vault {
    * Replaces each mask by its secret. Edits of the value take precedence: another value in the place of a secret stays,
    * even one that contains a mask; a secret whose place is gone is dropped.
    */
-  reveal <Value>(value: Value, sealed: string | null, place: string): Value {
+  restoreSecrets <Value>(value: Value, sealed: string | null, place: string): Value {
     if (sealed === null) return value
     return restore(value, JSON.parse(unseal(this.#ring, sealed, place)) as VaultEntry[], 0) as Value
   }
@@ -52,7 +54,7 @@ export class SealedVault implements Vault {
 }
 
 /**
- * Opens a vault with the available keys. The first `hide` with secrets to seal creates the key file.
+ * Opens a vault with the available keys. The first `separateSecrets` that finds secrets creates the key file.
  * @throws the errors of `openKeyRing`
  */
 export const openVault = async (options: KeyRingOptions): Promise<Vault> => new SealedVault(await openKeyRing(options))

@@ -64,7 +64,7 @@ export class Session implements AskableClient, Listener<View> {
   }
 
   get user (): string { return this.view.principal.user }
-  get principal (): string { return this.view.principal.key }
+  get principalKey (): string { return this.view.principal.key }
   get owner (): string { return this.place.owner }
   get listener (): Listener<View> { return this }
   get hasEnded (): boolean { return this.#ended }

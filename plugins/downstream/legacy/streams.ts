@@ -16,22 +16,22 @@ class ResumableStream implements ReplyStream {
   readonly number: number
   onResume: ((connection: EventStream) => void) | undefined
   readonly #replay: ReplayBuffer
-  readonly #primes: boolean
+  readonly #sendsPriming: boolean
   #connection: EventStream | undefined
   #lastEvent = 0
-  #primed = false
+  #hasSentPriming = false
   #ended = false
 
   /** @param sendsPriming whether the client accepts priming events (SEP-1699) */
   constructor (number: number, replay: ReplayBuffer, sendsPriming: boolean) {
     this.number = number
     this.#replay = replay
-    this.#primes = sendsPriming
+    this.#sendsPriming = sendsPriming
   }
 
   get isConnected (): boolean { return this.#connection?.isOpen === true }
   get ended (): boolean { return this.#ended }
-  get isResumable (): boolean { return this.#primed || this.#lastEvent > 0 }
+  get isResumable (): boolean { return this.#hasSentPriming || this.#lastEvent > 0 }
 
   /**
    * Continues on another connection. The first connection begins with a priming event, so that the client can resume
@@ -42,7 +42,7 @@ class ResumableStream implements ReplyStream {
     this.#connection?.end()
     this.#connection = connection
     connection.onClose(() => { if (this.#connection === connection) this.#connection = undefined })
-    if (isFirst && this.#primes) this.#prime(retryDelay)
+    if (isFirst && this.#sendsPriming) this.#sendPrimingEvent(retryDelay)
   }
 
   send (data: string): void {
@@ -59,7 +59,7 @@ class ResumableStream implements ReplyStream {
   }
 
   pause (retry: number): void {
-    this.#prime(retry)
+    this.#sendPrimingEvent(retry)
     this.#connection?.end()
   }
 
@@ -68,8 +68,8 @@ class ResumableStream implements ReplyStream {
     this.#connection?.end()
   }
 
-  #prime (retry: number): void {
-    this.#primed = true
+  #sendPrimingEvent (retry: number): void {
+    this.#hasSentPriming = true
     this.#connection?.write(primingEventText(eventId(this.number, this.#lastEvent), retry))
   }
 }
@@ -83,20 +83,20 @@ const evictionOptions = {
 /** The streams of one session that can be resumed by `Last-Event-ID`. */
 export class ResumableStreams {
   readonly #owner: string
-  readonly #primes: boolean
+  readonly #sendsPriming: boolean
   readonly #streams = new BoundedMap<number, ResumableStream>(downstreamLimits.resumableStreams, evictionOptions)
   #replay: ReplayBuffer | undefined
-  #last = 0
+  #lastStreamNumber = 0
 
   /** @param primes whether the client accepts priming events (SEP-1699) */
   constructor (owner: string, primes: boolean) {
     this.#owner = owner
-    this.#primes = primes
+    this.#sendsPriming = primes
   }
 
   open (): ResumableStream {
     this.#replay ??= new ReplayBuffer(this.#owner)
-    const stream = new ResumableStream(++this.#last, this.#replay, this.#primes)
+    const stream = new ResumableStream(++this.#lastStreamNumber, this.#replay, this.#sendsPriming)
     this.#streams.set(stream.number, stream)
     return stream
   }

@@ -52,7 +52,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
     return result(withMembers(own, { requestState: JSON.stringify(sealed) }))
   }
 
-  const bare = (request: ModernRequest): ModernRequest =>
+  const stripState = (request: ModernRequest): ModernRequest =>
     ({
       ...request,
       paramsText: withMembers(
@@ -61,7 +61,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
     })
 
   return {
-    withoutState: bare,
+    withoutState: stripState,
     toOutcome: (exchange, answer) => {
       const { method, serverInfo, view } = exchange
       const isOpen = view.principal.kind === 'anonymous'

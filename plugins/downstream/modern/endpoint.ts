@@ -58,7 +58,7 @@ export class ModernEndpoint implements Endpoint {
   readonly subscriptions: ClientSubscriptions
   readonly #deps: ModernEndpointDeps
   readonly #answerer: ResultTranslator
-  /** The exchanges in flight, with the parked ones. */
+  /** The exchanges in flight, including those whose clients were asked a question and have not answered yet. */
   readonly #exchanges = new InFlightTable<ModernExchange>()
 
   constructor (deps: ModernEndpointDeps) {

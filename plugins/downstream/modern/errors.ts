@@ -37,12 +37,12 @@ export function errorOutcome (error: RpcError, capabilities: ClientCapabilities)
   const told = error.reason === 'upstream' ? translateUpstreamError(error, capabilities) : error
   const text = told.toText()
   switch (told.code) {
-    case code.resourceNotFound: return failed(withMembers(text, { code: String(code.invalidParams) }), 200)
+    case code.resourceNotFound: return failureOutcome(withMembers(text, { code: String(code.invalidParams) }), 200)
     // A client that can be asked gets a question instead (`elicitationOf`).
     case code.urlElicitationRequired: return urlElicitationOutcome(text, told, capabilities)
     default: return isReserved(told.code)
-      ? failed(withMembers(text, { code: String(code.internal) }), 200)
-      : failed(text, httpStatusOf(told))
+      ? failureOutcome(withMembers(text, { code: String(code.internal) }), 200)
+      : failureOutcome(text, httpStatusOf(told))
   }
 }
 
@@ -54,12 +54,12 @@ const openUrls = { elicitation: { url: {} } }
 /** -32042 for a client that cannot be asked: it lacks the capability, or the method does not allow questions. */
 function urlElicitationOutcome (text: string, { message }: RpcError, capabilities: ClientCapabilities): RequestOutcome {
   if (missingOf(openUrls, capabilities) === undefined) {
-    return failed(withMembers(text, { code: String(code.internal), data: undefined }), 200)
+    return failureOutcome(withMembers(text, { code: String(code.internal), data: undefined }), 200)
   }
-  return failed(missingCapabilities(message, openUrls).toText(), 400)
+  return failureOutcome(missingCapabilities(message, openUrls).toText(), 400)
 }
 
-const failed = (text: string, status: number): RequestOutcome => ({ kind: 'error', text, status })
+const failureOutcome = (text: string, status: number): RequestOutcome => ({ kind: 'error', text, status })
 
 function translateUpstreamError (error: RpcError, capabilities: ClientCapabilities): RpcError {
   // The session of a modern server has translated some codes to `invalidRequest` already.

@@ -8,14 +8,14 @@ import { chargedOwnerOf, type View } from '../../settings/index.ts'
 import { ShareError, Shares } from '../../base/limits/index.ts'
 import { downstreamLimits } from '../limits.ts'
 
-let last = 0
+let lastClientNumber = 0
 
 /**
  * A client for one modern request at a time (a *lease*). Later requests of the same principal, route and capabilities
  * reuse it with its upstream links. Concurrent requests never share one.
  */
 export class ModernClient implements Client, Listener<View> {
-  readonly id = `modern ${++last}`
+  readonly id = `modern ${++lastClientNumber}`
   readonly view: View
   readonly capabilities: ClientCapabilities
   /** The least severe level of log messages for its requests; undefined: none. */
@@ -44,7 +44,7 @@ export class ModernClient implements Client, Listener<View> {
   }
 
   get user (): string { return this.view.principal.user }
-  get principal (): string { return this.view.principal.key }
+  get principalKey (): string { return this.view.principal.key }
   get listener (): Listener<View> { return this }
 
   /** Does nothing: messages without a request go to `subscriptions/listen`. */

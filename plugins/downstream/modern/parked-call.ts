@@ -47,7 +47,7 @@ interface OpenQuestion {
   readonly question: Question
   /** Its memory, in bytes. */
   readonly size: number
-  /** The last round in which it was asked; undefined: none yet. */
+  /** The last round in which the question was asked; undefined if it has not been asked yet. */
   round: number | undefined
   readonly resolve: (response: Response) => void
   readonly reject: (error: RpcError) => void

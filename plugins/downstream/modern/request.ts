@@ -44,7 +44,7 @@ export function isModernPost (headers: IncomingHttpHeaders, message: ReceivedMes
 const invalidParams = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
 const headerMismatch = (sentence: string): RpcError =>
   new RpcError(modernCode.headerMismatch, `Header mismatch: ${sentence}`)
-const quoted = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)
+const quoteValue = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)
 
 /**
  * Checks the envelope and the headers of a request (MCP 2026-07-28, "Overview" `_meta`; "Streamable HTTP", Server
@@ -58,7 +58,7 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   const capabilities = meta[metaKeys.clientCapabilities]
   const header = firstValue(headers[headerNames.version])
   if (version === undefined && header !== undefined && !isModernVersion(header)) throw unsupportedVersion(header)
-  if (typeof version !== 'string') throw invalidParams(`_meta must have ${quoted(metaKeys.protocolVersion)}`)
+  if (typeof version !== 'string') throw invalidParams(`_meta must have ${quoteValue(metaKeys.protocolVersion)}`)
   if (isLegacyVersion(version) && (header ?? version) === version) throw unsupportedVersion(version)
   if (header !== version) {
     throw headerMismatch(header === undefined
@@ -68,11 +68,13 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   }
   if (!isModernVersion(version)) throw unsupportedVersion(version)
   checkOptional(id, meta)
-  if (!isObject(capabilities)) throw invalidParams(`_meta must have ${quoted(metaKeys.clientCapabilities)}, an object`)
+  if (!isObject(capabilities)) {
+    throw invalidParams(`_meta must have ${quoteValue(metaKeys.clientCapabilities)}, an object`)
+  }
   checkNames(method, params, headers)
   // Clients without a value for "absent" write null.
   const logLevel = meta[metaKeys.logLevel] ?? undefined
-  if (logLevel !== undefined && !isLogLevel(logLevel)) throw invalidParams(`${quoted(logLevel)} is no log level`)
+  if (logLevel !== undefined && !isLogLevel(logLevel)) throw invalidParams(`${quoteValue(logLevel)} is no log level`)
   const { text, capabilitiesText, capabilitiesMemory } = withoutEnvelope(request.paramsText)
   // Written out, since this is on the path of every call, and a spread is slow.
   return {
@@ -90,7 +92,7 @@ function checkOptional (id: Request['id'], meta: Readonly<Record<string, unknown
   }
   if ((clientInfo ?? undefined) === undefined) return
   if (!isObject(clientInfo) || typeof clientInfo.name !== 'string' || typeof clientInfo.version !== 'string') {
-    throw invalidParams(`${quoted(metaKeys.clientInfo)} must have a name and a version`)
+    throw invalidParams(`${quoteValue(metaKeys.clientInfo)} must have a name and a version`)
   }
 }
 

@@ -50,14 +50,14 @@ export function parseFilter ({ notifications }: Readonly<Record<string, unknown>
   }
 }
 
-let last = 0
+let lastSubscriptionNumber = 0
 
 /**
  * One `subscriptions/listen` (MCP 2026-07-28, "Subscriptions"): a client and its listener, while the stream is open.
  * Messages wait for the acknowledgement.
  */
 export class Subscription implements Client, Listener<View> {
-  readonly id = `listening ${++last}`
+  readonly id = `listening ${++lastSubscriptionNumber}`
   readonly view: View
   readonly capabilities: ClientCapabilities
   readonly owner: string
@@ -84,7 +84,7 @@ export class Subscription implements Client, Listener<View> {
   }
 
   get user (): string { return this.view.principal.user }
-  get principal (): string { return this.view.principal.key }
+  get principalKey (): string { return this.view.principal.key }
   get listener (): Listener<View> { return this }
   headersOf (): RequestHeaders { return this.headers }
   get isOpen (): boolean { return this.#stream.isOpen }

@@ -108,7 +108,7 @@ export class ClientSubscriptions {
       try {
         await task.begin()
         watched.add(taskId)
-        // What is told before the acknowledgement waits for it.
+        // Notifications before the acknowledgement are held back until it is sent.
         task.run(over).catch(() => {})
       } catch (error) {
         // The task is not acknowledged.

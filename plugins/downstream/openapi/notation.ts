@@ -39,9 +39,9 @@ export const notations: Readonly<Record<Format, Notation>> = {
 // Writes JSON values as YAML in block style, with every string in double quotes, whose escapes JSON and YAML share.
 
 /** Plain words that YAML 1.1 parsers read as booleans or null. */
-const reserved = /^(?:true|false|null|yes|no|on|off|y|n)$/i
+const reservedWord = /^(?:true|false|null|yes|no|on|off|y|n)$/i
 /** Characters that JSON does not escape and YAML reads as line breaks, or forbids; and lone surrogates. */
-const special = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]/
+const escapedCharacter = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]/
 /** Max length of a key before `:`; a longer one is written as an explicit key (`? key`). */
 const maxKeyLength = 1_000
 
@@ -50,7 +50,7 @@ const escape = (char: string): string => `\\u${char.charCodeAt(0).toString(16).p
 const escapeSpecial = (json: string): string => json.replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, escape)
 const replaceSurrogates = (text: string): string => text.replace(/\p{Surrogate}/gu, '\ufffd')
 const quote = (text: string): string =>
-  special.test(text) ? escapeSpecial(JSON.stringify(replaceSurrogates(text))) : JSON.stringify(text)
+  escapedCharacter.test(text) ? escapeSpecial(JSON.stringify(replaceSurrogates(text))) : JSON.stringify(text)
 
 /** The texts of frequent keys. */
 const keyTexts = new Map<string, string>()
@@ -59,7 +59,7 @@ const keyTexts = new Map<string, string>()
 function keyOf (key: string): string {
   const known = keyTexts.get(key)
   if (known !== undefined) return known
-  const isPlain = /^[A-Za-z_][A-Za-z0-9_-]*$/.test(key) && !reserved.test(key)
+  const isPlain = /^[A-Za-z_][A-Za-z0-9_-]*$/.test(key) && !reservedWord.test(key)
   const text = isPlain ? key : quote(key)
   if (keyTexts.size < 1_000 && key.length < 64) keyTexts.set(key, text)
   return text

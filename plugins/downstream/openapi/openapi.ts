@@ -130,15 +130,15 @@ export class OpenApi {
     )
     if (isTooLarge === true) throw tooLargeError()
     const start = writeHead(head, notations[format])
-    const reached =
+    const groupServers =
       scope.kind === 'group'
         ? Buffer.from(
           writeServers(`${serverUrl.replace(/\/$/, '')}/${encodeURIComponent(scope.id)}`, notations[format])
         )
         : Buffer.alloc(0)
-    const whole = (): Buffer[] =>
-      [Buffer.from(start), ...chunks.map((chunk) => chunk ?? reached)].filter(({ length }) => length > 0)
-    return { chunks: whole, etag: `"${hashOf(start + hash)}"` }
+    const allChunks = (): Buffer[] =>
+      [Buffer.from(start), ...chunks.map((chunk) => chunk ?? groupServers)].filter(({ length }) => length > 0)
+    return { chunks: allChunks, etag: `"${hashOf(start + hash)}"` }
   }
 
   /** The names of the connected servers that a caller reaches, in the order of configuration. @throws NotFound */
@@ -248,7 +248,7 @@ async function chunksOf (pieces: Iterable<TextPiece>): Promise<DocumentText> {
   const budget = new LoopBudget()
   let waiting = ''
   let size = 0
-  const take = (): void => {
+  const flushChunk = (): void => {
     const chunk = Buffer.from(waiting)
     size += chunk.length
     if (size > downstreamLimits.documentSize) throw new DocumentTooLarge()
@@ -259,14 +259,14 @@ async function chunksOf (pieces: Iterable<TextPiece>): Promise<DocumentText> {
   for (const { text, rest } of pieces) {
     waiting += text
     if (rest !== undefined) {
-      take()
+      flushChunk()
       chunks.push(undefined)
       waiting = rest
     }
-    if (waiting.length >= chunkSize) take()
+    if (waiting.length >= chunkSize) flushChunk()
     if (budget.isSpent) await budget.yieldToEventLoop()
   }
-  take()
+  flushChunk()
   return { chunks, hash: hash.digest('base64url') }
 }
 

@@ -8,10 +8,10 @@ import {
 /**
  * A schema of OpenAPI 3.0.3. `isExact`: it accepts what the original accepts; otherwise it accepts more, never less.
  */
-interface Translated { readonly schema: JsonObject, readonly isExact: boolean }
+interface TranslatedSchema { readonly schema: JsonObject, readonly isExact: boolean }
 
-const acceptsAnything: Translated = { schema: {}, isExact: true }
-const inexactAnything: Translated = { schema: {}, isExact: false }
+const acceptsAnything: TranslatedSchema = { schema: {}, isExact: true }
+const inexactAnything: TranslatedSchema = { schema: {}, isExact: false }
 
 /**
  * Keywords that OpenAPI 3.0.3 cannot express. `nullable` is not a keyword of JSON Schema, so its meaning in the
@@ -72,7 +72,7 @@ export class SchemaTranslator {
   }
 
   /** Translates the root, or a schema within it. */
-  translate (schema: unknown): Translated {
+  translate (schema: unknown): TranslatedSchema {
     if (schema === true) return acceptsAnything
     if (schema === false) return { schema: { not: {} }, isExact: true }
     if (!isObject(schema)) return inexactAnything
@@ -95,8 +95,8 @@ export class SchemaTranslator {
   }
 
   /** The schemas that the combining keywords stand for; a value must match each of them. */
-  #combined (schema: JsonObject): Translated[] {
-    const parts: Translated[] = []
+  #combined (schema: JsonObject): TranslatedSchema[] {
+    const parts: TranslatedSchema[] = []
     if (Array.isArray(schema.allOf)) for (const each of schema.allOf) parts.push(this.translate(each))
     for (const keyword of ['anyOf', 'oneOf'] as const) {
       if (Array.isArray(schema[keyword]) && schema[keyword].length > 0) {
@@ -116,7 +116,7 @@ export class SchemaTranslator {
     return parts
   }
 
-  #reference (ref: string, schema: JsonObject): Translated {
+  #reference (ref: string, schema: JsonObject): TranslatedSchema {
     const { $ref: _, ...allSiblings } = schema
     const siblings = this.#isDraft7
       ? Object.fromEntries(Object.entries(allSiblings).filter(([key]) => annotationKeywords.has(key)))
@@ -142,7 +142,7 @@ export class SchemaTranslator {
   }
 
   /** The translation of a small scalar schema without references; undefined for any other schema. */
-  #inline (target: unknown): Translated | undefined {
+  #inline (target: unknown): TranslatedSchema | undefined {
     if (typeof target === 'boolean') return this.translate(target)
     if (!isObject(target) || !isScalarSchema(target, this.#root)) return undefined
     const text = JSON.stringify(target)
@@ -150,7 +150,7 @@ export class SchemaTranslator {
   }
 
   /** A reference to the component of a schema, which is translated the first time. */
-  #component (ref: string, target: unknown): Translated {
+  #component (ref: string, target: unknown): TranslatedSchema {
     const existing = this.#componentOf.get(target)
     if (existing) return { schema: { $ref: `#/components/schemas/${existing.name}` }, isExact: existing.exact }
     const last = (ref.split('/').at(-1) ?? '').replace(/[^A-Za-z0-9_-]/g, '_')
@@ -170,7 +170,7 @@ export class SchemaTranslator {
   /**
    * A choice among schemas. A choice between null and one other schema of a single type is that schema as `nullable`.
    */
-  #choice (keyword: 'anyOf' | 'oneOf', choices: unknown[]): Translated {
+  #choice (keyword: 'anyOf' | 'oneOf', choices: unknown[]): TranslatedSchema {
     const translated = choices.map((each) => this.translate(each))
     const [other, ...more] = translated.filter(({ schema }) => !isNullOnly(schema))
     if (other && more.length === 0 && translated.length > 1 && hasSingleType(other.schema)) {
@@ -185,7 +185,7 @@ export class SchemaTranslator {
   }
 
   /** The keywords of objects. */
-  #object (schema: JsonObject): Translated {
+  #object (schema: JsonObject): TranslatedSchema {
     if (schema.properties === undefined && schema.additionalProperties === undefined) return acceptsAnything
     const out: JsonObject = {}
     let exact = true
@@ -235,7 +235,7 @@ export class SchemaTranslator {
   }
 
   /** A schema that accepts every element that an array may have, at whatever index. */
-  #items (schema: JsonObject): Translated {
+  #items (schema: JsonObject): TranslatedSchema {
     const { prefixItems, items } = itemSchemasOf(schema)
     if (prefixItems.length === 0) return this.translate(items)
     const schemas = [...prefixItems, ...(items === false ? [] : [items])].map((each) => this.translate(each).schema)

@@ -27,7 +27,7 @@ export class ToolInput {
   readonly #schema: unknown
   readonly #schemaText: string | undefined
   readonly #now: () => number
-  /** Absent where the schema is not simple enough; undefined: not known yet. */
+  /** Undefined until the first check. Its `check` is undefined if the schema is too complex for a quick check. */
   #quick: { readonly check?: QuickCheck } | undefined
   /** Until when the schema is not tried, because it took too long. */
   #pausedUntil = 0
@@ -61,7 +61,7 @@ export class ToolInput {
     if (this.#schemaText === undefined || this.#now() < this.#pausedUntil) return { args: given, text }
     if (text.length <= baseLimits.argumentChecks.quick.args && this.#fitsAsGiven(given)) return { args: given, text }
     const answer = await fitArguments({ schema: this.#schemaText, args: text }, owner)
-    if (answer === undefined) return this.#late(given, text)
+    if (answer === undefined) return this.#skipCheck(given, text)
     if (answer.problems.length > 0) {
       throw new errors.InvalidInput('The arguments do not fit: ' +
       `${answer.problems.join('; ')}`)
@@ -79,7 +79,7 @@ export class ToolInput {
   }
 
   /** @throws InvalidInput */
-  #late (args: Record<string, unknown>, text: string): ConvertedArguments {
+  #skipCheck (args: Record<string, unknown>, text: string): ConvertedArguments {
     if (text.length > baseLimits.argumentChecks.large) {
       throw new errors.InvalidInput('The arguments are too large to be checked in time by the schema of the tool')
     }

@@ -89,7 +89,7 @@ export class Tools {
       Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])
     )
     const result = (await this.#send(caller, view, server, 'prompts/get', { name, arguments: texts })).trimStart()
-    // Not parsed, since it may have many megabytes.
+    // The result is not parsed, since it may have many megabytes.
     const text = result.startsWith('{') ? withoutEnvelope(result) : '{}'
     return memberOf(text, 'messages')?.startsWith('[') === true ? text : withMembers(text, { messages: '[]' })
   }

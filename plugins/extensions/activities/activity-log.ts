@@ -12,7 +12,7 @@ type ShownActivity = Omit<Activity, 'timestamp'> & { timestamp: string }
 /** The position of a page in a list. `approximate`: `total` is an estimate. */
 interface Pagination { page: number, limit: number, total: number, totalPages: number, approximate?: true }
 
-const day = 24 * 60 * 60_000
+const dayInMs = 24 * 60 * 60_000
 /** Max index of the first row of a page, since the database skips all rows before it. */
 const maxOffset = 100_000
 
@@ -111,7 +111,7 @@ export class ActivityReader {
 
   /** Removes activities that are older than a number of days. @returns how many were removed */
   async cleanup (days: number): Promise<number> {
-    return await awaitRecords(this.#activities.removeBefore(Date.now() - days * day))
+    return await awaitRecords(this.#activities.removeBefore(Date.now() - days * dayInMs))
   }
 
   /** Limits a query to activities that a principal may see. @returns undefined if it sees none @throws InvalidInput */

@@ -34,13 +34,13 @@ export function describeCall (call: FinishedCall, { includesPayloads: payloads, 
     exchange: { view: { principal, scope }, method, address, paramsText },
     provider, item, duration, output, isToolError, error
   } = call
-  const shown = (text: string | undefined, max: number): string | undefined =>
+  const toShownText = (text: string | undefined, max: number): string | undefined =>
     text === undefined ? undefined : truncateBytes(redact(provider, text.slice(0, max + margin)), max)
   /** Redacts a payload, and cuts it if it is too long. @param whole the params that contain this text */
   const payload = (text: string | undefined, whole = ''): string | undefined =>
     text !== undefined && Math.max(text.length, whole.length) <= maxUncutPayload
       ? redact(provider, text)
-      : shown(text, extensionsLimits.activities.payload)
+      : toShownText(text, extensionsLimits.activities.payload)
   const message = error === undefined
     ? isToolError && output !== undefined ? messageOf(output, payloads) : undefined
     : messageOfError(error, payloads)
@@ -58,7 +58,7 @@ export function describeCall (call: FinishedCall, { includesPayloads: payloads, 
     ...authorKeyOf(principal),
     clientId: principal.kind === 'access-token' ? principal.credential?.name : undefined,
     sourceIp: address,
-    errorMessage: shown(message, extensionsLimits.activities.message)
+    errorMessage: toShownText(message, extensionsLimits.activities.message)
   }
 }
 

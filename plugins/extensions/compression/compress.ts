@@ -39,15 +39,15 @@ export function compressText (
   const wanted = strategy === 'auto' ? detectStrategy(text) : strategy
   const heading = headingFor(maxOutputTokens, hasCutRuns(text) ? `about ${formatNumber(before)}` : formatNumber(before))
   // The numbers in the first line are not known yet; this uses the longest possible ones.
-  const longest = (used: StrategyName): string => heading(used, formatNumber(before))
-  const room = maxOutputTokens - count(longest(wanted)) - 2
+  const longestHeading = (used: StrategyName): string => heading(used, formatNumber(before))
+  const room = maxOutputTokens - count(longestHeading(wanted)) - 2
   let used = wanted
   let body = fitRendering(strategies[wanted](text), room, count)
   if (body === undefined) {
     used = 'text'
     body = fitRendering(cutText(text), room, count) ?? ''
   }
-  const draft = withHeading(longest(used), body)
+  const draft = withHeading(longestHeading(used), body)
   if (count(draft) > maxOutputTokens) return shortestForm(text, maxOutputTokens, before, count)
   const compressed = withCount(draft, (after) => withHeading(heading(used, formatNumber(after)), body), count)
   if (compressed.tokensAfter >= before || compressed.text.length >= text.length) return undefined

@@ -20,7 +20,7 @@ export interface ResultCompressionOptions extends CompressionOptions {
 }
 
 /** Max nesting depth of a result that is compressed. */
-const deepest = 500
+const maxDepth = 500
 
 /**
  * Compresses the text blocks of a successful tool result; all other bytes stay.
@@ -30,7 +30,7 @@ const deepest = 500
 export function compressResult (
   result: string, options: ResultCompressionOptions, count: CountTokens
 ): CompressedResult | undefined {
-  if (isDeeperThan(result, deepest) || memberOf(result, 'isError') === 'true') return undefined
+  if (isDeeperThan(result, maxDepth) || memberOf(result, 'isError') === 'true') return undefined
   const originals: Original[] = []
   const keep = (original: Original): string => {
     originals.push(original)

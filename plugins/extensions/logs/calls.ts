@@ -4,7 +4,7 @@ import { messageOfError, usernameOf } from '../activities/describe.ts'
 import type { FinishedCall } from '../../gateway/index.ts'
 
 /** Length to which a name or URI in a log line is cut, in characters. */
-const longest = 256
+const maxNameLength = 256
 
 /** The log fields of a call. `outcome`: `tool-error` is a result with `isError`. */
 interface CallLine {
@@ -44,7 +44,7 @@ function lineOf (
     ...(keyName !== undefined && { key: keyName }),
     server: provider,
     method,
-    ...(named !== undefined && { item: redact(named).slice(0, longest) }),
+    ...(named !== undefined && { item: redact(named).slice(0, maxNameLength) }),
     outcome: outcome === 'ok' && isToolError ? 'tool-error' : outcome,
     // The message of a server may repeat a payload.
     ...(error !== undefined && { error: redact(messageOfError(error, false)) }),

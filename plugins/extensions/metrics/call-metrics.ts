@@ -59,7 +59,7 @@ export class CallMetrics {
     }
     metric('toolhub_calls_total', 'Requests sent on to upstream servers', 'counter', calls)
     metric('toolhub_call_seconds', 'Time from a request at the gateway to its answer', 'histogram', (server, row) =>
-      latency('toolhub_call_seconds', server, row)
+      latencySamples('toolhub_call_seconds', server, row)
     )
   }
 
@@ -95,7 +95,7 @@ function calls (server: string, { countsByOutcome: ended }: ServerCounts): Sampl
   )
 }
 
-function latency (name: string, server: string, { buckets: counts, totalSeconds: sum }: ServerCounts): Sample[] {
+function latencySamples (name: string, server: string, { buckets: counts, totalSeconds: sum }: ServerCounts): Sample[] {
   let count = 0
   const buckets = counts.map((value, at): Sample => ({
     metricName: `${name}_bucket`,

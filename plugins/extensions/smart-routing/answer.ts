@@ -10,7 +10,7 @@ export interface SearchHit { readonly tool: ShownTool, readonly score: number, r
 export interface SearchMetadata {
   /** `words`: ranked by words only. `fused`: ranked by words and by embeddings. */
   readonly mode: 'words' | 'fused'
-  /** Why embeddings were not used although they are configured. */
+  /** The reason why embeddings were not used although they are configured. */
   readonly reason?: string
   /** Advice for the model when no tool was found. */
   readonly hint?: string

@@ -7,9 +7,9 @@ import { unknownToolHint } from './own-tools.ts'
 import { baseLimits } from '../../base/limits/index.ts'
 
 /** The calls that `call_tool` has made. */
-const called = new WeakSet<Exchange>()
+const callsOfCallTool = new WeakSet<Exchange>()
 /** Whether `call_tool` has made a call. */
-export const isCalledInstead = (exchange: Exchange): boolean => called.has(exchange)
+export const isCalledInstead = (exchange: Exchange): boolean => callsOfCallTool.has(exchange)
 
 /**
  * Runs `call_tool {toolName, arguments}`: calls the named tool in the merged view of the same principal and scope. Only
@@ -20,7 +20,7 @@ export const isCalledInstead = (exchange: Exchange): boolean => called.has(excha
 export async function runCallTool (exchange: Exchange<View>, call: CallTool): Promise<string> {
   try {
     const named = exchangeForNamedTool(exchange)
-    called.add(named)
+    callsOfCallTool.add(named)
     return await call(named)
   } catch (error) {
     if (!(error instanceof RpcError) || error.reason !== 'unknown-tool') throw error

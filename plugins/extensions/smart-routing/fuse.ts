@@ -1,9 +1,9 @@
 import type { SearchHit } from './answer.ts'
 import type { ShownTool } from './search-tools.ts'
-import type { Ranked } from './words/index.ts'
+import type { RankedTool } from './words/index.ts'
 
-/** How much cosines of an encoder, and of the static model, count beside the ranking by words. */
-export const fusing = { encoder: 1, staticModel: 0.3 } as const
+/** The weights of the cosines of an encoder and of the static model; the ranking by words has weight 1. */
+export const cosineWeights = { encoder: 1, staticModel: 0.3 } as const
 
 /**
  * Merges two rankings by `lexical / max + weight * cosine / max`, best first. The best score becomes 1.
@@ -11,10 +11,10 @@ export const fusing = { encoder: 1, staticModel: 0.3 } as const
  * @param cosines the similarities by embeddings, or undefined if only the ranking by words exists
  */
 export function fuseRankings (
-  words: readonly Ranked[],
+  words: readonly RankedTool[],
   cosines: ReadonlyMap<ShownTool, number> | undefined,
   tools: ReadonlyMap<string, ShownTool>,
-  weight: number = fusing.encoder
+  weight: number = cosineWeights.encoder
 ): SearchHit[] {
   const byWords = scaleToHighest(words.flatMap(({ tool, score }): Array<[ShownTool, number]> => {
     const shown = tools.get(tool.name)

@@ -63,7 +63,7 @@ export default fp<SmartRoutingOptions>(async (app, { vectors, catalogueCache }) 
   app.gateway.addHook('onDone', ({ exchange, provider, item, outcome, isToolError }) => {
     if (!isCalledInstead(exchange) || settings().learn === false) return
     if (item === undefined || outcome !== 'ok' || isToolError) return
-    learning.called(exchange.view.principal.key, provider, item)
+    learning.countCall(exchange.view.principal.key, provider, item)
   })
   const parts = (): SearchParts => (
     { hasStaticModel: settings().staticModel !== false, learning: settings().learn === false ? undefined : learning }

@@ -1,7 +1,7 @@
-import type { Why } from './words/index.ts'
+import type { ScoreExplanation } from './words/index.ts'
 
 /** What the score of a tool consists of. */
-export interface Reasons extends Partial<Why> {
+export interface Reasons extends Partial<ScoreExplanation> {
   /** The similarity of its meaning to the query, divided by the highest one. */
   readonly meaning?: number
 }

@@ -42,7 +42,7 @@ export class ShownTool implements SearchTool {
   get inputSchema (): unknown { return parseTool(this.#text).inputSchema }
 
   /** Whether a tool with this name, target and list entry is the same as this one. */
-  matches (name: string, { provider, key }: Target, { text, description }: ListEntry): boolean {
+  isSameTool (name: string, { provider, key }: Target, { text, description }: ListEntry): boolean {
     return this.name === name && this.server === provider && this.ownName === key &&
       this.#text === text && this.#description === description
   }
@@ -62,7 +62,7 @@ function cachedShownTool (name: string, target: Target, entry: ListEntry): Shown
   if (!item) return new ShownTool(name, target, entry)
   let tools = shownToolsByItem.get(item)
   if (!tools) shownToolsByItem.set(item, tools = [])
-  let tool = tools.find((each) => each.matches(name, target, entry))
+  let tool = tools.find((each) => each.isSameTool(name, target, entry))
   if (!tool) {
     tools.push(tool = new ShownTool(name, target, entry))
     if (tools.length > mostShown) tools.shift()
@@ -86,7 +86,7 @@ export async function shownToolsOf (
     const entry = tools.list.entries[at++]
     if (!entry) continue
     const former = before?.get(name)
-    found.set(name, former?.matches(name, target, entry) === true ? former : cachedShownTool(name, target, entry))
+    found.set(name, former?.isSameTool(name, target, entry) === true ? former : cachedShownTool(name, target, entry))
   }
   return found
 }

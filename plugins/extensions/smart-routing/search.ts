@@ -2,7 +2,7 @@ import type { Exchange } from '../../../protocol/exchange.ts'
 import type { View } from '../../settings/index.ts'
 import type { Gateway, PresentationInput, Surface } from '../../gateway/index.ts'
 import type { SearchHit, SearchMetadata } from './answer.ts'
-import { fuseRankings, fusing } from './fuse.ts'
+import { fuseRankings, cosineWeights } from './fuse.ts'
 import { ViewIndexes } from './indexes.ts'
 import type { Learning } from './learning/learning.ts'
 import { serversSentence } from './own-tools.ts'
@@ -10,7 +10,7 @@ import { toSmartSurface, serversWithTools } from './presentation.ts'
 import { isListed, type ShownTool } from './search-tools.ts'
 import { StaticSimilarity } from './static-model/similarity.ts'
 import type { ViewIndex } from './view-index.ts'
-import type { Ranked } from './words/index.ts'
+import type { RankedTool } from './words/index.ts'
 
 /** The similarity of each tool to a query, or the reason why it is unknown. */
 export type SimilarityResult = { readonly scores: ReadonlyMap<ShownTool, number> } | { readonly reason: string }
@@ -29,7 +29,7 @@ export interface SemanticSearch {
 export interface SearchParts {
   /** Whether the static model takes part where no embeddings do. */
   readonly hasStaticModel: boolean
-  readonly learning?: Pick<Learning, 'ranked'> | undefined
+  readonly learning?: Pick<Learning, 'rankAndRemember'> | undefined
 }
 
 /** Number of top results by words that are fused. */
@@ -37,7 +37,7 @@ const fusedResults = { byEncoder: 200, byModel: 100 }
 
 /** Finds tools of a view. Tools outside the view are not found, and do not influence the ranking. */
 export class ToolSearch {
-  readonly #gateway: Pick<Gateway, 'settled' | 'surface'>
+  readonly #gateway: Pick<Gateway, 'waitForSurface' | 'surface'>
   readonly #embeddings: SemanticSearch
   readonly #indexes: ViewIndexes
   readonly #similarity = new StaticSimilarity<ShownTool>()
@@ -47,7 +47,7 @@ export class ToolSearch {
   readonly #origins = new WeakMap<Surface, Pick<PresentationInput, 'merged' | 'key'>>()
 
   constructor (
-    gateway: Pick<Gateway, 'settled' | 'surface'>, embeddings: SemanticSearch, parts: () => SearchParts,
+    gateway: Pick<Gateway, 'waitForSurface' | 'surface'>, embeddings: SemanticSearch, parts: () => SearchParts,
     logError: (error: unknown) => void
   ) {
     this.#parts = parts
@@ -71,7 +71,7 @@ export class ToolSearch {
   async find (
     exchange: Exchange<View>, query: string, limit: number, explains = false
   ): Promise<{ found: SearchHit[], metadata: SearchMetadata }> {
-    const origin = this.#origins.get(await this.#gateway.settled(exchange))
+    const origin = this.#origins.get(await this.#gateway.waitForSurface(exchange))
     if (!origin) return { found: [], metadata: { mode: 'words' } }
     if (query.trim() === '') {
       return emptyResult(origin, { mode: 'words' }, 'Write into "query" what is to be done, in some words')
@@ -86,9 +86,9 @@ export class ToolSearch {
     const { learning } = this.#parts()
     const read = index.interpret(query)
     const fused = scores
-      ? fuseRankings(words, scores, tools, fusing.encoder)
-      : fuseRankings(words, await this.#cosines(read, index, words), tools, fusing.staticModel)
-    const ranked = await learning?.ranked(exchange.view.principal.key, read, fused) ?? fused
+      ? fuseRankings(words, scores, tools, cosineWeights.encoder)
+      : fuseRankings(words, await this.#cosines(read, index, words), tools, cosineWeights.staticModel)
+    const ranked = await learning?.rankAndRemember(exchange.view.principal.key, read, fused) ?? fused
     // Access may have changed during the search.
     const now = this.#origins.get(this.#gateway.surface(exchange.view, exchange.client))?.merged
     const found = ranked.filter(({ tool }) => now !== undefined && isListed(now, tool)).slice(0, limit)
@@ -104,7 +104,7 @@ export class ToolSearch {
    * @returns undefined: it is off, cannot be read, or knows no word of the query
    */
   async #cosines (
-    read: readonly string[], index: ViewIndex, found: readonly Ranked[]
+    read: readonly string[], index: ViewIndex, found: readonly RankedTool[]
   ): Promise<ReadonlyMap<ShownTool, number> | undefined> {
     if (!this.#parts().hasStaticModel) return undefined
     try {

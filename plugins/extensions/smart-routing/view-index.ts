@@ -1,6 +1,6 @@
 import type { Surface } from '../../gateway/index.ts'
 import { shownToolsOf, type ShownTool } from './search-tools.ts'
-import { ToolIndex, type Ranked } from './words/index.ts'
+import { ToolIndex, type RankedTool } from './words/index.ts'
 import { extensionsLimits } from '../limits.ts'
 
 /** The search index of the views with one key. It is updated incrementally from their surfaces. */
@@ -45,7 +45,7 @@ export class ViewIndex {
     return this.#lastUpdate
   }
 
-  search (query: string, limit: number, explains = false): Ranked[] {
+  search (query: string, limit: number, explains = false): RankedTool[] {
     this.#searchedAt = performance.now()
     return this.#index.search(query, limit, explains)
   }

@@ -16,7 +16,7 @@ import type { FinishedCall, GatewayCall } from '../../gateway/index.ts'
 import { Outage, type ReportOutage } from '../../base/limits/index.ts'
 
 /** Length to which names and URIs in spans are cut, in characters. */
-const longest = 256
+const maxNameLength = 256
 /** Max time to send the last spans at shutdown, in ms. */
 const shutdownTime = 3_000
 
@@ -66,8 +66,8 @@ class OutageLoggingExporter implements SpanExporter {
 
   export (spans: ReadableSpan[], done: Parameters<SpanExporter['export']>[1]): void {
     this.#exporter.export(spans, ({ code, error }) => {
-      if (code === ExportResultCode.SUCCESS) this.#outage.over()
-      else this.#outage.failed(error?.message ?? 'the collector gave no reason')
+      if (code === ExportResultCode.SUCCESS) this.#outage.recordSuccess()
+      else this.#outage.recordFailure(error?.message ?? 'the collector gave no reason')
       done({ code: ExportResultCode.SUCCESS })
     })
   }
@@ -109,7 +109,7 @@ export class CallTracer {
   /** Begins the span of a call (`onCall`). */
   beginSpan (call: GatewayCall): void {
     const { exchange: { method }, provider, item } = call
-    const named = item === undefined ? undefined : this.#mask(item).slice(0, longest)
+    const named = item === undefined ? undefined : this.#mask(item).slice(0, maxNameLength)
     // The query of a URI may contain credentials.
     const shown = method === 'resources/read' ? named?.split(/[?#]/, 1)[0] : named
     const attribute = itemAttributes[method]

@@ -10,13 +10,13 @@ import { changedUris, collectBuiltIns, builtInProviderName, type BuiltInItems } 
 import { gatewayLimits } from '../limits.ts'
 
 /** A client and the URIs of its subscriptions, at most one per resource. */
-interface Subscriber { readonly client: Client, readonly uris: Set<string> }
+interface ResourceSubscriber { readonly client: Client, readonly uris: Set<string> }
 
 /** The built-in prompts and resources, as a provider of the gateway. */
 export class BuiltInProvider implements Provider {
   readonly name = builtInProviderName
   readonly #version: string
-  readonly #subscribers = new Map<string, Subscriber>()
+  readonly #subscribers = new Map<string, ResourceSubscriber>()
   #items: BuiltInItems
 
   /** @param version the version of the gateway */

@@ -119,7 +119,7 @@ export const completionComplete: Method = async ({ resolver, forwarder }, exchan
 /** `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`. Large lists have several pages. */
 export const listMethod = (kind: ListKind): Method => async ({ resolver, notifier, hooks }, exchange) => {
   const { view, client } = exchange
-  const surface = await resolver.settled(exchange)
+  const surface = await resolver.waitForSurface(exchange)
   resolver.requireCatalogue(view, surface, client)
   if (view.scope.kind === 'server' && !isObject(surface.announced[listKinds[kind].capability])) {
     throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)

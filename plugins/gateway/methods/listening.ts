@@ -47,7 +47,7 @@ export const setLevel: Method = async ({ resolver, providers }, exchange) => {
     throw new RpcError(code.invalidParams, 'Invalid params: "level" must be a log level, not ' +
       `${JSON.stringify(level) ?? 'nothing'}`)
   }
-  const { capabilities } = await resolver.settled(exchange)
+  const { capabilities } = await resolver.waitForSurface(exchange)
   const logging = [...capabilities].filter(([, { logging }]) => logging !== undefined).map(([name]) => name)
   if (scope.kind === 'server' && logging.length === 0) {
     throw new RpcError(code.methodNotFound, 'Method not found: logging/setLevel')

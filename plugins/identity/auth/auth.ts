@@ -41,7 +41,7 @@ export interface Auth {
    * key is valid. The caller of this method must have authorized its use.
    */
   issueInternalCredential: (whom: { readonly username: string } | { readonly keyId: string }) => InternalCredential
-  /** Returns the access that callers without credentials have now. */
+  /** Returns the current access of callers without credentials. */
   anonymousAccess: () => AnonymousAccess
   /** Refuses a request that a page of a foreign origin makes. @throws ForeignOrigin */
   checkOrigin: (request: FastifyRequest) => void

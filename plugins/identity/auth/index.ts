@@ -240,11 +240,11 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
 /** The principal of a user as an MCP client: the same as that of an unscoped key of the user. */
 function mcpPrincipalOf (user: User | undefined): Principal | undefined {
   if (!user) return undefined
-  const standing: Principal['inSnapshot'] = (snapshot) => {
+  const inLaterSnapshot: Principal['inSnapshot'] = (snapshot) => {
     const later = snapshot.users.get(user.username)
     return later && accountSubjectOf(later) === accountSubjectOf(user) ? mcpPrincipalOf(later) : undefined
   }
-  return { ...principalOfUser(user, standing), kind: 'user-key' }
+  return { ...principalOfUser(user, inLaterSnapshot), kind: 'user-key' }
 }
 
 /**

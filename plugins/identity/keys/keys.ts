@@ -116,7 +116,7 @@ export class BearerKeys {
 
   /** The keys that a principal may manage: all keys for an admin, else the user's own. */
   list (principal: Principal): ShownKey[] {
-    return [...this.#settings.current.keys.values()].filter((key) => isOwn(principal, key)).map((key) =>
+    return [...this.#settings.current.keys.values()].filter((key) => mayManage(principal, key)).map((key) =>
       this.#toShownKey(key))
   }
 
@@ -149,7 +149,7 @@ export class BearerKeys {
     const snapshot = await this.#settings.change(({ users, keys }) => {
       Object.assign(key, ownerAndCreatorOf(users, principal, key.kind, principal.isAdmin ? asked : {}))
       if (!principal.isAdmin &&
-          [...keys.values()].filter((other) => isOwn(principal, other)).length >= identityLimits.keysPerUser) {
+          [...keys.values()].filter((other) => mayManage(principal, other)).length >= identityLimits.keysPerUser) {
         throw new errors.ShareUsed(`You have ${identityLimits.keysPerUser} bearer keys already: remove one first`)
       }
       return [{ entity: 'bearerKeys', key: key.id, value: key }]
@@ -220,14 +220,14 @@ function indexByHash (keys: Snapshot['keys']): Map<string, BearerKey> {
 /** The members of a new key that only admins choose. */
 const scopeMembers = ['kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers'] as const
 
-const isOwn = (principal: Principal, key: BearerKey): boolean =>
+const mayManage = (principal: Principal, key: BearerKey): boolean =>
   principal.isAdmin || (key.kind === 'user' && key.owner === principal.username)
 
 /** Finds a key that the principal may manage. @throws NoSuch, Forbidden */
 function requireManagedKey ({ keys }: Snapshot, principal: Principal, id: string): BearerKey {
   const key = keys.get(id)
   if (!key) throw noSuchError('bearer key', id)
-  if (!isOwn(principal, key)) throw new errors.Forbidden('This bearer key belongs to another user')
+  if (!mayManage(principal, key)) throw new errors.Forbidden('This bearer key belongs to another user')
   return key
 }
 

@@ -84,8 +84,8 @@ export const removeFromKeyScopes = (snapshot: Snapshot, list: ScopeList, names: 
   mapKeyScopes(snapshot, list, names, (listed) => listed.filter((name) => !names.includes(name)))
 
 /**
- * The changes that rename a server or group in the scopes of keys, so that a later one of the former name is not in
- * them.
+ * The changes that rename a server or group in the scopes of keys. Otherwise keys would open another server or group
+ * that is later created with the former name.
  */
 export const renameInKeyScopes = (snapshot: Snapshot, list: ScopeList, name: string, newName: string): Change[] =>
   mapKeyScopes(snapshot, list, [name], (listed) => [...new Set(listed.map((each) => each === name ? newName : each))])

@@ -3,7 +3,7 @@ import { messageOf } from '../../../db/errors.ts'
 import { sha256 } from '../../base/secrets/index.ts'
 import type { Principal, Settings } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
-import type { Sessions, SignedIn } from './sessions.ts'
+import type { ConsoleSessionStore, SignedIn } from './sessions.ts'
 
 /** Returns the data of a page that can change without a request. Values are compared as JSON. */
 export type Watch = (principal: Principal, params: Readonly<Record<string, unknown>>) => unknown
@@ -23,13 +23,13 @@ const rareLook = 20
 
 /** SSE streams that notify open pages of changes. They end with the session. */
 export class LiveStreams {
-  readonly #sessions: Sessions
+  readonly #sessions: ConsoleSessionStore
   readonly #settings: Settings
   readonly #streams = new Set<Stream>()
   #timer: NodeJS.Timeout | undefined
   #looks = 0
 
-  constructor (sessions: Sessions, settings: Settings) {
+  constructor (sessions: ConsoleSessionStore, settings: Settings) {
     this.#sessions = sessions
     this.#settings = settings
   }

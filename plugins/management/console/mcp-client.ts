@@ -28,7 +28,7 @@ export interface McpAnswer {
 
 /** The client capabilities that the console declares. */
 const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
-/** How a request is followed while it runs. */
+/** The options for following a request while it runs. */
 export interface Follow {
   /** Cancels the request. */
   readonly signal: AbortSignal
@@ -65,7 +65,7 @@ export class McpClient {
     request: FastifyRequest, path: string, eyes: Eyes, method: string, params: string, options: Options = {}
   ): Promise<McpAnswer> {
     const { body, received, status } = await this.#send(request, path, eyes, method, params, options)
-    return { ...answerOf(received, status), messages: [sent(method, body), ...received.map(toMessage)] }
+    return { ...answerOf(received, status), messages: [sentMessage(method, body), ...received.map(toMessage)] }
   }
 
   /**
@@ -189,7 +189,7 @@ async function followedText (
     const end = isStream ? text.lastIndexOf('\n\n') + 2 : 0
     if (end <= told) continue
     for (const event of eventsOf(text.slice(told, end))) {
-      const message = parsed(event)
+      const message = tryParseJson(event)
       if (message?.method === 'notifications/progress' && isObject(message.params)) onProgress(message.params)
     }
     told = end
@@ -204,16 +204,16 @@ const eventsOf = (text: string): string[] => text.split(/\r?\n\r?\n/).flatMap((e
   return data === '' ? [] : [data]
 })
 
-const sent = (method: string, text: string): McpMessage => ({ isSent: true, method, text: pretty(text) })
+const sentMessage = (method: string, text: string): McpMessage => ({ isSent: true, method, text: prettyPrint(text) })
 
 function toMessage (text: string): McpMessage {
-  const message = parsed(text)
+  const message = tryParseJson(text)
   const kind = message?.error === undefined ? 'result' : 'error'
-  return { isSent: false, method: typeof message?.method === 'string' ? message.method : kind, text: pretty(text) }
+  return { isSent: false, method: typeof message?.method === 'string' ? message.method : kind, text: prettyPrint(text) }
 }
 
 function answerOf (received: readonly string[], status: number): Pick<McpAnswer, 'result' | 'problem'> {
-  const messages = received.map(parsed)
+  const messages = received.map(tryParseJson)
   const answer = messages.find((each) => each !== undefined && each.method === undefined)
   if (isObject(answer?.result)) return { result: answer.result }
   const { error, error_description: described } = answer ?? {}
@@ -221,7 +221,7 @@ function answerOf (received: readonly string[], status: number): Pick<McpAnswer,
   return { problem: typeof message === 'string' ? message : `The endpoint answered with the status ${status}.` }
 }
 
-function parsed (text: string): Json | undefined {
+function tryParseJson (text: string): Json | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return isObject(value) ? value : undefined
@@ -231,7 +231,7 @@ function parsed (text: string): Json | undefined {
 }
 
 /** Pretty-prints JSON. Text with numbers that would lose digits stays unchanged. */
-function pretty (text: string): string {
+function prettyPrint (text: string): string {
   try {
     return /\d{16}|\d[eE][+-]?\d{3}/.test(text) ? text : JSON.stringify(JSON.parse(text), undefined, 2)
   } catch {

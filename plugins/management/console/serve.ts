@@ -23,7 +23,7 @@ import { ServerForm } from './forms/server-form.ts'
 import { blocksOf } from './forms/result.ts'
 import { readPasted } from './pasted/pasted.ts'
 import { loadTemplates, type NavPage, Renderer } from './render.ts'
-import { Sessions, type SignedIn } from './sessions.ts'
+import { ConsoleSessionStore, type SignedIn } from './sessions.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { kit: ConsoleKit }
@@ -34,7 +34,7 @@ declare module 'fastify' {
   }
 }
 
-/** What the console's routes use in addition to the services of the gateway. */
+/** The services that only the routes of the console use. */
 export interface ConsoleKit {
   /** The path of the console. */
   readonly base: string
@@ -122,7 +122,7 @@ export async function serveConsole (
       schemaHide: true
     })
   })
-  const sessions = new Sessions(stored, app.settings, (about, sentence) => { app.log.warn(about, sentence) })
+  const sessions = new ConsoleSessionStore(stored, app.settings, (about, sentence) => { app.log.warn(about, sentence) })
   const nav: NavPage[] = []
   const live = new LiveStreams(sessions, app.settings)
   const kit: ConsoleKit = {
@@ -192,7 +192,7 @@ function tokenIn (body: unknown): string {
 /**
  * Sets the security headers, looks up the session of a request, and rejects forms with an invalid Origin or CSRF token.
  */
-function guard (scope: FastifyInstance, sessions: Sessions): void {
+function guard (scope: FastifyInstance, sessions: ConsoleSessionStore): void {
   scope.decorateRequest('principal', null)
   scope.decorateRequest('signedIn', null)
   const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {

@@ -20,7 +20,7 @@ export interface SignedIn {
  * account has the password and the rights that it had at sign-in, so a changed password, demotion or deletion ends it
  * immediately.
  */
-export class Sessions {
+export class ConsoleSessionStore {
   readonly #stored: ConsoleSessions
   readonly #settings: Settings
   readonly #warn: (about: object, sentence: string) => void

@@ -8,7 +8,9 @@ import { managementLimits } from '../limits.ts'
 /**
  * The current code. `mark`: the admin's password and rights when it was made; `until`: its expiry, in ms since 1970.
  */
-interface Waiting { readonly hash: string, readonly username: string, readonly mark: string, readonly until: number }
+interface WelcomeCode {
+  readonly hash: string, readonly username: string, readonly mark: string, readonly until: number
+}
 
 /**
  * The one-time link of the first start, which signs its reader in as the first admin. Its code is valid for a short
@@ -17,7 +19,7 @@ interface Waiting { readonly hash: string, readonly username: string, readonly m
 export class WelcomeLink {
   readonly #users: () => Snapshot['users']
   readonly #now: () => number
-  #waiting: Waiting | undefined
+  #waiting: WelcomeCode | undefined
 
   /** @param now the clock, in ms since 1970 */
   constructor (users: () => Snapshot['users'], now = () => Date.now()) {

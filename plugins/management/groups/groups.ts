@@ -252,11 +252,11 @@ function wantedOwner (
   throw new errors.InvalidInput(`"owner": there is no user named ${JSON.stringify(owner)}`)
 }
 
-const isOwn = (principal: Principal, group: StoredGroup): boolean =>
+const mayManage = (principal: Principal, group: StoredGroup): boolean =>
   principal.isAdmin || (principal.username !== undefined && group.owner === principal.username)
 
 const isVisible = (snapshot: Snapshot, principal: Principal, group: StoredGroup): boolean =>
-  isOwn(principal, group) || visibleMembers(snapshot, principal, group).length > 0
+  mayManage(principal, group) || visibleMembers(snapshot, principal, group).length > 0
 
 /** @throws NoSuch, also for a group that the principal may not see */
 function find (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
@@ -268,7 +268,7 @@ function find (snapshot: Snapshot, principal: Principal, idOrName: string): Stor
 /** @throws NoSuch, Forbidden */
 function managedGroup (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
   const group = find(snapshot, principal, idOrName)
-  if (!isOwn(principal, group)) throw new errors.Forbidden('Only its owner or an admin may change this group')
+  if (!mayManage(principal, group)) throw new errors.Forbidden('Only its owner or an admin may change this group')
   return group
 }
 

@@ -115,7 +115,7 @@ export class CatalogueSource {
     }
     if (error instanceof ShareError) throw error
     const cause = reasonOf(error)
-    if (!this.#closing.signal.aborted) this.#outage.failed(cause)
+    if (!this.#closing.signal.aborted) this.#outage.recordFailure(cause)
     const kept = this.#cache.get(key)
     if (!kept) throw new errors.UpstreamFailed(`${name} gives no answer: ${cause}`)
     kept.dueAt = now() + managementLimits.catalogues.retryDelay
@@ -141,7 +141,7 @@ export class CatalogueSource {
     })
     const times = { givenAt: now(), dueAt: now() + managementLimits.catalogues.freshFor, isStale: false }
     if (answer.status !== 304 || !kept) checkStatus(answer, method === 'GET')
-    this.#outage.over()
+    this.#outage.recordSuccess()
     if (answer.status === 304 && kept) return this.#storeAnswer(key, { ...kept, ...times })
     const { etag = '' } = answer.headers
     const isUsable = method === 'GET' && etag !== '' && etag.length <= longestEtag

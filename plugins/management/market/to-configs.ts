@@ -78,7 +78,7 @@ function fromRemote (
   return { type, url: address, ...(Object.keys(values).length > 0 && { headers: values }) }
 }
 
-/** How to run packages of one type. */
+/** The command that runs packages of one type. */
 interface Runner {
   readonly command: string
   /**
@@ -151,8 +151,8 @@ function fromPackage (given: Package, inputs: ConfigInputs): ServerConfig {
     const value = inputs.resolveInput(variable, 'env', variable.name)
     if (value !== undefined) env[variable.name] = value
   }
-  const args = runner.buildArgs(words(runtimeArguments, inputs), targetOf(given), Object.keys(env))
-  args.push(...words(packageArguments, inputs))
+  const args = runner.buildArgs(toCommandWords(runtimeArguments, inputs), targetOf(given), Object.keys(env))
+  args.push(...toCommandWords(packageArguments, inputs))
   return { type: 'stdio', command: runner.command, args, ...(Object.keys(env).length > 0 && { env }) }
 }
 
@@ -205,7 +205,7 @@ function notStdioMessage (type: string, url: string | undefined): string {
 }
 
 /** Converts arguments to words of a command line, omitting optional ones without a value. @throws UnusableEntryError */
-function words (given: readonly Argument[], inputs: ConfigInputs): string[] {
+function toCommandWords (given: readonly Argument[], inputs: ConfigInputs): string[] {
   return given.flatMap((argument, at) => {
     if (argument.type === 'positional') {
       const value = inputs.resolveInput(argument, 'argument', argument.valueHint ?? `argument ${at + 1}`)

@@ -9,7 +9,7 @@ import { ItemTexts } from './record-json.ts'
 export interface ServerTest {
   connected: boolean
   status: ProbeResult['status']
-  /** Why it does not connect. */
+  /** The reason why the server does not connect. */
   error: string | null
   warnings: string[]
   /** The MCP revision of the connection, its era, and the server's description of itself. */

@@ -70,11 +70,11 @@ export function toServerChange (
 
 /** Whether two configs are equal apart from who stored them and when they were created. */
 function isSame (one: ServerConfig, other: ServerConfig): boolean {
-  const plain = (config: ServerConfig): unknown => {
+  const comparable = (config: ServerConfig): unknown => {
     const { createdAt: _at, storedBy: _by, ...rest } = withConfigDefaults(config)
     return JSON.parse(JSON.stringify(rest))
   }
-  return isDeepStrictEqual(plain(one), plain(other))
+  return isDeepStrictEqual(comparable(one), comparable(other))
 }
 
 /** The config with the principal as the user who stored it, whose rights limit it from now on. */

@@ -22,8 +22,8 @@ export const variableNamesIn = (text: string): string[] =>
 /** Matches a secret after an authentication scheme, which stays readable. */
 const scheme = /^((?:bearer|basic|token|apikey) +)(.+)$/is
 
-/** How the variables of a server are named. */
-interface Naming {
+/** The rules for the names of the variables of a server. */
+interface VariableNaming {
   /** Whether the hint can be used as the variable's name, as in `env`. */
   readonly canUseHint?: boolean
   /**
@@ -57,7 +57,7 @@ export class TemplateVariables {
   }
 
   /** Makes the function that replaces each secret of one server by a variable. */
-  createReplacer (server: string, naming: Naming = {}): MaskSecret {
+  createReplacer (server: string, naming: VariableNaming = {}): MaskSecret {
     return (secret, hint) => {
       if (isPlaceholder(secret)) return secret
       const [, before = '', rest = secret] = scheme.exec(secret) ?? []
@@ -74,7 +74,9 @@ export class TemplateVariables {
   }
 
   #nameOf (
-    secret: string, server: string, hint: string, { canUseHint: isOwnName = false, isByUser: isUsers = false }: Naming
+    secret: string, server: string, hint: string, {
+      canUseHint: isOwnName = false, isByUser: isUsers = false
+    }: VariableNaming
   ): string {
     const own = toName(hint) || 'VALUE'
     const prefixed = `${toName(server) || 'SERVER'}_${own}`

@@ -39,7 +39,7 @@ export class Catalogues {
   /** Readings after a `list_changed` that are in progress, and since when (ms since the epoch). */
   readonly #refreshing = new Map<Slot, { since: number, done: Promise<void> }>()
   readonly #paces = new WeakMap<Slot, ReadingPace>()
-  /** How long each catalogue may be cached, as the server states, and since when. */
+  /** The freshness of each catalogue: how long it may be cached according to its server, and since when. */
   readonly #fresh = new WeakMap<Catalogue, Freshness>()
   readonly #undeclared = new UndeclaredTools()
   #claims = new Claims()

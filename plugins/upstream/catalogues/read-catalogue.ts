@@ -158,10 +158,10 @@ const emptyList = { items: [], extra: '{}', caching: undefined }
  * again.
  */
 export class UndeclaredTools {
-  /** Why it has none, as a clause; undefined: it lists them. */
+  /** The reason why the server has no tools, as a clause; undefined if it lists tools. */
   #refusal: string | undefined
   #isMethodUnknown = false
-  /** How often its connection failed during the request, which tells nothing about its tools. */
+  /** The number of connection failures during the request; these tell nothing about the tools. */
   #losses = 0
 
   get isWorthAsking (): boolean { return this.#refusal === undefined || (this.#losses > 0 && this.#losses < maxLosses) }

@@ -14,7 +14,7 @@ export interface ListRead {
   readonly items: Item[]
   readonly extra: string
   readonly caching: Caching | undefined
-  /** Why its later pages are missing. */
+  /** The reason why the later pages of the list are missing. */
   readonly failure?: string
 }
 
@@ -153,7 +153,7 @@ class ListReader {
     }
   }
 
-  /** Why this item and the following ones are rejected; undefined: it is accepted, and counted. */
+  /** The reason to reject this item and the following ones; undefined if the item is accepted, and counted. */
   #refusal ({ text }: Item): string | undefined {
     if (this.#items.length >= upstreamLimits.listItems) return `only the first ${upstreamLimits.listItems} are taken`
     this.#size += memoryOf(text)
@@ -175,7 +175,7 @@ interface PageParts {
   readonly next: string | undefined
   /** Its other members. */
   readonly rest: string
-  /** Why its list is read otherwise than written. */
+  /** The problem of the list, as a clause, if the server wrote something else than a list. */
   readonly problem: string | undefined
 }
 

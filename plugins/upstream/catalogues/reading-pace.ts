@@ -9,9 +9,9 @@ const longestRetry = 60_000
 /** Failures in a row that lengthen the waits. */
 const mostFailures = 5
 
-/** How one slot's lists are read. Times are in ms since the epoch. */
+/** The pace at which the lists of one slot are read. Times are in ms since the epoch. */
 export class ReadingPace {
-  /** When they were last read because of their age. */
+  /** The time at which the lists were last read because of their age. */
   renewed = -Infinity
   #settle = settleTime
   #read = -Infinity

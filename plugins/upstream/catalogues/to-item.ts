@@ -99,7 +99,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
 // MCP's rules for the members of items, common to all revisions. Strict clients refuse a whole list because of one
 // invalid item. Unknown members, and values that MCP does not restrict, are not checked.
 
-const optional = <Schema extends TSchema>(members: Record<string, Schema>): TObject =>
+const optionalMembers = <Schema extends TSchema>(members: Record<string, Schema>): TObject =>
   Type.Object(Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)])))
 const text = Type.String()
 const flag = Type.Boolean()
@@ -108,36 +108,40 @@ const oneOf = (...values: string[]): TSchema => Type.Union(values.map((value) =>
 
 const icon = Type.Composite([
   Type.Object({ src: text }),
-  optional<TSchema>({ mimeType: text, sizes: Type.Array(text), theme: oneOf('light', 'dark') })
+  optionalMembers<TSchema>({ mimeType: text, sizes: Type.Array(text), theme: oneOf('light', 'dark') })
 ])
-const described = { title: text, description: text, icons: Type.Array(icon), _meta: object }
-const annotations = optional<TSchema>({
+const describedMembers = { title: text, description: text, icons: Type.Array(icon), _meta: object }
+const annotations = optionalMembers<TSchema>({
   audience: Type.Array(oneOf('user', 'assistant')),
   priority: Type.Number({ minimum: 0, maximum: 1 }),
   lastModified: text
 })
 const resource =
-  Type.Composite([Type.Object({ name: text }), optional<TSchema>({ ...described, mimeType: text, annotations })])
+  Type.Composite(
+    [Type.Object({ name: text }), optionalMembers<TSchema>({ ...describedMembers, mimeType: text, annotations })]
+  )
 const argument =
-  Type.Composite([Type.Object({ name: text }), optional<TSchema>({ title: text, description: text, required: flag })])
+  Type.Composite(
+    [Type.Object({ name: text }), optionalMembers<TSchema>({ title: text, description: text, required: flag })]
+  )
 
 const schemas: Readonly<Record<ListKind, TObject>> = {
   tools: Type.Composite([
-    Type.Object({ inputSchema: optional({ type: Type.Literal('object') }) }),
-    optional<TSchema>({
-      ...described,
+    Type.Object({ inputSchema: optionalMembers({ type: Type.Literal('object') }) }),
+    optionalMembers<TSchema>({
+      ...describedMembers,
       outputSchema: object,
-      annotations: optional<TSchema>(
+      annotations: optionalMembers<TSchema>(
         { title: text, readOnlyHint: flag, destructiveHint: flag, idempotentHint: flag, openWorldHint: flag }
       ),
-      execution: optional({ taskSupport: oneOf('forbidden', 'optional', 'required') })
+      execution: optionalMembers({ taskSupport: oneOf('forbidden', 'optional', 'required') })
     })
   ]),
-  prompts: optional<TSchema>({ ...described, arguments: Type.Array(argument) }),
-  resources: Type.Composite([resource, optional({ size: Type.Number() })]),
+  prompts: optionalMembers<TSchema>({ ...describedMembers, arguments: Type.Array(argument) }),
+  resources: Type.Composite([resource, optionalMembers({ size: Type.Number() })]),
   resourceTemplates: resource
 }
-const compiled =
+const itemChecks =
   Object.fromEntries(Object.entries(schemas).map(([kind, schema]) => [kind, TypeCompiler.Compile(schema)]))
 
 /** The members of an item of this kind that are checked. */
@@ -145,7 +149,7 @@ const checkedMembers = (kind: ListKind): readonly string[] => Object.keys(schema
 
 /** The problem of an item, as a clause; undefined: none. @param item has at least its `checkedMembers` */
 function itemProblem (kind: ListKind, item: Readonly<Record<string, unknown>>): string | undefined {
-  if (compiled[kind]?.Check(item) === true) return undefined
+  if (itemChecks[kind]?.Check(item) === true) return undefined
   const { path, message } = firstSchemaProblem(schemas[kind], item) ?? { path: '', message: 'it is not valid' }
   return path === '' ? message : `${JSON.stringify(path)}: ${message}`
 }

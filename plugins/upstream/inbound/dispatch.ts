@@ -38,7 +38,7 @@ const clientIdOf = ({ client }: Call): string => client.id
  */
 function askedClientOf ({ client, exchange }: Call): string {
   if (exchange?.canSuspend !== true || isWithoutCredentials(exchange)) return client.id
-  const { id, principal = id, owner = id, capabilities } = client
+  const { id, principalKey: principal = id, owner = id, capabilities } = client
   return JSON.stringify([principal, owner, capabilityClassOf(capabilities)])
 }
 
@@ -257,7 +257,7 @@ function withHandle (
 /** Whether all that runs on a link belongs to one principal: then each of its clients may get what the others may. */
 function isOfOnePrincipal ({ tasks }: Slot, link: Link): boolean {
   const clients = [...link.openCalls.map(({ client }) => client), ...tasks.taskClientsOn(link)]
-  return new Set(clients.map(({ principal, id }) => principal ?? id)).size === 1
+  return new Set(clients.map(({ principalKey: principal, id }) => principal ?? id)).size === 1
 }
 
 /** The latest open call of each client. */

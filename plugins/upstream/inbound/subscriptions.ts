@@ -36,7 +36,9 @@ export class ResourceSubscriptions {
    * there is no answer
    */
   async add (client: Client, uri: string, paramsText?: string): Promise<string> {
-    const slot = this.#placement.slotFor(client, this.#placement.passed(client.headersOf?.('resources/subscribe')))
+    const slot = this.#placement.slotFor(
+      client, this.#placement.passedHeadersOf(client.headersOf?.('resources/subscribe'))
+    )
     if (!slot.link) await this.#requests.link(slot)
     this.#checkCount(slot, client)
     const isFirst = addToTable(slot, client, uri)
@@ -57,7 +59,9 @@ export class ResourceSubscriptions {
 
   /** Renews a client's subscription: its link has it now, or as soon as it is open. @throws RpcError as `add` */
   restore (client: Client, uri: string): void {
-    const slot = this.#placement.slotFor(client, this.#placement.passed(client.headersOf?.('resources/subscribe')))
+    const slot = this.#placement.slotFor(
+      client, this.#placement.passedHeadersOf(client.headersOf?.('resources/subscribe'))
+    )
     this.#checkCount(slot, client)
     const isFirst = addToTable(slot, client, uri)
     slot.link?.recordUser(client)

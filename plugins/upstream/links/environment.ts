@@ -82,7 +82,7 @@ function mentions (env: Readonly<Record<string, string>>, names: readonly string
 export type ProcessEnvironment = Readonly<Record<string, string | undefined>>
 
 /** A config to connect with, with its variables expanded. */
-interface Expanded {
+interface ExpandedConfig {
   /** Never to be stored or shown. */
   config: ServerConfig
   /** Sentences about the variables that were not expanded, without values. */
@@ -140,13 +140,13 @@ export function mapVariablePlaces (config: ServerConfig, fill: ExpandText): Serv
     if (!isObject(value)) return value
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fillAll(each, place)])) as Value
   }
-  const all = (map: Record<string, string>, place: string): Record<string, string> =>
+  const fillTexts = (map: Record<string, string>, place: string): Record<string, string> =>
     Object.fromEntries(Object.entries(map).map(([name, text]) => [name, fill(text, place, name)]))
   const { env, headers, url, args, proxy, oauth, openapi } = config
   return {
     ...config,
-    ...(env && { env: all(env, 'env') }),
-    ...(headers && { headers: all(headers, 'headers') }),
+    ...(env && { env: fillTexts(env, 'env') }),
+    ...(headers && { headers: fillTexts(headers, 'headers') }),
     ...(url !== undefined && { url: fill(url, 'url') }),
     ...(args && { args: args.map((arg, at) => fill(arg, 'args', at)) }),
     ...(proxy && { proxy: fillAll(proxy, 'proxy') }),
@@ -166,7 +166,7 @@ export function mapVariablePlaces (config: ServerConfig, fill: ExpandText): Serv
  * again. Variables that are unset, name a secret of the gateway, or were written by a user without admin rights are
  * left as they are.
  */
-export function expandVariables (config: ServerConfig, environment: ProcessEnvironment): Expanded {
+export function expandVariables (config: ServerConfig, environment: ProcessEnvironment): ExpandedConfig {
   const warnings = new Set<string>()
   const values = new Map<string, string>()
   const isLeft = keepsVariables(config.storedByUser)

@@ -39,7 +39,7 @@ export class Link {
   level: LogLevel | undefined
   readonly #session: UpstreamSession
   #retiring = false
-  /** Principal and owner of the clients that have used it; undefined: none has. */
+  /** The principal and the owner of the clients that have used the link; undefined if none has. */
   #user: { readonly principal: string, readonly owner: string | undefined } | undefined
   #isShared = false
 
@@ -78,7 +78,7 @@ export class Link {
   /** Records that a client uses it: later messages of the upstream may be about that client. */
   recordUser (client: Client): void {
     if (this.#user) this.#isShared ||= !this.#isUser(client)
-    else this.#user = { principal: client.principal ?? client.id, owner: client.owner }
+    else this.#user = { principal: client.principalKey ?? client.id, owner: client.owner }
   }
 
   /** Whether clients of several principals have used it. */
@@ -91,7 +91,7 @@ export class Link {
 
   /** Unauthenticated callers are one principal, and differ by their owner. */
   #isUser (client: Client): boolean {
-    return this.#user?.principal === (client.principal ?? client.id) && this.#user.owner === client.owner
+    return this.#user?.principal === (client.principalKey ?? client.id) && this.#user.owner === client.owner
   }
 
   /**

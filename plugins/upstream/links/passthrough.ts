@@ -94,7 +94,7 @@ export function selectPassedHeaders (
 
 const namesIn = (list: string): Set<string> => new Set(list.toLowerCase().split(',').map((each) => each.trim()))
 
-/** Why a value cannot be sent; undefined: it can. */
+/** The reason why a value cannot be sent; undefined if it can. */
 function problemOf (value: string): string | undefined {
   if (value.length > gatewayLimits.passthroughHeader) return `is longer than ${gatewayLimits.passthroughHeader} bytes`
   return /[^\t\x20-\x7e\x80-\xff]/.test(value) ? 'holds a character that headers cannot hold' : undefined

@@ -52,9 +52,9 @@ export class Placement {
       contested: this.#contested
     } as const
     return linkKey(sharing, client, passed && {
-      principal: client.principal ?? client.id,
+      principal: client.principalKey ?? client.id,
       digest: digestHeaders(passed),
-      session: client.principal !== undefined,
+      session: client.principalKey !== undefined,
       eachRequest: this.#traits.hasStreams
     })
   }
@@ -94,7 +94,7 @@ export class Placement {
   }
 
   /** The headers of a request that are passed on. @throws RpcError -32602 for a value that cannot be sent */
-  passed (headers: RequestHeaders | undefined): PassedHeaders | undefined {
+  passedHeadersOf (headers: RequestHeaders | undefined): PassedHeaders | undefined {
     const { name, passedNames, isOurs } = this.#deps
     return passedNames && headers && selectPassedHeaders(name, passedNames, headers, isOurs)
   }
@@ -148,7 +148,7 @@ export class Placement {
    * own links, and their subscriptions move there.
    * @returns false when that is so already, or the isolation is configured
    */
-  contest (): boolean {
+  isolateClients (): boolean {
     if (this.#contested || (this.#deps.config.isolation ?? 'auto') !== 'auto') return false
     this.#contested = true
     for (const from of this.pool.all) {

@@ -34,7 +34,7 @@ export class Slot {
   /** Subscriptions that the upstream has not answered yet: further subscribers wait for the same answer. */
   readonly subscribing = new Map<string, Promise<string>>()
   readonly subscriptions = new SubscriptionTable()
-  /** What its clients started that outlives their calls. */
+  /** The tasks and elicitation pages that outlive the calls of the clients that started them. */
   readonly tasks = new TaskRegistry()
   readonly circuit = new Circuit()
   link: Link | undefined

@@ -8,14 +8,14 @@ const { size, cost, levels } = gatewayLimits.subscriptions
 /** The memory of all subscriptions of this process, in bytes. */
 const subscriptionMemory = new Shares(size, 'subscriptions to resources')
 
-interface Subscriber { readonly client: Client, readonly releases: Map<string, Release> }
+interface ResourceSubscriber { readonly client: Client, readonly releases: Map<string, Release> }
 
 /**
  * The subscribers of each resource on one link. The cost of look-ups does not grow with the number of subscriptions.
  */
 export class SubscriptionTable {
   readonly #byUri = new Map<string, Map<string, Client>>()
-  readonly #byClient = new Map<string, Subscriber>()
+  readonly #byClient = new Map<string, ResourceSubscriber>()
 
   get size (): number { return this.#byUri.size }
   get uris (): Iterable<string> { return this.#byUri.keys() }

@@ -47,16 +47,16 @@ const minRetryInterval = 1_000
  */
 export class ConnectionSupervisor {
   status: ProviderStatus = 'connecting'
-  /** Why it is not connected, for its managers. */
+  /** The reason why the server is not connected, for its managers. */
   error: string | null = null
-  /** Why it is not connected, for clients. */
+  /** The reason why the server is not connected, for clients. */
   reason: string | undefined
   connectedAt: number | undefined
   /** How long it took to open the gateway's link, in ms. */
   openTime = Infinity
   /** The transport that last reached it. */
   kind: TransportType | undefined
-  /** When it first began to connect. */
+  /** The time at which the first attempt to connect began. */
   #startedAt = Date.now()
   /** Whether the first connection attempt is still in progress. */
   #first = true

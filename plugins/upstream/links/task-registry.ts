@@ -25,8 +25,8 @@ interface AwaitedEntry {
 }
 
 /**
- * What is awaited on one connection, by id. Beyond the limit, entries of the owner with most are evicted: finished ones
- * first, then the oldest.
+ * The awaited tasks or pages of one connection, by id. Beyond the limit, entries of the owner that has most of them are
+ * evicted: finished ones first, then the oldest.
  */
 class AwaitedMap<Value extends AwaitedEntry> extends Map<string, Value> {
   readonly #held = new OwnedMap<true>(upstreamLimits.tasksPerConnection, { onEvict: (id) => { super.delete(id) } })
@@ -60,8 +60,8 @@ interface Task extends AwaitedEntry {
 interface ElicitationPage extends AwaitedEntry { readonly client: Client }
 
 /**
- * What outlives the call that started it, on the connections of one slot: tasks, and pages that people are sent to (URL
- * elicitation).
+ * The tasks, and the pages that people are sent to (URL elicitation), on the connections of one slot. They outlive the
+ * calls that started them.
  */
 export class TaskRegistry {
   readonly #tasks = new AwaitedMap<Task>()
@@ -155,4 +155,4 @@ export class TaskRegistry {
 
 const isRemembered = (id: unknown): id is string => typeof id === 'string' && memoryOf(id) <= gatewayLimits.rememberedId
 const ownerOf = ({ owner, id }: Client): string => owner ?? id
-const principalOf = ({ principal, id }: Client): string => principal ?? id
+const principalOf = ({ principalKey: principal, id }: Client): string => principal ?? id

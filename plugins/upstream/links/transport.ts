@@ -64,7 +64,7 @@ interface ConnectionDeps extends TransportDeps {
   warn: (sentence: string) => void
 }
 
-/** What a transport is created from. */
+/** The parameters for the creation of a transport. */
 interface TransportInput {
   /** With its variables expanded. */
   readonly config: ServerConfig
@@ -100,7 +100,7 @@ const transportFactories: Readonly<Record<TransportType, MakeTransport>> = {
 export function makeTransport (
   type: TransportType, { config, deps, passed, authorization }: Omit<TransportInput, 'reading'>
 ): Transport {
-  // What no client has caused counts for the user who stored the server.
+  // Messages that no client has caused count for the user who stored the server.
   const reading = { meter: memory, pace: deps.pace, owner: serverMemoryOwner(outboundAccessOf(config)) }
   return transportFactories[type]({ config, deps, passed, authorization, reading })
 }

@@ -50,7 +50,7 @@ export interface FlowDeps {
   readonly mayBegin?: (found: AuthorizationDiscovery) => Promise<void>
 }
 
-/** What an authorization request is for. */
+/** The reason for an authorization request: the challenge of the server, and scopes that were requested before. */
 export interface LoginNeed {
   readonly challenge: BearerChallenge
   /** The scopes that the login has requested before. */

@@ -23,7 +23,7 @@ export type LoginParty = 'manager' | 'user' | 'nobody'
 /** Thrown when the upstream requires a login that is missing: its holder must open a URL. */
 export class LoginRequired extends UpstreamError {
   readonly who: LoginParty
-  /** Undefined: there is no URL, and the message says why. */
+  /** Undefined if there is no URL; the message then says why. */
   readonly flow: LoginFlow | undefined
 
   constructor (who: LoginParty, flow: LoginFlow | undefined, message: string) {

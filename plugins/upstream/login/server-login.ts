@@ -14,7 +14,7 @@ const sharedHolder = 'shared'
 /** The holder of a user's login. @param user as links are distinguished under `isolation: user` */
 export const holderOf = (user: string): string => `user ${user}`
 /** Unauthenticated callers are one "user", which has no login. */
-const nobody = holderOf('anonymous')
+const anonymousHolder = holderOf('anonymous')
 
 export interface LoginListener {
   /** A holder has logged in, here or on another replica. */
@@ -31,9 +31,9 @@ export class ServerLogin {
   readonly deps: FlowDeps
   readonly flows: LoginFlows
   readonly #held: HeldLogins
-  /** What is needed, by the holder who must log in. */
+  /** The logins that are needed, by the holder who must log in. */
   readonly #wanted = new BoundedMap<string, LoginNeed>(upstreamLimits.login.holders)
-  /** The last challenge of the server; undefined: it required no login. */
+  /** The last challenge of the server; undefined as long as it requires no login. */
   #challenge: BearerChallenge | undefined
   readonly #listener: LoginListener
   readonly #isOwn: boolean
@@ -79,7 +79,7 @@ export class ServerLogin {
 
   /** Ensures that there is a URL for a holder who needs one. Never throws: the next look-up tries again. */
   async prepare (holder: string): Promise<void> {
-    if (holder === nobody || this.#isOwn || this.#challenge === undefined) return
+    if (holder === anonymousHolder || this.#isOwn || this.#challenge === undefined) return
     try {
       const held = await this.#held.get(holder)
       if (!held && !this.#wanted.has(holder)) this.#wanted.set(holder, { challenge: this.#challenge })
@@ -155,7 +155,7 @@ export class ServerLogin {
   ): Promise<boolean> {
     const challenge = parseChallenge(wwwAuthenticate)
     this.#challenge = status === 401 ? challenge : this.#challenge ?? challenge
-    if (holder === undefined || holder === nobody) throw this.#toError(holder, undefined)
+    if (holder === undefined || holder === anonymousHolder) throw this.#toError(holder, undefined)
     const held = await this.#held.get(holder)
     if (held && sentAuthorization !== bearerHeader(held.login)) {
       // Another request has obtained a new token meanwhile.
@@ -202,7 +202,7 @@ export class ServerLogin {
   }
 
   #toError (holder: string | undefined, flow: LoginFlow | undefined): LoginRequired {
-    const who: LoginParty = holder === undefined || holder === nobody
+    const who: LoginParty = holder === undefined || holder === anonymousHolder
       ? 'nobody'
       : holder === sharedHolder ? 'manager' : 'user'
     const message = who === 'manager'

@@ -9,7 +9,7 @@ import {
   type AuthorizationServer, type LoginClient, type LoginFrame, createLogin, type ServerLoginRecord
 } from './stored.ts'
 
-/** What requests to a token endpoint need in addition to their grant. */
+/** The dependencies of requests to a token endpoint. */
 interface TokenDeps { readonly oauth: UpstreamOAuth, readonly fetchFn: FetchLike }
 
 const clientInformation = ({ id, secret }: LoginClient) => ({

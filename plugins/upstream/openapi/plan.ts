@@ -37,7 +37,7 @@ export interface BodyField {
   binary?: true
   /** The media type of the field's part, or of its value. */
   contentType?: string
-  /** undefined: the default of the form's media type. */
+  /** Undefined for the default of the form's media type. */
   serialization?: Serialization
   /** In a multipart form: an array is one part, with this text between its elements. */
   delimiter?: string

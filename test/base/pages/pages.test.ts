@@ -7,7 +7,7 @@ import { test } from 'tap'
 import { securityHeaders } from '../../../plugins/base/browsers/index.ts'
 import { sendPage } from '../../../plugins/base/pages/index.ts'
 import { describeScopes, loadPages, type ConsentPage, type HtmlPage as Page, type LoginPage } from '../../../plugins/base/pages/pages.ts'
-import { destinationOf, publisherOf, redirectSource, visibleName, visibleText, websiteOf } from '../../../plugins/base/pages/shown.ts'
+import { destinationOf, clientIdHost, redirectSource, visibleName, visibleText, websiteOf } from '../../../plugins/base/pages/shown.ts'
 import { appFor } from '../../helpers/app.ts'
 import { path } from '../../helpers/hub.ts'
 import { baseLimits } from '../../../plugins/base/limits/limits.ts'
@@ -219,7 +219,7 @@ test('where a redirect leads to', async (t) => {
   await t.test('a client ID that is an address shows its host', async () => {
     const page = pages.consent({ ...consent, client: { ...consent.client, id: 'https://notes.example/oauth/client.json' } })
     assert.match(bodyText(page), / Client ID, an address at notes\.example https:\/\/notes\.example\/oauth\/client\.json /)
-    for (const id of ['notes-1', 'http://notes.example/', 'https://', '']) assert.equal(publisherOf(id), undefined)
+    for (const id of ['notes-1', 'http://notes.example/', 'https://', '']) assert.equal(clientIdHost(id), undefined)
   })
 })
 

@@ -123,16 +123,16 @@ void test('sealing: a text that was changed anywhere is refused, and the sentenc
 void test('rotation: the first key seals, all open, and what an older one sealed is outdated', async () => {
   const [one, two, both] = [await withKey(HEX), await withKey(OTHER), await withKey(`${OTHER},${HEX}`)]
   const value = { env: { TOKEN: 'the-secret-itself' } }
-  const old = one.hide(value, 'p')
+  const old = one.separateSecrets(value, 'p')
   const sealed = old.sealed ?? assert.fail()
   assert.equal(one.isOutdated(sealed), false)
-  assert.deepEqual(both.reveal(old.value, sealed, 'p'), value)
+  assert.deepEqual(both.restoreSecrets(old.value, sealed, 'p'), value)
   assert.equal(both.isOutdated(sealed), true)
-  const anew = both.hide(both.reveal(old.value, sealed, 'p'), 'p')
+  const anew = both.separateSecrets(both.restoreSecrets(old.value, sealed, 'p'), 'p')
   assert.equal(both.isOutdated(anew.sealed ?? assert.fail()), false)
-  assert.deepEqual(two.reveal(anew.value, anew.sealed, 'p'), value, 'then the old key can go')
+  assert.deepEqual(two.restoreSecrets(anew.value, anew.sealed, 'p'), value, 'then the old key can go')
   assert.throws(
-    () => two.reveal(old.value, sealed, 'mcpServers/x'),
+    () => two.restoreSecrets(old.value, sealed, 'mcpServers/x'),
     (error: Error) =>
       error.message.includes(`sealed with key ${keyIdOf(sealed)}, which is neither among those of ENCRYPTION_KEY`) &&
       error.message.includes('"mcpServers/x"') &&
@@ -144,8 +144,8 @@ void test('rotation: the first key seals, all open, and what an older one sealed
   for (const [at, step] of steps.entries()) {
     for (const other of steps.slice(at, at + 2)) {
       for (const [from, to] of [[step, other], [other, step]] as const) {
-        const hidden = from.hide(value, 'p')
-        assert.deepEqual(to.reveal(hidden.value, hidden.sealed, 'p'), value, `step ${at}`)
+        const hidden = from.separateSecrets(value, 'p')
+        assert.deepEqual(to.restoreSecrets(hidden.value, hidden.sealed, 'p'), value, `step ${at}`)
       }
     }
   }
@@ -184,32 +184,32 @@ void test('key file: made by the first secret, private, and the same at the next
   const path = join(dataDir, 'encryption.key')
   const vault = await openVault({ dataDir })
   const early = await openVault({ dataDir })
-  assert.deepEqual(vault.hide({ command: 'node', env: {} }, 'p'), { value: { command: 'node', env: {} }, sealed: null })
-  assert.deepEqual(vault.reveal({ env: { A: 'b' } }, null, 'p'), { env: { A: 'b' } })
+  assert.deepEqual(vault.separateSecrets({ command: 'node', env: {} }, 'p'), { value: { command: 'node', env: {} }, sealed: null })
+  assert.deepEqual(vault.restoreSecrets({ env: { A: 'b' } }, null, 'p'), { env: { A: 'b' } })
   assert.equal(vault.isOutdated(await sealedBy(HEX)), false)
-  assert.throws(() => vault.reveal({}, 'v1.00000000.' + 'A'.repeat(40), 'p'), /sealed with key 00000000/)
+  assert.throws(() => vault.restoreSecrets({}, 'v1.00000000.' + 'A'.repeat(40), 'p'), /sealed with key 00000000/)
   assert.equal(existsSync(dataDir), false, 'nothing to seal, nothing made')
 
   const value = { env: { TOKEN: 'x' } }
-  const hidden = vault.hide(value, 'p')
+  const hidden = vault.separateSecrets(value, 'p')
   assert.deepEqual([await modeOf(path), await modeOf(dataDir)], [0o600, 0o700])
   assert.deepEqual(await readdir(dataDir), ['encryption.key'])
   assert.match(await readFile(path, 'utf8'), /^[0-9a-f]{64}\n$/)
-  assert.deepEqual(vault.reveal(hidden.value, hidden.sealed, 'p'), value)
-  assert.deepEqual(early.reveal(hidden.value, hidden.sealed, 'p'), value, 'a process that was there before the file finds it')
+  assert.deepEqual(vault.restoreSecrets(hidden.value, hidden.sealed, 'p'), value)
+  assert.deepEqual(early.restoreSecrets(hidden.value, hidden.sealed, 'p'), value, 'a process that was there before the file finds it')
   const before = await readFile(path, 'utf8')
   const later = await openVault({ dataDir })
   assert.equal(later.isOutdated(hidden.sealed ?? assert.fail()), false)
-  assert.deepEqual(later.reveal(hidden.value, later.hide(value, 'p').sealed, 'p'), value)
+  assert.deepEqual(later.restoreSecrets(hidden.value, later.separateSecrets(value, 'p').sealed, 'p'), value)
   assert.equal(await readFile(path, 'utf8'), before)
 
   // From the file to the environment: with the same key nothing changes, with another one it is a rotation.
   const same = await openVault({ dataDir, encryptionKey: before.trim() })
   assert.equal(same.isOutdated(hidden.sealed ?? assert.fail()), false)
   const moved = await openVault({ dataDir, encryptionKey: HEX })
-  assert.deepEqual(moved.reveal(hidden.value, hidden.sealed, 'p'), value)
+  assert.deepEqual(moved.restoreSecrets(hidden.value, hidden.sealed, 'p'), value)
   assert.equal(moved.isOutdated(hidden.sealed ?? assert.fail()), true)
-  assert.equal(keyIdOf(moved.hide(value, 'p').sealed), keyIdOf(await sealedBy(HEX)))
+  assert.equal(keyIdOf(moved.separateSecrets(value, 'p').sealed), keyIdOf(await sealedBy(HEX)))
 })
 
 void test('key file: processes that start at once have one key', async (t) => {
@@ -232,7 +232,7 @@ void test('key file: processes that start at once have one key', async (t) => {
   const vault = await openVault({ dataDir })
   for (const [at, line] of lines.entries()) {
     const { value, sealed } = JSON.parse(String((await line.next()).value)) as { value: unknown, sealed: string }
-    assert.deepEqual(vault.reveal(value, sealed, 'p'), { env: { TOKEN: String(children[at]?.pid) } })
+    assert.deepEqual(vault.restoreSecrets(value, sealed, 'p'), { env: { TOKEN: String(children[at]?.pid) } })
   }
   await Promise.all(children.map(async (child) => { if (child.exitCode === null) await once(child, 'exit') }))
   assert.deepEqual(await readdir(dataDir), ['encryption.key'])
@@ -258,7 +258,7 @@ void test('key file: one that cannot be used is refused with a sentence, and sta
       error.message.includes(path) && error.message.includes(word) && !error.message.includes('garbage') && !error.message.includes('abab')
     await assert.rejects(openVault({ dataDir }), sentence)
     await assert.rejects(openVault({ dataDir, encryptionKey: OTHER }), sentence)
-    assert.throws(() => opened.hide({ env: { TOKEN: 'x' } }, 'p'), sentence)
+    assert.throws(() => opened.separateSecrets({ env: { TOKEN: 'x' } }, 'p'), sentence)
     assert.equal(await readFile(path, 'utf8'), content)
     assert.equal(await modeOf(path), mode)
     await rm(path)
@@ -271,9 +271,9 @@ void test('key file: one that cannot be used is refused with a sentence, and sta
   await writeFile(file, '')
   for (const folder of [file, join(file, 'deeper')]) {
     const vault = await openVault({ dataDir: folder })
-    assert.deepEqual(vault.hide({ command: 'node' }, 'p').sealed, null)
+    assert.deepEqual(vault.separateSecrets({ command: 'node' }, 'p').sealed, null)
     assert.throws(
-      () => vault.hide({ env: { TOKEN: 'x' } }, 'p'),
+      () => vault.separateSecrets({ env: { TOKEN: 'x' } }, 'p'),
       (error) => error instanceof StorageError && error.message.includes('set ENCRYPTION_KEY') && !error.message.includes(dataDir)
     )
   }
@@ -320,10 +320,10 @@ void test('vault: what is revealed is what was hidden, member for member, in its
   fc.assert(fc.property(fc.dictionary(memberName, tree, { maxKeys: 8 }), (made) => {
     const value = stored(made)
     const text = JSON.stringify(value)
-    const hidden = vault.hide(value, 'mcpServers/x')
+    const hidden = vault.separateSecrets(value, 'mcpServers/x')
     assert.equal(JSON.stringify(value), text, 'what is hidden is not changed')
     const shown = stored(hidden.value)
-    const revealed = vault.reveal(shown, hidden.sealed, 'mcpServers/x')
+    const revealed = vault.restoreSecrets(shown, hidden.sealed, 'mcpServers/x')
     assert.deepEqual(revealed, value)
     assert.equal(JSON.stringify(revealed), text)
     assert.deepEqual(shown, stored(hidden.value), 'nor is what is revealed')
@@ -331,11 +331,11 @@ void test('vault: what is revealed is what was hidden, member for member, in its
     if (hidden.sealed !== null) {
       sealed++
       const { sealed: text } = hidden
-      assert.throws(() => vault.reveal(shown, text, 'mcpServers/y'), /made for another place/)
+      assert.throws(() => vault.restoreSecrets(shown, text, 'mcpServers/y'), /made for another place/)
     }
   }), { seed, numRuns: 1_000 })
   assert.ok(sealed > 100, `${sealed} of them had secrets`)
-  for (const value of ['text', 7, null, ['token']]) assert.deepEqual(vault.hide(value, 'p'), { value, sealed: null })
+  for (const value of ['text', 7, null, ['token']]) assert.deepEqual(vault.separateSecrets(value, 'p'), { value, sealed: null })
 })
 
 /** Every place where SECURITY says that a secret may stand. */
@@ -398,10 +398,10 @@ void test('vault: no secret is left in what a table shows, wherever it stood', a
       secrets.push(secret)
       return secret
     })
-    const hidden = vault.hide(config, 'systemConfig')
+    const hidden = vault.separateSecrets(config, 'systemConfig')
     const shown = JSON.stringify(hidden.value)
     for (const secret of secrets) assert.ok(!shown.includes(JSON.stringify(secret).slice(1, -1)), secret)
-    assert.deepEqual(vault.reveal(stored(hidden.value), hidden.sealed, 'systemConfig'), config)
+    assert.deepEqual(vault.restoreSecrets(stored(hidden.value), hidden.sealed, 'systemConfig'), config)
   }), { seed, numRuns: 300 })
 })
 
@@ -415,9 +415,9 @@ void test('vault: addresses that hold more than a place are sealed, also where a
     },
     nameSeparator: '::'
   }
-  const { value: shown, sealed } = vault.hide(value, 'systemConfig', new Set(['install', 'nameSeparator']))
+  const { value: shown, sealed } = vault.separateSecrets(value, 'systemConfig', new Set(['install', 'nameSeparator']))
   assert.deepEqual(shown, { install: { ...value.install, npmRegistry: '••••def/' }, nameSeparator: '::' })
-  assert.deepEqual(vault.reveal(shown, sealed, 'systemConfig'), value)
+  assert.deepEqual(vault.restoreSecrets(shown, sealed, 'systemConfig'), value)
 })
 
 void test('masks: what is no secret is shown as it is', async () => {
@@ -593,8 +593,8 @@ void test('vault: whoever edits the table by hand is believed', async () => {
     env: { ONE: 'first-secret-1', TWO: 'second-secret-2', PUBLIC: MASK },
     oauth: { clientSecret: 'third-secret-3' }
   }
-  const { value, sealed } = vault.hide(config, 'p')
-  const reveal = (edited: unknown): unknown => vault.reveal(edited, sealed, 'p')
+  const { value, sealed } = vault.separateSecrets(config, 'p')
+  const reveal = (edited: unknown): unknown => vault.restoreSecrets(edited, sealed, 'p')
   assert.deepEqual(reveal(value), config)
   const shown = stored(value)
   assert.deepEqual(reveal({ ...shown, env: { ...shown.env, ONE: 'a new one' } }),

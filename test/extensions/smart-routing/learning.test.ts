@@ -31,7 +31,7 @@ async function learner (t: Cleanup) {
     cache: new CatalogueFiles(folder), listed: () => listed, warn: (error) => { throw error }, now: () => now
   })
   const search = async (learning: Learning, words: string[], scores: Array<[ShownTool, number]>, who = 'ada'): Promise<string[]> =>
-    (await learning.ranked(who, words, scores.map(([tool, score]) => ({ tool, score })))).map(({ tool }) => tool.ownName)
+    (await learning.rankAndRemember(who, words, scores.map(([tool, score]) => ({ tool, score })))).map(({ tool }) => tool.ownName)
   const list = (names: string[]): void => { listed = new Set(names) }
   return { folder, make, search, list, wait: (ms: number) => { now += ms } }
 }
@@ -43,11 +43,11 @@ void test('a tool that was called after a search comes before one of almost the 
   const learning = make()
   for (let i = 0; i < 3; i++) {
     assert.equal((await search(learning, ['send', 'it'], close))[0], i < 2 ? 'letter' : 'parcel', `after ${i} calls`)
-    learning.called('ada', 'mail', 'parcel')
+    learning.countCall('ada', 'mail', 'parcel')
   }
   assert.deepEqual(await search(learning, ['send', 'it'], close, 'grace'), ['parcel', 'letter'], 'for all who see the server')
   assert.deepEqual(await search(learning, ['weigh', 'them'], close), ['letter', 'parcel'], 'other words')
-  const ranked = await learning.ranked('ada', ['send', 'it'], close.map(([tool, score]) => ({ tool, score })))
+  const ranked = await learning.rankAndRemember('ada', ['send', 'it'], close.map(([tool, score]) => ({ tool, score })))
   assert.ok(ranked.every(({ score }) => score > 0 && score <= 1) && ranked[0]?.score === 1)
 })
 
@@ -57,7 +57,7 @@ void test('a tool that is clearly better stays first', async (t) => {
   const apart: Array<[ShownTool, number]> = [[letter, 1], [parcel, 1 - bounds.margin - 0.01]]
   for (let i = 0; i < 50; i++) {
     await search(learning, ['send', 'it'], apart)
-    learning.called('ada', 'mail', 'parcel')
+    learning.countCall('ada', 'mail', 'parcel')
   }
   assert.deepEqual(await search(learning, ['send', 'it'], apart), ['letter', 'parcel'])
 })
@@ -67,10 +67,10 @@ void test('only calls by the same principal, within ten minutes, of what was fou
   const learning = make()
   for (let i = 0; i < 5; i++) {
     await search(learning, ['send'], close)
-    learning.called('grace', 'mail', 'parcel')
-    learning.called('ada', 'shop', 'order')
+    learning.countCall('grace', 'mail', 'parcel')
+    learning.countCall('ada', 'shop', 'order')
     wait(bounds.time + 1)
-    learning.called('ada', 'mail', 'parcel')
+    learning.countCall('ada', 'mail', 'parcel')
   }
   assert.deepEqual(await search(learning, ['send'], [...close, [other, 0.9]]), ['letter', 'parcel', 'order'])
 })
@@ -80,7 +80,7 @@ void test('what was learned outlives the process, without words, and is forgotte
   const first = make()
   for (let i = 0; i < 3; i++) {
     await search(first, ['confidential'], close)
-    first.called('ada', 'mail', 'parcel')
+    first.countCall('ada', 'mail', 'parcel')
   }
   await first.close()
   const [file = ''] = await readdir(folder)
@@ -91,7 +91,7 @@ void test('what was learned outlives the process, without words, and is forgotte
   assert.deepEqual(await search(second, ['confidential'], close), ['parcel', 'letter'])
 
   list(['letter'])
-  second.called('ada', 'mail', 'letter')
+  second.countCall('ada', 'mail', 'letter')
   await second.close()
   assert.ok(!(await readFile(join(folder, file), 'utf8')).includes('parcel'))
   const files = new CatalogueFiles(folder)

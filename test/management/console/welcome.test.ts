@@ -4,7 +4,7 @@ import { test } from 'tap'
 import { MemoryRecords } from '../../../db/memory/records.ts'
 import { RecordedConsoleSessions } from '../../../db/records/logins.ts'
 import type { User } from '../../../schemas/settings.ts'
-import { Sessions } from '../../../plugins/management/console/sessions.ts'
+import { ConsoleSessionStore } from '../../../plugins/management/console/sessions.ts'
 import { WelcomeLink } from '../../../plugins/management/console/welcome.ts'
 
 const minute = 60_000
@@ -36,7 +36,7 @@ void test('a session ends after 12 hours without use; an open page is no use', a
   const users = new Map([['admin', admin]])
   const settings = { isOutdated: false, current: { users }, lookUp: () => undefined }
   const stored = new RecordedConsoleSessions(new MemoryRecords(() => now))
-  const sessions = new Sessions(stored, settings as unknown as ConstructorParameters<typeof Sessions>[1], () => {})
+  const sessions = new ConsoleSessionStore(stored, settings as unknown as ConstructorParameters<typeof ConsoleSessionStore>[1], () => {})
   const token = await sessions.begin(admin)
   now += 11 * 60 * minute
   assert.equal((await sessions.find(token))?.principal.username, 'admin')

@@ -8,9 +8,9 @@ import { strategyBounds, formatQuantity, formatNumber, type Renderings, type Str
 /** Bounds of a written value: items of an array, keys of an object, characters of a string, levels below the top. */
 interface Amount { items: number, keys: number, characters: number, depth: number }
 
-const highest = 180
+const maxLevel = 180
 /** Max nesting depth; deeper values are treated as plain text. */
-const deepest = 500
+const maxNesting = 500
 
 const amountOf = (level: number): Amount => ({
   items: Math.floor(1.063 ** level) - 1,
@@ -35,7 +35,7 @@ function renderingsOf (text: string, isPlain: boolean): Renderings {
   const containers = new JsonContainerReader(text)
   const schemas = new Map<string, Schema>()
   return {
-    highestLevel: highest,
+    highestLevel: maxLevel,
     render: (level, most) => {
       try {
         return new Writer(containers, schemas, isPlain, most).write(text, amountOf(level))
@@ -50,7 +50,7 @@ function renderingsOf (text: string, isPlain: boolean): Renderings {
 /** The JSON value of a text; JSON lines become an array. */
 function valueOf (text: string): string | undefined {
   const trimmed = text.trim()
-  if (!/^[[{]/.test(trimmed) || isDeeperThan(trimmed, deepest)) return undefined
+  if (!/^[[{]/.test(trimmed) || isDeeperThan(trimmed, maxNesting)) return undefined
   if (isJson(trimmed)) return trimmed
   let lines = 0
   let isValid = true
@@ -69,7 +69,7 @@ const minLargeLength = 64 * 1024
 function isJson (text: string): boolean {
   try {
     if (text.length < minLargeLength) JSON.parse(text)
-    else scanJson(text, { maxDepth: deepest })
+    else scanJson(text, { maxDepth: maxNesting })
     return true
   } catch {
     return false

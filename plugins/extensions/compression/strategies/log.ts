@@ -52,12 +52,14 @@ export const logStrategy: Strategy = (text) => {
       const around = level > total + failures ? neighbours?.firstLines(level - total - failures) : undefined
       const write = (index: number): string => {
         const { afterFailure: after = [], beforeFailure: before = [] } = around?.get(index) ?? {}
-        const shown = (lines: readonly string[]): string =>
+        const toShownText = (lines: readonly string[]): string =>
           lines.map((line) => shortenLine(stripAnsiCodes(line))).join('\n')
         const lines = [lineAt(text, entries.starts.at(index)), ...more?.get(index) ?? [], ...after]
         const rest = entries.linesBefore.at(index + 1) - entries.linesBefore.at(index) - lines.length - before.length
-        const head = rest === 0 ? shown(lines) : `${shown(lines)}  (and ${formatQuantity(rest, 'line')} like it)`
-        return before.length === 0 ? head : `${head}\n${shown(before)}`
+        const head = rest === 0
+          ? toShownText(lines)
+          : `${toShownText(lines)}  (and ${formatQuantity(rest, 'line')} like it)`
+        return before.length === 0 ? head : `${head}\n${toShownText(before)}`
       }
       return joinWithGaps(kept, total, write, (index) => entries.linesBefore.at(index))
     }

@@ -7,7 +7,7 @@ import type { Outage } from '../../../base/limits/index.ts'
  */
 export class BackOff {
   readonly #now: () => number
-  readonly #outage: Pick<Outage, 'failed' | 'over'> | undefined
+  readonly #outage: Pick<Outage, 'recordFailure' | 'recordSuccess'> | undefined
   #failureCount = 0
   #retryAt = 0
 
@@ -15,7 +15,7 @@ export class BackOff {
    * @param now a clock, in ms
    * @param outage logs the beginning and the end of an outage
    */
-  constructor (now: () => number = () => performance.now(), outage?: Pick<Outage, 'failed' | 'over'>) {
+  constructor (now: () => number = () => performance.now(), outage?: Pick<Outage, 'recordFailure' | 'recordSuccess'>) {
     this.#now = now
     this.#outage = outage
   }
@@ -24,14 +24,14 @@ export class BackOff {
   get waitTime (): number { return Math.max(0, this.#retryAt - this.#now()) }
 
   recordSuccess (): void {
-    this.#outage?.over()
+    this.#outage?.recordSuccess()
     this.#failureCount = 0
     this.#retryAt = 0
   }
 
   /** Records a failure. @param atLeast min time to wait, in ms */
   recordFailure (atLeast = 0, error?: unknown): void {
-    this.#outage?.failed(messageOf(error))
+    this.#outage?.recordFailure(messageOf(error))
     const time = Math.min(60_000, 1_000 * 2 ** this.#failureCount++)
     // Jitter spreads the retries of several replicas.
     this.#retryAt = this.#now() + Math.max(time * (0.75 + Math.random() / 2), Math.min(atLeast, 10 * 60_000))

@@ -6,8 +6,8 @@ import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.learning
 
-/** What a principal last searched for, and what was found, as `server tool`. */
-interface Searched { readonly codes: readonly number[], readonly found: ReadonlySet<string>, readonly at: number }
+/** The last search of a principal: the codes of its words, and the tools that it found, as `server tool`. */
+interface LastSearch { readonly codes: readonly number[], readonly found: ReadonlySet<string>, readonly at: number }
 
 interface LearningDeps {
   readonly cache: Pick<CatalogueCache, 'readUses' | 'writeUses'>
@@ -27,7 +27,7 @@ const keyOf = (server: string, tool: string): string => `${server} ${tool}`
 export class Learning {
   readonly #deps: LearningDeps
   readonly #now: () => number
-  readonly #searches = new BoundedMap<string, Searched>(bounds.principals)
+  readonly #searches = new BoundedMap<string, LastSearch>(bounds.principals)
   readonly #servers = new BoundedMap<string, Promise<Uses>>(bounds.servers)
   readonly #changed = new Set<string>()
   /** Settles when all calls so far are counted. */
@@ -45,7 +45,9 @@ export class Learning {
    * @param found best first; scores from 0 to 1
    * @param words the words of the query
    */
-  async ranked (principal: string, words: readonly string[], found: readonly SearchHit[]): Promise<SearchHit[]> {
+  async rankAndRemember (
+    principal: string, words: readonly string[], found: readonly SearchHit[]
+  ): Promise<SearchHit[]> {
     await this.#counting
     const codes = [...new Set(words)].slice(0, bounds.wordsOfQuery).map(codeOf)
     const uses = new Map<string, Uses>()
@@ -62,7 +64,7 @@ export class Learning {
   }
 
   /** Counts a successful call by `call_tool`. */
-  called (principal: string, server: string, tool: string): void {
+  countCall (principal: string, server: string, tool: string): void {
     const search = this.#searches.get(principal)
     if (!search || this.#now() - search.at > bounds.time || !search.found.has(keyOf(server, tool))) return
     this.#counting = this.#counting.then(async () => {

@@ -20,7 +20,7 @@ export class Uses {
     for (const code of codes) uses.setNewest(code, Math.min(bounds.count, (uses.get(code) ?? 0) + 1))
   }
 
-  /** How well former uses of a tool match a query, from 0 to 1. */
+  /** The part of a query for whose words the tool was used before, from 0 to 1. */
   evidence (tool: string, codes: readonly number[]): number {
     const uses = this.#tools.get(tool)
     if (!uses || codes.length === 0) return 0

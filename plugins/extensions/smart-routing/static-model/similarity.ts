@@ -6,13 +6,13 @@ import { modelWords, products, StaticModel } from './model.ts'
 import { extensionsLimits } from '../../limits.ts'
 
 const bounds = extensionsLimits.smartRouting.staticModel
-/** How much the parts of a tool count in its vector. */
-const parts = { name: 1, summary: 1, parameters: 0.5 }
+/** The weights of a tool's parts in its vector. */
+const partWeights = { name: 1, summary: 1, parameters: 0.5 }
 /** A tool that shares no word with a query is found from this cosine on. */
 const leastCosine = 0.4
 
 /** The tools of a view in order, with their vectors one after another; a zero vector: the model knows no word. */
-interface Embedded<Tool> { readonly tools: readonly Tool[], readonly vectors: Float32Array }
+interface ToolVectors<Tool> { readonly tools: readonly Tool[], readonly vectors: Float32Array }
 
 let loading: Promise<StaticModel> | undefined
 
@@ -25,7 +25,7 @@ async function loadModel (): Promise<StaticModel> {
 /** Compares queries with tools by the vectors of words that the gateway is shipped with. */
 export class StaticSimilarity<Tool extends SearchTool = SearchTool> {
   readonly #vectors = new WeakMap<Tool, Float32Array>()
-  readonly #views = new WeakMap<ReadonlyMap<string, Tool>, Promise<Embedded<Tool>>>()
+  readonly #views = new WeakMap<ReadonlyMap<string, Tool>, Promise<ToolVectors<Tool>>>()
 
   /**
    * The cosines of the tools that are nearest to a query, and of all that were found by words.
@@ -41,7 +41,7 @@ export class StaticSimilarity<Tool extends SearchTool = SearchTool> {
     if (!view) this.#views.set(tools, view = this.#embed(tools))
     const { tools: list, vectors } = await view
     const cosines = products(question, vectors)
-    const least = Math.max(leastCosine, highest(cosines, bounds.nearest))
+    const least = Math.max(leastCosine, nthHighest(cosines, bounds.nearest))
     const nearest = new Map<Tool, number>()
     for (const [at, tool] of list.entries()) {
       const cosine = cosines[at] ?? 0
@@ -50,7 +50,7 @@ export class StaticSimilarity<Tool extends SearchTool = SearchTool> {
     return nearest
   }
 
-  async #embed (tools: ReadonlyMap<string, Tool>): Promise<Embedded<Tool>> {
+  async #embed (tools: ReadonlyMap<string, Tool>): Promise<ToolVectors<Tool>> {
     const model = await loadModel()
     const list = [...tools.values()]
     const vectors = new Float32Array(list.length * model.dimensions)
@@ -70,7 +70,7 @@ export class StaticSimilarity<Tool extends SearchTool = SearchTool> {
 }
 
 /** The `count`-th highest cosine, rounded down to a hundredth. */
-function highest (cosines: Float32Array, count: number): number {
+function nthHighest (cosines: Float32Array, count: number): number {
   const steps = new Uint32Array(102)
   for (const cosine of cosines) {
     const step = Math.max(0, Math.floor(cosine * 100))
@@ -89,9 +89,9 @@ function vectorOf (
   const properties = Object.keys(schema)
   const names = properties.slice(0, bounds.parameters).map((name) => name.slice(0, bounds.name)).join(' ')
   return model.embed([
-    [parts.name, modelWords(`${ownName.slice(0, bounds.name)} ${title.slice(0, bounds.name)}`, bounds.words)],
-    [parts.summary, modelWords(firstSentence(description), bounds.words)],
-    [parts.parameters, modelWords(names, bounds.words)]
+    [partWeights.name, modelWords(`${ownName.slice(0, bounds.name)} ${title.slice(0, bounds.name)}`, bounds.words)],
+    [partWeights.summary, modelWords(firstSentence(description), bounds.words)],
+    [partWeights.parameters, modelWords(names, bounds.words)]
   ])
 }
 

@@ -18,7 +18,7 @@ export interface Analysis {
 /** Weights are integers: a weight of 1 is stored as this number. */
 export const unit = 64
 /** The max stored weight of a term. */
-export const heaviest = 1023
+export const maxWeight = 1023
 
 /**
  * `weight`: of one word. `length`: the typical number of words; `norm`: how much a longer field lowers the weight of
@@ -143,7 +143,7 @@ class Terms {
     for (const { number } of this.#tokens) places[number] = 0
     const weights = new Uint16Array(this.#tokens.length)
     for (let at = 0; at < weights.length; at++) {
-      weights[at] = Math.min(heaviest, Math.max(1, Math.round((weightAt[at] ?? 0) * unit)))
+      weights[at] = Math.min(maxWeight, Math.max(1, Math.round((weightAt[at] ?? 0) * unit)))
     }
     return { name, tokens: this.#tokens.slice(), weights }
   }

@@ -7,22 +7,22 @@ import type { SearchTool } from './search-tool.ts'
 import { ServerNames } from './server-names.ts'
 import { tuning } from './tuning.ts'
 import { slotOf, Vocabulary, placeWeight } from './vocabulary.ts'
-import { mergedTerms, type Why } from './why.ts'
+import { mergeTerms, type ScoreExplanation } from './why.ts'
 
 export type { SearchTool } from './search-tool.ts'
-export type { Why } from './why.ts'
+export type { ScoreExplanation } from './why.ts'
 
-export interface Ranked { readonly tool: SearchTool, readonly score: number, readonly why?: Why }
+export interface RankedTool { readonly tool: SearchTool, readonly score: number, readonly why?: ScoreExplanation }
 
 /** A synonym is ignored if it occurs in more than `tools` tools and in more than this part of all. */
 const common = { tools: 500, part: 0.1 }
 /** Added to the score of a tool whose name equals the query. */
-const named = 1_000
+const exactNameBonus = 1_000
 
 /** Analyses, shared by all indexes. */
 const analyses = new WeakMap<SearchTool, Analysis>()
 
-interface Indexed { readonly tool: SearchTool, readonly analysis: Analysis }
+interface IndexedTool { readonly tool: SearchTool, readonly analysis: Analysis }
 
 /**
  * The index of one view's tools for search by words. It ranks by BM25F: fields have different weights, and rare words
@@ -34,15 +34,15 @@ export class ToolIndex {
   readonly #servers = new ServerNames()
   #lexicon: Lexicon | undefined
   /** The indexed tools, by slot. */
-  readonly #slots: Array<Indexed | undefined> = []
+  readonly #slots: Array<IndexedTool | undefined> = []
   readonly #slotOf = new Map<SearchTool, number>()
-  #free: number[] = []
+  #freeSlots: number[] = []
   /** The tools that a search may return, with their positions in the list. */
-  #wanted: ReadonlyMap<SearchTool, number> = new Map()
+  #searchedTools: ReadonlyMap<SearchTool, number> = new Map()
   /** The tools of the newest update, in order and without duplicates. */
-  #asked: readonly SearchTool[] = []
+  #newestTools: readonly SearchTool[] = []
   /** The tools of the last completed update. */
-  #applied = this.#asked
+  #appliedTools = this.#newestTools
   #updating: Promise<void> | undefined
 
   /**
@@ -50,9 +50,9 @@ export class ToolIndex {
    * Removed tools are no longer found from the call on; new ones are found when the promise resolves.
    */
   async update (tools: readonly SearchTool[]): Promise<void> {
-    this.#asked = [...new Set(tools)]
-    this.#wanted = new Map(this.#asked.map((tool, place) => [tool, place]))
-    while (this.#applied !== this.#asked) {
+    this.#newestTools = [...new Set(tools)]
+    this.#searchedTools = new Map(this.#newestTools.map((tool, place) => [tool, place]))
+    while (this.#appliedTools !== this.#newestTools) {
       this.#updating ??= this.#apply().finally(() => { this.#updating = undefined })
       await this.#updating
     }
@@ -60,8 +60,8 @@ export class ToolIndex {
 
   async #apply (): Promise<void> {
     this.#lexicon ??= await loadLexicon()
-    while (this.#applied !== this.#asked) {
-      const list = this.#asked
+    while (this.#appliedTools !== this.#newestTools) {
+      const list = this.#newestTools
       this.#removeUnwanted()
       const budget = new LoopBudget()
       let inserted = 0
@@ -70,10 +70,10 @@ export class ToolIndex {
         this.#insert(tool)
         inserted++
         if (budget.isSpent) await budget.yieldToEventLoop()
-        if (list !== this.#asked) break
+        if (list !== this.#newestTools) break
       }
       if (inserted > this.#slotOf.size / 4) this.#vocabulary.trim()
-      if (list === this.#asked) this.#applied = list
+      if (list === this.#newestTools) this.#appliedTools = list
     }
   }
 
@@ -81,7 +81,7 @@ export class ToolIndex {
     const gone = new Map<number, Analysis>()
     for (const [tool, slot] of this.#slotOf) {
       const indexed = this.#slots[slot]
-      if (this.#wanted.has(tool) || !indexed) continue
+      if (this.#searchedTools.has(tool) || !indexed) continue
       gone.set(slot, indexed.analysis)
       this.#slotOf.delete(tool)
       this.#slots[slot] = undefined
@@ -89,13 +89,13 @@ export class ToolIndex {
     }
     if (gone.size === 0) return
     this.#vocabulary.remove(gone, this.#slots.length)
-    this.#free.push(...gone.keys())
+    this.#freeSlots.push(...gone.keys())
   }
 
   #insert (tool: SearchTool): void {
     let analysis = analyses.get(tool)
     if (!analysis) analyses.set(tool, analysis = analyse(tool))
-    const slot = this.#free.pop() ?? this.#slots.length
+    const slot = this.#freeSlots.pop() ?? this.#slots.length
     this.#slots[slot] = { tool, analysis }
     this.#slotOf.set(tool, slot)
     this.#servers.add(slot, tool.server, analysis.name)
@@ -108,33 +108,35 @@ export class ToolIndex {
    * @param limit max number of results
    * @param explains whether the results say what their scores consist of
    */
-  search (query: string, limit: number, explains = false): Ranked[] {
+  search (query: string, limit: number, explains = false): RankedTool[] {
     if (!this.#lexicon || limit < 1) return []
     const { concepts } = readQuestion(query, this.#lexicon, this.#vocabulary)
     const scores = this.#score(concepts)
-    for (const slot of this.#named(concepts)) scores.scale(slot, tuning.server)
+    for (const slot of this.#namedServerSlots(concepts)) scores.scale(slot, tuning.server)
     const asked = worthOfTerms(concepts)
     const exact = query.trim()
-    const found: Ranked[] = []
+    const found: RankedTool[] = []
     for (const slot of scores.best(limit * 2 + 50)) {
       const tool = this.#slots[slot]?.tool
-      if (!tool || !this.#wanted.has(tool)) continue
+      if (!tool || !this.#searchedTools.has(tool)) continue
       scores.scale(slot, 1 + tuning.name.whole * this.#namePart(slot, tool.server, asked))
       const isNamed = tool.name === exact || tool.ownName === exact
-      found.push({ tool, score: scores.of(slot) + (isNamed ? named : 0) })
+      found.push({ tool, score: scores.of(slot) + (isNamed ? exactNameBonus : 0) })
     }
-    const place = ({ tool }: Ranked): number => this.#wanted.get(tool) ?? 0
+    const place = ({ tool }: RankedTool): number => this.#searchedTools.get(tool) ?? 0
     const best = found.sort((a, b) => b.score - a.score || place(a) - place(b)).slice(0, limit)
     return explains ? best.map((each) => ({ ...each, why: this.#why(each.tool, concepts, asked, exact) })) : best
   }
 
-  #why (tool: SearchTool, concepts: readonly Concept[], asked: ReadonlyMap<string, number>, exact: string): Why {
+  #why (
+    tool: SearchTool, concepts: readonly Concept[], asked: ReadonlyMap<string, number>, exact: string
+  ): ScoreExplanation {
     const slot = this.#slotOf.get(tool) ?? -1
     const wordOf = (term = ''): string => this.#vocabulary.get(term)?.word ?? term
     const terms = concepts.flatMap((concept) => {
       const offers = this.#termsOf(concept).flatMap(({ term, factor }) => {
         const place = this.#vocabulary.get(term)?.places.find((each) => slotOf(each) === slot)
-        return place === undefined ? [] : [{ term, score: factor * saturated(place) }]
+        return place === undefined ? [] : [{ term, score: factor * saturatedWeight(place) }]
       })
       const [best] = offers.sort((one, other) => other.score - one.score)
       const first = concept.variants[0]?.term
@@ -142,14 +144,14 @@ export class ToolIndex {
       return [{ word: wordOf(best.term), ...first !== best.term && { asked: wordOf(first) }, score: best.score }]
     })
     return {
-      terms: mergedTerms(terms),
+      terms: mergeTerms(terms),
       name: this.#namePart(slot, tool.server, asked),
       isNamed: tool.name === exact || tool.ownName === exact
     }
   }
 
   /** The slots of the servers that a query names. */
-  #named (concepts: readonly Concept[]): Set<number> {
+  #namedServerSlots (concepts: readonly Concept[]): Set<number> {
     const terms = concepts.filter(({ weight }) => weight >= 0.5).flatMap(({ variants }) =>
       variants.filter(({ weight }) => weight >= 0.8).map(({ term }) => term))
     return this.#servers.namedBy(terms, (term) => this.#vocabulary.get(term)?.places.length ?? 0)
@@ -161,10 +163,10 @@ export class ToolIndex {
     for (const concept of concepts) {
       for (const { term, factor } of this.#termsOf(concept)) {
         for (const place of this.#vocabulary.get(term)?.places ?? []) {
-          scores.offer(slotOf(place), factor * saturated(place))
+          scores.offer(slotOf(place), factor * saturatedWeight(place))
         }
       }
-      scores.take(concept.weight * tuning.coverage / total)
+      scores.endRound(concept.weight * tuning.coverage / total)
     }
     scores.finish(1 - tuning.coverage)
     return scores
@@ -221,7 +223,7 @@ export class ToolIndex {
 }
 
 /** The weight of a term in a tool, with saturation (BM25). */
-function saturated (place: number): number {
+function saturatedWeight (place: number): number {
   const amount = placeWeight(place) / unit
   return amount * (tuning.saturation + 1) / (amount + tuning.saturation)
 }

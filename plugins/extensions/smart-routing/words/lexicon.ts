@@ -4,7 +4,7 @@ import { stopWords } from './common-words.ts'
 import { stemOf } from './stem.ts'
 import { fold, isUnspaced, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
-import { letters, WordList } from './typos.ts'
+import { letterBits, WordList } from './typos.ts'
 
 /** A term that can stand for another one; `weight`: its value relative to an exact match. */
 export interface Variant { readonly term: string, readonly weight: number }
@@ -24,27 +24,27 @@ const longestUnspaced = 8
  * The thesaurus of the trade, and its translations. A term is a stem, or several stems joined: `pullrequest`.
  */
 export class Lexicon {
-  readonly #same = new Map<string, string[][]>()
+  readonly #equivalents = new Map<string, string[][]>()
   readonly #synonyms = new Map<string, string[][]>()
-  readonly #stop = new Map<string, string[]>()
+  readonly #stopWords = new Map<string, string[]>()
   readonly #foreign = new Map<string, Foreign[]>()
   readonly #beginnings = new Map<string, Foreign[]>()
   readonly #unspaced = new Map<string, Foreign[]>()
-  readonly #common = new Set<string>()
+  readonly #commonWords = new Set<string>()
   /** All English words of the lexicons, unstemmed. */
-  readonly #written = new Set<string>()
+  readonly #englishWords = new Set<string>()
   /** An unstemmed English word for each stem. */
-  readonly words = new Map<string, string>()
+  readonly wordByStem = new Map<string, string>()
   readonly #byLength = new Map<number, WordList>()
 
   addTrade ({ common, same, synonyms }: TradeFile): void {
-    for (const word of common.split(' ')) this.#common.add(word)
-    for (const line of same) this.#addGroup(this.#same, line)
+    for (const word of common.split(' ')) this.#commonWords.add(word)
+    for (const line of same) this.#addGroup(this.#equivalents, line)
     for (const line of synonyms) this.#addGroup(this.#synonyms, line)
   }
 
   addLanguage ({ language, stop, words }: LanguageFile): void {
-    for (const word of stop.split(' ')) push(this.#stop, fold(word), language)
+    for (const word of stop.split(' ')) push(this.#stopWords, fold(word), language)
     for (const [english, list] of Object.entries(words)) {
       const foreign = { language, english, term: this.#termOf(english) }
       for (const item of list.split(',')) this.#addForeign(item.trim(), foreign)
@@ -63,19 +63,19 @@ export class Lexicon {
 
   #termOf (text: string): string {
     const list = wordsOf(text, 8, false)
-    for (const word of list) this.#written.add(word)
+    for (const word of list) this.#englishWords.add(word)
     const term = list.map(stemOf).join('')
     const [word] = list
-    if (list.length !== 1 || word === undefined || this.words.has(term)) return term
-    this.words.set(term, word)
+    if (list.length !== 1 || word === undefined || this.wordByStem.has(term)) return term
+    this.wordByStem.set(term, word)
     let words = this.#byLength.get(word.length)
     if (!words) this.#byLength.set(word.length, words = new WordList())
-    words.add({ word, term, bits: letters(word) })
+    words.add({ word, term, bits: letterBits(word) })
     return term
   }
 
   /** Whether the lexicon has this English term. */
-  knows (term: string): boolean { return this.#same.has(term) || this.#synonyms.has(term) }
+  knows (term: string): boolean { return this.#equivalents.has(term) || this.#synonyms.has(term) }
 
   /**
    * Whether this is the written form of an English word, or a regular inflection of one. Stems cannot tell: `invoce`
@@ -86,11 +86,11 @@ export class Lexicon {
     return [
       word, `${word}s`, word.replace(/e?s$/, ''), word.replace(/[sd]$/, ''), word.replace(/ie[sd]$/, 'y'), bare,
       bare === word ? word : `${bare}e`
-    ].some((form) => this.#written.has(form))
+    ].some((form) => this.#englishWords.has(form))
   }
 
   /** Whether it is an everyday word, which is never treated as a typo. */
-  isCommon (word: string): boolean { return this.#common.has(word) || stopWords.has(word) }
+  isCommon (word: string): boolean { return this.#commonWords.has(word) || stopWords.has(word) }
 
   /** The English words of a given length. */
   ofLength (length: number): WordList | undefined { return this.#byLength.get(length) }
@@ -101,7 +101,7 @@ export class Lexicon {
     const add = (other: string, weight: number): void => {
       if (other !== term && weight > (found.get(other) ?? 0)) found.set(other, weight)
     }
-    for (const spelling of [term, ...(this.#same.get(term) ?? []).flat()]) {
+    for (const spelling of [term, ...(this.#equivalents.get(term) ?? []).flat()]) {
       const factor = spelling === term ? 1 : tuning.same
       if (factor < 1) add(spelling, factor)
       for (const group of this.#synonyms.get(spelling) ?? []) {
@@ -115,12 +115,12 @@ export class Lexicon {
   }
 
   /** The languages in which a word is a stop word. */
-  stopLanguages (word: string): readonly string[] { return this.#stop.get(word) ?? [] }
+  stopLanguages (word: string): readonly string[] { return this.#stopWords.get(word) ?? [] }
 
   /** The meanings of a word, or of several words joined by spaces, in all languages. */
   foreign (text: string): readonly Foreign[] {
     for (const spelling of [text, text.replace(/([aou])e/g, '$1')]) {
-      const found = [...this.#foreign.get(spelling) ?? [], ...this.#begun(spelling)]
+      const found = [...this.#foreign.get(spelling) ?? [], ...this.#findByBeginning(spelling)]
       if (found.length > 0) return found
     }
     return []
@@ -129,7 +129,7 @@ export class Lexicon {
   /** Whether a language has exactly this word; a common beginning is not enough. */
   isForeign (word: string): boolean { return this.#foreign.has(word) }
 
-  #begun (word: string): readonly Foreign[] {
+  #findByBeginning (word: string): readonly Foreign[] {
     for (let length = word.length; length >= Math.max(3, word.length - longestEnding); length--) {
       const found = this.#beginnings.get(word.slice(0, length))
       if (found) return word.includes(' ', length) ? [] : found
@@ -141,7 +141,7 @@ export class Lexicon {
    * Splits text in a script without spaces into words, preferring the longest at each position. @returns the meanings
    * of each word
    */
-  unspaced (text: string): Foreign[][] {
+  splitUnspaced (text: string): Foreign[][] {
     const found: Foreign[][] = []
     const characters = [...text]
     for (let at = 0; at < characters.length;) {

@@ -67,13 +67,13 @@ const kinds: readonly Kind[] = [
   { pattern: /\b(?:next|last|this|every|until|by|on) (?:mon|tues|wednes|thurs|fri|satur|sun)day\b/, weight: 0.3 },
   { pattern: /\b(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{6,64}\b/, weight: 0.3 }
 ]
-const any = new RegExp(kinds.map(({ pattern }) => `(${pattern.source})`).join('|'), 'giu')
+const anyLiteral = new RegExp(kinds.map(({ pattern }) => `(${pattern.source})`).join('|'), 'giu')
 
 /** Splits a query into plain text and literals, in order. */
 export function literalsOf (text: string): Piece[] {
   const pieces: Piece[] = []
   let from = 0
-  for (const match of text.matchAll(any)) {
+  for (const match of text.matchAll(anyLiteral)) {
     const kind = kinds[match.slice(1).findIndex((group) => group !== undefined)]
     if (!kind || kind.only?.test(match[0]) === false) continue
     if (match.index > from) pieces.push({ text: text.slice(from, match.index), weight: 1 })

@@ -20,7 +20,7 @@ const longestPhrase = 4
 
 /** Interprets a query, using the terms of a vocabulary. */
 export function readQuestion (query: string, lexicon: Lexicon, vocabulary: Vocabulary): Question {
-  const { concepts, words } = new Reading(query.slice(0, bounds.question), lexicon, vocabulary)
+  const { concepts, words } = new QuestionReader(query.slice(0, bounds.question), lexicon, vocabulary)
   return { concepts: withoutRepetition(concepts), words }
 }
 
@@ -48,7 +48,7 @@ function withoutRepetition (concepts: readonly Concept[]): Concept[] {
   }))
 }
 
-class Reading implements Question {
+class QuestionReader implements Question {
   readonly concepts: Concept[] = []
   readonly words: string[] = []
   readonly #lexicon: Lexicon
@@ -75,7 +75,7 @@ class Reading implements Question {
     this.#stems = this.#list.map(stemOf)
     this.#languages = this.#guessLanguages()
     for (const run of unspacedRuns(question).slice(0, bounds.words)) {
-      for (const meanings of lexicon.unspaced(run)) this.#addForeign(meanings, 1)
+      for (const meanings of lexicon.splitUnspaced(run)) this.#addForeign(meanings, 1)
     }
     for (let at = 0; at < this.#list.length;) at += this.#addPhrase(at) || this.#addWord(at)
   }
@@ -180,6 +180,6 @@ class Reading implements Question {
     this.#add(similar, factor)
     const [best] = similar
     this.words.push(word)
-    if (best) this.words.push(this.#lexicon.words.get(best.term) ?? this.#vocabulary.get(best.term)?.word ?? word)
+    if (best) this.words.push(this.#lexicon.wordByStem.get(best.term) ?? this.#vocabulary.get(best.term)?.word ?? word)
   }
 }

@@ -1,5 +1,11 @@
 /** Arrays that all searches reuse; searches are synchronous. */
-const shared = { sums: new Float64Array(1_024), offers: new Float64Array(1_024), covered: new Float64Array(1_024) }
+const sharedArrays = {
+  sums: new Float64Array(
+    1_024
+  ),
+  offers: new Float64Array(1_024),
+  covered: new Float64Array(1_024)
+}
 
 /** The scores of a search, by slot; valid until the next search begins. Each concept of the query is one round. */
 export class Scores {
@@ -12,14 +18,14 @@ export class Scores {
 
   /** @param size number of slots */
   constructor (size: number) {
-    if (shared.sums.length < size) {
-      shared.sums = new Float64Array(size * 2)
-      shared.offers = new Float64Array(size * 2)
-      shared.covered = new Float64Array(size * 2)
+    if (sharedArrays.sums.length < size) {
+      sharedArrays.sums = new Float64Array(size * 2)
+      sharedArrays.offers = new Float64Array(size * 2)
+      sharedArrays.covered = new Float64Array(size * 2)
     }
-    this.#sums = shared.sums.fill(0, 0, size)
-    this.#offers = shared.offers.fill(0, 0, size)
-    this.#covered = shared.covered.fill(0, 0, size)
+    this.#sums = sharedArrays.sums.fill(0, 0, size)
+    this.#offers = sharedArrays.offers.fill(0, 0, size)
+    this.#covered = sharedArrays.covered.fill(0, 0, size)
   }
 
   /** Offers a score to a slot. The highest offer of a round counts. */
@@ -30,7 +36,7 @@ export class Scores {
   }
 
   /** Ends a round. @param covered the part of the query that this round stands for */
-  take (covered: number): void {
+  endRound (covered: number): void {
     for (const slot of this.#offered) {
       if (this.#sums[slot] === 0) this.#scored.push(slot)
       this.#sums[slot] = (this.#sums[slot] ?? 0) + (this.#offers[slot] ?? 0)

@@ -1,6 +1,6 @@
 /** A tool as the search needs it. An unchanged tool stays the same object. */
 export interface SearchTool {
-  /** As the route shows it, for example `github-create_issue`. */
+  /** The name on the route, for example `github-create_issue`. */
   readonly name: string
   /** Its name on the server. */
   readonly ownName: string

@@ -1,37 +1,40 @@
 import type { Lexicon, Variant } from './lexicon.ts'
 import { singularOf } from './stem.ts'
 import { tuning } from './tuning.ts'
-import { distance, letters, mistakesIn, type Word, type WordList } from './typos.ts'
+import { distance, letterBits, mistakesIn, type Word, type WordList } from './typos.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
 /** A possible correction. `rank`: mistakes plus penalties, the lowest is best. `places`: how many tools have it. */
 interface Candidate { readonly term: string, readonly rank: number, readonly mistakes: number, readonly places: number }
 
-/** A word of the tools, with its places, or a word of the lexicon, without. */
-interface Known extends Word { readonly places?: readonly number[] }
+/** A word of the tools, or, without `places`, a word of the lexicon. */
+interface KnownWord extends Word { readonly places?: readonly number[] }
 
 /** Returns the known words of a given length. */
-type Source = (length: number) => ReadonlyArray<WordList<Known> | undefined>
+type Source = (length: number) => ReadonlyArray<WordList<KnownWord> | undefined>
 
 /**
  * Three consonants, such as `snd`: the only words of three letters that count as misspelled, since a vowel is missing.
  */
 const lacksVowel = /^[b-df-hj-np-tv-xz]{3}$/
-/** Numbers are not misspelled: `8080` is not `800`. */
-const number = /^\d+$/
+/** Numbers are not corrected: `8080` is not a misspelling of `800`. */
+const numberPattern = /^\d+$/
 /** Penalties in mistakes, for another first letter, and for a word of the lexicon that no tool has. */
 const penalty = { first: 0.8, useless: 0.9 }
 
 /** The max number of mistakes in a word. */
-const mostIn = (word: string): number => lacksVowel.test(word) ? 1 : number.test(word) ? 0 : mistakesIn(word.length)
+const maxMistakesIn = (word: string): number =>
+  lacksVowel.test(word) ? 1 : numberPattern.test(word) ? 0 : mistakesIn(word.length)
 
 /** Finds the known words that differ from a word by at most `most` mistakes; a plural counts as its singular. */
-function compare (word: string, most: number, source: Source, found: (mistakes: number, known: Known) => void): void {
+function compare (
+  word: string, most: number, source: Source, found: (mistakes: number, known: KnownWord) => void
+): void {
   for (const form of new Set([word, singularOf(word)])) {
-    const bits = letters(form)
+    const bits = letterBits(form)
     for (let length = form.length === 3 ? 4 : form.length - most; length <= form.length + most + 1; length++) {
       for (const words of source(length)) {
-        for (const known of words?.near(bits, 2 * most + 1) ?? []) {
+        for (const known of words?.findSimilar(bits, 2 * most + 1) ?? []) {
           const mistakes = Math.min(distance(form, known.word, most), distance(form, singularOf(known.word), most))
           if (mistakes <= most) found(mistakes, known)
         }
@@ -41,7 +44,7 @@ function compare (word: string, most: number, source: Source, found: (mistakes: 
 }
 
 /** At most three candidates of the best rank, the most frequent first. If tools have some of them, only those. */
-function best (candidates: Candidate[]): Variant[] {
+function toVariants (candidates: Candidate[]): Variant[] {
   const [first, ...others] = candidates.sort((a, b) =>
     a.rank - b.rank || b.places - a.places || (a.term < b.term ? -1 : 1))
   if (!first) return []
@@ -58,12 +61,12 @@ function best (candidates: Candidate[]): Variant[] {
  */
 export function nearInTools (word: string, vocabulary: Vocabulary): Variant[] {
   const found: Candidate[] = []
-  if (mostIn(word) > 0) {
+  if (maxMistakesIn(word) > 0) {
     compare(word, 1, (length) => [vocabulary.begun(word.charCodeAt(0), length)], (mistakes, { term, places = [] }) => {
       found.push({ term, mistakes, rank: mistakes, places: places.length })
     })
   }
-  return best(found)
+  return toVariants(found)
 }
 
 /**
@@ -73,11 +76,11 @@ export function nearInTools (word: string, vocabulary: Vocabulary): Variant[] {
  * @returns at most three
  */
 export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lexicon): Variant[] {
-  const most = mostIn(word)
+  const most = maxMistakesIn(word)
   if (most === 0) return []
   const letter = word.charCodeAt(0)
   const found: Candidate[] = []
-  const add = (mistakes: number, { word: other, term, places }: Known): void => {
+  const add = (mistakes: number, { word: other, term, places }: KnownWord): void => {
     const isUseful = places ?? lexicon.variants(term).some((variant) => vocabulary.has(variant.term))
     const rank = mistakes + (other.charCodeAt(0) === letter ? 0 : penalty.first) + (isUseful ? 0 : penalty.useless)
     found.push({ term, mistakes, rank, places: places?.length ?? 0 })
@@ -85,5 +88,5 @@ export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lex
   compare(word, most, (length) => [vocabulary.begun(letter, length), lexicon.ofLength(length)], add)
   const isClear = found.some(({ rank }) => rank <= 1)
   if (word.length > 3 && !isClear) compare(word, 1, (length) => vocabulary.notBegun(letter, length), add)
-  return best(found)
+  return toVariants(found)
 }

@@ -9,13 +9,13 @@ const vowels = `${vowel}[aeiou]*`
 /**
  * Porter's measure m, the number of vowel-consonant sequences: m > 0, m = 1, m > 1; and `*v*`, the stem has a vowel.
  */
-const measured = new RegExp(`^(${consonants})?${vowels}${consonants}`)
-const measuredOnce = new RegExp(`^(${consonants})?${vowels}${consonants}(${vowels})?$`)
-const measuredTwice = new RegExp(`^(${consonants})?${vowels}${consonants}${vowels}${consonants}`)
+const measureAbove0 = new RegExp(`^(${consonants})?${vowels}${consonants}`)
+const measureIs1 = new RegExp(`^(${consonants})?${vowels}${consonants}(${vowels})?$`)
+const measureAbove1 = new RegExp(`^(${consonants})?${vowels}${consonants}${vowels}${consonants}`)
 const hasVowel = new RegExp(`^(${consonants})?${vowel}`)
 const shortEnd = new RegExp(`^${consonants}${vowel}[^aeiouwxy]$`)
 
-const derived: Array<[RegExp, string]> = [
+const derivationalEndings: Array<[RegExp, string]> = [
   [/^(.+?)(ational|ate)$/, 'ate'], [/^(.+?)tional$/, 'tion'], [/^(.+?)(enci|ence)$/, 'ence'],
   [/^(.+?)(anci|ance)$/, 'ance'],
   [/^(.+?)(izer|ization)$/, 'ize'], [/^(.+?)(bli)$/, 'ble'], [/^(.+?)(alli|alism|aliti)$/, 'al'],
@@ -25,7 +25,7 @@ const derived: Array<[RegExp, string]> = [
   [/^(.+?)fulness$/, 'ful'], [/^(.+?)biliti$/, 'ble'], [/^(.+?)logi$/, 'log'],
   [/^(.+?[cdeghkmnrtw])li$/, '']
 ]
-const adjectives: Array<[RegExp, string]> = [
+const adjectiveEndings: Array<[RegExp, string]> = [
   [/^(.+?)(icate|iciti|ical)$/, 'ic'], [/^(.+?)(ative|ful|ness)$/, ''], [/^(.+?)alize$/, 'al']
 ]
 const endings = /^(.+?)(al|ance|ence|er|ic|able|ible|ant|ement|ment|ent|ou|ism|ate|iti|ous|ive|ize)$/
@@ -38,15 +38,15 @@ function stem (word: string): string {
   if (word.length < 3 || !/^[a-z]+$/.test(word)) return word
   let stemmed = word.startsWith('y') ? `Y${word.slice(1)}` : word
   stemmed = singularOf(stemmed)
-  stemmed = verbEnding(stemmed)
+  stemmed = withoutVerbEnding(stemmed)
   const y = /^(.+?)y$/.exec(stemmed)?.[1]
   if (y !== undefined && hasVowel.test(y)) stemmed = `${y}i`
-  stemmed = replaced(replaced(stemmed, derived), adjectives)
+  stemmed = replaceEnding(replaceEnding(stemmed, derivationalEndings), adjectiveEndings)
   const base = (endings.exec(stemmed) ?? ionEnding.exec(stemmed))?.[1]
-  if (base !== undefined && measuredTwice.test(base)) stemmed = base
+  if (base !== undefined && measureAbove1.test(base)) stemmed = base
   const e = /^(.+?)e$/.exec(stemmed)?.[1]
-  if (e !== undefined && (measuredTwice.test(e) || (measuredOnce.test(e) && !shortEnd.test(e)))) stemmed = e
-  if (stemmed.endsWith('ll') && measuredTwice.test(stemmed)) stemmed = stemmed.slice(0, -1)
+  if (e !== undefined && (measureAbove1.test(e) || (measureIs1.test(e) && !shortEnd.test(e)))) stemmed = e
+  if (stemmed.endsWith('ll') && measureAbove1.test(stemmed)) stemmed = stemmed.slice(0, -1)
   return stemmed.toLowerCase()
 }
 
@@ -56,9 +56,9 @@ export function singularOf (word: string): string {
   return /[^s]s$/.test(word) ? word.slice(0, -1) : word
 }
 
-function verbEnding (word: string): string {
+function withoutVerbEnding (word: string): string {
   const eed = /^(.+?)eed$/.exec(word)?.[1]
-  if (eed !== undefined) return measured.test(eed) ? word.slice(0, -1) : word
+  if (eed !== undefined) return measureAbove0.test(eed) ? word.slice(0, -1) : word
   const base = /^(.+?)(ed|ing)$/.exec(word)?.[1]
   if (base === undefined || !hasVowel.test(base)) return word
   if (/(at|bl|iz)$/.test(base)) return `${base}e`
@@ -67,10 +67,10 @@ function verbEnding (word: string): string {
 }
 
 /** Replaces the first ending that matches, if the measure of the rest is above 0. */
-function replaced (word: string, rules: Array<[RegExp, string]>): string {
+function replaceEnding (word: string, rules: Array<[RegExp, string]>): string {
   for (const [ending, by] of rules) {
     const base = ending.exec(word)?.[1]
-    if (base !== undefined) return measured.test(base) ? base + by : word
+    if (base !== undefined) return measureAbove0.test(base) ? base + by : word
   }
   return word
 }

@@ -20,15 +20,15 @@ const scripts = [
 ].map((script) => `\\p{Script=${script}}`).join('')
 const withoutSpaces = new RegExp(`[${scripts}ー]`, 'u')
 const pieces = new RegExp(`([${scripts}ー]+)`, 'u')
-const unspaced = new RegExp(`[${scripts}ー]+(?: [\\p{Script=Han}\\p{Script=Hangul}]+)*`, 'gu')
-const special: Record<string, string> = { ß: 'ss', ł: 'l', ø: 'o', æ: 'ae', œ: 'oe', ı: 'i', đ: 'd' }
+const unspacedRun = new RegExp(`[${scripts}ー]+(?: [\\p{Script=Han}\\p{Script=Hangul}]+)*`, 'gu')
+const letterReplacements: Record<string, string> = { ß: 'ss', ł: 'l', ø: 'o', æ: 'ae', œ: 'oe', ı: 'i', đ: 'd' }
 
 /** Converts a word to lower case without accents. */
 export function fold (word: string): string {
   const lower = word.toLowerCase()
   if (plainAscii.test(lower)) return lower
   return lower.normalize('NFD').replace(/[\u0300-\u036f]/g, '').normalize('NFC').replace(/[ßłøæœıđ]/g, (letter) =>
-    special[letter] ?? letter)
+    letterReplacements[letter] ?? letter)
 }
 
 /**
@@ -101,7 +101,7 @@ function pairs (text: string): string[] {
 
 /** The runs of characters in scripts without spaces. For Korean, a run may contain single spaces. */
 export function unspacedRuns (text: string): string[] {
-  return text.normalize('NFKC').match(unspaced) ?? []
+  return text.normalize('NFKC').match(unspacedRun) ?? []
 }
 
 /** Whether a word is written in a script without spaces. */

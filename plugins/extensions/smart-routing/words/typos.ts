@@ -9,7 +9,7 @@ export const mistakesIn = (length: number): number => length < 4 ? 0 : length < 
  * @param most the limit; larger distances are returned as `most + 1`
  */
 export function distance (a: string, b: string, most: number): number {
-  if (Math.abs(a.length - b.length) > most || b.length >= longest) return most + 1
+  if (Math.abs(a.length - b.length) > most || b.length >= rowLength) return most + 1
   let [before, last, row] = rows
   for (let j = 0; j <= b.length; j++) last[j] = j
   for (let i = 1; i <= a.length; i++) {
@@ -31,20 +31,20 @@ export function distance (a: string, b: string, most: number): number {
 }
 
 /** Length of the rows, in characters; words are shorter. */
-const longest = 64
+const rowLength = 64
 const rows: [
   Uint8Array, Uint8Array, Uint8Array
-] = [new Uint8Array(longest), new Uint8Array(longest), new Uint8Array(longest)]
+] = [new Uint8Array(rowLength), new Uint8Array(rowLength), new Uint8Array(rowLength)]
 
 /** The letters of a word as a bit set. Words that differ in few letters differ in few bits. */
-export function letters (word: string): number {
+export function letterBits (word: string): number {
   let bits = 0
   for (let i = 0; i < word.length; i++) bits |= 1 << (word.charCodeAt(i) % 32)
   return bits
 }
 
 /** The number of bits in which two values differ. */
-function differing (a: number, b: number): number {
+function countDifferentBits (a: number, b: number): number {
   let bits = a ^ b
   bits -= bits >>> 1 & 0x55555555
   bits = (bits & 0x33333333) + (bits >>> 2 & 0x33333333)
@@ -75,13 +75,13 @@ export class WordList<Entry extends Word = Word> {
 
   /**
    * Words whose bit set is similar.
-   * @param bits the letters of a word, as `letters` returns them
+   * @param bits the letters of a word, as `letterBits` returns them
    * @param most max number of different bits
    */
-  near (bits: number, most: number): Entry[] {
+  findSimilar (bits: number, most: number): Entry[] {
     const found: Entry[] = []
     for (let i = 0; i < this.#bits.length; i++) {
-      if (differing(this.#bits[i] ?? 0, bits) > most) continue
+      if (countDifferentBits(this.#bits[i] ?? 0, bits) > most) continue
       const word = this.#words[i]
       if (word) found.push(word)
     }

@@ -1,5 +1,5 @@
-import { heaviest, type Analysis } from './analysis.ts'
-import { letters, WordList, type Word } from './typos.ts'
+import { maxWeight, type Analysis } from './analysis.ts'
+import { letterBits, WordList, type Word } from './typos.ts'
 
 /**
  * A term with its first written form and its places: slots of tools with weights, packed as `slot << bits | weight`.
@@ -7,9 +7,9 @@ import { letters, WordList, type Word } from './typos.ts'
  */
 interface Entry extends Word { places: number[], gone: number }
 
-const bits = Math.log2(heaviest + 1)
+const bits = Math.log2(maxWeight + 1)
 export const slotOf = (place: number): number => place >>> bits
-export const placeWeight = (place: number): number => place & heaviest
+export const placeWeight = (place: number): number => place & maxWeight
 
 /** The terms of all tools of an index. */
 export class Vocabulary {
@@ -24,7 +24,7 @@ export class Vocabulary {
       const place = slot << bits | (weights[i] ?? 0)
       const entry = this.#entries.get(token.term)
       if (entry) entry.places.push(place)
-      else this.#insert({ term: token.term, word: token.word, bits: letters(token.word), places: [place], gone: 0 })
+      else this.#insert({ term: token.term, word: token.word, bits: letterBits(token.word), places: [place], gone: 0 })
     }
   }
 

@@ -1,5 +1,5 @@
-/** What the score of a tool consists of. */
-export interface Why {
+/** The components of the score of a tool. */
+export interface ScoreExplanation {
   /** The terms of the query that the tool has, those that count most first. */
   readonly terms: readonly Term[]
   /** The part of its name that the query mentions, from 0 to 1, which raises the score. */
@@ -12,7 +12,7 @@ export interface Why {
 interface Term { readonly word: string, readonly asked?: string, readonly part: number }
 
 /** The scores of a tool by the concepts of a query as parts of their sum; a term of several concepts is one. */
-export function mergedTerms (
+export function mergeTerms (
   scored: ReadonlyArray<{ readonly word: string, readonly asked?: string, readonly score: number }>
 ): Term[] {
   const sum = scored.reduce((all, { score }) => all + score, 0)

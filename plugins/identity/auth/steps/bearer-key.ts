@@ -55,7 +55,7 @@ function recordUse (keys: BearerKeys, key: BearerKey, principal: Principal | und
 function managementPrincipalOf (key: BearerKey): Principal | undefined {
   if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
   const username = key.owner ?? 'system'
-  const standing = (later: Snapshot): Principal | undefined => {
+  const inLaterSnapshot = (later: Snapshot): Principal | undefined => {
     const now = later.keys.get(key.id)
     return now && isActiveKey(now, later) ? managementPrincipalOf(now) : undefined
   }
@@ -67,7 +67,7 @@ function managementPrincipalOf (key: BearerKey): Principal | undefined {
     isAdmin: true,
     createdBy: key.createdBy,
     credential: credentialOf(key),
-    inSnapshot: standing
+    inSnapshot: inLaterSnapshot
   }
 }
 

@@ -98,14 +98,14 @@ function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
  */
 function matchesDirectory (entry: Entry, local: LocalFileHeader): boolean {
   const hasDescriptor = (entry.generalPurposeBitFlag & flag.descriptor) !== 0
-  const same = (stated: number, known: number): boolean => stated === known || (hasDescriptor && stated === 0)
+  const matchesKnown = (stated: number, known: number): boolean => stated === known || (hasDescriptor && stated === 0)
   return (
     local.fileName.equals(entry.fileNameRaw) &&
     (local.generalPurposeBitFlag & flags) === (entry.generalPurposeBitFlag & flags) &&
     local.compressionMethod === entry.compressionMethod &&
-    same(local.crc32, entry.crc32) &&
-    same(local.compressedSize, entry.compressedSize) &&
-    same(local.uncompressedSize, entry.uncompressedSize)
+    matchesKnown(local.crc32, entry.crc32) &&
+    matchesKnown(local.compressedSize, entry.compressedSize) &&
+    matchesKnown(local.uncompressedSize, entry.uncompressedSize)
   )
 }
 

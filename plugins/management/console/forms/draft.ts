@@ -1,8 +1,8 @@
-import type { Shape } from './schema.ts'
+import type { FieldShape } from './schema.ts'
 
 /** A field, as the component `schema-field` takes it. */
 export interface Field {
-  readonly kind: Exclude<Shape['kind'], 'integer'> | 'pair'
+  readonly kind: Exclude<FieldShape['kind'], 'integer'> | 'pair'
   readonly name: string
   readonly label: string
   readonly hint?: string

@@ -9,7 +9,7 @@ export interface Block {
   readonly mimeType?: string
   readonly href?: string
   readonly name?: string
-  /** Who says it, in a prompt; or the URI of a resource. */
+  /** The role of the speaker in a message of a prompt, or the URI of a resource. */
   readonly by?: string
 }
 

@@ -1,12 +1,12 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { countOf, type Draft, type Errors, fail, type Field, isTyped, join, mostItems } from './draft.ts'
 import { fillMap, mapFields, readMap } from './map-fields.ts'
-import { type Schema, type Shape, shapeOf } from './schema.ts'
+import { type Schema, type FieldShape, shapeOf } from './schema.ts'
 
 export type { Field } from './draft.ts'
 
 /** The arguments as JSON text, in which numbers keep all digits that were typed; or error messages by field name. */
-export type Arguments = { readonly json: string } | { readonly errors: Errors }
+export type SubmittedArguments = { readonly json: string } | { readonly errors: Errors }
 
 /** The name of the root field. The names of all other fields begin with it. */
 export const argumentsField = 'arg'
@@ -30,7 +30,7 @@ export class SchemaForm {
   }
 
   /** Converts the values of the form to arguments. */
-  read (draft: Draft): Arguments {
+  read (draft: Draft): SubmittedArguments {
     const errors: Record<string, string> = {}
     const json = this.#read(this.#schema, argumentsField, true, draft, errors, 0) ?? '{}'
     return Object.keys(errors).length > 0 ? { errors } : { json }
@@ -62,7 +62,9 @@ export class SchemaForm {
     }))
   }
 
-  #shape (schema: unknown, name: string, depth: number): Shape { return shapeOf(schema, this.#schema, name, depth) }
+  #shape (
+    schema: unknown, name: string, depth: number
+  ): FieldShape { return shapeOf(schema, this.#schema, name, depth) }
 
   #field (schema: unknown, name: string, label: string, isRequired: boolean, draft: Draft, depth: number): Field {
     const shape = this.#shape(schema, label, depth)

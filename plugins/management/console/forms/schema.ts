@@ -3,29 +3,29 @@ import { isObject } from '../../../../protocol/json.ts'
 export type Schema = Readonly<Record<string, unknown>>
 
 /** Max depth of a form; deeper values are edited as JSON. */
-export const deepest = 4
+export const maxFormDepth = 4
 /** Max length of a chain of references. */
 const mostReferences = 16
 
 /** The form field for a schema. */
-export interface Shape {
+export interface FieldShape {
   /** A `map` has texts by names that its schema does not list. */
   readonly kind:
     'text' | 'long' | 'number' | 'integer' | 'boolean' | 'choice' | 'object' | 'map' | 'list' | 'either' | 'json'
   readonly title?: string
   readonly hint?: string
   readonly standard?: unknown
-  /** For a choice. */
+  /** The values of a `choice`. */
   readonly values?: readonly unknown[]
-  /** For an object. */
+  /** The members of an `object`. */
   readonly members?: ReadonlyArray<{ readonly name: string, readonly schema: Schema, readonly isRequired: boolean }>
-  /** For a list. */
+  /** The schema of the elements of a `list`. */
   readonly item?: Schema
-  /** For alternatives. */
+  /** The alternatives of an `either`. */
   readonly variants?: readonly Schema[]
 }
 
-const long = /^(?:body|content|text|description|message|code|query|sql|prompt|markdown|script|diff|html|data)$/i
+const longTextName = /^(?:body|content|text|description|message|code|query|sql|prompt|markdown|script|diff|html|data)$/i
 
 /**
  * The form field for the values of a schema (JSON Schema 2020-12, with older keywords). A schema that a form cannot
@@ -33,14 +33,14 @@ const long = /^(?:body|content|text|description|message|code|query|sql|prompt|ma
  * @param root the schema in which `$ref` is resolved
  * @param name of the member, which determines the size of its field
  */
-export function shapeOf (schema: unknown, root: Schema, name: string, depth: number): Shape {
+export function shapeOf (schema: unknown, root: Schema, name: string, depth: number): FieldShape {
   const own = resolve(schema, root)
   const title = textOf(own.title)
   const hint = textOf(own.description)
   const common = {
     ...title && { title }, ...hint && { hint }, ...Object.hasOwn(own, 'default') && { standard: own.default }
   }
-  if (depth > deepest) return { kind: 'json', ...common }
+  if (depth > maxFormDepth) return { kind: 'json', ...common }
   const { enum: values } = own
   if (Array.isArray(values)) return { kind: 'choice', ...common, values }
   if (Object.hasOwn(own, 'const')) return { kind: 'choice', ...common, values: [own.const] }
@@ -72,7 +72,7 @@ function hasTexts ({ additionalProperties, patternProperties }: Schema): boolean
 
 function ofAlternatives (
   all: readonly Schema[], own: Schema, root: Schema, name: string, depth: number, common: object
-): Shape {
+): FieldShape {
   const variants = all.filter(({ type }) => type !== 'null')
   const [only] = variants
   if (only === undefined) return { kind: 'json', ...common }
@@ -83,17 +83,24 @@ function ofAlternatives (
   }
   // Alternatives may have common properties.
   const shared = isObject(own.properties) ? { properties: own.properties, required: own.required } : undefined
-  return { kind: 'either', ...common, variants: shared ? variants.map((each) => merged([shared, each])) : variants }
+  return {
+    kind: 'either',
+    ...common,
+    variants: shared
+      ? variants.map((each) =>
+        mergeSchemas([shared, each]))
+      : variants
+  }
 }
 
-function membersOf ({ properties, required }: Schema): Shape['members'] {
+function membersOf ({ properties, required }: Schema): FieldShape['members'] {
   const needed = new Set(Array.isArray(required) ? required : [])
   return Object.entries(isObject(properties) ? properties : {}).map(([name, schema]) =>
     ({ name, schema: isObject(schema) ? schema : {}, isRequired: needed.has(name) }))
 }
 
 const isLong = ({ maxLength, format, contentMediaType }: Schema, name: string): boolean =>
-  typeof contentMediaType === 'string' || format === 'textarea' || long.test(name) ||
+  typeof contentMediaType === 'string' || format === 'textarea' || longTextName.test(name) ||
   (typeof maxLength === 'number' && maxLength > 200 && maxLength < 1e9 && format === undefined)
 
 /** Resolves `$ref` and `allOf` at the top level of a schema. An unresolvable reference allows any value. */
@@ -101,14 +108,14 @@ function resolve (schema: unknown, root: Schema, seen = 0): Schema {
   if (!isObject(schema) || seen > mostReferences) return {}
   const { $ref, allOf, ...own } = schema
   const parts = [
-    ...typeof $ref === 'string' ? [resolve(pointed(root, $ref), root, seen + 1)] : [],
+    ...typeof $ref === 'string' ? [resolve(resolveJsonPointer(root, $ref), root, seen + 1)] : [],
     ...Array.isArray(allOf) ? allOf.map((each) => resolve(each, root, seen + 1)) : []
   ]
-  return parts.length === 0 ? own : merged([...parts, own])
+  return parts.length === 0 ? own : mergeSchemas([...parts, own])
 }
 
 /** Merges schemas that all apply. Constraints that a form cannot express are left to the server. */
-function merged (schemas: readonly Schema[]): Schema {
+function mergeSchemas (schemas: readonly Schema[]): Schema {
   const properties =
     Object.assign({}, ...schemas.map((each) => isObject(each.properties) ? each.properties : {})) as Schema
   const required = schemas.flatMap((each) => Array.isArray(each.required) ? each.required as unknown[] : [])
@@ -120,7 +127,7 @@ function merged (schemas: readonly Schema[]): Schema {
 }
 
 /** Resolves a JSON pointer within the document. */
-function pointed (root: Schema, reference: string): unknown {
+function resolveJsonPointer (root: Schema, reference: string): unknown {
   if (!reference.startsWith('#/')) return reference === '#' ? root : undefined
   let at: unknown = root
   for (const part of reference.slice(2).split('/')) {

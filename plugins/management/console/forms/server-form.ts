@@ -10,7 +10,7 @@ type Config = Readonly<Record<string, unknown>>
 type Member = keyof typeof ServerConfig.properties
 
 /** The members of a config that say where its server is, by the kind of its location. */
-const located = {
+const locationMembers = {
   command: { first: ['command', 'args', 'env', 'cwd'], more: ['startOnDemand', 'idleTimeoutMs'] },
   address: {
     first: ['url', 'headers'],
@@ -26,7 +26,7 @@ const located = {
 const common = { last: ['description', 'visibility'], more: ['isolation', 'options'] } as const
 
 /** Members of an OpenAPI description's credentials in which another notation repeats the others. */
-const repeated = ['apiKey', 'http', 'oauth2', 'openIdConnect'] as const
+const repeatedMembers = ['apiKey', 'http', 'oauth2', 'openIdConnect'] as const
 
 /**
  * A form for the config of a server of one type. Members that the form does not show stay as they are, nested ones
@@ -42,7 +42,7 @@ export class ServerForm {
   /** @param config of the type for which the form is; @param isAdmin admins may set the owner */
   constructor (config: Config, isAdmin: boolean) {
     const type = formTypeOf(config)
-    const { first, more } = located[transports[type].locatedBy]
+    const { first, more } = locationMembers[transports[type].locatedBy]
     const rest: readonly Member[] = [...isAdmin ? ['owner'] as const : [], ...common.more, ...more]
     const shown: readonly Member[] = ['type', ...first, ...common.last, ...rest]
     this.type = type
@@ -57,7 +57,7 @@ export class ServerForm {
 
   /** The fields that matter first, and the others. */
   fields (draft: Draft): { first: Field[], more: Field[] } {
-    const fields = this.#form.fields(draft).map((field) => folded(field, draft))
+    const fields = this.#form.fields(draft).map((field) => foldEmptyObjects(field, draft))
     return {
       first: fields.filter(({ name }) => !this.#more.has(name)), more: fields.filter(({ name }) => this.#more.has(name))
     }
@@ -89,7 +89,7 @@ export class ServerForm {
    * The form of the type that a draft chooses, which may be another one, with its values. `base` also has what the
    * draft says, so that nothing is lost if the former type is chosen again.
    */
-  turned (draft: Draft, base: Config): { readonly form: ServerForm, readonly draft: Draft, readonly base: Config } {
+  switchType (draft: Draft, base: Config): { readonly form: ServerForm, readonly draft: Draft, readonly base: Config } {
     const read = this.#form.read(draft)
     const all = 'errors' in read ? base : this.#merged(read.json, base)
     const type = transportTypes[Number(draft[join(argumentsField, 'type')] || NaN)]
@@ -97,7 +97,7 @@ export class ServerForm {
     return { form, draft: form.type === this.type ? draft : { ...form.#form.draft(all), ...draft }, base: all }
   }
 
-  #merged (json: string, base: Config): Config { return merged(base, JSON.parse(json) as Config, this.#schema) }
+  #merged (json: string, base: Config): Config { return mergeTyped(base, JSON.parse(json) as Config, this.#schema) }
 
   /**
    * The fields of messages by members of the config, such as `config.env.HOME`. A message about the config as a whole
@@ -132,9 +132,9 @@ const formTypeOf = ({ type, command, openapi }: Config): TransportType =>
 
 /** Omits the members of other types from a config. */
 function ofType (config: Config, type: TransportType): Config {
-  const { first, more } = located[transports[type].locatedBy]
+  const { first, more } = locationMembers[transports[type].locatedBy]
   const own = new Set<string>([...first, ...more])
-  const others = new Set<string>(Object.values(located).flatMap((each) => [...each.first, ...each.more]))
+  const others = new Set<string>(Object.values(locationMembers).flatMap((each) => [...each.first, ...each.more]))
   return Object.fromEntries(Object.entries(config).filter(([name]) => own.has(name) || !others.has(name)))
 }
 
@@ -144,15 +144,15 @@ function schemaOf (name: Member): unknown {
   if (name !== 'openapi') return schema
   const { schema: _description, ...openapi } = ServerConfig.properties.openapi.properties
   const security = Object.fromEntries(Object.entries(OpenApiSecurity.properties)
-    .filter(([each]) => !repeated.some((other) => other === each)))
+    .filter(([each]) => !repeatedMembers.some((other) => other === each)))
   return { ...schema, properties: { ...openapi, security: { ...openapi.security, properties: security } } }
 }
 
 /** Optional objects without values are folded, at each level. */
-const folded = (field: Field, draft: Draft): Field => ({
+const foldEmptyObjects = (field: Field, draft: Draft): Field => ({
   ...field,
   ...field.kind === 'object' && !field.isRequired && { isFolded: !isTyped(draft, field.name) },
-  ...field.fields && { fields: field.fields.map((each) => folded(each, draft)) }
+  ...field.fields && { fields: field.fields.map((each) => foldEmptyObjects(each, draft)) }
 })
 
 /** The names of all fields, nested ones included. */
@@ -160,12 +160,12 @@ const namesIn = (fields: readonly Field[]): Set<string> =>
   new Set(fields.flatMap((field) => [field.name, ...namesIn([...field.fields ?? [], ...field.items ?? []])]))
 
 /** The members of a schema replaced by those of the form, at each level; other members stay. */
-function merged (base: Config, typed: Config, { properties }: { readonly properties: Config }): Config {
+function mergeTyped (base: Config, typed: Config, { properties }: { readonly properties: Config }): Config {
   const result: Record<string, unknown> = { ...base }
   for (const [name, schema] of Object.entries(properties)) {
     const [former, value] = [base[name], typed[name]]
     const inner = isObject(schema) && isObject(schema.properties)
-      ? merged(isObject(former) ? former : {}, isObject(value) ? value : {}, { properties: schema.properties })
+      ? mergeTyped(isObject(former) ? former : {}, isObject(value) ? value : {}, { properties: schema.properties })
       : value
     const isEmpty = value === undefined && isObject(inner) && Object.keys(inner).length === 0
     if (inner === undefined || isEmpty) delete result[name]

@@ -6,7 +6,7 @@ type Config = Record<string, unknown>
 interface AddedServer { readonly name: string, readonly config: Config }
 
 /** Options with a value, by short and long name. */
-const valued: Readonly<Record<string, 'transport' | 'env' | 'header' | 'url' | 'none'>> = {
+const optionsWithValue: Readonly<Record<string, 'transport' | 'env' | 'header' | 'url' | 'none'>> = {
   '-t': 'transport',
   '--transport': 'transport',
   '--type': 'transport',
@@ -40,7 +40,7 @@ export function readClientCommand (words: readonly string[]): AddedServer | unde
   if (!/^(claude|codex|gemini|amp|qwen|droid)$/.test(program) || rest[0] !== 'mcp') return undefined
   if (rest[1] === 'add-json') {
     const [name = '', json] = rest.slice(2).filter((word, at, all) =>
-      !word.startsWith('-') && valued[all[at - 1] ?? ''] === undefined)
+      !word.startsWith('-') && optionsWithValue[all[at - 1] ?? ''] === undefined)
     return { name, config: objectIn(json) }
   }
   return rest[1] === 'add' ? readAdd(program, rest.slice(2)) : undefined
@@ -59,7 +59,7 @@ function readAdd (program: string, words: readonly string[]): AddedServer {
       break
     }
     const [option = '', joined] = /^(--[^=]+)=(.*)$/s.exec(word)?.slice(1) ?? [word]
-    const kind = valued[option]
+    const kind = optionsWithValue[option]
     // Words after a server's command are its arguments.
     const isOfCommand = plain.length > 1 && !/^https?:/i.test(plain[1] ?? '')
     if (kind === undefined || isOfCommand) {
@@ -69,8 +69,8 @@ function readAdd (program: string, words: readonly string[]): AddedServer {
     const value = joined ?? words[++at] ?? ''
     if (kind === 'transport') transport = value
     else if (kind === 'url') address = value
-    else if (kind === 'env') put(env, value, '=')
-    else if (kind === 'header') put(headers, value, ':')
+    else if (kind === 'env') putPair(env, value, '=')
+    else if (kind === 'header') putPair(headers, value, ':')
   }
   const [name, target = address, ...args] = plain
   if (name === undefined || target === undefined) {
@@ -83,7 +83,7 @@ function readAdd (program: string, words: readonly string[]): AddedServer {
   return { name, config }
 }
 
-function put (into: Record<string, string>, text: string, separator: string): void {
+function putPair (into: Record<string, string>, text: string, separator: string): void {
   const at = text.indexOf(separator)
   if (at > 0) into[text.slice(0, at).trim()] = text.slice(at + 1).trim()
 }

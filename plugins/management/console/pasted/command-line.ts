@@ -3,7 +3,7 @@
  * precedes it.
  * @throws SyntaxError for an unterminated quote
  */
-export function wordsOf (line: string): string[] {
+export function splitCommandLine (line: string): string[] {
   const words: string[] = []
   let word: string | undefined
   for (let at = 0; at < line.length; at++) {

@@ -1,12 +1,12 @@
 import { toModelCharacters } from '../../../../schemas/names.ts'
 
 /** Words that do not identify a server. */
-const empty = /^(?:mcp|server|www|api|com|org|net|io|dev|app|ai)$/
+const genericWord = /^(?:mcp|server|www|api|com|org|net|io|dev|app|ai)$/
 
 /** A server name from the identifying words of a text. @param fallback if no word is left */
 function nameOfWords (text: string, fallback: string): string {
   const words = toModelCharacters(text.toLowerCase()).split(/[-_]+/).filter((word) => word !== '')
-  const telling = words.filter((word) => !empty.test(word))
+  const telling = words.filter((word) => !genericWord.test(word))
   const name = (telling.length > 0 ? telling : words).join('-').slice(0, 40).replace(/-+$/, '')
   return name === '' ? fallback : name
 }
@@ -16,12 +16,14 @@ export function nameOfAddress (url: string): string {
   const { hostname } = new URL(url)
   if (/^[\d.]+$|^\[/.test(hostname) || hostname === 'localhost') return 'local'
   const labels = hostname.split('.')
-  return nameOfWords(labels.slice(0, Math.max(1, labels.length - 1)).filter((label) => !empty.test(label)).at(-1) ??
+  return nameOfWords(labels.slice(0, Math.max(1, labels.length - 1)).filter((label) =>
+    !genericWord.test(label)).at(-1) ??
     labels[0] ?? '', 'server')
 }
 
 /** Options of package runners and of docker that take a value of their own. */
-const valued = /^(?:-p|--package|--from|--with|--python|-e|--env|-v|--volume|--mount|--name|--network|-w|--env-file)$/
+const optionWithValue =
+  /^(?:-p|--package|--from|--with|--python|-e|--env|-v|--volume|--mount|--name|--network|-w|--env-file)$/
 
 /** A server name from a command: `memory` for `npx -y @modelcontextprotocol/server-memory@1.2`. */
 export function nameOfCommand (command: string, args: readonly string[]): string {
@@ -30,7 +32,7 @@ export function nameOfCommand (command: string, args: readonly string[]): string
     .test(program)
   if (!isRunner) return nameOfWords(program, 'server')
   const subject = args.find((arg, at) => !arg.startsWith('-') && !/^\/[ck]$/i.test(arg) &&
-    !/^(?:run|x|dlx|exec|tool|npx)$/.test(arg) && !valued.test(args[at - 1] ?? ''))
+    !/^(?:run|x|dlx|exec|tool|npx)$/.test(arg) && !optionWithValue.test(args[at - 1] ?? ''))
   if (subject === undefined) return nameOfWords(program, 'server')
   const path = subject.replace(/(?<=.)@[^/]*$/, '').replace(/\.(?:[cm]?[jt]s|py)$/, '')
   const parts = path.split(/[\\/]/).filter((part) => !/^(?:index|main|server|dist|build|src|bin|\.{0,2})$/.test(part))

@@ -7,7 +7,7 @@ import { readForeignDocument } from '../../../../schemas/foreign-document.ts'
 import { formatOf, parseText } from '../../../../schemas/foreign-text.ts'
 import { jsoncToJson } from '../../../../schemas/jsonc.ts'
 import { errors } from '../../../base/errors/index.ts'
-import { linesOf, wordsOf } from './command-line.ts'
+import { linesOf, splitCommandLine } from './command-line.ts'
 import { readClientCommand } from './client-command.ts'
 import { nameOfAddress, nameOfCommand, nameOfTitle } from './names.ts'
 
@@ -99,7 +99,7 @@ function ofLines (text: string): Found[] {
   return linesOf(text).map((line) => {
     if (/^https?:\/\/\S+$/i.test(line)) return ofAddress(line)
     try {
-      const words = wordsOf(line)
+      const words = splitCommandLine(line)
       return readClientCommand(words) ?? ofCommand(words)
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error

@@ -173,10 +173,10 @@ export class OperationCaller {
     const { securityDefaults } = compiled
     if (this.#options.config.openapi?.schema !== undefined) return securityDefaults
     const origin = this.#credentialOrigin(compiled)
-    const admitted = (address: string | undefined): string | undefined =>
+    const onlySameOrigin = (address: string | undefined): string | undefined =>
       address !== undefined && URL.canParse(address) && new URL(address).origin === origin ? address : undefined
     const { apiKey, tokenUrl, openIdConnectUrl } = securityDefaults
-    return { apiKey, tokenUrl: admitted(tokenUrl), openIdConnectUrl: admitted(openIdConnectUrl) }
+    return { apiKey, tokenUrl: onlySameOrigin(tokenUrl), openIdConnectUrl: onlySameOrigin(openIdConnectUrl) }
   }
 
   /** Logs a warning, once for each origin. */

@@ -26,7 +26,7 @@ interface FetchedVersion { etag: string | undefined, lastModified: string | unde
 export class ApiDescription {
   readonly #config: ServerConfig
   readonly #deps: DescriptionDeps
-  /** undefined: the configuration holds the description itself. */
+  /** undefined if the configuration holds the description itself. */
   readonly #url: string | undefined
   readonly #closed = new AbortController()
   #current: Promise<CompiledDescription> | undefined

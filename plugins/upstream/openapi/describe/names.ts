@@ -18,7 +18,7 @@ function toNameCharacters (text: string): string {
 const withHash = (name: string, identity: string): string =>
   `${name.slice(0, maxNameLength - 9)}_${shortHash(identity)}`
 
-/** What a tool is named after, as written and with the characters of names only. */
+/** The text that a tool is named after: as written, and reduced to the characters allowed in names. */
 interface NameSource { readonly text: string, readonly folded: string }
 
 function sourceOf (operationId: unknown, method: string, path: string): NameSource {

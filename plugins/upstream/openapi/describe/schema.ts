@@ -8,7 +8,7 @@ import {
 import type { References } from './refs.ts'
 
 /** The keywords of the converted schema. */
-type Converted = Map<string, unknown>
+type ConvertedKeywords = Map<string, unknown>
 
 /**
  * Converts the schemas of one description to JSON Schema 2020-12. A reference stays a reference, into `$defs`. A
@@ -36,7 +36,7 @@ export class SchemaConverter {
     if (typeof schema === 'boolean') return schema ? {} : { not: {} }
     if (!isObject(schema)) return {}
     if (typeof schema.$ref === 'string') return this.#convertReference(schema, schema.$ref)
-    const out: Converted = new Map()
+    const out: ConvertedKeywords = new Map()
     for (const [key, isValid] of copiedKeywords) {
       if (Object.hasOwn(schema, key) && isValid(schema[key])) out.set(key, schema[key])
     }
@@ -94,7 +94,7 @@ export class SchemaConverter {
     return name
   }
 
-  #convertType (schema: Record<string, unknown>, out: Converted): void {
+  #convertType (schema: Record<string, unknown>, out: ConvertedKeywords): void {
     const { type, format } = schema
     if (type === 'file') {
       out.set('type', 'string')
@@ -113,7 +113,7 @@ export class SchemaConverter {
     }
   }
 
-  #convertObject (schema: Record<string, unknown>, out: Converted): void {
+  #convertObject (schema: Record<string, unknown>, out: ConvertedKeywords): void {
     const { properties, required, additionalProperties, dependentRequired, patternProperties } = schema
     const readOnly = new Set<string>()
     if (isObject(properties)) {
@@ -147,13 +147,13 @@ export class SchemaConverter {
     return typeof schema.$ref === 'string' && this.#refs.resolveObject(schema)?.readOnly === true
   }
 
-  #convertArray ({ items }: Record<string, unknown>, out: Converted): void {
+  #convertArray ({ items }: Record<string, unknown>, out: ConvertedKeywords): void {
     if (isSchema(items)) out.set('items', this.convert(items))
     // Before 2020-12 `items` may be the array that `prefixItems` is now.
     else if (Array.isArray(items) && items.length > 0) out.set('prefixItems', items.map((each) => this.convert(each)))
   }
 
-  #convertSubschemas (schema: Record<string, unknown>, out: Converted): void {
+  #convertSubschemas (schema: Record<string, unknown>, out: ConvertedKeywords): void {
     for (const key of schemaKeywords) if (isSchema(schema[key])) out.set(key, this.convert(schema[key]))
     for (const key of schemaListKeywords) {
       const list = schema[key]
@@ -179,7 +179,7 @@ export class SchemaConverter {
 }
 
 /** Up to 3.0 `exclusiveMinimum: true` makes `minimum` exclusive, and `exclusiveMaximum` likewise. */
-function convertExclusiveBounds (schema: Record<string, unknown>, out: Converted): void {
+function convertExclusiveBounds (schema: Record<string, unknown>, out: ConvertedKeywords): void {
   for (const [exclusive, bound] of [['exclusiveMinimum', 'minimum'], ['exclusiveMaximum', 'maximum']] as const) {
     if (schema[exclusive] !== true || !out.has(bound)) continue
     out.set(exclusive, out.get(bound))
@@ -188,7 +188,7 @@ function convertExclusiveBounds (schema: Record<string, unknown>, out: Converted
 }
 
 /** Copies `enum` without duplicates, and `example` or `examples` as `examples`. */
-function convertValues (schema: Record<string, unknown>, out: Converted): void {
+function convertValues (schema: Record<string, unknown>, out: ConvertedKeywords): void {
   if (Array.isArray(schema.enum) && schema.enum.length > 0) {
     const seen = new Set<string>()
     out.set('enum', schema.enum.filter((each) => !seen.has(JSON.stringify(each)) && seen.add(JSON.stringify(each))))
