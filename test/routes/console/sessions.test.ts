@@ -14,8 +14,8 @@ import { Browser } from '../../helpers/console.ts'
 import { admin, alice, start } from '../../helpers/doors.ts'
 
 const noVault = {
-  hide: <Value>(value: Value) => ({ value, sealed: null }),
-  reveal: <Value>(value: Value) => value,
+  separateSecrets: <Value>(value: Value) => ({ value, sealed: null }),
+  restoreSecrets: <Value>(value: Value) => value,
   findMasks: () => [],
   isOutdated: () => false,
   isLocked: () => false
