@@ -219,7 +219,7 @@ void test('key file: processes that start at once have one key', async (t) => {
     const vault = await openVault({ dataDir: ${JSON.stringify(dataDir)} })
     console.log('ready')
     process.stdin.once('data', () => {
-      console.log(JSON.stringify(vault.hide({ env: { TOKEN: String(process.pid) } }, 'p')))
+      console.log(JSON.stringify(vault.separateSecrets({ env: { TOKEN: String(process.pid) } }, 'p')))
       process.exit()
     })`
   const children = Array.from({ length: 4 }, () =>
