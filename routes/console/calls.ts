@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { errors } from '../../plugins/base/errors/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
 import { inSentence, pagesOf } from './page.ts'
 import { addressOf } from './states.ts'
@@ -25,7 +26,6 @@ const routes: FastifyPluginAsync = async (app) => {
     const { page: at, total, totalPages } = pagination
     const path = `${base}/calls`
     return {
-      live: {},
       filters: fieldsOf(asked, values, principal),
       isFiltered: Object.keys(filter).length > 0,
       ...bars,
@@ -43,6 +43,7 @@ const routes: FastifyPluginAsync = async (app) => {
   page('call', { title: 'Two calls', path: '/calls/compare' }, async ({ principal, request }) => {
     const { id = [] } = request.query as { id?: string | string[] }
     const chosen = [id].flat().slice(0, 2)
+    if (chosen.length === 0) throw new errors.InvalidInput('Choose two calls of the list, then compare them')
     return { calls: await Promise.all(chosen.map(async (each) => wholeOf(await activities.find(principal, each)))) }
   })
 

@@ -114,13 +114,16 @@ function fieldOf ({ path, schema }: Setting, current: unknown): object {
   const name = path.split('.').at(-1) ?? path
   const words = name.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
     .replace(/\b(url|api|llm|json)\b/g, (word) => word.toUpperCase())
-  const kept = current === undefined || current === '' ? '' : '; left empty, it stays'
   const choices = schema.type === 'boolean' ? [true, false] : valuesOf(schema)
+  const isHidden = isSecret(path) && choices === undefined
+  const isStored = current !== undefined && current !== ''
   return {
     name: path,
     label: words.charAt(0).toUpperCase() + words.slice(1),
-    hint: isSecret(path) ? `It is stored and not shown${kept}.` : schema.description?.replaceAll('`', ''),
-    standard: isSecret(path) ? undefined : inWords(schema.default),
+    hint: isHidden
+      ? isStored ? 'A value is stored, and not shown. Left empty, it stays.' : 'No value is stored.'
+      : schema.description?.replaceAll('`', ''),
+    standard: isHidden ? undefined : inWords(schema.default),
     effect: effects[path],
     ...choices
       ? {
@@ -128,7 +131,7 @@ function fieldOf ({ path, schema }: Setting, current: unknown): object {
             value: String(value), text: inWords(value), isChosen: value === (current ?? schema.default)
           }))
         }
-      : isSecret(path)
+      : isHidden
         ? { type: 'password' }
         : { type: 'text', value: current === undefined ? '' : String(current) }
   }

@@ -96,7 +96,8 @@ const outcomes: Readonly<Record<string, string>> = {
 function readTemplate (text: string): Sent & object | string {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : 'A template is a JSON object.'
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'A template is a JSON object.'
+    return 'servers' in value || 'groups' in value ? value : 'This is no template: it has neither "servers" nor "groups".'
   } catch (error) {
     return `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`
   }
