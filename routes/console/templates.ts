@@ -97,7 +97,11 @@ function readTemplate (text: string): Sent & object | string {
   try {
     const value: unknown = JSON.parse(text)
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'A template is a JSON object.'
-    return 'servers' in value || 'groups' in value ? value : 'This is no template: it has neither "servers" nor "groups".'
+    const template: Sent & object = value
+    if (template.servers === undefined && template.groups === undefined) {
+      return 'This is no template: it has neither "servers" nor "groups".'
+    }
+    return template
   } catch (error) {
     return `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`
   }
