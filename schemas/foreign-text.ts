@@ -10,7 +10,7 @@ const maxDepth = 64
 /** The format of a text that is not JSON, by its first line with content; undefined: neither TOML nor YAML. */
 export function formatOf (text: string): TextFormat | undefined {
   const line = text.split('\n').map((each) => each.trim()).find((each) => each !== '' && !each.startsWith('#')) ?? ''
-  const header = /^\[{1,2}\s*["'\w][^\]"',{}]*["']?[^\],{}]*\]{1,2}\s*(?:#.*)?$/
+  const header = /^\[{1,2}\s*["'\w][^\],{}]*\]{1,2}\s*(?:#.*)?$/
   // A file of Codex may begin with its other settings.
   if (header.test(line) || (/^[\w.-]+\s+=\s/.test(line) && text.split('\n').some((each) => header.test(each.trim())))) {
     return 'TOML'

@@ -69,7 +69,7 @@ export const managementLimits = {
    * two renewals of a session in the store, `welcomeLinkLifetime`: time for which the link of the first start is valid,
    * in ms. `formSize`: max size of a form, in bytes; beyond: 413. `formTokens`: max cached tokens of forms; beyond: new
    * ones are made. `streamsPerUser`: max open pages of one user that are notified of changes; beyond: the stream of the
-   * oldest page is closed.
+   * oldest page is closed. `pastedServers`: max servers of one paste; beyond: 400.
    */
   console: {
     sessionIdleTimeout: 12 * 60 * 60_000,
@@ -77,6 +77,7 @@ export const managementLimits = {
     welcomeLinkLifetime: 15 * 60_000,
     formSize: 2 * 1024 * 1024,
     formTokens: 1_000,
-    streamsPerUser: 32
+    streamsPerUser: 32,
+    pastedServers: 500
   }
 } as const

@@ -80,6 +80,25 @@ void test('commands of clients', async () => {
 
 void test('two servers of one name get two names', async () => {
   assert.deepEqual(read('npx a-mcp\nnpx a-mcp').map(([name]) => name), ['a', 'a-2'])
+  assert.deepEqual(read('a\na-2\na\na\na-2\na').map(([name]) => name), ['a', 'a-2', 'a-3', 'a-4', 'a-2-2', 'a-5'])
+})
+
+void test('a text with too many servers is refused, as lines and as JSON', async () => {
+  const many = (count: number): string[] => Array.from({ length: count }, (_, at) => `s${at}`)
+  for (const textOf of [
+    (count: number) => 'a\n'.repeat(count),
+    (count: number) => JSON.stringify({ mcpServers: Object.fromEntries(many(count).map((name) => [name, memory])) })
+  ]) {
+    assert.equal(readPasted(textOf(500)).length, 500)
+    assert.throws(() => readPasted(textOf(501)), /holds 501 servers: paste at most 500/)
+  }
+})
+
+void test('a long line is read in one pass', async () => {
+  const long = 1_000_000
+  assert.throws(() => readPasted(`[${'a'.repeat(long)}`), /not JSON/)
+  assert.equal(readPasted(`npx x/y${'@'.repeat(long)}`)[0]?.name, 'y')
+  assert.equal(readPasted(`npx ${'@'.repeat(long)}/y`)[0]?.name, 'y')
 })
 
 void test('a text that is none of these says what is missing', async () => {
