@@ -70,6 +70,8 @@ export const managementLimits = {
    * in ms. `formSize`: max size of a form, in bytes; beyond: 413. `formTokens`: max cached tokens of forms; beyond: new
    * ones are made. `streamsPerUser`: max open pages of one user that are notified of changes; beyond: the stream of the
    * oldest page is closed. `pastedServers`: max servers of one paste; beyond: 400.
+   * `formSteps`: max steps to make a form from a schema, of which a field takes at least 20; beyond: the form has less
+   * depth, or is a JSON field.
    */
   console: {
     sessionIdleTimeout: 12 * 60 * 60_000,
@@ -78,6 +80,7 @@ export const managementLimits = {
     formSize: 2 * 1024 * 1024,
     formTokens: 1_000,
     streamsPerUser: 32,
-    pastedServers: 500
+    pastedServers: 500,
+    formSteps: 200_000
   }
 } as const

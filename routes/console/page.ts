@@ -135,7 +135,7 @@ export const textOf = (field: string | string[] | undefined): string => [field ?
 
 /** The fields of a form that was made from a schema. */
 export const argumentsIn = (sent: Form): Record<string, string> => Object.fromEntries(Object.entries(sent)
-  .filter(([name]) => name.startsWith('arg/') || name.startsWith('arg~')).map(([name, value]) => [name, textOf(value)]))
+  .filter(([name]) => /^arg(?:[/~]|$)/.test(name)).map(([name, value]) => [name, textOf(value)]))
 
 /**
  * Parses a JSON object; an empty text is an empty one.
