@@ -45,7 +45,13 @@ void test('TOML of Codex, and YAML', async () => {
   ])
   // Aliases that multiply, and one that holds itself.
   const bomb = ['a: &a [x, x, x, x, x, x, x, x]', ...'bcdefgh'.split('').map((name, at) => `${name}: &${name} [${Array(8).fill(`*${'abcdefg'[at]}`).join(', ')}]`)].join('\n')
-  for (const text of [bomb, 'a: &a\n  b: *a\n']) assert.throws(() => readPasted(text), /larger than its text/)
+  const long = 'x'.repeat(30_000)
+  const aliases = (count: number): string => Array(count).fill('*a').join(', ')
+  const repeated = `a: &a ${long}\nmcpServers:\n  s:\n    command: y\n    args: [${aliases(100)}]\n`
+  const names = `a: &a {${long}: 1}\nb: [${aliases(100)}]\n`
+  for (const text of [bomb, 'a: &a\n  b: *a\n', repeated, names]) assert.throws(() => readPasted(text), /larger than its text/)
+  const few = read(`a: &a [${'x'.repeat(300)}]\nmcpServers:\n  s: {command: y, args: *a}\n  t: {command: y, args: *a}\n`)
+  assert.equal(few.length, 2, 'aliases that repeat little are fine')
 })
 
 void test('an address', async () => {
