@@ -71,7 +71,7 @@ export const managementLimits = {
    * ones are made. `streamsPerUser`: max open pages of one user that are notified of changes; beyond: the stream of the
    * oldest page is closed. `pastedServers`: max servers of one paste; beyond: 400.
    * `formSteps`: max steps to make a form from a schema, of which a field takes at least 20; beyond: the form has less
-   * depth, or is a JSON field.
+   * depth, or is a JSON field. `templateVariables`: max variables of a URI template; beyond: it has no page.
    */
   console: {
     sessionIdleTimeout: 12 * 60 * 60_000,
@@ -81,6 +81,7 @@ export const managementLimits = {
     formTokens: 1_000,
     streamsPerUser: 32,
     pastedServers: 500,
-    formSteps: 200_000
+    formSteps: 200_000,
+    templateVariables: 100
   }
 } as const
