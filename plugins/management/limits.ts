@@ -72,6 +72,8 @@ export const managementLimits = {
    * oldest page is closed. `pastedServers`: max servers of one paste; beyond: 400.
    * `formSteps`: max steps to make a form from a schema, of which a field takes at least 20; beyond: the form has less
    * depth, or is a JSON field. `templateVariables`: max variables of a URI template; beyond: it has no page.
+   * `openQuestions`: max questions of a server that wait for answers on a page, `questionsSize`: max size of the fields
+   * that hold them, in bytes; beyond: they are refused.
    */
   console: {
     sessionIdleTimeout: 12 * 60 * 60_000,
@@ -82,6 +84,8 @@ export const managementLimits = {
     streamsPerUser: 32,
     pastedServers: 500,
     formSteps: 200_000,
-    templateVariables: 100
+    templateVariables: 100,
+    openQuestions: 20,
+    questionsSize: 1024 * 1024
   }
 } as const
