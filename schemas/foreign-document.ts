@@ -46,7 +46,7 @@ export function readForeignDocument (
   ].filter((section) => Array.isArray(section) || isPlainObject(section))
   if (sections.length === 0) return undefined
   const servers =
-    sections.flatMap((section) => entriesOf(section, membersOf)).map((server) => applyExclusions(server, document))
+    withExclusions(sections.flatMap((section) => entriesOf(section, membersOf)), document)
   const asked = [document.inputs, inner?.inputs].flatMap((list) => Array.isArray(list) ? list as unknown[] : [])
   const known = new Set([
     'mcpServers', 'servers', 'context_servers', 'amp.mcpServers', 'mcp_servers', 'inputs', '$schema',
@@ -58,15 +58,18 @@ export function readForeignDocument (
 }
 
 /**
- * Disables a server that the document disables outside of its own entry: Gemini CLI by `mcp.excluded` and
+ * Disables the servers that the document disables outside of their own entries: Gemini CLI by `mcp.excluded` and
  * `mcp.allowed`, opencode by `tools: {"<server>_*": false}`.
  */
-function applyExclusions (server: ForeignServer, { mcp, tools }: Json): ForeignServer {
-  const { name, config } = server
-  const holds = (list: unknown): boolean => Array.isArray(list) && list.includes(name)
-  const isExcluded = isPlainObject(mcp) && (holds(mcp.excluded) || (Array.isArray(mcp.allowed) && !holds(mcp.allowed)))
-  const isHidden = isPlainObject(tools) && [`${name}*`, `${name}_*`].some((pattern) => tools[pattern] === false)
-  return isPlainObject(config) && (isExcluded || isHidden) ? { name, config: { ...config, enabled: false } } : server
+function withExclusions (servers: readonly ForeignServer[], { mcp, tools }: Json): ForeignServer[] {
+  const setOf = (list: unknown): Set<unknown> | undefined => Array.isArray(list) ? new Set<unknown>(list) : undefined
+  const [excluded, allowed] = isPlainObject(mcp) ? [setOf(mcp.excluded), setOf(mcp.allowed)] : []
+  return servers.map((server) => {
+    const { name, config } = server
+    const isExcluded = excluded?.has(name) === true || allowed?.has(name) === false
+    const isHidden = isPlainObject(tools) && [`${name}*`, `${name}_*`].some((pattern) => tools[pattern] === false)
+    return isPlainObject(config) && (isExcluded || isHidden) ? { name, config: { ...config, enabled: false } } : server
+  })
 }
 
 function entriesOf (section: unknown, membersOf: MembersOf): ForeignServer[] {

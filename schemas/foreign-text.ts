@@ -6,11 +6,13 @@ export type TextFormat = 'TOML' | 'YAML'
 
 /** Max nesting of a document. */
 const maxDepth = 64
+/** Max characters that the aliases of a document add to it. */
+const maxRepeated = 1024 * 1024
 
 /** The format of a text that is not JSON, by its first line with content; undefined: neither TOML nor YAML. */
 export function formatOf (text: string): TextFormat | undefined {
   const line = text.split('\n').map((each) => each.trim()).find((each) => each !== '' && !each.startsWith('#')) ?? ''
-  const header = /^\[{1,2}\s*["'\w][^\]"',{}]*["']?[^\],{}]*\]{1,2}\s*(?:#.*)?$/
+  const header = /^\[{1,2}\s*["'\w][^\],{}]*\]{1,2}\s*(?:#.*)?$/
   // A file of Codex may begin with its other settings.
   if (header.test(line) || (/^[\w.-]+\s+=\s/.test(line) && text.split('\n').some((each) => header.test(each.trim())))) {
     return 'TOML'
@@ -28,7 +30,7 @@ export function parseText (text: string, format: TextFormat): unknown {
     if (format === 'TOML') return JSON.parse(JSON.stringify(parseToml(text, { maxDepth })))
     const value = load(text, { schema: CORE_SCHEMA, maxDepth })
     // Aliases may make a value far larger than its text, or let it contain itself.
-    if (countOf(value, text.length) > text.length) {
+    if (isLargerThan(value, text.length)) {
       throw new SyntaxError('its aliases make it larger than its text')
     }
     return value
@@ -42,14 +44,19 @@ export function parseText (text: string, format: TextFormat): unknown {
   }
 }
 
-/** The number of values in a tree; more than `max` are not counted. */
-function countOf (value: unknown, max: number): number {
+/** Whether a tree has more values than its text has characters, or is far longer. */
+function isLargerThan (value: unknown, size: number): boolean {
   const open = [value]
-  let count = 0
-  for (let each = open.pop(); each !== undefined && count <= max; each = open.pop()) {
-    count++
+  let values = 0
+  let characters = 0
+  for (let each = open.pop(); each !== undefined; each = open.pop()) {
+    if (typeof each === 'string') characters += each.length
+    if (++values > size || characters > size + maxRepeated) return true
     if (typeof each !== 'object' || each === null) continue
-    for (const member of Object.values(each)) if (member !== undefined) open.push(member)
+    for (const [name, member] of Object.entries(each)) {
+      if (!Array.isArray(each)) characters += name.length
+      if (member !== undefined) open.push(member)
+    }
   }
-  return count
+  return false
 }

@@ -69,7 +69,11 @@ export const managementLimits = {
    * two renewals of a session in the store, `welcomeLinkLifetime`: time for which the link of the first start is valid,
    * in ms. `formSize`: max size of a form, in bytes; beyond: 413. `formTokens`: max cached tokens of forms; beyond: new
    * ones are made. `streamsPerUser`: max open pages of one user that are notified of changes; beyond: the stream of the
-   * oldest page is closed.
+   * oldest page is closed. `pastedServers`: max servers of one paste; beyond: 400.
+   * `formSteps`: max steps to make a form from a schema, of which a field takes at least 20; beyond: the form has less
+   * depth, or is a JSON field. `templateVariables`: max variables of a URI template; beyond: it has no page.
+   * `openQuestions`: max questions of a server that wait for answers on a page, `questionsSize`: max size of the fields
+   * that hold them, in bytes; beyond: they are refused.
    */
   console: {
     sessionIdleTimeout: 12 * 60 * 60_000,
@@ -77,6 +81,11 @@ export const managementLimits = {
     welcomeLinkLifetime: 15 * 60_000,
     formSize: 2 * 1024 * 1024,
     formTokens: 1_000,
-    streamsPerUser: 32
+    streamsPerUser: 32,
+    pastedServers: 500,
+    formSteps: 200_000,
+    templateVariables: 100,
+    openQuestions: 20,
+    questionsSize: 1024 * 1024
   }
 } as const

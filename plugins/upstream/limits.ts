@@ -133,6 +133,8 @@ export const upstreamLimits = {
     document: 32 * 1024 * 1024,
     /** Max values in a description; the target of a YAML alias counts each time. */
     values: 5_000_000,
+    /** Max characters of the texts and names in a description, counted likewise. */
+    characters: 64 * 1024 * 1024,
     /** Max nesting depth of a description. */
     depth: 300,
     /** Max descriptions read at the same time; beyond: the others wait. */

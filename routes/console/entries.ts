@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, type Notice } from '../../plugins/management/index.ts'
 import type { Principal } from '../../plugins/settings/index.ts'
+import { type Budget, fillVariables, newBudget, typedValues } from './filling.ts'
 import { type Form, textOf } from './page.ts'
 import { pageOf, targetOf, transportOf } from './states.ts'
 import { isPlainObject } from '../../schemas/unknown-members.ts'
@@ -64,6 +65,7 @@ export function showEntries (
     entries?: readonly Entry[] | undefined, errors?: Errors, notice?: Notice, text?: string, source?: Source | undefined
   }
 ): FastifyReply {
+  const budget = newBudget()
   return app.kit.renderer.send(reply, 'add-a-server', {
     title,
     tabs: tabsOf(app, reply.request.principal, source?.back.split('/').at(-1) ?? ''),
@@ -71,7 +73,7 @@ export function showEntries (
     ...source && { source, sourceText: JSON.stringify(source) },
     values: { text },
     errors,
-    ...entries && { entries: entries.map(toPageData) }
+    ...entries && { entries: entries.map((entry) => toPageData(entry, budget)) }
   }, Object.keys(errors).length > 0 ? 400 : 200)
 }
 
@@ -149,18 +151,21 @@ function objectOf (text: string): Record<string, unknown> {
  * The configs of the entries by index, with the values of their variables, and errors for those that are not JSON
  * objects or lack a value.
  */
-function parseEntries (entries: readonly Entry[]): { configs: Configs, wrong: Errors } {
+function parseEntries (
+  entries: readonly Entry[], budget: Budget = newBudget()
+): { configs: Configs, wrong: Errors } {
   const configs = new Map<number, Record<string, unknown>>()
   const wrong: Record<string, string> = {}
   for (const { index, config, isChosen, variables = [], values = {} } of entries) {
     try {
       const value: unknown = JSON.parse(config)
-      if (isPlainObject(
-        value
-      )) configs.set(index, fillVariables(value, index, variables, values) as Record<string, unknown>)
-      else wrong[`config-${index}`] = 'A configuration is a JSON object.'
+      if (isPlainObject(value)) {
+        const typed = typedValues(variables, variables.map((_, at) => values[fieldOf(index, at)] ?? ''))
+        configs.set(index, fillVariables(value, typed, budget) as Record<string, unknown>)
+      } else wrong[`config-${index}`] = 'A configuration is a JSON object.'
     } catch (error) {
-      wrong[`config-${index}`] = `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`
+      const reason = error instanceof Error ? error.message : String(error)
+      wrong[`config-${index}`] = error instanceof SyntaxError ? `This is not JSON: ${reason}.` : `${reason}.`
     }
     for (const [at, { isNeeded }] of variables.entries()) {
       const field = fieldOf(index, at)
@@ -170,30 +175,10 @@ function parseEntries (entries: readonly Entry[]): { configs: Configs, wrong: Er
   return { configs, wrong }
 }
 
-/** A value of a config with the values of variables in all its texts. */
-function fillVariables (value: unknown, index: number, variables: readonly Variable[], values: Errors): unknown {
-  const fill = (each: unknown): unknown => fillVariables(each, index, variables, values)
-  if (typeof value === 'string') {
-    return variables.reduce((text, { key }, at) => {
-      const typed = values[fieldOf(index, at)] ?? ''
-      return typed === '' ? text : text.replaceAll(`\${${key}}`, () => typed)
-    }, value)
-  }
-  if (Array.isArray(value)) {
-    return value.flatMap((each: unknown) => {
-      const at = variables.findIndex(({ key, multiple }) => multiple === true && each === `\${${key}}`)
-      const lines = (values[fieldOf(index, at)] ?? '').split(/\r?\n/).filter((line) => line.trim() !== '')
-      return lines.length > 0 ? lines : [fill(each)]
-    })
-  }
-  if (!isPlainObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fill(each)]))
-}
-
 /** The data of an entry for the page. */
-function toPageData (entry: Entry): object {
+function toPageData (entry: Entry, budget: Budget): object {
   const { index, variables = [], values = {} } = entry
-  const { configs } = parseEntries([entry])
+  const { configs } = parseEntries([entry], budget)
   const server = { config: configs.get(index) ?? {} }
   return {
     ...entry,

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { errors } from '../../plugins/base/errors/index.ts'
 import { type ApiAnswer, ApiError, type Notice, type PageData, type Watch } from '../../plugins/management/index.ts'
 import type { Effect } from '../../plugins/base/scopes/index.ts'
 import { configuredBaseUrl, type Principal } from '../../plugins/settings/index.ts'
@@ -56,7 +57,7 @@ export function pagesOf (app: FastifyInstance): Pages {
   return {
     page: (page, { title, path = `/${page}`, isInNav, watch }, show) => {
       if (isInNav) kit.nav.push({ page, title, isForAdmins: app.scope === 'console-admin' })
-      if (watch) kit.watches.set(page, watch)
+      if (watch) kit.watches.set(page, app.scope === 'console-admin' ? forAdmins(watch) : watch)
       app.get(path, { config: { effect: 'read' } }, async (request, reply) => {
         const visit = visitOf(request, reply)
         // Before the page reads its data: what changes from here on is told by its stream.
@@ -82,6 +83,12 @@ export function pagesOf (app: FastifyInstance): Pages {
       })
     }
   }
+}
+
+/** A watch that others than admins get 404 from, as from its page. The stream of all pages is open to every user. */
+const forAdmins = (watch: Watch): Watch => (principal, params) => {
+  if (!principal.isAdmin) throw new errors.NotFound()
+  return watch(principal, params)
 }
 
 /** The submitted values of a form, without passwords and the CSRF token. */
@@ -128,7 +135,7 @@ export const textOf = (field: string | string[] | undefined): string => [field ?
 
 /** The fields of a form that was made from a schema. */
 export const argumentsIn = (sent: Form): Record<string, string> => Object.fromEntries(Object.entries(sent)
-  .filter(([name]) => name.startsWith('arg/') || name.startsWith('arg~')).map(([name, value]) => [name, textOf(value)]))
+  .filter(([name]) => /^arg(?:[/~]|$)/.test(name)).map(([name, value]) => [name, textOf(value)]))
 
 /**
  * Parses a JSON object; an empty text is an empty one.

@@ -4,7 +4,7 @@ import { argumentsOf } from './arguments.ts'
 import { eyesOf, lookWith, pathOf, routesOf } from './eyes.ts'
 import { type RouteItem, type KindName, kindNames, routeItemKinds } from './kinds.ts'
 import { found, pagesOf, textOf, type Visit } from './page.ts'
-import { type WaitingCall, addAnswer, questionsOf, readWaitingCall } from './questions.ts'
+import { type WaitingCall, addAnswer, problemOfQuestions, questionsOf, readWaitingCall } from './questions.ts'
 import { addressOf, partOf } from './states.ts'
 import { showWithProgress } from './trial.ts'
 
@@ -161,7 +161,10 @@ function toldOf (app: FastifyInstance, { request }: Visit, { args }: WaitingCall
   if (result.resultType === 'input_required') {
     const requests = Object.entries(result.inputRequests ?? {}) as WaitingCall['open']
     const asked = { args, state: String(result.requestState ?? ''), open: requests, responses: {} }
-    return { messages, questions: questionsOf(app, request.url, asked) }
+    const refusal = problemOfQuestions(asked)
+    return refusal === undefined
+      ? { messages, questions: questionsOf(app, request.url, asked) }
+      : { messages, result: { isError: true, ms, blocks: [{ kind: 'text', text: `${refusal}.` }] } }
   }
   return { messages, result: { isError: result.isError === true, ms, blocks: app.kit.blocksOf(result) } }
 }

@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import { errors } from '../../plugins/base/errors/index.ts'
+import { managementLimits } from '../../plugins/management/index.ts'
 import { argumentsIn, type Form, textOf } from './page.ts'
 
 /** An input request of a server: elicitation, sampling or roots. */
@@ -25,8 +27,21 @@ export interface WaitingCall {
   readonly responses: Readonly<Record<string, unknown>>
 }
 
-/** Decodes the call in a form's hidden field; undefined: the form does not belong to a question. */
+/** Why the questions of a call cannot be shown; undefined: they can. Each question's form repeats all of them. */
+export function problemOfQuestions (asked: WaitingCall): string | undefined {
+  const { openQuestions, questionsSize } = managementLimits.console
+  const count = asked.open.length
+  if (count > openQuestions) return `${count} questions are open, and a page shows at most ${openQuestions}`
+  const size = count * Math.ceil(Buffer.byteLength(JSON.stringify(asked)) * 4 / 3)
+  return size > questionsSize ? 'The questions, with the answers so far, are too large for a page' : undefined
+}
+
+/**
+ * Decodes the call in a form's hidden field; undefined: the form does not belong to a question.
+ * @throws InvalidInput if the call is too large
+ */
 export function readWaitingCall (text: string): (WaitingCall & { readonly name: string }) | undefined {
+  if (text.length > managementLimits.console.questionsSize) throw new errors.InvalidInput('The question is too large')
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
     const { args, open, name } = value as Partial<Record<string, unknown>>
@@ -43,12 +58,18 @@ interface RefusedAnswer {
   readonly name: string, readonly form: Form, readonly errors: Readonly<Record<string, string>>
 }
 
-/** The data of a call's questions for the page. @param href the URL that the answers are sent to */
+/**
+ * The data of a call's questions for the page.
+ * @param href the URL that the answers are sent to
+ * @throws InvalidInput if there is a `problemOfQuestions`
+ */
 export function questionsOf (
   app: FastifyInstance, href: string, asked: WaitingCall, refused?: RefusedAnswer
 ): object[] {
+  const problem = problemOfQuestions(asked)
+  if (problem !== undefined) throw new errors.InvalidInput(problem)
   return asked.open.map(([name, question]) => {
-    const { form = {}, errors = {} } = refused?.name === name ? refused : {}
+    const { form = {}, errors: refusals = {} } = refused?.name === name ? refused : {}
     return {
       id: Buffer.from(JSON.stringify({ ...asked, name })).toString('base64url'),
       name,
@@ -56,7 +77,7 @@ export function questionsOf (
       text: textOfQuestion(question),
       fields: fieldsOf(app, question, form),
       href,
-      errors
+      errors: refusals
     }
   })
 }

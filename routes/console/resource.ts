@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { UriTemplate } from '@modelcontextprotocol/sdk/shared/uriTemplate.js'
-import { ApiError, type PageData } from '../../plugins/management/index.ts'
+import { ApiError, managementLimits, type PageData } from '../../plugins/management/index.ts'
 import { addItemPages, showTrial } from './item.ts'
 import { pagesOf, type Visit } from './page.ts'
 import { argumentsOf } from './arguments.ts'
@@ -65,9 +65,11 @@ export async function templatesOf (
     isPlainObject(each) && typeof each.uriTemplate === 'string' && isExpandable(each.uriTemplate))
 }
 
+/** Whether a template is valid, has variables, and not too many for a form. */
 function isExpandable (template: string): boolean {
   try {
-    return new UriTemplate(template).variableNames.length > 0
+    const { size } = new Set(new UriTemplate(template).variableNames)
+    return size > 0 && size <= managementLimits.console.templateVariables
   } catch {
     return false
   }
@@ -83,11 +85,13 @@ async function templateOf (app: FastifyInstance, visit: Visit): Promise<Template
 
 function schemaOf ({ uriTemplate }: Template): object {
   const names = [...new Set(new UriTemplate(uriTemplate).variableNames)]
+  // Variables of a query may be missing.
+  const optional = new Set([...uriTemplate.matchAll(/\{[?&]([^{}]*)\}/g)].flatMap(([, list = '']) =>
+    list.split(',').map((name) => name.replace('*', '').trim())))
   return {
     type: 'object',
     properties: Object.fromEntries(names.map((name) => [name, { type: 'string' }])),
-    // Variables of a query may be missing.
-    required: names.filter((name) => !new RegExp(`\\{[?&][^}]*\\b${name.replace(/[^\w]/g, '.')}\\b`).test(uriTemplate))
+    required: names.filter((name) => !optional.has(name))
   }
 }
 

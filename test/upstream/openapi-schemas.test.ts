@@ -4,7 +4,7 @@ import { test } from 'tap'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { compileDescription } from '../../plugins/upstream/openapi/describe/compile.ts'
-import { checkLimits } from '../../plugins/upstream/openapi/describe/document.ts'
+import { checkLimits, parseDocument } from '../../plugins/upstream/openapi/describe/document.ts'
 import { DescriptionError } from '../../plugins/upstream/openapi/plan.ts'
 import { ok, described, op, openapi, restClient } from '../fakes/rest-client.ts'
 import { upstreamLimits } from '../../plugins/upstream/limits.ts'
@@ -362,4 +362,13 @@ test('what is kept to call the operations is bounded, as tools are', async () =>
   assert.ok([...tools, ...plans].join('').length <= 500_000)
   assert.ok(names.length > 2 && names.length < 10, names.join())
   assert.match(warnings.join(), /would be longer than 500000 characters/)
+})
+
+void test('a text that aliases repeat counts each time, and so do the names of members', async () => {
+  const bounds = { values: 1_000, characters: 10_000, depth: 10 }
+  const aliases = (count: number): string => Array(count).fill('*a').join(', ')
+  for (const anchored of ['x'.repeat(500), `{${'x'.repeat(500)}: 1}`]) {
+    assert.ok(parseDocument(`a: &a ${anchored}\nb: [${aliases(10)}]\n`, bounds))
+    assert.throws(() => parseDocument(`a: &a ${anchored}\nb: [${aliases(20)}]\n`, bounds), /more than 10000 characters/)
+  }
 })

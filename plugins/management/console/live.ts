@@ -42,8 +42,10 @@ export class LiveStreams {
   /**
    * Answers with a stream. If the user has the max number of streams, the oldest one ends.
    * @param seen the `digestOf` of the data that the page shows; undefined: that of now
+   * @throws what `watch` throws for a page that does not exist
    */
   open (reply: FastifyReply, signedIn: SignedIn, watch: Stream['watch'], seen?: string): void {
+    const now = digestOf(watch(signedIn.principal))
     const own = [...this.#streams].filter(({ signedIn: { principal } }) => principal.key === signedIn.principal.key)
     if (own.length >= managementLimits.console.streamsPerUser) own[0]?.raw.end()
     const { raw } = reply.hijack()
@@ -53,7 +55,7 @@ export class LiveStreams {
       'x-accel-buffering': 'no',
       'x-content-type-options': 'nosniff'
     })
-    const stream = { signedIn, watch, raw, seen: seen ?? digestOf(watch(signedIn.principal)) }
+    const stream = { signedIn, watch, raw, seen: seen ?? now }
     this.#streams.add(stream)
     raw.once('close', () => { this.#remove(stream) })
     raw.write('event: hello\ndata: {}\n\n')

@@ -259,6 +259,14 @@ function showError (given: FastifyError, request: FastifyRequest, reply: Fastify
   return request.server.kit.renderer.send(reply, 'error', data, status)
 }
 
+function decoded (path: string): string | undefined {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return undefined
+  }
+}
+
 /**
  * Returns a path if it is a page of the console, else the path of the first page. This prevents open redirects after
  * sign-in.
@@ -268,6 +276,7 @@ export function ownPath (base: string, path: unknown): string {
   if (typeof path !== 'string' || !path.startsWith('/') || !URL.canParse(path, 'http://console')) return start
   const { origin, pathname, search } = new URL(path, 'http://console')
   if (origin !== 'http://console' || !pathname.startsWith(`${base}/`) || pathname.includes('//')) return start
-  const page = pathname.slice(base.length + 1)
-  return /^(?:login|sign-out|welcome|live|assets|theme)(?:\/|$)/.test(page) ? start : `${pathname}${search}`
+  // The router decodes a path before it compares it.
+  const page = decoded(pathname.slice(base.length + 1))
+  return page === undefined || /^(?:login|sign-out|welcome|live|assets|theme)(?:\/|$)/.test(page) ? start : `${pathname}${search}`
 }

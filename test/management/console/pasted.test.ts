@@ -45,7 +45,13 @@ void test('TOML of Codex, and YAML', async () => {
   ])
   // Aliases that multiply, and one that holds itself.
   const bomb = ['a: &a [x, x, x, x, x, x, x, x]', ...'bcdefgh'.split('').map((name, at) => `${name}: &${name} [${Array(8).fill(`*${'abcdefg'[at]}`).join(', ')}]`)].join('\n')
-  for (const text of [bomb, 'a: &a\n  b: *a\n']) assert.throws(() => readPasted(text), /larger than its text/)
+  const long = 'x'.repeat(30_000)
+  const aliases = (count: number): string => Array(count).fill('*a').join(', ')
+  const repeated = `a: &a ${long}\nmcpServers:\n  s:\n    command: y\n    args: [${aliases(100)}]\n`
+  const names = `a: &a {${long}: 1}\nb: [${aliases(100)}]\n`
+  for (const text of [bomb, 'a: &a\n  b: *a\n', repeated, names]) assert.throws(() => readPasted(text), /larger than its text/)
+  const few = read(`a: &a [${'x'.repeat(300)}]\nmcpServers:\n  s: {command: y, args: *a}\n  t: {command: y, args: *a}\n`)
+  assert.equal(few.length, 2, 'aliases that repeat little are fine')
 })
 
 void test('an address', async () => {
@@ -80,6 +86,25 @@ void test('commands of clients', async () => {
 
 void test('two servers of one name get two names', async () => {
   assert.deepEqual(read('npx a-mcp\nnpx a-mcp').map(([name]) => name), ['a', 'a-2'])
+  assert.deepEqual(read('a\na-2\na\na\na-2\na').map(([name]) => name), ['a', 'a-2', 'a-3', 'a-4', 'a-2-2', 'a-5'])
+})
+
+void test('a text with too many servers is refused, as lines and as JSON', async () => {
+  const many = (count: number): string[] => Array.from({ length: count }, (_, at) => `s${at}`)
+  for (const textOf of [
+    (count: number) => 'a\n'.repeat(count),
+    (count: number) => JSON.stringify({ mcpServers: Object.fromEntries(many(count).map((name) => [name, memory])) })
+  ]) {
+    assert.equal(readPasted(textOf(500)).length, 500)
+    assert.throws(() => readPasted(textOf(501)), /holds 501 servers: paste at most 500/)
+  }
+})
+
+void test('a long line is read in one pass', async () => {
+  const long = 1_000_000
+  assert.throws(() => readPasted(`[${'a'.repeat(long)}`), /not JSON/)
+  assert.equal(readPasted(`npx x/y${'@'.repeat(long)}`)[0]?.name, 'y')
+  assert.equal(readPasted(`npx ${'@'.repeat(long)}/y`)[0]?.name, 'y')
 })
 
 void test('a text that is none of these says what is missing', async () => {

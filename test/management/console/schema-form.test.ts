@@ -112,6 +112,41 @@ void test('schemas that make no form become JSON, and none is followed for ever'
   }
 })
 
+const sizeOf = (fields: readonly Field[]): number =>
+  fields.reduce((sum, { fields: inner = [], items = [] }) => sum + 1 + sizeOf(inner) + sizeOf(items), 0)
+
+void test('a schema that multiplies gets a form of less depth, or a JSON field', async () => {
+  const wide = (to: string): object => Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`p${at}`, { $ref: to }]))
+  const node = new SchemaForm({ type: 'object', properties: wide('#/$defs/node'), $defs: { node: { type: 'object', properties: wide('#/$defs/node') } } })
+  assert.ok(sizeOf(node.fields({})) < 2_500)
+  const args = { p0: { p1: { p2: { p3: 1 } } } }
+  const back = node.read(node.draft(args))
+  assert.deepEqual('json' in back && JSON.parse(back.json), args)
+  const hint = new SchemaForm({ properties: wide('#/$defs/x'), $defs: { x: { type: 'string', description: 'x'.repeat(1_000_000) } } })
+  const all = new SchemaForm({ type: 'object', properties: { a: { allOf: Array(12).fill({ $ref: '#/properties/a' }) } } })
+  for (const form of [hint, all]) {
+    const [field, ...others] = form.fields({})
+    assert.deepEqual([field?.kind, field?.name, others], ['json', 'arg', []])
+    assert.match(field?.hint ?? '', /too large for a form/)
+    assert.deepEqual(form.read({}), { json: '{}' })
+    assert.deepEqual(form.read(form.draft({ a: 1 })), { json: '{\n  "a": 1\n}' })
+    assert.match(JSON.stringify([form.read({ arg: '[' }), form.read({ arg: '[]' })]), /not JSON.*a JSON object/)
+  }
+})
+
+void test('the items of a draft do not make a form too large', async () => {
+  const item = { type: 'object', properties: Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`p${at}`, { type: 'string' }])) }
+  const list = new SchemaForm({ type: 'object', properties: { l: { type: 'array', items: item } } })
+  assert.equal(sizeOf(list.fields({ 'arg/l/9': '' })), 1 + 10 * 201)
+  for (const make of ['fields', 'read'] as const) assert.throws(() => list[make]({ 'arg/l/199': '' }), /too many fields: edit the arguments as JSON/)
+})
+
+void test('a reference that cannot be decoded is unknown', async () => {
+  for (const $ref of ['#/%', '#/%ff', `#/${'a'.repeat(2_000)}`]) {
+    assert.deepEqual(new SchemaForm({ properties: { a: { $ref } } }).fields({}).map(({ kind }) => kind), ['json'])
+  }
+})
+
 void test('texts under any names: entries are added, and a name that is missing or doubled stands at its field', async () => {
   const map = new SchemaForm({ type: 'object', properties: { env: { type: 'object', additionalProperties: { type: 'string' } }, any: { type: 'object', additionalProperties: {} } } })
   assert.deepEqual(map.fields({}).map(({ kind }) => kind), ['map', 'json'])

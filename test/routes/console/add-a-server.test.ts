@@ -1,3 +1,4 @@
+/* eslint-disable no-template-curly-in-string */
 // Adding servers by what people have: see what will be stored, test it, store it, and correct what was refused.
 import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
@@ -88,4 +89,20 @@ void test('one that is refused does not keep the others from it', async (t) => {
   assert.match(page.text, /value="a\/b"/)
   assert.ok(!page.text.includes('value="good"'))
   assert.deepEqual([...app.settings.current.servers.keys()], ['good'])
+})
+
+void test('values of variables are filled in once, and what they name is not', async (t) => {
+  const { app, browser } = await start(t)
+  const variables = (...keys: string[]): string => JSON.stringify({ variables: keys.map((key) => ({ key })) })
+  const store = async (args: readonly string[], more: Record<string, string>): Promise<Answer> =>
+    await send(browser, { do: 'store', ...entry({ command: 'x', args, enabled: false }, more) })
+  await store(['-${a}-${b}'], { 'variables-0': variables('a', 'b'), 'value-0-0': '${b}${b}', 'value-0-1': 'v' })
+  assert.deepEqual(app.settings.current.servers.get('mine')?.config.args, ['-${b}${b}-v'])
+  // Each use counts, in the configs of all servers together.
+  const large = { 'variables-0': variables('a'), 'value-0-0': 'v'.repeat(10_000), 'name-0': 'large' }
+  const refused = await store(Array<string>(300).fill('${a}'), large)
+  assert.equal(refused.status, 400)
+  assert.match(refused.text, /id="config-0-problem"[\s\S]*use a variable less often/)
+  assert.ok(refused.text.length < 200_000, 'it is not shown with its values')
+  assert.deepEqual([...app.settings.current.servers.keys()], ['mine'])
 })

@@ -77,6 +77,20 @@ void test('a template is listed, filled in, and read', async (t) => {
   assert.equal((await browser.get(address('templates', 'file:///{other}'))).status, 404)
 })
 
+void test('a template with too many variables has no page, and those of a query are optional', async (t) => {
+  const many = (count: number): string => `x:${Array.from({ length: count }, (_, at) => `{v${at}}`).join('')}`
+  const query = 'x:{a}{?b,c*}{&d}{+e}'
+  const { browser } = await start(t, { resources: [], resourceTemplates: [many(100), many(101), query].map((uriTemplate) => ({ uriTemplate, name: 'many' })) })
+  const list = await browser.get('/servers/fake?view=resources')
+  const isListed = [100, 101].map((count) => list.text.includes(`href="/console${address('templates', many(count))}"`))
+  assert.deepEqual(isListed, [true, false])
+  const statuses = [(await browser.get(address('templates', many(100)))).status, (await browser.get(address('templates', many(101)))).status]
+  assert.deepEqual(statuses, [200, 404])
+  const { text } = await browser.get(address('templates', query))
+  assert.deepEqual([...text.matchAll(/([a-e]) \(optional\)/g)].map(([, name]) => name), ['b', 'c', 'd'])
+  for (const name of ['a', 'e']) assert.ok(text.includes(`for="arg/${name}"`), name)
+})
+
 void test('an override stands beside what the server says, and is reset', async (t) => {
   const { app, browser } = await start(t, { prompts: [{ name: 'review', description: 'Of the server' }] })
   const path = address('prompts', 'review')

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
-import { Browser } from '../../helpers/console.ts'
+import { type Answer, Browser } from '../../helpers/console.ts'
 import { admin, alice, key, start } from '../../helpers/doors.ts'
 import { until } from '../../helpers/hub.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
@@ -103,6 +103,40 @@ void test('what a server asks is asked in the page, and the answer goes on with 
   const done = await browser.post(path, { question: questionIn(second.text), answer: 'accept', text: 'file:///tmp' }, path)
   assert.match(done.text, /Ada/)
   assert.match(done.text, /file:\/\/\/tmp/)
+})
+
+void test('more questions than a page holds, or larger ones, are refused, from a form and from a server', async (t) => {
+  const { browser } = await startAsking(t)
+  const path = '/playground?route=s&eyes=self&item=greet'
+  const send = async (count: number, size: number): Promise<Answer> => {
+    const open = Array.from({ length: count }, (_, at) => [`q${at}`, { method: 'roots/list', params: { message: 'x'.repeat(size) } }])
+    const call = { args: '{}', name: 'none', responses: {}, open }
+    return await browser.post(path, { question: Buffer.from(JSON.stringify(call)).toString('base64url'), answer: 'accept' }, path)
+  }
+  const shown = await send(20, 10)
+  assert.deepEqual([shown.status, shown.text.match(/name="question"/g)?.length], [200, 20])
+  for (const [count, size, sentence] of [[21, 10, /21 questions are open/], [20, 20_000, /too large for a page/], [1, 1_000_000, /The question is too large/]] as const) {
+    const { status, text } = await send(count, size)
+    assert.equal(status, 400)
+    assert.match(text, sentence)
+    assert.ok(text.length < 100_000)
+  }
+})
+
+void test('a call whose server asks too many questions ends with the reason', async (t) => {
+  const server = await startBareModern(t, [{ name: 'greet', inputSchema: { type: 'object', properties: {} } }], async ({ method }) => {
+    const inputRequests = Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`q${at}`, { method: 'roots/list' }]))
+    return method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests, requestState: 'its own' } } : undefined
+  })
+  const { app } = await start(t, { settings: { mcpServers: { s: { url: server.url } } } })
+  await until(() => app.upstreams.counts().connected === 1)
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const path = '/playground?route=s&eyes=self&item=greet'
+  const { status, text } = await browser.post(path, { mode: 'json', json: '{}', do: 'call' }, path)
+  assert.equal(status, 200)
+  assert.match(text, /21 questions are open, and a page shows at most 20/)
+  assert.doesNotMatch(text, /name="question"/)
 })
 
 void test('the search lab shows what $smart finds, and why', async (t) => {

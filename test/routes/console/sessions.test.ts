@@ -128,6 +128,25 @@ void test('an open page whose server is removed is told of it, and the gateway g
   assert.equal((await browser.get('/servers/one')).status, 404)
 })
 
+void test('the stream of a page that one may not open, or that is not there, is refused', async (t) => {
+  const { url, app } = await start(t, { settings: { mcpServers: { his: { url: 'http://127.0.0.1:9/mcp', enabled: false } } } })
+  const statusFor = async (username: string, query: string): Promise<number> => {
+    const browser = new Browser(app)
+    await browser.signIn(username)
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const { status, body } = await fetch(`${url}/console/live?${query}`, { headers: { cookie } })
+    await body?.cancel()
+    return status
+  }
+  for (const query of ['page=users', 'page=logs', `page=users&seen=${'0'.repeat(64)}`, 'page=server&name=his']) {
+    assert.equal(await statusFor('alice', query), 404, query)
+    assert.equal(await statusFor('admin', query), 200, query)
+  }
+  for (const query of ['page=server&name=none', 'page=server&name=none&seen=x', 'page=none', '']) {
+    assert.equal(await statusFor('admin', query), 404, query)
+  }
+})
+
 void test('what servers, and people, write is shown as text', async (t) => {
   const nasty = '<script>alert(1)</script>"\'><img src=x onerror=alert(1)>'
   const { app } = await start(t, {

@@ -40,12 +40,16 @@ void test('after sign-in, nobody is sent to another site', async (t) => {
   for (const next of [
     'https://evil.example/', '//evil.example/console/', '/\\evil.example', '/console/../../evil', '/console//evil.example',
     'javascript:alert(1)', '/console/login?next=x', '/console/sign-out', '/console/live?page=overview', '/api/servers',
-    '/consolex/overview', '/console/%2e%2e/api', ' /console/overview', '/console/\tservers', '\nhttps://evil.example'
+    '/consolex/overview', '/console/%2e%2e/api', ' /console/overview', '/console/\tservers', '\nhttps://evil.example',
+    '/console/%6cive?page=servers', '/console/sign%2Dout', '/console/lo%67in?next=x', '/console/live%2f', '/console/servers/%', '/console/%ff'
   ]) {
     const browser = new Browser(app)
     const { location } = await browser.post('/login', { username: 'admin', password: 'Same-1234', next }, '/login')
     assert.match(location, /^\/console\/(overview|servers)$/, next)
   }
+  const next = `/console/servers/a%20b/resources/${encodeURIComponent('file:///x')}?view=y`
+  const { location } = await new Browser(app).post('/login', { username: 'admin', password: 'Same-1234', next }, '/login')
+  assert.equal(location, next, 'an address in a path is none of another site')
 })
 
 void test('a session is good for the console alone, and nothing else for it', async (t) => {

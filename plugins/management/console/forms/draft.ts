@@ -1,3 +1,4 @@
+import { isObject } from '../../../../protocol/json.ts'
 import type { FieldShape } from './schema.ts'
 
 /** A field, as the component `schema-field` takes it. */
@@ -45,4 +46,16 @@ export function countOf (draft: Draft, name: string): number {
 export function fail (errors: Record<string, string>, name: string, sentence: string): undefined {
   errors[name] = sentence
   return undefined
+}
+
+/** The arguments of a form that is one JSON field. @param name of the field */
+export function readWhole (name: string, draft: Draft): { readonly json: string } | { readonly errors: Errors } {
+  const text = draft[name]?.trim() ?? ''
+  if (text === '') return { json: '{}' }
+  try {
+    if (isObject(JSON.parse(text))) return { json: text }
+    return { errors: { [name]: 'Arguments are a JSON object.' } }
+  } catch (error) {
+    return { errors: { [name]: `This is not JSON: ${error instanceof Error ? error.message : String(error)}.` } }
+  }
 }

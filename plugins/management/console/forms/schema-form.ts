@@ -1,12 +1,20 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { countOf, type Draft, type Errors, fail, type Field, isTyped, join, mostItems } from './draft.ts'
+import { errors } from '../../../base/errors/index.ts'
+import { managementLimits } from '../../limits.ts'
+import { countOf, type Draft, type Errors, fail, type Field, isTyped, join, mostItems, readWhole } from './draft.ts'
 import { fillMap, mapFields, readMap } from './map-fields.ts'
-import { type Schema, type FieldShape, shapeOf } from './schema.ts'
+import { type Schema, type FieldShape, type FormContext, shapeOf } from './schema.ts'
 
 export type { Field } from './draft.ts'
 
 /** The arguments as JSON text, in which numbers keep all digits that were typed; or error messages by field name. */
 export type SubmittedArguments = { readonly json: string } | { readonly errors: Errors }
+
+/** Max depth of a form. A larger schema gets less, and one that is too large for any a JSON field. */
+const maxDepth = 4
+
+/** The field for all arguments, if their schema is too large for a form. */
+const tooLarge = 'The schema of these arguments is too large for a form. They are edited'
 
 /** The name of the root field. The names of all other fields begin with it. */
 export const argumentsField = 'arg'
@@ -17,28 +25,45 @@ export const argumentsField = 'arg'
  */
 export class SchemaForm {
   readonly #schema: Schema
+  /** The depth of the form; undefined: it is one JSON field. */
+  readonly #depth: number | undefined
+  #context: FormContext
 
   /** @param schema of an object, as a server wrote it */
   constructor (schema: unknown) {
     this.#schema = isObject(schema) ? schema : {}
+    this.#context = this.#newContext(0)
+    let depth = maxDepth
+    while (depth >= 0 && !this.#fits(depth)) depth--
+    this.#depth = depth < 0 ? undefined : depth
   }
 
+  /** @throws InvalidInput if the lists of the draft make the form too large */
   fields (draft: Draft): Field[] {
+    if (this.#depth === undefined) {
+      const value = draft[argumentsField] ?? ''
+      return [{ kind: 'json', name: argumentsField, label: 'Arguments', hint: tooLarge, isRequired: false, value }]
+    }
+    this.#context = this.#newContext(this.#depth)
     const shape = this.#shape(this.#schema, '', 0)
     return (shape.members ?? []).map(({ name, schema, isRequired }) =>
       this.#field(schema, join(argumentsField, name), name, isRequired, draft, 1))
   }
 
-  /** Converts the values of the form to arguments. */
+  /** Converts the values of the form to arguments. @throws InvalidInput as `fields` does */
   read (draft: Draft): SubmittedArguments {
     const errors: Record<string, string> = {}
+    if (this.#depth === undefined) return readWhole(argumentsField, draft)
+    this.#context = this.#newContext(this.#depth)
     const json = this.#read(this.#schema, argumentsField, true, draft, errors, 0) ?? '{}'
     return Object.keys(errors).length > 0 ? { errors } : { json }
   }
 
-  /** Converts arguments to the values of the form. */
+  /** Converts arguments to the values of the form. @throws InvalidInput as `fields` does */
   draft (value: unknown): Draft {
     const draft: Record<string, string> = {}
+    if (this.#depth === undefined) return { [argumentsField]: JSON.stringify(value, undefined, 2) ?? '' }
+    this.#context = this.#newContext(this.#depth)
     this.#fill(this.#schema, argumentsField, value, draft, 0)
     return draft
   }
@@ -62,9 +87,32 @@ export class SchemaForm {
     }))
   }
 
+  #newContext (depth: number, left: number = managementLimits.console.formSteps): FormContext {
+    return { root: this.#schema, maxDepth: depth, left }
+  }
+
+  /** Whether a form of some depth, with one item in each list and all alternatives, leaves steps for more items. */
+  #fits (depth: number): boolean {
+    this.#context = this.#newContext(depth, managementLimits.console.formSteps / 4)
+    try {
+      this.#measure(this.#schema, 0)
+      return true
+    } catch (error) {
+      if (error instanceof errors.InvalidInput) return false
+      throw error
+    }
+  }
+
+  #measure (schema: unknown, depth: number): void {
+    const { members = [], item, variants = [] } = this.#shape(schema, '', depth)
+    for (const each of [...members.map((member) => member.schema), ...item ? [item] : [], ...variants]) {
+      this.#measure(each, depth + 1)
+    }
+  }
+
   #shape (
     schema: unknown, name: string, depth: number
-  ): FieldShape { return shapeOf(schema, this.#schema, name, depth) }
+  ): FieldShape { return shapeOf(schema, this.#context, name, depth) }
 
   #field (schema: unknown, name: string, label: string, isRequired: boolean, draft: Draft, depth: number): Field {
     const shape = this.#shape(schema, label, depth)
@@ -103,7 +151,8 @@ export class SchemaForm {
       }
       case 'choice': {
         const values = shape.values ?? []
-        const first = values.findIndex((value) => JSON.stringify(value) === JSON.stringify(standard))
+        const initial = JSON.stringify(standard)
+        const first = values.findIndex((value) => JSON.stringify(value) === initial)
         const chosen = typed ?? (first === -1 ? '' : String(first))
         return {
           ...common,
@@ -210,7 +259,8 @@ export class SchemaForm {
         this.#fill(shape.variants?.[0], variantName(name, 0), value, draft, depth + 1)
         return
       case 'choice': {
-        const at = shape.values?.findIndex((each) => JSON.stringify(each) === JSON.stringify(value)) ?? -1
+        const text = JSON.stringify(value)
+        const at = shape.values?.findIndex((each) => JSON.stringify(each) === text) ?? -1
         if (at !== -1) draft[name] = String(at)
         return
       }

@@ -1,9 +1,30 @@
 import { isObject } from '../../../../protocol/json.ts'
+import { errors } from '../../../base/errors/index.ts'
 
 export type Schema = Readonly<Record<string, unknown>>
 
-/** Max depth of a form; deeper values are edited as JSON. */
-export const maxFormDepth = 4
+/** What the fields of a form are made from. */
+export interface FormContext {
+  /** The schema in which `$ref` is resolved. */
+  readonly root: Schema
+  /** Max depth of the form; deeper values are edited as JSON. */
+  readonly maxDepth: number
+  /** Steps that may still be taken: each field takes some, and each member and text of its schema. */
+  left: number
+}
+
+/** @throws InvalidInput if there are no steps left */
+export function takeSteps (context: FormContext, steps: number): void {
+  context.left -= steps
+  if (context.left < 0) throw new errors.InvalidInput('This form has too many fields: edit the arguments as JSON')
+}
+
+/** Steps for a field, which is some hundred characters of a page. */
+const stepsPerField = 20
+/** Characters of a schema's texts for a step. */
+const charactersPerStep = 20
+/** Max length of a reference, in characters. */
+const maxReference = 1_024
 /** Max length of a chain of references. */
 const mostReferences = 16
 
@@ -30,23 +51,25 @@ const longTextName = /^(?:body|content|text|description|message|code|query|sql|p
 /**
  * The form field for the values of a schema (JSON Schema 2020-12, with older keywords). A schema that a form cannot
  * express becomes a JSON field.
- * @param root the schema in which `$ref` is resolved
  * @param name of the member, which determines the size of its field
+ * @throws InvalidInput if the context has no steps left
  */
-export function shapeOf (schema: unknown, root: Schema, name: string, depth: number): FieldShape {
-  const own = resolve(schema, root)
+export function shapeOf (schema: unknown, context: FormContext, name: string, depth: number): FieldShape {
+  const own = resolve(schema, context)
+  const shown = JSON.stringify([own.title, own.description, own.default, own.enum, own.const])
+  takeSteps(context, stepsPerField + Math.ceil(shown.length / charactersPerStep))
   const title = textOf(own.title)
   const hint = textOf(own.description)
   const common = {
     ...title && { title }, ...hint && { hint }, ...Object.hasOwn(own, 'default') && { standard: own.default }
   }
-  if (depth > maxFormDepth) return { kind: 'json', ...common }
+  if (depth > context.maxDepth) return { kind: 'json', ...common }
   const { enum: values } = own
   if (Array.isArray(values)) return { kind: 'choice', ...common, values }
   if (Object.hasOwn(own, 'const')) return { kind: 'choice', ...common, values: [own.const] }
   const alternatives = [own.oneOf, own.anyOf].find(Array.isArray) as unknown[] | undefined
   if (alternatives) {
-    return ofAlternatives(alternatives.map((each) => resolve(each, root)), own, root, name, depth, common)
+    return ofAlternatives(alternatives.map((each) => resolve(each, context)), own, context, name, depth, common)
   }
   const types = [own.type].flat().filter((type) => type !== 'null' && type !== undefined)
   switch (types.length === 1 ? types[0] : isObject(own.properties) && types.length === 0 ? 'object' : undefined) {
@@ -71,17 +94,18 @@ function hasTexts ({ additionalProperties, patternProperties }: Schema): boolean
 }
 
 function ofAlternatives (
-  all: readonly Schema[], own: Schema, root: Schema, name: string, depth: number, common: object
+  all: readonly Schema[], own: Schema, context: FormContext, name: string, depth: number, common: object
 ): FieldShape {
   const variants = all.filter(({ type }) => type !== 'null')
   const [only] = variants
   if (only === undefined) return { kind: 'json', ...common }
   // "X or null": the form omits the value instead of sending null.
-  if (variants.length === 1) return { ...shapeOf(only, root, name, depth + 1), ...common }
+  if (variants.length === 1) return { ...shapeOf(only, context, name, depth + 1), ...common }
   if (variants.every((each) => Object.hasOwn(each, 'const'))) {
     return { kind: 'choice', ...common, values: variants.map((each) => each.const) }
   }
   // Alternatives may have common properties.
+  takeSteps(context, variants.length * sizeOf(own))
   const shared = isObject(own.properties) ? { properties: own.properties, required: own.required } : undefined
   return {
     kind: 'either',
@@ -104,15 +128,21 @@ const isLong = ({ maxLength, format, contentMediaType }: Schema, name: string): 
   (typeof maxLength === 'number' && maxLength > 200 && maxLength < 1e9 && format === undefined)
 
 /** Resolves `$ref` and `allOf` at the top level of a schema. An unresolvable reference allows any value. */
-function resolve (schema: unknown, root: Schema, seen = 0): Schema {
+function resolve (schema: unknown, context: FormContext, seen = 0): Schema {
   if (!isObject(schema) || seen > mostReferences) return {}
+  takeSteps(context, sizeOf(schema))
   const { $ref, allOf, ...own } = schema
   const parts = [
-    ...typeof $ref === 'string' ? [resolve(resolveJsonPointer(root, $ref), root, seen + 1)] : [],
-    ...Array.isArray(allOf) ? allOf.map((each) => resolve(each, root, seen + 1)) : []
+    ...typeof $ref === 'string' ? [resolve(resolveJsonPointer(context.root, $ref), context, seen + 1)] : [],
+    ...Array.isArray(allOf) ? allOf.map((each) => resolve(each, context, seen + 1)) : []
   ]
+  takeSteps(context, parts.reduce((sum, part) => sum + sizeOf(part), 0))
   return parts.length === 0 ? own : mergeSchemas([...parts, own])
 }
+
+/** The steps to copy a schema. */
+const sizeOf = ({ properties, required, ...others }: Schema): number => 1 + Object.keys(others).length +
+  (isObject(properties) ? Object.keys(properties).length : 0) + (Array.isArray(required) ? required.length : 0)
 
 /** Merges schemas that all apply. Constraints that a form cannot express are left to the server. */
 function mergeSchemas (schemas: readonly Schema[]): Schema {
@@ -126,17 +156,28 @@ function mergeSchemas (schemas: readonly Schema[]): Schema {
   }
 }
 
-/** Resolves a JSON pointer within the document. */
+/** Resolves a JSON pointer within the document; undefined: it is unknown, or is none. */
 function resolveJsonPointer (root: Schema, reference: string): unknown {
   if (!reference.startsWith('#/')) return reference === '#' ? root : undefined
+  const pointer = reference.length > maxReference ? undefined : decoded(reference.slice(2))
   let at: unknown = root
-  for (const part of reference.slice(2).split('/')) {
-    const name = decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
+  if (pointer === undefined) return undefined
+  for (const part of pointer.split('/')) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
     at = (isObject(at) || Array.isArray(at)) && Object.hasOwn(at, name)
       ? (at as Record<string, unknown>)[name]
       : undefined
   }
   return at
+}
+
+/** The text of a URI fragment; undefined: its escapes are wrong. */
+function decoded (fragment: string): string | undefined {
+  try {
+    return decodeURIComponent(fragment)
+  } catch {
+    return undefined
+  }
 }
 
 const textOf = (value: unknown): string | undefined => typeof value === 'string' && value !== '' ? value : undefined

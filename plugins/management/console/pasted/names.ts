@@ -34,7 +34,9 @@ export function nameOfCommand (command: string, args: readonly string[]): string
   const subject = args.find((arg, at) => !arg.startsWith('-') && !/^\/[ck]$/i.test(arg) &&
     !/^(?:run|x|dlx|exec|tool|npx)$/.test(arg) && !optionWithValue.test(args[at - 1] ?? ''))
   if (subject === undefined) return nameOfWords(program, 'server')
-  const path = subject.replace(/(?<=.)@[^/]*$/, '').replace(/\.(?:[cm]?[jt]s|py)$/, '')
+  // The version, which is in the last part. A scope such as `@scope` is none.
+  const version = subject.indexOf('@', Math.max(1, subject.lastIndexOf('/') + 1))
+  const path = (version === -1 ? subject : subject.slice(0, version)).replace(/\.(?:[cm]?[jt]s|py)$/, '')
   const parts = path.split(/[\\/]/).filter((part) => !/^(?:index|main|server|dist|build|src|bin|\.{0,2})$/.test(part))
   return nameOfWords((parts.at(-1) ?? path).replace(/:[\w.-]+$/, ''), program)
 }

@@ -7,6 +7,7 @@ import { readForeignDocument } from '../../../../schemas/foreign-document.ts'
 import { formatOf, parseText } from '../../../../schemas/foreign-text.ts'
 import { jsoncToJson } from '../../../../schemas/jsonc.ts'
 import { errors } from '../../../base/errors/index.ts'
+import { managementLimits } from '../../limits.ts'
 import { linesOf, splitCommandLine } from './command-line.ts'
 import { readClientCommand } from './client-command.ts'
 import { nameOfAddress, nameOfCommand, nameOfTitle } from './names.ts'
@@ -38,7 +39,8 @@ export function readPasted (text: string): PastedServer[] {
   const found = format !== undefined
     ? ofValue(parse(format, () => parseText(whole, format)), format)
     : /^[[{]/.test(whole) ? ofJson(whole) : ofLines(whole)
-  const names = new Set<string>()
+  limitServers(found.length)
+  const names = new Map<string, number>()
   return found.map(({ name, config: raw }) => {
     const { config, warnings } = translateConfig(raw)
     return { name: unique(name, names), config, remarks: warnings }
@@ -96,7 +98,9 @@ const isServer = (value: Config): boolean =>
     Array.isArray(value[member])) || (value.type === 'openapi' && isObject(value.openapi))
 
 function ofLines (text: string): Found[] {
-  return linesOf(text).map((line) => {
+  const lines = linesOf(text)
+  limitServers(lines.length)
+  return lines.map((line) => {
     if (/^https?:\/\/\S+$/i.test(line)) return ofAddress(line)
     try {
       const words = splitCommandLine(line)
@@ -140,9 +144,17 @@ function nameOf ({ command, args, url }: Config): string {
   return typeof command === 'string' ? nameOfCommand(command, Array.isArray(args) ? args.map(String) : []) : 'server'
 }
 
-function unique (name: string, names: Set<string>): string {
+function limitServers (count: number): void {
+  const max = managementLimits.console.pastedServers
+  if (count > max) throw new errors.InvalidInput(`"text": it holds ${count} servers: paste at most ${max} at once`)
+}
+
+/** @param names the names in use, each with the number of the last name that was made from it */
+function unique (name: string, names: Map<string, number>): string {
+  let number = names.get(name) ?? 1
   let free = name
-  for (let number = 2; names.has(free); number++) free = `${name}-${number}`
-  names.add(free)
+  while (names.has(free)) free = `${name}-${++number}`
+  names.set(name, number)
+  if (free !== name) names.set(free, 1)
   return free
 }

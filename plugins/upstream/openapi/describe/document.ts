@@ -7,6 +7,8 @@ import { DescriptionError } from '../plan.ts'
 interface DocumentLimits {
   /** Max values; the value of a YAML alias counts each time it is used. */
   values: number
+  /** Max characters of texts and names, each counted as often as a value. */
+  characters: number
   depth: number
 }
 
@@ -23,7 +25,7 @@ export function parseDocument (text: string, documentLimits: DocumentLimits): Re
   return value
 }
 
-function parse (text: string, { depth }: DocumentLimits): unknown {
+function parse (text: string, { depth }: Pick<DocumentLimits, 'depth'>): unknown {
   let jsonError: unknown
   if (/^\s*[{[]/.test(text)) {
     try {
@@ -57,16 +59,20 @@ function syntaxError ({ mark, reason }: YAMLException, jsonError: unknown): Desc
  * Walks a whole value as a tree: by its aliases it may be far larger than its text, or contain itself.
  * @throws DescriptionError where a limit is exceeded
  */
-export function checkLimits (value: unknown, { values, depth }: DocumentLimits): void {
+export function checkLimits (value: unknown, { values, characters, depth }: DocumentLimits): void {
   let level: unknown[] = [value]
   let count = 0
+  let length = 0
   for (let levels = 0; level.length > 0; levels++) {
     if (levels > depth) throw new DescriptionError(`it is nested deeper than ${depth} levels, or holds itself`)
     const nextLevel: unknown[] = []
     for (const each of level) {
       if (typeof each !== 'object' || each === null) continue
-      for (const member of Object.values(each)) {
+      if (!Array.isArray(each)) for (const name of Object.keys(each)) length += name.length
+      for (const member of Object.values(each) as unknown[]) {
         if (++count > values) throw new DescriptionError(`it holds more than ${values} values`)
+        if (typeof member === 'string') length += member.length
+        if (length > characters) throw new DescriptionError(`it holds texts of more than ${characters} characters`)
         if (typeof member === 'object' && member !== null) nextLevel.push(member)
       }
     }

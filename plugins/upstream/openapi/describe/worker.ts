@@ -14,14 +14,14 @@ export interface ReadTask {
 
 export type ReadResult = { readonly compiled: CompiledDescription } | { readonly problem: string }
 
-const { values, depth, schema, plan, operations, total, warnings, instructions } = upstreamLimits.openapi
+const { values, characters, depth, schema, plan, operations, total, warnings, instructions } = upstreamLimits.openapi
 const compileLimits = {
   schema, plan, operations, total, warnings, instructions, description: upstreamLimits.description
 }
 
 export function run ({ document, baseUrl }: ReadTask): ReadResult {
   try {
-    const parsed = parseDocument(new TextDecoder().decode(document), { values, depth })
+    const parsed = parseDocument(new TextDecoder().decode(document), { values, characters, depth })
     const { tools, ...compiled } = compileDescription(parsed, { baseUrl, ...compileLimits })
     return { compiled: { ...compiled, pages: pagesOf(tools) } }
   } catch (error) {

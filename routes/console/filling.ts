@@ -1,0 +1,61 @@
+import { errors } from '../../plugins/base/errors/index.ts'
+import { managementLimits } from '../../plugins/management/index.ts'
+import { isPlainObject } from '../../schemas/unknown-members.ts'
+
+/** A variable in a text of a config, and a text that is nothing else. */
+const variablePattern = /\$\{([^{}]*)\}/g
+const wholeVariablePattern = /^\$\{([^{}]*)\}$/
+
+/** What is typed, by the keys of variables. `lists`: the lines of those with several values. */
+interface TypedValues {
+  readonly texts: ReadonlyMap<string, string>
+  readonly lists: ReadonlyMap<string, readonly string[]>
+}
+
+/** @param values the texts of the fields, in the order of the variables */
+export function typedValues (
+  variables: ReadonlyArray<{ readonly key: string, readonly multiple?: boolean }>, values: readonly string[]
+): TypedValues {
+  const texts = new Map<string, string>()
+  const lists = new Map<string, readonly string[]>()
+  for (const [at, { key, multiple }] of variables.entries()) {
+    const typed = values[at] ?? ''
+    if (typed !== '' && !texts.has(key)) texts.set(key, typed)
+    if (multiple !== true || lists.has(key)) continue
+    const lines = typed.split(/\r?\n/).filter((line) => line.trim() !== '')
+    if (lines.length > 0) lists.set(key, lines)
+  }
+  return { texts, lists }
+}
+
+/** Characters that values may still add to the configs of one form. */
+export interface Budget { left: number }
+
+export const newBudget = (): Budget => ({ left: managementLimits.console.formSize })
+
+/**
+ * A value of a config with the values of variables in all its texts. Variables that a value names stay.
+ * @throws InvalidInput if the budget does not suffice
+ */
+export function fillVariables (value: unknown, typed: TypedValues, budget: Budget): unknown {
+  const take = (text: string): string => {
+    budget.left -= text.length + 1
+    if (budget.left < 0) throw new errors.InvalidInput('With its values, this is too large: use a variable less often')
+    return text
+  }
+  const fill = (each: unknown): unknown => fillVariables(each, typed, budget)
+  if (typeof value === 'string') {
+    return value.replace(variablePattern, (whole, key: string) => {
+      const text = typed.texts.get(key)
+      return text === undefined ? whole : take(text)
+    })
+  }
+  if (Array.isArray(value)) {
+    return value.flatMap((each: unknown) => {
+      const key = typeof each === 'string' ? wholeVariablePattern.exec(each)?.[1] : undefined
+      return (key === undefined ? undefined : typed.lists.get(key)?.map(take)) ?? [fill(each)]
+    })
+  }
+  if (!isPlainObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fill(each)]))
+}
