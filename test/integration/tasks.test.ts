@@ -77,7 +77,7 @@ test('a handle ends with what it stands for', async (t) => {
   for (const [server, { world }] of [['legacy', legacy], ['modern', modern]] as const) {
     await t.test(`${server}: strangers, other routes and forgeries are told the same`, async () => {
       const taskId = await begin(url, `${server}-held`)
-      const forged = `${taskId.slice(0, -2)}AA`
+      const forged = `${taskId.slice(0, -9)}${taskId.at(-9) === 'A' ? 'B' : 'A'}${taskId.slice(-8)}`
       for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
         for (const [where, id, more] of [
           [url, taskId, { key: OTHER }], [`${hub.url}/mcp/${server}`, taskId, {}], [url, forged, {}], [url, 'x', {}]
@@ -110,6 +110,27 @@ test('a handle ends with what it stands for', async (t) => {
       world.release()
     })
   }
+})
+
+test('a server at a URL that uses an id again: the task is for who began it last', async (t) => {
+  const { url: server, world } = await startModernTasks(t)
+  const hub = await startHub(t, { settings: settings(publicServers({ modern: server }), keys) })
+  await connected(hub, 1)
+  const url = `${hub.url}/mcp`
+  world.nextId = 't1'
+  const eves = (await ask(url, 'tools/call', { name: 'modern-held' }, { key: OTHER })).result?.taskId
+  assert.equal((await ask(url, 'tasks/get', { taskId: eves }, { key: OTHER })).result?.status, 'working')
+  const anns = await begin(url, 'modern-held')
+  for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+    assert.deepEqual((await ask(url, method, { taskId: eves, inputResponses: {} }, { key: OTHER })).error, unknown, method)
+  }
+  assert.equal((await ask(url, 'tasks/get', { taskId: anns })).result?.status, 'working')
+  // A client of the other form at the same server.
+  const session = await Session.open(url, { key: OTHER })
+  await session.ask('tools/call', { name: 'modern-held', arguments: {}, task: {} })
+  assert.deepEqual((await ask(url, 'tasks/get', { taskId: anns })).error, unknown)
+  assert.equal((await ask(url, 'tasks/get', { taskId: eves }, { key: OTHER })).result?.status, 'working')
+  world.release()
 })
 
 test('a handle is good after a restart on a settings file', async (t) => {

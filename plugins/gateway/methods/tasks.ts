@@ -2,6 +2,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
+import type { Provider } from '../../../protocol/provider.ts'
 import { replaceTaskId } from '../../../protocol/task-ids.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import { serverIdentity, type TaskTarget } from '../task-handles.ts'
@@ -19,27 +20,38 @@ const unknownTask = (): RpcError => new RpcError(code.invalidParams, 'Unknown ta
  */
 export const runTaskMethod: Method = async (parts, exchange) => {
   const { view, client, params, paramsText } = exchange
-  const target = parts.tasks.open(view, client, params.taskId)
+  const target = parts.tasks.open(view, params.taskId)
   if (!target || !(await isShown(parts, exchange, target))) throw unknownTask()
   const { id, provider } = target
   const handle = String(params.taskId)
+  parts.tasks.remember(view, client, provider, id, handle)
   const own = new DerivedExchange(exchange, {
     view, params: { ...params, taskId: id }, paramsText: replaceTaskId(paramsText, handle, id)
   })
   return replaceTaskId(await parts.forwarder.send(own, provider, undefined), id, handle)
 }
 
-/** Whether a view still shows the tool of a task, at the same server. @throws RpcError when its lists are unknown */
+/**
+ * Whether a view still shows the tool of a task, at the same server and, for a task that ends with it, the same run.
+ * @throws RpcError when its lists are unknown
+ */
 async function isShown (
-  { resolver, surfaces }: GatewayParts, { view, client }: Exchange<View>, { provider, server, tool }: TaskTarget
+  { resolver, surfaces, providers }: GatewayParts, exchange: Exchange<View>,
+  { provider, server, tool, id, run }: TaskTarget
 ): Promise<boolean> {
+  const { view, client } = exchange
   const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
   if (section === undefined || serverIdentity(provider, section.server.config) !== server) return false
   await resolver.waitForLists(provider, client)
   // `$smart` shows its own tools, which call those of the merged view.
   const shown = view.presentation === 'search' ? inPresentation(view, 'merged') : view
-  return resolver.exposedName(shown, surfaces.of(shown, client), 'tools', provider, tool) !== undefined
+  return resolver.exposedName(shown, surfaces.of(shown, client), 'tools', provider, tool) !== undefined &&
+    runOf(providers.get(provider), exchange, id) === run
 }
+
+/** `Provider.taskRun`, which not all providers have. */
+const runOf = (provider: Provider | undefined, exchange: Exchange, id: string): string | undefined =>
+  provider?.taskRun === undefined ? '' : provider.taskRun(exchange, id)
 
 /** Whether each tool runs as a task only. */
 const taskTools = new WeakMap<Item, boolean>()
@@ -56,14 +68,16 @@ export function needsTask (item: Item): boolean {
 
 /** The result of a call, in which a task that it began has its handle. @param tool by its own name */
 export function withTaskHandle (
-  { tasks, surfaces }: GatewayParts, exchange: Exchange<View>, provider: string, tool: string, result: string
+  { tasks, surfaces, providers }: GatewayParts, exchange: Exchange<View>, provider: string, tool: string, result: string
 ): string {
   const id = result.includes('askId') ? begunTaskIn(result, exchange) : undefined
   if (id === undefined) return result
   const { view, client } = exchange
   const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
   const server = serverIdentity(provider, section?.server.config)
-  return replaceTaskId(result, id, tasks.seal(view, client, { provider, server, tool, id }))
+  // A handle without a run stands for no task of a server whose tasks end with its run: that one has ended already.
+  const run = runOf(providers.get(provider), exchange, id) ?? ''
+  return replaceTaskId(result, id, tasks.seal(view, client, { provider, server, tool, id, run }))
 }
 
 /** The server's id of the task that a result announces in the client's form. */
@@ -123,7 +137,7 @@ async function ownTasks (
   for (const text of elementsOf(memberOf(list, 'tasks') ?? '[]')) {
     const id = text.startsWith('{') ? smallMemberOf(text, 'taskId') : undefined
     const handle = parts.tasks.find(view, client, provider, id)
-    const target = handle === undefined ? undefined : parts.tasks.open(view, client, handle)
+    const target = handle === undefined ? undefined : parts.tasks.open(view, handle)
     if (target && await isShown(parts, exchange, target)) own.push(replaceTaskId(text, target.id, String(handle)))
   }
   return own
