@@ -7,7 +7,7 @@ import { ResourceLinks } from '../../plugins/gateway/result-notes.ts'
 import { serverIdentity, TaskHandles } from '../../plugins/gateway/task-handles.ts'
 import { makeView, type Principal, type View } from '../../plugins/settings/index.ts'
 import { PlainClient } from '../../protocol/exchange.ts'
-import { replaceTaskId, withoutRelatedTask, withRelatedTask } from '../../protocol/task-ids.ts'
+import { hasTaskMark, replaceTaskId, translateTaskMarks, withoutRelatedTask, withRelatedTask } from '../../protocol/task-ids.ts'
 
 const principal = (key: string, kind: Principal['kind'] = 'system-key'): Principal => ({ key, kind, user: key, isAdmin: false })
 const view = (key: string, scope: View['scope'] = { kind: 'global' }, kind?: Principal['kind']): View => makeView(principal(key, kind), scope)
@@ -84,6 +84,23 @@ test('task ids in messages are replaced where MCP names a task, and nowhere else
   const marked = withRelatedTask('{"x":1}', 'a')
   assert.equal(marked, `{"x":1,"_meta":{${related}:{"taskId":"a"}}}`)
   assert.equal(withoutRelatedTask(marked), '{"x":1}')
+})
+
+test('marks of tasks in params name the task of who sent them, or none', async () => {
+  const related = '"io.modelcontextprotocol/related-task"'
+  for (const [text, expected] of [
+    [`{"name":"x","_meta":{"y":1e400,${related}:{"taskId":"h","more":"b"}}}`, `{"name":"x","_meta":{"y":1e400,${related}:{"taskId":"a"}}}`],
+    [`{"_meta":{"y":1,${related}:{"taskId":"b"}}}`, '{"_meta":{"y":1}}'],
+    [`{"name":"x","_meta":{${related}:"b"}}`, '{"name":"x"}'],
+    [`{"_meta":{${related}:{"taskid":"b"}}}`, '{}'],
+    ['{"task":{"ttl":1e400,"taskId":"b"}}', '{"task":{"ttl":1e400}}'],
+    ['{"task":{"taskId":"h"}}', '{"task":{"taskId":"a"}}'],
+    ['{"task":{"taskId":["h"]}}', '{"task":{}}']
+  ] as const) {
+    assert.ok(hasTaskMark(JSON.parse(text) as Record<string, unknown>), text)
+    assert.equal(translateTaskMarks(text, (name) => name === 'h' ? 'a' : undefined), expected)
+  }
+  for (const params of [{}, { task: {} }, { _meta: { x: 1 } }, { _meta: null, task: 'x' }, { taskId: 'x' }]) assert.equal(hasTaskMark(params), false)
 })
 
 test('resource links: who makes the gateway remember them', async (t) => {
