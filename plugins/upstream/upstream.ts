@@ -249,7 +249,8 @@ export class Upstream implements Provider {
       deadlines: { timeout, resetTimeoutOnProgress, maxTotalTimeout },
       headers: this.#passes || trace ? { ...passed, ...(trace && traceHeaders(trace)) } : undefined
     }
-    return await this.#requests.run(slot, (link) => link.call(exchange, options), exchange)
+    const inSameRun = this.#placement.runGuardOf(exchange)
+    return await this.#requests.run(slot, (link) => inSameRun(link).call(exchange, options), exchange)
   }
 
   taskRun (exchange: Exchange, id: string): string | undefined { return this.#placement.taskRun(exchange, id) }

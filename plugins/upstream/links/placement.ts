@@ -1,8 +1,9 @@
 import { eraOf } from '../../../protocol/era.ts'
-import { RpcError } from '../../../protocol/errors.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Client, Exchange, RequestHeaders } from '../../../protocol/exchange.ts'
 import { type ServerConfig, serverTypeOf } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
+import type { Link } from './link.ts'
 import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
 import { digestHeaders, selectPassedHeaders, type PassedHeaders } from './passthrough.ts'
 import { SlotPool, type ChildCounts } from './pool.ts'
@@ -167,6 +168,20 @@ export class Placement {
   /** The slot with a client's subscription, which may have been made with other headers. */
   subscribedOn (client: Client, uri: string): Slot | undefined {
     return this.pool.all.find(({ subscriptions }) => subscriptions.has(uri, client.id))
+  }
+
+  /**
+   * Guards a request about a task, which may be sent on a new link: called with the link before each attempt.
+   * @returns a function that returns the link, or throws RpcError -32602 when the task ended with another run
+   */
+  runGuardOf (exchange: Exchange): (link: Link) => Link {
+    const { method, params: { taskId } } = exchange
+    if (!method.startsWith('tasks/') || typeof taskId !== 'string') return (link) => link
+    const run = this.taskRun(exchange, taskId)
+    return (link) => {
+      if (this.taskRun(exchange, taskId) !== run) throw new RpcError(code.invalidParams, 'Unknown task')
+      return link
+    }
   }
 
   /** Takes over what clients requested at the former upstream of this server, whose slots end. */
