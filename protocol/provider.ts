@@ -41,6 +41,14 @@ export interface Provider {
    * @throws RpcError -32001 when there is none
    */
   call: (exchange: Exchange, changes: Readonly<Record<string, string>>, trace?: TraceContext) => Promise<Response>
+  /**
+   * Identifies the run of the provider that a task of the exchange's client ends with; '': the task may outlive it.
+   * Default: ''.
+   * @param id the provider's own
+   * @returns undefined when that run has ended, or the task is known to be another principal's
+   * @throws the errors of `call`
+   */
+  taskRun?: (exchange: Exchange, id: string) => string | undefined
   /** For how long and for whom one of its lists for this client may be cached from now on; undefined: unknown. */
   caching?: (client: Client, kind: ListKind) => Caching | undefined
   /**

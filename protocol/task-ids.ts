@@ -1,4 +1,4 @@
-import { isObject, memberOf, membersOf, withMembers } from './json.ts'
+import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from './json.ts'
 
 /** The member of `_meta` that names the task of a message (MCP 2025-11-25, "Related Task Metadata"). */
 const relatedTask = 'io.modelcontextprotocol/related-task'
@@ -26,6 +26,30 @@ export function withoutRelatedTask (text: string): string {
   if (meta?.startsWith('{') !== true) return text
   const rest = withMembers(meta, { [relatedTask]: undefined })
   return withMembers(text, { _meta: rest === '{}' ? undefined : rest })
+}
+
+/** Whether params name a task beside that which a request is about: by that mark, or in the member `task` of a call. */
+export const hasTaskMark = ({ _meta: meta, task }: Readonly<Record<string, unknown>>): boolean =>
+  (isObject(meta) && meta[relatedTask] !== undefined) || (isObject(task) && task.taskId !== undefined)
+
+/**
+ * The text of params in which those marks name the receiver's tasks. A mark of no task of the sender is left out.
+ * @param idOf the receiver's id of a task that the sender names; undefined: it is none of the sender's
+ */
+export function translateTaskMarks (text: string, idOf: (name: unknown) => string | undefined): string {
+  const ownId = (object: string): string | undefined => {
+    const id = idOf(smallMemberOf(object, 'taskId'))
+    return id === undefined ? undefined : JSON.stringify(id)
+  }
+  const changes: Record<string, string | undefined> = {}
+  const [meta, task] = [memberOf(text, '_meta'), memberOf(text, 'task')]
+  if (meta?.startsWith('{') === true) {
+    const id = ownId(memberOf(meta, relatedTask) ?? '{}')
+    const rest = withMembers(meta, { [relatedTask]: id === undefined ? undefined : `{"taskId":${id}}` })
+    changes._meta = rest === '{}' ? undefined : rest
+  }
+  if (task?.startsWith('{') === true) changes.task = withMembers(task, { taskId: ownId(task) })
+  return withMembers(text, changes)
 }
 
 /**

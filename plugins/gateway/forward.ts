@@ -1,6 +1,7 @@
 import { RpcError } from '../../protocol/errors.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
 import { saysError, toRpcError, type Response } from '../../protocol/message.ts'
+import { hasTaskMark } from '../../protocol/task-ids.ts'
 import { withTrace } from '../../protocol/trace-context.ts'
 import type { View } from '../settings/index.ts'
 import { Shares } from '../base/limits/index.ts'
@@ -16,11 +17,19 @@ export class Forwarder {
   readonly #providers: ProviderTable
   readonly #hooks: HookLists
   readonly #shares = new Shares(gatewayLimits.calls, 'calls in flight')
+  readonly #withOwnTaskMarks: (exchange: Exchange<View>, provider: string) => Exchange<View>
   readonly #logError: (error: unknown, sentence: string) => void
 
-  constructor (providers: ProviderTable, hooks: HookLists, logError: (error: unknown, sentence: string) => void) {
+  /** @param withOwnTaskMarks a request whose params have marks of tasks (`hasTaskMark`), as its provider may see it */
+  constructor (
+    providers: ProviderTable,
+    hooks: HookLists,
+    withOwnTaskMarks: (exchange: Exchange<View>, provider: string) => Exchange<View>,
+    logError: (error: unknown, sentence: string) => void
+  ) {
     this.#providers = providers
     this.#hooks = hooks
+    this.#withOwnTaskMarks = withOwnTaskMarks
     this.#logError = logError
   }
 
@@ -35,8 +44,9 @@ export class Forwarder {
    * @throws RpcError the provider's error, relayed; ShareError; exceptions of hooks
    */
   async send (
-    exchange: Exchange<View>, provider: string, item: string | undefined, changes = noChanges
+    request: Exchange<View>, provider: string, item: string | undefined, changes = noChanges
   ): Promise<string> {
+    const exchange = hasTaskMark(request.params) ? this.#withOwnTaskMarks(request, provider) : request
     const release = this.#shares.take(exchange.client.owner ?? exchange.client.id)
     const call: GatewayCall = { exchange, provider, item, startedAt: performance.now(), trace: undefined }
     let output: string | undefined

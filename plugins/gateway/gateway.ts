@@ -19,6 +19,7 @@ import { ItemResolver } from './resolve.ts'
 import type { Precedence } from './precedence.ts'
 import type { Section, Target } from './section.ts'
 import type { Surface } from './surface.ts'
+import { withOwnTaskMarks } from './methods/tasks.ts'
 import { TaskHandles } from './task-handles.ts'
 
 export type { Result }
@@ -52,9 +53,10 @@ export class Gateway {
     const links = new ResourceLinks()
     const resolver = new ItemResolver(surfaces, providers, links)
     const hooks = createHookLists()
-    const forwarder = new Forwarder(providers, hooks, logError)
     const news = new Notifier(providers, surfaces, resolver)
     const tasks = new TaskHandles(sealer)
+    const forwarder = new Forwarder(providers, hooks, (...request) =>
+      withOwnTaskMarks({ tasks, surfaces, providers }, ...request), logError)
     this.#parts = { providers, surfaces, resolver, forwarder, notifier: news, hooks, tasks, links }
     this.#access = access
     this.#serverInfo = JSON.stringify(serverInfo)

@@ -17,6 +17,8 @@ export interface TaskTarget {
   readonly tool: string
   /** The server's own id of the task. */
   readonly id: string
+  /** The run of the server that it ends with (`Provider.taskRun`): the next one may give its id to another task. */
+  readonly run: string
 }
 
 /** Max length of a handle that is opened, in characters. */
@@ -32,7 +34,8 @@ export function serverIdentity (name: string, config: Partial<VisibleServer['ser
 
 /**
  * The ids of tasks that clients see. Servers choose their ids, and two may choose the same one. So a client gets a
- * handle: the task, sealed for its principal and route. It opens on every replica, and after a restart.
+ * handle: the task, sealed for its principal and route. It opens on every replica, and after a restart; a task that
+ * ends with its server's process is unknown everywhere else (`Provider.taskRun`).
  */
 export class TaskHandles {
   readonly #sealer: Sealer
@@ -47,24 +50,36 @@ export class TaskHandles {
    * The handle of a task that a client of a view began; the same one for as long as it is remembered.
    * @throws RpcError when the server's id is too long for a handle
    */
-  seal (view: View, client: Client, { provider, server, tool, id }: TaskTarget): string {
+  seal (view: View, client: Client, { provider, server, tool, id, run }: TaskTarget): string {
     if (memoryOf(id) > gatewayLimits.rememberedId) {
       throw new RpcError(code.internal, 'The server began a task, but its id is too long', 'upstream')
     }
-    const handle = this.find(view, client, provider, id) ??
-      this.#sealer.seal(JSON.stringify([provider, server, tool, id]), placeOf(view))
-    this.#known.set(ownerOf(view, client), keyOf(view, provider, id), handle)
+    const text = JSON.stringify([provider, server, tool, id, run])
+    const known = this.find(view, client, provider, id)
+    const handle = known !== undefined && this.#unsealed(view, known) === text
+      ? known
+      : this.#sealer.seal(text, placeOf(view))
+    this.remember(view, client, provider, id, handle)
     return handle
   }
 
   /** @returns the task; undefined for a handle of another principal or route, or none of this gateway */
-  open (view: View, client: Client, handle: unknown): TaskTarget | undefined {
+  open (view: View, handle: unknown): TaskTarget | undefined {
     if (typeof handle !== 'string' || handle.length > maxHandle) return undefined
+    const text = this.#unsealed(view, handle)
+    if (text === undefined) return undefined
+    const [provider = '', server = '', tool = '', id = '', run = ''] = JSON.parse(text) as string[]
+    return { provider, server, tool, id, run }
+  }
+
+  /** Remembers the handle of a task that a client uses, for `find`. */
+  remember (view: View, client: Client, provider: string, id: string, handle: string): void {
+    this.#known.set(ownerOf(view, client), keyOf(view, provider, id), handle)
+  }
+
+  #unsealed (view: View, handle: string): string | undefined {
     try {
-      const [provider = '', server = '', tool = '', id = ''] =
-        JSON.parse(this.#sealer.unseal(handle, placeOf(view))) as string[]
-      this.#known.set(ownerOf(view, client), keyOf(view, provider, id), handle)
-      return { provider, server, tool, id }
+      return this.#sealer.unseal(handle, placeOf(view))
     } catch {
       return undefined
     }

@@ -238,12 +238,10 @@ export class Upstream implements Provider {
    */
   async call (exchange: Exchange, changes: ParamChanges, trace?: TraceContext): Promise<Response> {
     const { client, method } = exchange
-    const passed = this.#passes ? this.#placement.passedHeadersOf(exchange.headers) : undefined
-    // A request about a task goes to the link on which the task runs.
-    const taskSlot = method.startsWith('tasks/')
-      ? this.#placement.slotOfTask(exchange.params.taskId, client)
-      : undefined
-    const slot = taskSlot ?? this.#placement.slotFor(client, passed)
+    const passed = this.#placement.passedBy(exchange)
+    const slot = method.startsWith('tasks/')
+      ? this.#placement.slotForTask(exchange.params.taskId, client, passed)
+      : this.#placement.slotFor(client, passed)
     const { timeout = this.#deps.connecting.requestTimeout, resetTimeoutOnProgress = true, maxTotalTimeout } =
       this.config.options ?? {}
     const options = {
@@ -251,8 +249,11 @@ export class Upstream implements Provider {
       deadlines: { timeout, resetTimeoutOnProgress, maxTotalTimeout },
       headers: this.#passes || trace ? { ...passed, ...(trace && traceHeaders(trace)) } : undefined
     }
-    return await this.#requests.run(slot, (link) => link.call(exchange, options), exchange)
+    const inSameRun = this.#placement.runGuardOf(exchange)
+    return await this.#requests.run(slot, (link) => inSameRun(link).call(exchange, options), exchange)
   }
+
+  taskRun (exchange: Exchange, id: string): string | undefined { return this.#placement.taskRun(exchange, id) }
 
   async subscribe (client: Client, uri: string, paramsText?: string): Promise<string> {
     return await this.#subscriptions.add(client, uri, paramsText)

@@ -11,8 +11,8 @@ import { HeldTask } from './held-task.ts'
 type Options = Omit<CallOptions, 'over'>
 
 /**
- * Max tasks whose results are awaited for polling clients on one connection; beyond: the oldest wait ends. Each is
- * awaited for an hour: a question may come at any time, and the next `tasks/get` waits again.
+ * Max tasks whose results are awaited for polling clients on one connection; beyond: the oldest wait of the owner that
+ * has most ends. Each is awaited for an hour: a question may come at any time, and the next `tasks/get` waits again.
  */
 const maxHeld = 200
 const heldDeadlines: Deadlines = { timeout: 3_600_000, resetTimeoutOnProgress: false, maxTotalTimeout: undefined }
@@ -36,7 +36,12 @@ interface LegacyTasksDeps {
   readonly nextToken: () => number
 }
 
-interface Held { readonly task: HeldTask, readonly response: Promise<Response> }
+interface Held {
+  readonly task: HeldTask
+  /** The owner that it counts for. */
+  readonly owner: string
+  readonly response: Promise<Response>
+}
 
 /**
  * The tasks of a server of 2025-11-25 for clients that do not use its form: those of the extension
@@ -169,11 +174,15 @@ export class LegacyTasks {
 
   /** Waits for the result of a task in the background. */
   #hold (exchange: Exchange, options: Options, id: string): Held {
+    const { client } = exchange
     const task = new HeldTask(exchange, id)
-    const held = { task, response: this.#deps.send(task, { ...options, changes: {}, deadlines: heldDeadlines }) }
+    const held: Held = {
+      task,
+      owner: client.owner ?? client.id,
+      response: this.#deps.send(task, { ...options, changes: {}, deadlines: heldDeadlines })
+    }
     this.#held.set(id, held)
-    const [oldest] = this.#held.keys()
-    if (this.#held.size > maxHeld && oldest !== undefined) this.#end(oldest)
+    if (this.#held.size > maxHeld) this.#end(oldestOfLargest(this.#held))
     // Without an answer, the next `tasks/get` waits again.
     held.response.catch(() => { if (this.#held.get(id) === held) this.#held.delete(id) })
     return held
@@ -183,6 +192,19 @@ export class LegacyTasks {
     this.#held.get(id)?.task.end('the result is not awaited any more')
     this.#held.delete(id)
   }
+}
+
+/** The oldest wait of the owner that has most of them, so that no owner ends the waits of others. */
+function oldestOfLargest (held: ReadonlyMap<string, Held>): string {
+  const idsOf = new Map<string, string[]>()
+  for (const [id, { owner }] of held) {
+    const ids = idsOf.get(owner)
+    if (ids) ids.push(id)
+    else idsOf.set(owner, [id])
+  }
+  let largest: string[] = []
+  for (const ids of idsOf.values()) if (ids.length > largest.length) largest = ids
+  return largest[0] ?? ''
 }
 
 const emptyResponse = (): Response => ({ kind: 'response', id: null, resultText: '{}' })

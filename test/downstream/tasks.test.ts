@@ -6,7 +6,7 @@ import { extension, startLegacyTasks, startModernTasks } from '../fakes/task-ser
 import { agent, connected, open, OTHER, otherKey, Session, settings, text, type Json, type Stream } from '../helpers/client.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { modernAgent } from '../helpers/modern-client.ts'
-import { modernRequest } from '../helpers/modern-request.ts'
+import { envelope, modernRequest } from '../helpers/modern-request.ts'
 import {
   legacyWithoutTasks, legacyWithTasks, modernWithoutTasks, modernWithTasks, withTasks, type TaskCaller, type TaskOutcome
 } from '../helpers/task-clients.ts'
@@ -72,6 +72,44 @@ test('tasks of 2025-11-25 between a client and a server of that revision', async
     assert.equal(text(await ann.ask('tasks/result', { taskId: handle })), 'long x')
     news.close()
   })
+})
+
+test('a server is told of no task but by the handle that its client has', async (t) => {
+  const [modern, other] = [await startModernTasks(t), await startModernTasks(t)]
+  const hub = await hubOf(t, { modern: modern.url, other: other.url })
+  const mark = 'io.modelcontextprotocol/related-task'
+  const ask = async (method: string, params: Json, key?: string, marked?: Json): Promise<Json> => {
+    const meta = { ...envelope(withTasks), ...marked }
+    const { headers, body } = modernRequest(method, { params, meta, ...(key !== undefined && { key }) })
+    const answer = await open(`${hub.url}/mcp`, { headers, body, key: null })
+    await answer.done
+    return answer.messages.at(-1)?.result ?? {}
+  }
+  const taskOf = async (key?: string): Promise<{ handle: string, own: string }> => {
+    const handle = String((await ask('tools/call', { name: 'modern-held', arguments: {} }, key)).taskId)
+    assert.equal((await ask('tasks/get', { taskId: handle }, key)).taskId, handle)
+    return { handle, own: String(modern.seen.findLast(({ method }) => method === 'tasks/get')?.params.taskId) }
+  }
+  const [anns, eves] = [await taskOf(), await taskOf(OTHER)]
+  /** The params of a request as a server gets them. */
+  const sent = async (method: string, params: Json, name: string, server = modern): Promise<Json> => {
+    const before = server.seen.length
+    await ask(method, { ...params, task: { taskId: name }, id: name }, OTHER, { [mark]: { taskId: name } })
+    return server.seen.slice(before).find((each) => each.method === method)?.params ?? {}
+  }
+  const markIn = ({ _meta }: Json): unknown => (_meta as Json)[mark]
+  for (const name of [anns.own, anns.handle]) {
+    for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+      const params = await sent(method, { taskId: eves.handle }, name)
+      assert.deepEqual([params.taskId, params.task, params.id, markIn(params)], [eves.own, undefined, undefined, undefined], method)
+    }
+    const params = await sent('tools/call', { name: 'modern-echo', arguments: {} }, name)
+    assert.deepEqual([params.name, params.task, markIn(params)], ['echo', {}, undefined])
+  }
+  assert.deepEqual(markIn(await sent('tools/call', { name: 'modern-echo' }, eves.handle)), { taskId: eves.own })
+  const elsewhere = await sent('tools/call', { name: 'other-echo' }, eves.handle, other)
+  assert.deepEqual([elsewhere.name, markIn(elsewhere)], ['echo', undefined])
+  modern.world.release()
 })
 
 test('tasks between clients and servers of both eras', async (t) => {

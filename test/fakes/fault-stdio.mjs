@@ -2,6 +2,7 @@
 // object a line. FAULT_DIE=1: exits at once. FAULT_STUBBORN=1: outlives SIGTERM and the end of its input, and has a
 // grandchild that does, too, and holds its pipes. FAULT_NOISE=1: prints what is no JSON-RPC before its first answer.
 // FAULT_MORTAL=1: has resources, and dies of being subscribed to. FAULT_EXTRA=1: lists `mute`, `stubborn` and `crash`, too.
+// FAULT_COUNTS=1: counts its tasks from 0.
 // FAULT_LIVELY=1: has a resource to subscribe to, tasks and log messages, as the tools `touch`, `work`, `page` and `say` move them.
 // What waits does so for a time, or for the gate at a URL (gates.ts) or for a file: the argument `gate`; `ask` has one `before` it asks and one `after`.
 import { spawn } from 'node:child_process'
@@ -76,7 +77,7 @@ const answered = (id, json) => { process.stdout.write(`{"jsonrpc":"2.0","id":${J
 /** Begins a task that ends after its time, or when the question that it asks then (`ask`: its kind) is answered. */
 function work (id, args, token) {
   const now = new Date().toISOString()
-  const task = { taskId: `task-${process.pid}-${tasks.size}`, status: 'working', createdAt: now, lastUpdatedAt: now, ttl: 60_000 }
+  const task = { taskId: process.env.FAULT_COUNTS ? `t${tasks.size}` : `task-${process.pid}-${tasks.size}`, status: 'working', createdAt: now, lastUpdatedAt: now, ttl: 60_000 }
   tasks.set(task.taskId, { task, result: said('done') })
   const progress = (at) =>
     token === undefined ? [] : [{ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: token, progress: at } }]

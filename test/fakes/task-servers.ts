@@ -37,6 +37,9 @@ export class TaskWorld {
   /** Reports progress of the task that was begun last, as far as its server can. */
   report: () => void = () => {}
 
+  /** The id of the next tasks of the modern server; undefined: one of their own. */
+  nextId: string | undefined
+
   /** How many tasks are held. */
   get held (): number { return this.#held.size }
 
@@ -154,7 +157,7 @@ export async function startModernTasks (t: Cleanup): Promise<TaskServer & { read
   const now = (): string => new Date().toISOString()
   const begin = (tool: string, text: unknown): Json => {
     const state: Json = {
-      taskId: randomUUID(), status: 'working', createdAt: now(), lastUpdatedAt: now(), ttlMs: 60_000, pollIntervalMs: 20
+      taskId: world.nextId ?? randomUUID(), status: 'working', createdAt: now(), lastUpdatedAt: now(), ttlMs: 60_000, pollIntervalMs: 20
     }
     const task: ModernTask = { tool, state }
     const set = (more: Json): void => { task.state = { ...task.state, lastUpdatedAt: now(), ...more } }

@@ -7,13 +7,13 @@ import { ResourceLinks } from '../../plugins/gateway/result-notes.ts'
 import { serverIdentity, TaskHandles } from '../../plugins/gateway/task-handles.ts'
 import { makeView, type Principal, type View } from '../../plugins/settings/index.ts'
 import { PlainClient } from '../../protocol/exchange.ts'
-import { replaceTaskId, withoutRelatedTask, withRelatedTask } from '../../protocol/task-ids.ts'
+import { hasTaskMark, replaceTaskId, translateTaskMarks, withoutRelatedTask, withRelatedTask } from '../../protocol/task-ids.ts'
 
 const principal = (key: string, kind: Principal['kind'] = 'system-key'): Principal => ({ key, kind, user: key, isAdmin: false })
 const view = (key: string, scope: View['scope'] = { kind: 'global' }, kind?: Principal['kind']): View => makeView(principal(key, kind), scope)
 const clientOf = (id: string): PlainClient => new PlainClient(id, id)
 const client = clientOf('c')
-const task = { provider: 's', server: 'identity', tool: 'run', id: 't1' }
+const task = { provider: 's', server: 'identity', tool: 'run', id: 't1', run: 'r1' }
 
 test('task handles: for whom one opens', async (t) => {
   const sealer = createProcessSealer()
@@ -22,17 +22,24 @@ test('task handles: for whom one opens', async (t) => {
   const handle = handles.seal(ann, client, task)
   await t.test('for its principal on its route, in every process with the same keys', async () => {
     assert.match(handle, /^[\w.-]+$/, 'a header can carry it')
-    assert.deepEqual(handles.open(ann, client, handle), task)
-    assert.deepEqual(new TaskHandles(sealer).open(view('ann'), clientOf('other'), handle), task)
+    assert.deepEqual(handles.open(ann, handle), task)
+    assert.deepEqual(new TaskHandles(sealer).open(view('ann'), handle), task)
     assert.equal(handles.seal(ann, clientOf('other'), task), handle, 'a task keeps its handle')
+  })
+  await t.test('a server\'s id that is used again, in another run, gets another handle', async () => {
+    const next = handles.seal(ann, client, { ...task, run: 'r2' })
+    assert.deepEqual(handles.open(ann, next), { ...task, run: 'r2' })
+    assert.equal(handles.open(ann, handle)?.run, 'r1', 'the old one still tells its run')
+    assert.equal(handles.find(ann, client, 's', 't1'), next)
+    handles.remember(ann, client, 's', 't1', handle)
   })
   await t.test('for nobody else, and nowhere else', async () => {
     const changed = [`${handle}A`, `${handle.slice(0, -1)}`, handle.toUpperCase(), 't1', '', undefined, null, 1, {}, [handle], 'x'.repeat(9_000)]
-    for (const each of changed) assert.equal(handles.open(ann, client, each), undefined)
+    for (const each of changed) assert.equal(handles.open(ann, each), undefined)
     for (const other of [view('bob'), view('ann', { kind: 'server', name: 's' }), view('ann', { kind: 'group', id: 'g', name: 'g' })]) {
-      assert.equal(handles.open(other, client, handle), undefined, other.key)
+      assert.equal(handles.open(other, handle), undefined, other.key)
     }
-    assert.equal(new TaskHandles(createProcessSealer()).open(ann, client, handle), undefined, 'other keys')
+    assert.equal(new TaskHandles(createProcessSealer()).open(ann, handle), undefined, 'other keys')
   })
   await t.test('is found by the server\'s id for its principal alone, and without credentials for its client alone', async () => {
     assert.equal(handles.find(ann, clientOf('other'), 's', 't1'), handle)
@@ -77,6 +84,23 @@ test('task ids in messages are replaced where MCP names a task, and nowhere else
   const marked = withRelatedTask('{"x":1}', 'a')
   assert.equal(marked, `{"x":1,"_meta":{${related}:{"taskId":"a"}}}`)
   assert.equal(withoutRelatedTask(marked), '{"x":1}')
+})
+
+test('marks of tasks in params name the task of who sent them, or none', async () => {
+  const related = '"io.modelcontextprotocol/related-task"'
+  for (const [text, expected] of [
+    [`{"name":"x","_meta":{"y":1e400,${related}:{"taskId":"h","more":"b"}}}`, `{"name":"x","_meta":{"y":1e400,${related}:{"taskId":"a"}}}`],
+    [`{"_meta":{"y":1,${related}:{"taskId":"b"}}}`, '{"_meta":{"y":1}}'],
+    [`{"name":"x","_meta":{${related}:"b"}}`, '{"name":"x"}'],
+    [`{"_meta":{${related}:{"taskid":"b"}}}`, '{}'],
+    ['{"task":{"ttl":1e400,"taskId":"b"}}', '{"task":{"ttl":1e400}}'],
+    ['{"task":{"taskId":"h"}}', '{"task":{"taskId":"a"}}'],
+    ['{"task":{"taskId":["h"]}}', '{"task":{}}']
+  ] as const) {
+    assert.ok(hasTaskMark(JSON.parse(text) as Record<string, unknown>), text)
+    assert.equal(translateTaskMarks(text, (name) => name === 'h' ? 'a' : undefined), expected)
+  }
+  for (const params of [{}, { task: {} }, { _meta: { x: 1 } }, { _meta: null, task: 'x' }, { taskId: 'x' }]) assert.equal(hasTaskMark(params), false)
 })
 
 test('resource links: who makes the gateway remember them', async (t) => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { startGates } from '../fakes/gates.ts'
 import { managed } from '../fakes/replica.ts'
-import { at, connected, otherKey, Session, settings, text, type Json, type Message, type Stream } from '../helpers/client.ts'
+import { at, connected, OTHER, otherKey, Session, settings, text, type Json, type Message, type Stream } from '../helpers/client.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { stdioFake, type Entry } from '../helpers/stdio-fake.ts'
 
@@ -123,6 +123,39 @@ test('messages of a process that several share', async (t) => {
     assert.deepEqual(await one.ask('resources/unsubscribe', { uri: 'r://1' }), {})
     assert.equal(text(await one.call('touch', { uri: 'r://1' })), '')
     news.close()
+  })
+})
+
+test('a task ends with its process, whose successor gives its id to another task', async (t) => {
+  const { config } = stdioFake(t, { FAULT_LIVELY: '1', FAULT_COUNTS: '1' })
+  const hub = await startHub(t, { settings: settings({ a: config }, { bearerKeys: [bearerKey(), otherKey()] }) })
+  await connected(hub, 1)
+  const gates = await startGates(t)
+  const url = `${hub.url}/mcp/a`
+  const [eve, ann] = [await Session.open(url, { key: OTHER }), await Session.open(url)]
+  const [old, anns] = [await begin(eve, { gate: gates.at('old') }), await begin(ann, { gate: gates.at('anns') })]
+  const pid = text(await ann.call('pid'))
+  const unknown = async (session: Session, taskId: string): Promise<void> => {
+    for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel']) {
+      assert.deepEqual((await session.request(method, { taskId })).error, { code: -32602, message: 'Unknown task' }, method)
+    }
+  }
+  assert.equal((await eve.ask('tasks/get', { taskId: old })).status, 'working')
+  process.kill(Number(pid), 'SIGKILL')
+  await until(async () => {
+    const { result } = await ann.request('tools/call', { name: 'pid', arguments: {} })
+    return result !== undefined && text(result) !== pid
+  })
+  await t.test('before its id is used again', async () => {
+    await unknown(eve, old)
+    await unknown(ann, anns)
+  })
+  await t.test('and after', async () => {
+    const first = await begin(ann, { gate: gates.at('first') })
+    await unknown(eve, old)
+    const again = await begin(ann, { gate: gates.at('again') })
+    await unknown(ann, anns)
+    for (const taskId of [first, again]) assert.equal((await ann.ask('tasks/get', { taskId })).taskId, taskId)
   })
 })
 

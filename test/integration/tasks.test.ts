@@ -1,11 +1,14 @@
 // Handles of tasks: on another replica, after a restart, for strangers, and while access changes.
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
 import { test } from 'tap'
 import { managed, startReplica } from '../fakes/replica.ts'
 import { startLegacyTasks, startModernTasks } from '../fakes/task-servers.ts'
 import { at, connected, OTHER, otherKey, send, Session, settings, text, type Json, type Message } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
-import { bearerKey, startHub, until, type Hub } from '../helpers/hub.ts'
+import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { listen } from '../helpers/listen.ts'
 import { modernRequest, type ModernCall } from '../helpers/modern-request.ts'
 import { withTasks } from '../helpers/task-clients.ts'
 
@@ -77,7 +80,7 @@ test('a handle ends with what it stands for', async (t) => {
   for (const [server, { world }] of [['legacy', legacy], ['modern', modern]] as const) {
     await t.test(`${server}: strangers, other routes and forgeries are told the same`, async () => {
       const taskId = await begin(url, `${server}-held`)
-      const forged = `${taskId.slice(0, -2)}AA`
+      const forged = `${taskId.slice(0, -9)}${taskId.at(-9) === 'A' ? 'B' : 'A'}${taskId.slice(-8)}`
       for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
         for (const [where, id, more] of [
           [url, taskId, { key: OTHER }], [`${hub.url}/mcp/${server}`, taskId, {}], [url, forged, {}], [url, 'x', {}]
@@ -110,6 +113,74 @@ test('a handle ends with what it stands for', async (t) => {
       world.release()
     })
   }
+})
+
+test('a server at a URL that uses an id again: the task is for who began it last', async (t) => {
+  const { url: server, world } = await startModernTasks(t)
+  const hub = await startHub(t, { settings: settings(publicServers({ modern: server }), keys) })
+  await connected(hub, 1)
+  const url = `${hub.url}/mcp`
+  world.nextId = 't1'
+  const eves = (await ask(url, 'tools/call', { name: 'modern-held' }, { key: OTHER })).result?.taskId
+  assert.equal((await ask(url, 'tasks/get', { taskId: eves }, { key: OTHER })).result?.status, 'working')
+  const anns = await begin(url, 'modern-held')
+  for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+    assert.deepEqual((await ask(url, method, { taskId: eves, inputResponses: {} }, { key: OTHER })).error, unknown, method)
+  }
+  assert.equal((await ask(url, 'tasks/get', { taskId: anns })).result?.status, 'working')
+  // A client of the other form at the same server.
+  const session = await Session.open(url, { key: OTHER })
+  await session.ask('tools/call', { name: 'modern-held', arguments: {}, task: {} })
+  assert.deepEqual((await ask(url, 'tasks/get', { taskId: anns })).error, unknown)
+  assert.equal((await ask(url, 'tasks/get', { taskId: eves }, { key: OTHER })).result?.status, 'working')
+  world.release()
+})
+
+/** A legacy server at a URL that counts its tasks from 1, and again after `restart`. */
+async function startCounting (t: Cleanup): Promise<{ url: string, restart: () => void }> {
+  let [sessions, tasks] = [new Set<unknown>(), 0]
+  const resultOf = (method: string, taskId: unknown): Json => {
+    const now = '2026-01-01T00:00:00Z'
+    const task = { taskId, status: 'working', ttl: 60_000, createdAt: now, lastUpdatedAt: now, pollInterval: 50 }
+    switch (method) {
+      case 'initialize': return {
+        protocolVersion: '2025-11-25', serverInfo: { name: 'c', version: '1' }, capabilities: { tools: {}, tasks: { requests: { tools: { call: {} } } } }
+      }
+      case 'tools/list': return { tools: [{ name: 'held', inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } }] }
+      case 'tools/call': return { task: { ...task, taskId: `t${++tasks}` } }
+      default: return task
+    }
+  }
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => { chunks.push(chunk) }).on('end', () => {
+      if (request.method !== 'POST') { response.writeHead(405).end(); return }
+      const { id, method = '', params } = JSON.parse(Buffer.concat(chunks).toString()) as { id?: number, method?: string, params?: Json }
+      const session = method === 'initialize' ? randomUUID() : String(request.headers['mcp-session-id'])
+      if (method === 'initialize') sessions.add(session)
+      if (!sessions.has(session)) { response.writeHead(404).end(); return }
+      if (id === undefined) { response.writeHead(202).end(); return }
+      response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': session })
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, result: resultOf(method, params?.taskId) }))
+    })
+  })
+  return { url: `http://127.0.0.1:${await listen(t, server)}/mcp`, restart: () => { [sessions, tasks] = [new Set(), 0] } }
+}
+
+test('a request about a task is not repeated in a session where its id is another one\'s', async (t) => {
+  const server = await startCounting(t)
+  const hub = await startHub(t, { settings: settings(publicServers({ a: server.url }), keys) })
+  await connected(hub, 1)
+  const askable = { capabilities: { elicitation: { form: {} } } }
+  const [eve, ann] = [await Session.open(`${hub.url}/mcp/a`, { key: OTHER, ...askable }), await Session.open(`${hub.url}/mcp/a`, askable)]
+  const start = async (session: Session): Promise<unknown> =>
+    at(await session.ask('tools/call', { name: 'held', arguments: {}, task: {} }), 'task', 'taskId')
+  const old = await start(eve)
+  assert.equal((await eve.ask('tasks/get', { taskId: old })).status, 'working')
+  server.restart()
+  const anns = await start(ann)
+  for (let time = 0; time < 2; time++) assert.deepEqual((await eve.request('tasks/get', { taskId: old })).error, unknown)
+  assert.equal((await ann.ask('tasks/get', { taskId: anns })).status, 'working')
 })
 
 test('a handle is good after a restart on a settings file', async (t) => {

@@ -381,7 +381,7 @@ test('task registry: whose a task is, and for how long', async (t) => {
   assert.ok(link && next)
   const begun = (): TaskRegistry => {
     const pending = new TaskRegistry()
-    pending.recordTask({ taskId: 't', status: 'working', ttl: 60_000 }, link, one, { client: one, link, token: 7, clientToken: '"mine"' })
+    pending.recordTask({ taskId: 't', status: 'working', ttl: 60_000 }, link, one, { progress: { client: one, link, token: 7, clientToken: '"mine"' } })
     return pending
   }
   const workers = (pending: TaskRegistry, on = link): string[] => pending.taskClientsOn(on).map(({ id }) => id)
@@ -401,6 +401,15 @@ test('task registry: whose a task is, and for how long', async (t) => {
       [true, [], undefined, undefined])
     pending.recordTask({ taskId: 't', status: 'working' }, link, again)
     assert.deepEqual([workers(pending), pending.ownerOfTask('t')?.id], [['s2'], 's2'])
+  })
+  await t.test('who began it is known, whoever asks for it; who only asks begins none', async () => {
+    const pending = begun()
+    pending.recordTask({ taskId: 't', status: 'working' }, link, stranger)
+    pending.recordTask({ taskId: 'u', status: 'working' }, link, stranger)
+    assert.deepEqual(['t', 'u'].map((id) => pending.beginOf(id)?.principal), ['ann', undefined])
+    pending.recordTask({ taskId: 't', status: 'working', ttlMs: 60_000 }, next, stranger, { progress: undefined })
+    assert.equal(pending.beginOf('t')?.principal, 'bob')
+    assert.deepEqual([link, next].map((on) => pending.mayRunOn(on, 't')), [false, true])
   })
   await t.test('progress is known by its token on that connection only', async () => {
     const pending = begun()
@@ -442,7 +451,7 @@ test('task registry: whose a task is, and for how long', async (t) => {
       pending.recordTask({ taskId: long, status: 'working' }, link, one)
       pending.recordElicitation(long, one)
       assert.deepEqual([pending.knowsTask(long), pending.completeElicitation(long)], [false, undefined])
-      pending.recordTask({ taskId: 'u', status: 'working' }, link, one, { client: one, link, token: 8, clientToken: long })
+      pending.recordTask({ taskId: 'u', status: 'working' }, link, one, { progress: { client: one, link, token: 8, clientToken: long } })
     }
     assert.deepEqual([pending.knowsTask('u'), pending.progressOf(link, 8)], [true, undefined])
   })

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { code, RpcError } from '../../../protocol/errors.ts'
+import type { Exchange } from '../../../protocol/exchange.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 import { isLogLevel } from '../../../protocol/listener.ts'
+import { withoutRelatedTask } from '../../../protocol/task-ids.ts'
 import type { Method } from './method.ts'
 import { gatewayLimits } from '../limits.ts'
 
@@ -16,12 +18,15 @@ export const subscribe: Method = async ({ resolver, providers, notifier }, excha
   // It becomes a request of the gateway's own, without the client's progress token, which may equal that of another
   // request.
   try {
-    return await provider.subscribe(client, key, withoutProgressToken(exchange.paramsText))
+    return await provider.subscribe(client, key, ownParamsText(exchange))
   } catch (error) {
     if (isNew) wanted?.remove(key)
     throw error
   }
 }
+
+/** The params of a client's request that becomes one of the gateway's own, which belongs to no task. */
+const ownParamsText = ({ paramsText }: Exchange): string => withoutRelatedTask(withoutProgressToken(paramsText))
 
 /** `resources/unsubscribe`. A client may unsubscribe even if the resource is no longer shown. */
 export const unsubscribe: Method = async ({ resolver, providers, notifier }, exchange) => {
@@ -31,7 +36,7 @@ export const unsubscribe: Method = async ({ resolver, providers, notifier }, exc
     ? providers.usedBy(client).find((each) => each.subscriptions?.(client).includes(uri))
     : undefined
   if (provider?.unsubscribe) {
-    return await provider.unsubscribe(client, String(uri), withoutProgressToken(exchange.paramsText))
+    return await provider.unsubscribe(client, String(uri), ownParamsText(exchange))
   }
   if (!wasWanted) await resolver.findReader(exchange)
   return '{}'
@@ -57,7 +62,7 @@ export const setLevel: Method = async ({ resolver, providers }, exchange) => {
   const former = listener.level
   listener.level = level
   const { params: { level: _, ...others } } = exchange
-  const paramsText = withoutProgressToken(exchange.paramsText)
+  const paramsText = ownParamsText(exchange)
   const own = scope.kind === 'server' && Object.keys(others).length > 0 ? paramsText : undefined
   const done = Promise.all(logging.map(async (name) => {
     try {

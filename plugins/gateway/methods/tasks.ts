@@ -2,7 +2,8 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
 import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import type { Item } from '../../../protocol/lists.ts'
-import { replaceTaskId } from '../../../protocol/task-ids.ts'
+import type { Provider } from '../../../protocol/provider.ts'
+import { replaceTaskId, translateTaskMarks } from '../../../protocol/task-ids.ts'
 import { inPresentation, type View } from '../../settings/index.ts'
 import { serverIdentity, type TaskTarget } from '../task-handles.ts'
 import type { GatewayParts, Method } from './method.ts'
@@ -19,27 +20,64 @@ const unknownTask = (): RpcError => new RpcError(code.invalidParams, 'Unknown ta
  */
 export const runTaskMethod: Method = async (parts, exchange) => {
   const { view, client, params, paramsText } = exchange
-  const target = parts.tasks.open(view, client, params.taskId)
+  const target = parts.tasks.open(view, params.taskId)
   if (!target || !(await isShown(parts, exchange, target))) throw unknownTask()
   const { id, provider } = target
   const handle = String(params.taskId)
+  parts.tasks.remember(view, client, provider, id, handle)
+  // A server may read another member than the one that was checked.
+  const { task: _task, id: _id, ...others } = params
+  const changes = { taskId: JSON.stringify(id), task: undefined, id: undefined }
   const own = new DerivedExchange(exchange, {
-    view, params: { ...params, taskId: id }, paramsText: replaceTaskId(paramsText, handle, id)
+    view, params: { ...others, taskId: id }, paramsText: withMembers(paramsText, changes)
   })
   return replaceTaskId(await parts.forwarder.send(own, provider, undefined), id, handle)
 }
 
-/** Whether a view still shows the tool of a task, at the same server. @throws RpcError when its lists are unknown */
-async function isShown (
-  { resolver, surfaces }: GatewayParts, { view, client }: Exchange<View>, { provider, server, tool }: TaskTarget
-): Promise<boolean> {
-  const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
-  if (section === undefined || serverIdentity(provider, section.server.config) !== server) return false
+/**
+ * A client's request for a provider, in which marks of tasks name the provider's own. The client may mark it as part of
+ * its tasks there; other marks are left out.
+ */
+export function withOwnTaskMarks (
+  parts: Pick<GatewayParts, 'tasks' | 'surfaces' | 'providers'>, exchange: Exchange<View>, provider: string
+): Exchange<View> {
+  const { view, paramsText } = exchange
+  const own = translateTaskMarks(paramsText, (handle) => {
+    const target = parts.tasks.open(view, handle)
+    return target?.provider === provider && isThere(parts, exchange, target) ? target.id : undefined
+  })
+  return new DerivedExchange(exchange, {
+    view, params: JSON.parse(own) as Record<string, unknown>, paramsText: own
+  })
+}
+
+/** Whether a view has the server of a task, still the same one and, for a task that ends with it, in the same run. */
+function isThere (
+  { surfaces, providers }: Pick<GatewayParts, 'surfaces' | 'providers'>, exchange: Exchange<View>,
+  { provider, server, id, run }: TaskTarget
+): boolean {
+  const section = surfaces.sections(exchange.view, exchange.client).find((each) => each.server.name === provider)
+  return section !== undefined && serverIdentity(provider, section.server.config) === server &&
+    runOf(providers.get(provider), exchange, id) === run
+}
+
+/** Whether a task is there, and its view still shows its tool. @throws RpcError when its lists are unknown */
+async function isShown (parts: GatewayParts, exchange: Exchange<View>, target: TaskTarget): Promise<boolean> {
+  const { resolver, surfaces } = parts
+  const { view, client } = exchange
+  const { provider, tool } = target
+  if (!isThere(parts, exchange, target)) return false
   await resolver.waitForLists(provider, client)
   // `$smart` shows its own tools, which call those of the merged view.
   const shown = view.presentation === 'search' ? inPresentation(view, 'merged') : view
-  return resolver.exposedName(shown, surfaces.of(shown, client), 'tools', provider, tool) !== undefined
+  return resolver.exposedName(shown, surfaces.of(shown, client), 'tools', provider, tool) !== undefined &&
+    // Waiting for its lists, the server may have been restarted.
+    isThere(parts, exchange, target)
 }
+
+/** `Provider.taskRun`, which not all providers have. */
+const runOf = (provider: Provider | undefined, exchange: Exchange, id: string): string | undefined =>
+  provider?.taskRun === undefined ? '' : provider.taskRun(exchange, id)
 
 /** Whether each tool runs as a task only. */
 const taskTools = new WeakMap<Item, boolean>()
@@ -56,14 +94,16 @@ export function needsTask (item: Item): boolean {
 
 /** The result of a call, in which a task that it began has its handle. @param tool by its own name */
 export function withTaskHandle (
-  { tasks, surfaces }: GatewayParts, exchange: Exchange<View>, provider: string, tool: string, result: string
+  { tasks, surfaces, providers }: GatewayParts, exchange: Exchange<View>, provider: string, tool: string, result: string
 ): string {
   const id = result.includes('askId') ? begunTaskIn(result, exchange) : undefined
   if (id === undefined) return result
   const { view, client } = exchange
   const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
   const server = serverIdentity(provider, section?.server.config)
-  return replaceTaskId(result, id, tasks.seal(view, client, { provider, server, tool, id }))
+  // A handle without a run stands for no task of a server whose tasks end with its run: that one has ended already.
+  const run = runOf(providers.get(provider), exchange, id) ?? ''
+  return replaceTaskId(result, id, tasks.seal(view, client, { provider, server, tool, id, run }))
 }
 
 /** The server's id of the task that a result announces in the client's form. */
@@ -123,7 +163,7 @@ async function ownTasks (
   for (const text of elementsOf(memberOf(list, 'tasks') ?? '[]')) {
     const id = text.startsWith('{') ? smallMemberOf(text, 'taskId') : undefined
     const handle = parts.tasks.find(view, client, provider, id)
-    const target = handle === undefined ? undefined : parts.tasks.open(view, client, handle)
+    const target = handle === undefined ? undefined : parts.tasks.open(view, handle)
     if (target && await isShown(parts, exchange, target)) own.push(replaceTaskId(text, target.id, String(handle)))
   }
   return own

@@ -270,7 +270,10 @@ function latestOfEach (link: Link): Iterable<Call> {
  */
 export function recordAnswer ({ tasks }: Slot, link: Link, call: Call, { resultText, errorText }: Response): void {
   const { client, method, params } = call
-  if (params.task === undefined && errorText === undefined && !method.startsWith('tasks/')) return
+  // A server of either era may begin a task in answer to a call whose client takes one.
+  const mayBegin = method === 'tools/call' && (params.task !== undefined ||
+    (call.exchange?.taskForm !== undefined && resultText?.includes('askId') === true))
+  if (!mayBegin && errorText === undefined && !method.startsWith('tasks/')) return
   if (errorText === undefined && method === 'tasks/result') { tasks.endTask(params.taskId); return }
   if (errorText !== undefined) {
     const data = smallMemberOf(errorText, 'data')
@@ -282,11 +285,12 @@ export function recordAnswer ({ tasks }: Slot, link: Link, call: Call, { resultT
   // The state of a task is small.
   const value: unknown = resultText === undefined || resultText.length > largeText ? {} : JSON.parse(resultText)
   if (!isObject(value)) return
-  if (isObject(value.task)) {
+  const begun = value.resultType === 'task' ? value : value.task
+  if (mayBegin && isObject(begun)) {
     const { clientToken } = call
     const progress = clientToken === undefined
       ? undefined
       : { client, link, token: call.id, clientToken: detachedCopy(clientToken) }
-    tasks.recordTask(value.task, link, client, progress)
-  } else tasks.recordTask(value, link, client)
+    tasks.recordTask(begun, link, client, { progress })
+  } else if (method.startsWith('tasks/')) tasks.recordTask(value, link, client)
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Call, CallOptions } from '../../../protocol/call.ts'
 import type { ServerCapabilities } from '../../../protocol/capabilities.ts'
 import type { UpstreamError } from '../../../protocol/errors.ts'
@@ -34,6 +35,8 @@ export type SessionFactory = (identity: ClientIdentity, handlers: SessionHandler
 export class Link {
   readonly key: LinkKey
   readonly owner: Client | undefined
+  /** Identifies it among all links of all processes. */
+  readonly id = randomUUID()
   lastUsed = Date.now()
   /** The least severe log level that was requested; undefined: the upstream decides. */
   level: LogLevel | undefined

@@ -1,11 +1,14 @@
-import { RpcError } from '../../../protocol/errors.ts'
-import type { Client, RequestHeaders } from '../../../protocol/exchange.ts'
+import { eraOf } from '../../../protocol/era.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import type { Client, Exchange, RequestHeaders } from '../../../protocol/exchange.ts'
 import { type ServerConfig, serverTypeOf } from '../../../schemas/server.ts'
 import { transports, type TransportType } from '../../../schemas/transports.ts'
+import type { Link } from './link.ts'
 import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
 import { digestHeaders, selectPassedHeaders, type PassedHeaders } from './passthrough.ts'
 import { SlotPool, type ChildCounts } from './pool.ts'
 import type { Slot } from './slot.ts'
+import { principalOf } from './task-registry.ts'
 import { isRemote } from './transport.ts'
 
 interface PlacementDeps {
@@ -99,6 +102,11 @@ export class Placement {
     return passedNames && headers && selectPassedHeaders(name, passedNames, headers, isOurs)
   }
 
+  /** As `passedHeadersOf`, for a request. Its headers are read only if some are passed on. */
+  passedBy (exchange: Exchange): PassedHeaders | undefined {
+    return this.#deps.passedNames && this.passedHeadersOf(exchange.headers)
+  }
+
   /** The slots that may serve a client. */
   slotsOf (client: Client): Slot[] {
     if (this.#deps.passedNames) return this.pool.all.filter((slot) => slot.carriesHeadersOf(client))
@@ -128,14 +136,52 @@ export class Placement {
     return own.includes(slot) || (slot === this.pool.base && own.every(({ link }) => link === undefined))
   }
 
-  /** The slot with a task of the client's principal. */
-  slotOfTask (taskId: unknown, client: Client): Slot | undefined {
-    return this.pool.all.find(({ tasks }) => tasks.hasTask(taskId, client))
+  /**
+   * The slot for a request about a task: one that has the task for the client's principal, else the client's.
+   * @throws as `slotFor`
+   */
+  slotForTask (taskId: unknown, client: Client, passed: PassedHeaders | undefined): Slot {
+    const own = this.find(client)
+    if (own?.tasks.hasTask(taskId, client) === true) return own
+    return this.pool.all.find(({ tasks }) => tasks.hasTask(taskId, client)) ?? this.slotFor(client, passed)
+  }
+
+  /** As `Provider.taskRun`: the tasks of a process end with it. @throws as `slotFor` */
+  taskRun (exchange: Exchange, taskId: string): string | undefined {
+    const { client } = exchange
+    const { tasks, link } = this.slotForTask(taskId, client, this.passedBy(exchange))
+    const isOnLink = link !== undefined && tasks.mayRunOn(link, taskId)
+    const principal = principalOf(client)
+    const begin = tasks.beginOf(taskId)
+    const isOwn = begin === undefined || begin.principal === principal
+    if (!isRemote(this.#deps.config)) return isOnLink && isOwn ? link.id : undefined
+    // A legacy server may count the tasks of each session. Once that is lost, the server may have restarted.
+    if (begin && isOwn && isOnLink && eraOf(link.identity.version) === 'legacy') return ''
+    let last = begin
+    for (const { tasks } of this.pool.all) {
+      const other = tasks.beginOf(taskId)
+      if (other && other.order > (last?.order ?? 0)) last = other
+    }
+    return last === undefined || last.principal === principal ? '' : undefined
   }
 
   /** The slot with a client's subscription, which may have been made with other headers. */
   subscribedOn (client: Client, uri: string): Slot | undefined {
     return this.pool.all.find(({ subscriptions }) => subscriptions.has(uri, client.id))
+  }
+
+  /**
+   * Guards a request about a task, which may be sent on a new link: called with the link before each attempt.
+   * @returns a function that returns the link, or throws RpcError -32602 when the task ended with another run
+   */
+  runGuardOf (exchange: Exchange): (link: Link) => Link {
+    const { method, params: { taskId } } = exchange
+    if (!method.startsWith('tasks/') || typeof taskId !== 'string') return (link) => link
+    const run = this.taskRun(exchange, taskId)
+    return (link) => {
+      if (this.taskRun(exchange, taskId) !== run) throw new RpcError(code.invalidParams, 'Unknown task')
+      return link
+    }
   }
 
   /** Takes over what clients requested at the former upstream of this server, whose slots end. */

@@ -46,9 +46,16 @@ class AwaitedMap<Value extends AwaitedEntry> extends Map<string, Value> {
   }
 }
 
+/** The principal whose call began a task, and the place of that call among those of all connections. */
+interface TaskBegin { readonly principal: string, readonly order: number }
+
+let lastBegin = 0
+
 interface Task extends AwaitedEntry {
   /** The principal that owns it, whichever of its clients is connected. */
   principal: string
+  /** The call that began it; undefined: it was begun elsewhere, by another replica or an earlier run. */
+  begin: TaskBegin | undefined
   /** The client that started it or asked about it last, which gets its notifications and questions. Undefined: gone. */
   client: Client | undefined
   /** The connection on which the upstream mentioned it last. */
@@ -87,6 +94,11 @@ export class TaskRegistry {
     return this.#tasks.get(String(id))?.principal === principalOf(client)
   }
 
+  beginOf (id: unknown): TaskBegin | undefined { return this.#tasks.get(String(id))?.begin }
+
+  /** Whether a task may run on a link: the upstream has not mentioned it on another one last. */
+  mayRunOn (link: Link, id: unknown): boolean { return (this.#tasks.get(String(id))?.link ?? link) === link }
+
   knowsTask (id: unknown): boolean { return this.#tasks.has(String(id)) }
 
   /** The client that gets a task's notifications; undefined: the task is unknown here, or its clients are gone. */
@@ -94,12 +106,15 @@ export class TaskRegistry {
 
   /**
    * Records the state of a task from a result or a notification.
-   * @param state `{taskId, status, ttl?}`, `ttl` in ms
+   * @param state `{taskId, status, ttl?}`, or `ttlMs`, in ms
    * @param client the recipient of the result; undefined: a notification about a known task
-   * @param progress of the call that starts it
+   * @param begun set when the result is that of the call that starts it; `progress` of that call
    */
-  recordTask (state: Record<string, unknown>, link: Link, client?: Client, progress?: TaskProgress): void {
-    const { taskId, status, ttl } = state
+  recordTask (
+    state: Record<string, unknown>, link: Link, client?: Client, begun?: { readonly progress: TaskProgress | undefined }
+  ): void {
+    const { taskId, status, ttlMs, ttl = ttlMs } = state
+    const progress = begun?.progress
     if (!isRemembered(taskId)) return
     const known = this.#tasks.get(taskId)
     const principal = client ? principalOf(client) : known?.principal
@@ -107,6 +122,7 @@ export class TaskRegistry {
     if (principal === undefined || owner === undefined) return
     this.#tasks.set(taskId, {
       principal,
+      begin: begun ? { principal, order: ++lastBegin } : known?.begin,
       owner,
       client: client ?? known?.client,
       link,
@@ -155,4 +171,4 @@ export class TaskRegistry {
 
 const isRemembered = (id: unknown): id is string => typeof id === 'string' && memoryOf(id) <= gatewayLimits.rememberedId
 const ownerOf = ({ owner, id }: Client): string => owner ?? id
-const principalOf = ({ principalKey: principal, id }: Client): string => principal ?? id
+export const principalOf = ({ principalKey: principal, id }: Client): string => principal ?? id

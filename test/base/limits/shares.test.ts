@@ -93,9 +93,9 @@ test('owners: users with all their keys, system keys, addresses', async () => {
 test('one caller who holds calls without end does not shut out the next one', async () => {
   const answers: Array<() => void> = []
   const call = async (): Promise<object> => await new Promise((resolve) => { answers.push(() => { resolve({ resultText: '{}' }) }) })
-  const forwarder = new Forwarder({ use: () => ({ call }) } as never, createHookLists(), () => {})
+  const forwarder = new Forwarder({ use: () => ({ call }) } as never, createHookLists(), (exchange) => exchange, () => {})
   const send = async (owner: string): Promise<string> =>
-    await forwarder.send({ client: { id: owner, owner } } as never, 'server', 'item')
+    await forwarder.send({ client: { id: owner, owner }, params: {} } as never, 'server', 'item')
   const held = Array.from({ length: gatewayLimits.calls * 3 / 4 }, async () => await send('greedy'))
   await assert.rejects(send('greedy'), ShareError)
   const late = Array.from({ length: gatewayLimits.calls / 10 }, async () => await send('late'))
