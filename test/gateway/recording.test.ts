@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { Raw, Refusal, startUpstream } from '../fakes/fault-http.ts'
 import { capabilities, errors, results } from '../fakes/recorded-answers.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
 import { connected, send, Session, settings, type Json, type Message } from '../helpers/client.ts'
 import { startHub, tsServer, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { modernRequest } from '../helpers/modern-request.ts'
@@ -29,9 +30,8 @@ async function overHttp (t: Cleanup): Promise<World> {
   return { hub, received: () => upstream.received.map(({ body }) => body) }
 }
 
-let records = 0
-async function overStdio (t: Cleanup & { testdir: () => string }, era: 'legacy' | 'modern'): Promise<World> {
-  const file = join(t.testdir(), `record-${++records}.jsonl`)
+async function overStdio (t: Cleanup, era: 'legacy' | 'modern'): Promise<World> {
+  const file = join(await temporaryFolder(t), 'received.jsonl')
   const up = {
     ...tsServer('test/fakes/recorded.ts'), env: { RECORD: file, RECORD_ERA: era }, isolation: 'session'
   }

@@ -159,18 +159,19 @@ void test('a database that goes away and comes back', async (t) => {
     await session.call('fake-echo', { message: 'warm' })
     const statements = (): string[] =>
       [...server.log().matchAll(/^LOG: {2}(?:execute [^:]*|statement): (.*)$/gm)].map(([, statement = '']) => statement)
-    const before = statements().length
-    assert.ok(before > 5, 'statements are not logged')
-    for (let round = 0; round < 10; round++) {
-      await Promise.all(Array.from({ length: 10 }, async (_, n) => {
-        assert.equal(text(await session.call('fake-echo', { message: String(n) })), String(n))
-      }))
-    }
-    await session.tools()
-    await Session.open(`${hub.url}/mcp`)
-    const during = statements().slice(before)
-    // What the start still had to do.
-    assert.ok(during.length < 20, during.join('\n'))
+    assert.ok(statements().length > 5, 'statements are not logged')
+    // The start goes on in the background for a while: it looks for what a former key has sealed.
+    await until(async () => {
+      const before = statements().length
+      for (let round = 0; round < 10; round++) {
+        await Promise.all(Array.from({ length: 10 }, async (_, n) => {
+          assert.equal(text(await session.call('fake-echo', { message: String(n) })), String(n))
+        }))
+      }
+      await session.tools()
+      await Session.open(`${hub.url}/mcp`)
+      return statements().length === before
+    }, 'calls make queries')
     assert.equal(await hub.stop(), 0)
   })
 
