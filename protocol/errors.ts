@@ -88,6 +88,8 @@ interface FailureDetails {
   readonly status?: number
   /** Whether the message may be shown to clients: it holds no address, path or DNS answer. */
   readonly isPublic?: boolean
+  /** Whether the server answered, but with something that cannot be used. */
+  readonly isAnswered?: boolean
 }
 
 /** A failure to get an answer from an upstream; its message is for the operator. */
@@ -95,21 +97,29 @@ export class UpstreamError extends Error {
   readonly fault: UpstreamFault
   readonly detail: string
   readonly status: number | undefined
+  readonly isAnswered: boolean
   readonly #isPublic: boolean
 
-  constructor (fault: UpstreamFault, message: string, { detail = '', status, isPublic = false }: FailureDetails = {}) {
+  constructor (
+    fault: UpstreamFault,
+    message: string,
+    { detail = '', status, isPublic = false, isAnswered = false }: FailureDetails = {}
+  ) {
     super(message)
     this.name = 'UpstreamError'
     this.fault = fault
     this.detail = detail
     this.status = status
+    this.isAnswered = isAnswered
     this.#isPublic = isPublic
   }
 
   /** The same failure with `detail` for the server's managers, unless it has one. */
   withDetail (detail: string): UpstreamError {
-    const { fault, message, status } = this
-    return this.detail === '' ? new UpstreamError(fault, message, { detail, status, isPublic: this.#isPublic }) : this
+    const { fault, message, status, isAnswered } = this
+    return this.detail === ''
+      ? new UpstreamError(fault, message, { detail, status, isPublic: this.#isPublic, isAnswered })
+      : this
   }
 
   /** The message for clients, without addresses, paths and DNS answers, which are for the server's managers. */

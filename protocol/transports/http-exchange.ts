@@ -191,13 +191,13 @@ export class HttpExchange implements AnswerHandlers {
     else if (isUnreadable && this.#status >= 300) this.#refused('')
     else if (error instanceof RangeError) {
       this.#fail(new UpstreamError('broken', 'the upstream\'s answer is too large: ' +
-        `${error.message}`, { isPublic: true }))
+        `${error.message}`, { isPublic: true, isAnswered: true }))
     } else if (error instanceof SyntaxError || error instanceof RpcError) {
       const isPage = error instanceof RpcError && error.code === code.parse && nonMessageType.test(this.#type)
       const message = isPage
         ? `the upstream answered with ${this.#type} in place of JSON`
         : `the upstream's answer cannot be read: ${error.message}`
-      this.#fail(new UpstreamError('broken', message, { isPublic: true }))
+      this.#fail(new UpstreamError('broken', message, { isPublic: true, isAnswered: true }))
     } else {
       const failure = networkFailureMessage(error, this.#connection.options.url)
       if (this.#lastEvent !== undefined && !this.#isStateless) this.#resume(new UpstreamError('broken', failure), false)

@@ -94,8 +94,9 @@ export class Circuits {
 function isFailure (error: UpstreamError): boolean {
   if (error instanceof LoginRequired) return false
   switch (error.fault) {
-    case 'unreachable':
-    case 'broken': return true
+    case 'unreachable': return true
+    // An answer that is too large, or not JSON, comes from a tool of a server that works.
+    case 'broken': return !error.isAnswered
     case 'timeout': return false
     case 'refused': return error.status === undefined || error.status >= 500
     default: return false
