@@ -37,12 +37,14 @@ test('100,000 tokens in the database cost a call and a refresh nothing', async (
 
   await ofCall()
   const [call, refresh] = await measure('before')
-  await db.query(`INSERT INTO token_families (family, client_id, username, mark, expires)
-    SELECT 'family ' || n, 'client ' || n % 100, 'user ' || n % 1000, 'mark', now() + interval '10 days'
-    FROM generate_series(1, 50000) n`)
-  await db.query(`INSERT INTO tokens (hash, family, kind, scope, expires)
-    SELECT encode(sha256((kind || n)::bytea), 'hex'), 'family ' || n, kind, 'mcp profile', now() + interval '10 days'
-    FROM generate_series(1, 50000) n, unnest(array['access', 'refresh']) kind`)
+  await db.query(`INSERT INTO records (id, collection, version, value, owner, labels, at, changed, expires)
+    SELECT 'oauthTokens/' || hash, 'oauthTokens', 'v' || n || kind,
+      json_build_object('hash', hash, 'kind', kind, 'family', 'family ' || n, 'clientId', 'client ' || n % 100, 'username', 'user ' || n % 1000,
+        'mark', 'mark', 'scope', 'mcp profile', 'expiresAt', (extract(epoch from now()) + 864000)::bigint * 1000)::text,
+      'family ' || n, array['family:family ' || n, 'client:client ' || n % 100, 'user:user ' || n % 1000, 'mark:mark'],
+      now(), now(), now() + interval '10 days'
+    FROM (SELECT n, kind, encode(sha256((kind || n)::bytea), 'hex') AS hash
+      FROM generate_series(1, 50000) n, unnest(array['access', 'refresh']) kind) made`)
   // Until the cache of tokens asks the database again, and the database has written what was added.
   await sleep(6_000)
   const [callAfter, refreshAfter] = await measure('after')
