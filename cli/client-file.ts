@@ -94,7 +94,7 @@ const hasOnlySettings = (config: unknown): boolean =>
   Object.entries(config).every(([name, value]) =>
     ['enabled', 'disabled', 'settings', 'remote'].includes(name) || (name === 'source' && value === 'extension'))
 
-/** The key in `projects` of Claude Code's file for a project folder. @throws CommandError if there is none */
+/** Finds the key of a project folder in `projects` of Claude Code's file. @throws CommandError if no key matches */
 function projectOf (document: unknown, project: string, path: string, cwd: string): string {
   const projects = isObject(document) && isObject(document.projects) ? document.projects : {}
   const name = [project, resolve(cwd, project)].find((each) => Object.hasOwn(projects, each))

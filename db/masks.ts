@@ -8,7 +8,7 @@ const secretMembers = ['env', 'headers', 'args', 'url', 'proxy', 'oauth', 'opena
 
 /**
  * Finds the first value in a server's config that contains a mask: somebody copied it from an API response.
- * @returns its path, such as `headers.authorization`; undefined if there is none
+ * @returns its path, such as `headers.authorization`; undefined if nothing is masked
  */
 export function maskedPath (config: Record<string, unknown>): string | undefined {
   for (const name of secretMembers) {

@@ -20,7 +20,7 @@ export interface Cost {
   heap: number
 }
 
-/** What an index of these tools and the static model cost, with questions that are asked in turn. */
+/** Measures the CPU time and memory of an index of the tools and of the static model, over all questions in turn. */
 export async function measureCost (tools: SearchTool[], questions: string[], rounds: number): Promise<Cost> {
   const collect = garbageCollector()
   // What is loaded once, and what the compiler learns, is not what an index costs.

@@ -99,7 +99,7 @@ async function search (api: ManagementApi, route: string | undefined, query: str
   )
 }
 
-/** The JSON object of an answer, or of the last event of a stream; empty if there is none. */
+/** Parses the JSON object in an answer, or in the last event of a stream; an empty object if neither holds one. */
 function messageOf (text: string): Record<string, unknown> {
   const data = text.split('\n').findLast((line) => line.startsWith('data:'))?.slice('data:'.length) ?? text
   try {

@@ -74,7 +74,7 @@ export interface OAuthClients {
    * so no change is lost.
    * @param change is synchronous, and may be called more than once; if it throws, nothing is changed, and its error is
    *   thrown
-   * @returns the new client; undefined if there is none with this id
+   * @returns the changed client; undefined if no client has this id
    */
   replace: (clientId: string, change: (client: OAuthClient) => OAuthClient) => Promise<OAuthClient | undefined>
   /** Removes a client, its tokens and its consents. @returns whether it existed */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** What the model learns from: the name, the description and the names of the parameters of a tool. */
+/** A tool definition that the model is trained on. */
 export interface Definition { readonly name: string, readonly description: string, readonly parameters: readonly string[] }
 
 /** Definitions of one origin. `version`: of the npm package, or the commit of a repository. */
