@@ -2,8 +2,13 @@
 // export, warnings.
 import type { Static, TSchema } from '@sinclair/typebox'
 import { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
+import { Guard } from '../schemas/guards.ts'
+import { Policy } from '../schemas/policies.ts'
+import { Quota } from '../schemas/quotas.ts'
 import { ServerConfig } from '../schemas/server.ts'
 import { BearerKey, Group, User } from '../schemas/settings.ts'
+import { BuiltInSkill } from '../schemas/skills.ts'
+import { Team } from '../schemas/teams.ts'
 
 interface EntityFacts {
   /** The schema of an entry. */
@@ -78,6 +83,35 @@ export const entities = {
     noun: 'resource',
     label: 'uri',
     table: 'resources',
+    isPlainText: true
+  },
+  skills: {
+    schema: BuiltInSkill,
+    key: 'id',
+    member: 'skills',
+    noun: 'skill',
+    label: 'name',
+    table: 'skills',
+    isPlainText: true
+  },
+  teams: { schema: Team, key: 'name', member: 'teams', noun: 'team', label: 'name', table: 'teams', isPlainText: true },
+  policies: {
+    schema: Policy,
+    key: 'id',
+    member: 'policies',
+    noun: 'policy',
+    label: 'name',
+    table: 'policies',
+    isPlainText: true
+  },
+  guards: { schema: Guard, key: 'id', member: 'guards', noun: 'guard', label: 'name', table: 'guards' },
+  quotas: {
+    schema: Quota,
+    key: 'id',
+    member: 'quotas',
+    noun: 'quota',
+    label: 'name',
+    table: 'quotas',
     isPlainText: true
   }
 } as const satisfies Record<string, EntityFacts>

@@ -104,9 +104,11 @@ function changed (model: Model, all: readonly Change[]): Model | undefined {
     if (change.value !== undefined && (change.key === '' || !isReadable(change))) return undefined
     const { entity, key, value } = change
     const { users, groups, keys: bearerKeys, prompts, resources } = next
-    const section = { users, groups, bearerKeys, prompts, resources }[entity]
-    if (value === undefined) section.delete(key)
-    else (section as Map<string, unknown>).set(key, structuredClone(value))
+    // The commands change no other entity.
+    const sections: Partial<Record<typeof entity, Map<string, unknown>>> = { users, groups, bearerKeys, prompts, resources }
+    const section = sections[entity]
+    if (value === undefined) section?.delete(key)
+    else section?.set(key, structuredClone(value))
   }
   const isUnique = (list: string[]): boolean => new Set(list).size === list.length
   const admins = ({ users }: Model): number => [...users.values()].filter(({ isAdmin }) => isAdmin).length

@@ -11,6 +11,11 @@ export const emptySnapshot: Snapshot = {
   users: new Map(),
   prompts: new Map(),
   resources: new Map(),
+  skills: new Map(),
+  teams: new Map(),
+  policies: new Map(),
+  guards: new Map(),
+  quotas: new Map(),
   system: {},
   problems: []
 }
@@ -36,7 +41,7 @@ export interface Given {
 /** Settings with some entries, in short. */
 export function snapshotOf ({ servers = {}, groups = [], admins = [], users = [], system = {} }: Given): Snapshot {
   return {
-    version: 1,
+    ...emptySnapshot,
     servers: new Map(Object.entries(servers).map(([name, { problem, ...config }]): [string, Server] => [name, { name, config, problem }])),
     groups: new Map(
       groups.map(({ members, ...group }): [string, StoredGroup] => [
@@ -44,16 +49,12 @@ export function snapshotOf ({ servers = {}, groups = [], admins = [], users = []
         { ...group, members: members.map((member) => (typeof member === 'string' ? { name: member } : member)) }
       ])
     ),
-    keys: new Map(),
     users: new Map(
       [...admins.map((username) => ({ username, isAdmin: true })), ...users.map((username) => ({ username }))].map((user) => [
         user.username,
         user
       ])
     ),
-    prompts: new Map(),
-    resources: new Map(),
-    system,
-    problems: []
+    system
   }
 }

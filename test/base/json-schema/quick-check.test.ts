@@ -47,7 +47,7 @@ test('what fits by the quick check fits as it is', async (t) => {
     if (quickCheck(JSON.parse(schema))?.(JSON.parse(args)) !== true) return
     accepted++
     assert.deepEqual(run({ schema, args }), { args, problems: [] })
-  }), 800)
+  }), 4_000)
   t.comment(`${accepted} accepted`)
   assert.ok(accepted > 50, 'enough of them are accepted')
 })

@@ -15,6 +15,7 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { bearerKey, startHub } from '../../helpers/hub.ts'
 import { connected, send, settings } from '../../helpers/client.ts'
 import { startUpstream, tool } from '../../fakes/fault-http.ts'
+import { emptySnapshot } from '../../helpers/snapshot.ts'
 import { tokenOf } from '../../helpers/token.ts'
 import { shared } from '../../fakes/replica.ts'
 
@@ -66,15 +67,12 @@ function worldOf (random: Random, version: number): World {
     return [`id-${name}`, { id: `id-${name}`, name, members, owner: random.pick(['admin', ...userNames]) }]
   })
   const snapshot: Snapshot = {
+    ...emptySnapshot,
     version,
     servers: new Map(servers),
     groups: new Map(groups),
     keys: new Map(),
     users: new Map(userNames.map((username) => [username, { username, isAdmin: username === 'root' }])),
-    prompts: new Map(),
-    resources: new Map(),
-    system: {},
-    problems: []
   }
   const grantOf = (): KeyScope => ({
     accessType: random.pick(['groups', 'servers', 'custom']),
