@@ -22,13 +22,13 @@ export const code = {
  * `unknown-tool`, `unknown-prompt`, `unknown-resource`: the view has no such item · `not-connected`: the provider
  * cannot be reached now · `timeout`: the provider did not answer in time · `no-answer`: the request was sent, but its
  * answer is lost · `upstream`: the provider's own error, relayed · `cancelled`: the client no longer waits for the
- * answer · `limit`: a limit is reached · `share`: the caller has used up its share of a limit · `internal`: a fault of
- * the gateway
+ * answer · `refused`: a rule of the operator forbids it · `quota`: a quota of the operator is used up · `limit`: a
+ * limit is reached · `share`: the caller has used up its share of a limit · `internal`: a fault of the gateway
  */
 export type ErrorReason =
   'request' | 'unknown-tool'
     | 'unknown-prompt' | 'unknown-resource' | 'not-connected' | 'timeout' | 'no-answer' | 'upstream' |
-  'cancelled' | 'limit' | 'share' | 'internal'
+  'cancelled' | 'refused' | 'quota' | 'limit' | 'share' | 'internal'
 
 /** An error that is sent to the peer as JSON-RPC `error`. */
 export class RpcError extends Error {
@@ -50,6 +50,28 @@ export class RpcError extends Error {
     return this.#text ?? JSON.stringify({ code: this.code, message: this.message })
   }
 }
+
+/**
+ * A request that a rule of the operator refuses. For the caller of a tool it is a tool error, so that a model reads
+ * the sentence (`toolErrorOf`); for prompts and resources it is a JSON-RPC error; over plain HTTP, 403 or 429.
+ */
+export class Refusal extends RpcError {
+  /** The time in seconds until the request may be repeated, if that is known. */
+  readonly retryAfter: number | undefined
+
+  /** @param rule the kind of rule @param message a sentence for the caller */
+  constructor (rule: 'policy' | 'guard' | 'quota', message: string, { retryAfter }: { retryAfter?: number } = {}) {
+    super(code.badRequest, message, rule === 'quota' ? 'quota' : 'refused')
+    this.name = 'Refusal'
+    this.retryAfter = retryAfter
+  }
+}
+
+/** The result with which an MCP client is told of a refused tool call; undefined for other errors and requests. */
+export const toolErrorOf = (method: string, error: unknown): string | undefined =>
+  error instanceof Refusal && method === 'tools/call'
+    ? JSON.stringify({ content: [{ type: 'text', text: error.message }], isError: true })
+    : undefined
 
 /**
  * Why a transport delivered no answer to a request. `unreachable`: the request was never sent · `expired`: the upstream

@@ -1,5 +1,6 @@
 import type { ClientCapabilities } from './capabilities.ts'
 import { code, RpcError } from './errors.ts'
+import { withMembers } from './json.ts'
 import type { Listener } from './listener.ts'
 import type { Response } from './message.ts'
 
@@ -163,6 +164,15 @@ interface Derivation<View> {
   readonly paramsText: string
   /** Default: that of the original. */
   readonly method?: string
+}
+
+/** The same `tools/call` or `prompts/get` with other arguments. @param text the arguments as JSON */
+export function withArguments<View> (exchange: Exchange<View>, text: string): Exchange<View> {
+  return new DerivedExchange(exchange, {
+    view: exchange.view,
+    params: { ...exchange.params, arguments: JSON.parse(text) as unknown },
+    paramsText: withMembers(exchange.paramsText, { arguments: text })
+  })
 }
 
 /**

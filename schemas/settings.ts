@@ -91,6 +91,19 @@ export const NameSeparator = Type.Optional(
   })
 )
 
+const notifiedEvents = ['approval', 'change', 'quota'] as const
+/** What the operator's webhook is told of: a pending approval, a changed definition, a quota that is used up. */
+export type NotifiedEvent = typeof notifiedEvents[number]
+
+export const Notifications = Type.Object({
+  url: Type.Optional(Type.String({ maxLength: 4_096, description: 'Address of a webhook' })),
+  secret: Type.Optional(Type.String({
+    maxLength: 4_096, description: 'Signs its messages as Standard Webhooks do: `whsec_` and base64'
+  })),
+  events: Type.Optional(Type.Array(StringEnum([...notifiedEvents]), { default: [...notifiedEvents] }))
+})
+export type Notifications = Static<typeof Notifications>
+
 export const SystemConfig = Type.Object({
   routing: Type.Optional(Routing),
   bearerAuthKeyMigrated: Type.Optional(
@@ -112,6 +125,7 @@ export const SystemConfig = Type.Object({
   // Set only in the file or database, not through the API; `SocialConfig` lists the members that have an effect.
   auth: Type.Optional(Type.Unknown()),
   smartRouting: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  toolResultCompression: Type.Optional(Type.Record(Type.String(), Type.Unknown()))
+  toolResultCompression: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  notifications: Type.Optional(Notifications)
 })
 export type SystemConfig = Static<typeof SystemConfig>

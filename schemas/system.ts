@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { OAuthServer } from './oauth.ts'
-import { NameSeparator, Routing } from './settings.ts'
+import { NameSeparator, Notifications, Routing } from './settings.ts'
 import { StringEnum } from './string-enum.ts'
 
 const Switch = (value: boolean, description?: string) => Type.Optional(Type.Boolean({ default: value, description }))
@@ -46,7 +46,8 @@ export const SystemSections = Type.Object(
     mcpRouter: Type.Optional(Type.Object({ apiKey: Text(), referer: Text(), title: Text(), baseUrl: Text() })),
     nameSeparator: NameSeparator,
     enableSessionRebuild: Switch(false),
-    oauthServer: Type.Optional(OAuthServer)
+    oauthServer: Type.Optional(OAuthServer),
+    notifications: Type.Optional(Notifications)
   },
   {
     examples: [

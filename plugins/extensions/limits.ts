@@ -34,6 +34,13 @@ export const extensionsLimits = {
     cachedWords: 100_000,
     cachedTexts: 10_000
   },
+  /**
+   * The operator's webhook. `maxWaiting`: max messages that wait to be delivered; beyond: a message is dropped.
+   * `timeout`: max time of one attempt, in ms, `pauses`: times before each further attempt, in ms, `maxAnswer`: max
+   * size of its answer, in bytes.
+   */
+  notifications: { maxWaiting: 1_000, timeout: 10_000, pauses: [1_000, 10_000, 60_000], maxAnswer: 64 * 1024 },
+
   compression: {
     /**
      * Max size of the results that wait to be compressed, in bytes of memory, with a share for each owner; beyond: a

@@ -6,6 +6,7 @@ import callLog from './logs/calls.ts'
 import logs from './logs/index.ts'
 import type { LogRing } from './logs/ring.ts'
 import metrics from './metrics/index.ts'
+import notifications from './notifications/index.ts'
 import smartRouting from './smart-routing/index.ts'
 import tracing from './tracing/index.ts'
 
@@ -19,6 +20,7 @@ export interface ExtensionOptions {
 /** Registers the extensions. The gateway runs their hooks in this order. */
 export default fp<ExtensionOptions>(async (app, { ring, storage, catalogueCache }) => {
   await app.register(logs, { ring })
+  await app.register(notifications)
   await app.register(compression)
   await app.register(smartRouting, { vectors: storage.vectors, catalogueCache })
   await app.register(metrics)

@@ -55,8 +55,8 @@ export class Forwarder {
       // Only promises are awaited: each await costs the call a turn of the microtask queue.
       for (const hook of this.#hooks.onCall) { const waiting = hook(call); if (waiting) await waiting }
       const { trace } = call
-      const sent = trace === undefined ? changes : withTrace(exchange.paramsText, changes, trace)
-      response = await this.#providers.use(provider, exchange.client).call(exchange, sent, trace)
+      const sent = trace === undefined ? changes : withTrace(call.exchange.paramsText, changes, trace)
+      response = await this.#providers.use(provider, exchange.client).call(call.exchange, sent, trace)
       const { resultText, errorText } = response
       if (errorText !== undefined) throw toRpcError(errorText)
       const text = resultText ?? '{}'
@@ -65,11 +65,15 @@ export class Forwarder {
         this.#done(call, undefined, undefined, undefined, 'input_required')
         return text
       }
-      output = text
       let result = text
+      for (const hook of this.#hooks.onOutput) {
+        const next = hook(call, result)
+        result = typeof next === 'string' ? next : await next
+      }
+      output = result
       for (const hook of this.#hooks.onResult) {
-        const next = hook(call, result); result =
-        typeof next === 'string' ? next : await next
+        const next = hook(call, result)
+        result = typeof next === 'string' ? next : await next
       }
       this.#done(call, output, response, undefined)
       return result

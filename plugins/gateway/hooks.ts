@@ -6,7 +6,8 @@ import type { ListEntry } from './list.ts'
 
 /** A request on its way to a provider. */
 export interface GatewayCall {
-  readonly exchange: Exchange<View>
+  /** An `onCall` hook may replace it, for example by one with other arguments (`withArguments`). */
+  exchange: Exchange<View>
   /** The server's name. */
   readonly provider: string
   /** The tool, prompt or resource by its own name, if the request names one. */
@@ -32,7 +33,8 @@ export interface FinishedCall extends GatewayCall {
   /** The duration of the call, in ms. */
   readonly duration: number
   /**
-   * The provider's result as JSON, before `onResult` hooks changed it; undefined after an error or `input_required`.
+   * The provider's result as JSON, as `onOutput` hooks left it, before `onResult` hooks changed it; undefined after an
+   * error or `input_required`.
    */
   readonly output: string | undefined
   /** Whether the result says that its tool failed. */
@@ -43,7 +45,7 @@ export interface FinishedCall extends GatewayCall {
 
 /**
  * The hooks of the gateway. They run in the order of registration, and are awaited only if they return a promise. An
- * RpcError thrown by `onList`, `onCall`, `onResult` or `onQuestion` is answered instead of the result.
+ * RpcError thrown by `onList`, `onCall`, `onOutput`, `onResult` or `onQuestion` is answered instead of the result.
  */
 export interface GatewayHooks {
   /** Called before a list is answered. @returns its entries, changed or not */
@@ -51,6 +53,11 @@ export interface GatewayHooks {
     readonly ListEntry[] | Promise<readonly ListEntry[]>
   /** Called before a request is sent to its provider. */
   onCall: (call: GatewayCall) => Promise<void> | void
+  /**
+   * Called with the text of a provider's result that ends its call, before `onResult`. What it returns is the result
+   * for all that follows, records of the call included.
+   */
+  onOutput: (call: GatewayCall, result: string) => Promise<string> | string
   /** Called with the text of a result that ends its call. @returns the text to answer with */
   onResult: (call: GatewayCall, result: string) => Promise<string> | string
   /**
@@ -66,4 +73,4 @@ export interface GatewayHooks {
 
 export type HookLists = { [Name in keyof GatewayHooks]: Array<GatewayHooks[Name]> }
 export const createHookLists = (): HookLists =>
-  ({ onList: [], onCall: [], onResult: [], onDone: [], onListsChanged: [], onQuestion: [] })
+  ({ onList: [], onCall: [], onOutput: [], onResult: [], onDone: [], onListsChanged: [], onQuestion: [] })

@@ -61,6 +61,7 @@ const told: ReadonlyArray<readonly [section: string, heading: string, text: stri
   ['smartRouting', 'Smart routing', 'How $smart finds tools: by words, and with an embeddings API by meaning, too.'],
   ['toolResultCompression', 'Compression', 'Long results are shortened; the original stays readable for the agent.'],
   ['oauthServer', 'OAuth', 'Whether applications may sign people in here.'],
+  ['notifications', 'Notifications', 'A webhook that is told of approvals, changed definitions and used-up quotas.'],
   ['mcpRouter', 'Cloud catalogue', 'The access to the catalogue of MCPRouter.']
 ]
 

@@ -16,6 +16,17 @@ function withRetryAfter (
   }
 }
 
+/** A quota of the operator is used up. */
+class QuotaUsedUp extends createError('TH_QUOTA_USED_UP', '%s', 429) {
+  readonly retryAfter: number | undefined
+
+  /** @param retryAfter the seconds until it is free again */
+  constructor (message: string, retryAfter?: number) {
+    super(message)
+    this.retryAfter = retryAfter
+  }
+}
+
 /** Adds `scope` to an error class: the scope that the request needs, sent with the challenge (RFC 6750, section 3). */
 function withScope (
   Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [string]>
@@ -39,6 +50,8 @@ export const errors = {
     'in %s s', 429)),
   LimitReached: createError('TH_LIMIT_REACHED', '%s', 503),
   ShareUsed: createError('TH_SHARE_USED', '%s', 429),
+  QuotaUsedUp,
+  Refused: createError('TH_REFUSED', '%s', 403),
   WeakPassword: createError('TH_WEAK_PASSWORD', '%s', 400),
   Unauthorized: createError('TH_UNAUTHORIZED', '%s', 401),
   TokenTwice: createError('TH_TOKEN_TWICE', 'The request sends a token in two ways; send it in the Authorization ' +

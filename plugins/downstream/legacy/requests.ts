@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../db/store.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { code, RpcError, toolErrorOf } from '../../../protocol/errors.ts'
 import { errorText, type MalformedMessage, type Message, type Request } from '../../../protocol/message.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { Gateway } from '../../gateway/index.ts'
@@ -115,7 +115,9 @@ export class LegacyRequests {
       const owner = chargedOwnerOf(exchange.view.principal, exchange.address)
       exchange.succeed(typeof result === 'string' ? result : await (await readableList(result)).bytes(owner))
     } catch (error) {
-      exchange.fail(this.toRpcAnswerError(error))
+      const toolError = toolErrorOf(exchange.method, error)
+      if (toolError === undefined) exchange.fail(this.toRpcAnswerError(error))
+      else exchange.succeed(toolError)
     } finally {
       session.exchanges.take(request.id)
       session.lastUsed = Date.now()

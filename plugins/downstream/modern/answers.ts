@@ -1,11 +1,11 @@
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { code, RpcError, toolErrorOf } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers, smallMemberOf } from '../../../protocol/json.ts'
 import { listKinds } from '../../../protocol/lists.ts'
 import { chargedOwnerOf } from '../../settings/index.ts'
 import { serverIdentity, type Gateway, type Result } from '../../gateway/index.ts'
 import { toModernResult, toModernList, mergedCaching, resultHead } from './result.ts'
 import type { ModernExchange } from './exchange.ts'
-import type { RequestOutcome } from './errors.ts'
+import { errorOutcome, type RequestOutcome } from './errors.ts'
 import type { ModernRequest } from './request.ts'
 import type { RequestStates } from './state.ts'
 import { downstreamLimits } from '../limits.ts'
@@ -14,8 +14,8 @@ import { downstreamLimits } from '../limits.ts'
 export interface ResultTranslator {
   /** The answer for a result. A server's own state is sealed. */
   toOutcome: (exchange: ModernExchange, result: Result) => RequestOutcome | Promise<RequestOutcome>
-  /** The question in place of an error; undefined when the error is answered. */
-  toQuestion: (error: RpcError, exchange: ModernExchange) => RequestOutcome | undefined
+  /** The answer for an error: a tool error for a refused call, a question if the error can be one, else the error. */
+  toFailure: (error: RpcError, exchange: ModernExchange) => RequestOutcome
   /** The request with the server's own state. */
   withState: (request: ModernRequest, state: string) => ModernRequest
   /** The request as it was first sent. */
@@ -78,9 +78,11 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
       const owner = chargedOwnerOf(view.principal, exchange.address)
       return toModernList(answer, serverInfo, caching).bytes(owner).then(result)
     },
-    toQuestion: (error, exchange) => {
-      const text = elicitationOf(error, exchange, () => states.seal({ kind: 'again' }, exchange, until()))
-      return text === undefined ? undefined : result(text)
+    toFailure: (error, exchange) => {
+      const toolError = toolErrorOf(exchange.method, error)
+      if (toolError !== undefined) return result(toModernResult(toolError, exchange.serverInfo))
+      const question = elicitationOf(error, exchange, () => states.seal({ kind: 'again' }, exchange, until()))
+      return question === undefined ? errorOutcome(error, exchange.client.capabilities) : result(question)
     },
     withState: (request, state) =>
       ({ ...request, paramsText: withMembers(request.paramsText, { requestState: JSON.stringify(state) }) })

@@ -180,8 +180,7 @@ export class ModernEndpoint implements Endpoint {
       const outcome = this.#answerer.toOutcome(exchange, await gateway.handle(exchange))
       exchange.finish(outcome instanceof Promise ? await outcome : outcome)
     } catch (error) {
-      const known = toRpcAnswerError(error, logError)
-      exchange.finish(this.#answerer.toQuestion(known, exchange) ?? errorOutcome(known, exchange.client.capabilities))
+      exchange.finish(this.#answerer.toFailure(toRpcAnswerError(error, logError), exchange))
     } finally {
       this.#exchanges.remove(number)
       if (!isList) this.leases.giveBack(exchange.client)

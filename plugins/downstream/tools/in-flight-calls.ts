@@ -1,4 +1,4 @@
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { code, Refusal, RpcError } from '../../../protocol/errors.ts'
 import type { View } from '../../settings/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
@@ -53,6 +53,8 @@ export class InFlightCalls {
       case 'timeout': return new errors.UpstreamSlow(message)
       case 'limit': return new errors.LimitReached(message)
       case 'share': return new errors.ShareUsed(message)
+      case 'refused': return new errors.Refused(message)
+      case 'quota': return new errors.QuotaUsedUp(message, error instanceof Refusal ? error.retryAfter : undefined)
       default:
         if (method === 'resources/read' && error.code === code.resourceNotFound) return noSuchError('resource', name)
         return error.code === code.invalidParams ? new errors.InvalidInput(message) : new errors.UpstreamFailed(message)

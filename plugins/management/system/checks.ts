@@ -34,11 +34,12 @@ const bodyLimit = { min: 1_024, max: 256 * 1024 * 1024 }
 export function checkSections (sent: SystemSections): void {
   const wrong = (path: string, why: string): Error => new errors.InvalidInput(`"${path}": ${why}`)
   // A section may be null, which resets it to its defaults.
-  const [routing, install, smartRouting, mcpRouter] = [
+  const [routing, install, smartRouting, mcpRouter, notifications] = [
     sent.routing ?? {},
     sent.install ?? {},
     sent.smartRouting ?? {},
-    sent.mcpRouter ?? {}
+    sent.mcpRouter ?? {},
+    sent.notifications ?? {}
   ]
   const header = routing.bearerAuthHeaderName?.toLowerCase()
   if (header !== undefined && (takenHeaders.has(header) || header.startsWith('x-forwarded-'))) {
@@ -56,7 +57,8 @@ export function checkSections (sent: SystemSections): void {
     'install.npmRegistry': install.npmRegistry,
     'install.pythonIndexUrl': install.pythonIndexUrl,
     'smartRouting.llmProviderBaseUrl': smartRouting.llmProviderBaseUrl,
-    'mcpRouter.baseUrl': mcpRouter.baseUrl
+    'mcpRouter.baseUrl': mcpRouter.baseUrl,
+    'notifications.url': notifications.url
   }
   for (const [path, address] of Object.entries(addresses)) {
     if (address && !isMask(address) && !isHttpUrl(address)) {

@@ -69,7 +69,7 @@ class System {
     if (Object.keys(body).length === 0) {
       throw new errors.InvalidInput(
         'The body names no section; it takes routing, install, smartRouting, toolResultCompression, mcpRouter, ' +
-        'nameSeparator, enableSessionRebuild and oauthServer'
+        'nameSeparator, enableSessionRebuild, oauthServer and notifications'
       )
     }
     let warning: string | undefined
@@ -131,7 +131,13 @@ function replaceFormerNames (system: Json): Json {
 /** The configuration as GET returns it to an admin. */
 function show (system: Json): Json {
   const sections: Json = {
-    routing: {}, install: {}, smartRouting: {}, toolResultCompression: {}, mcpRouter: {}, oauthServer: {}
+    routing: {},
+    install: {},
+    smartRouting: {},
+    toolResultCompression: {},
+    mcpRouter: {},
+    oauthServer: {},
+    notifications: {}
   }
   const given =
     Object.fromEntries(Object.entries(replaceFormerNames(system)).filter(([, value]) =>

@@ -12,9 +12,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   api.put('/system-config', {
     summary: 'Change the system configuration',
     description:
-      'Takes the sections routing, install, smartRouting, toolResultCompression, mcpRouter, oauthServer, and ' +
-      'nameSeparator and enableSessionRebuild, as GET /settings shows them. A given key replaces its value, absent ' +
-      'keys stay, null resets to the default. Changes take effect at once.',
+      'Takes the sections routing, install, smartRouting, toolResultCompression, mcpRouter, oauthServer, ' +
+      'notifications, and nameSeparator and enableSessionRebuild, as GET /settings shows them. A given key replaces ' +
+      'its value, absent keys stay, null resets to the default. Changes take effect at once.',
     body: Type.Object(
       {}, { additionalProperties: true, examples: [{ nameSeparator: '_', routing: { jsonBodyLimit: '5mb' } }] }
     ),

@@ -84,6 +84,8 @@ test('toHttp: each reason has its status', async () => {
     cancelled: [code.unavailable, 502],
     limit: [code.unavailable, 503],
     share: [code.unavailable, 429],
+    refused: [code.badRequest, 403],
+    quota: [code.badRequest, 429],
     internal: [code.internal, 502]
   }
   for (const [reason, [number, status]] of Object.entries(table)) {

@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import fp from 'fastify-plugin'
+import { firstSchemaProblem } from '../../../schemas/problem.ts'
+import { Notifications as Settings, type NotifiedEvent } from '../../../schemas/settings.ts'
+import { signWebhook } from '../../base/outbound/index.ts'
+import { extensionsLimits } from '../limits.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { notifications: Notifications }
+}
+
+interface Notifications {
+  /**
+   * Tells the operator's webhook (`systemConfig.notifications`) of an event, if it is configured for such events. Does
+   * not wait for the delivery, and never throws.
+   * @param data plain JSON, without secrets
+   */
+  send: (event: NotifiedEvent, data: object) => void
+}
+
+/** `app.notifications`: the operator's webhook, with retries. Messages are signed (Standard Webhooks). */
+export default fp(async (app) => {
+  const { maxWaiting, maxAnswer, timeout, pauses } = extensionsLimits.notifications
+  const closing = new AbortController()
+  app.addHook('onClose', async () => { closing.abort() })
+  let waiting = 0
+
+  const deliver = async (event: NotifiedEvent, { url, secret }: Settings, body: string): Promise<void> => {
+    const id = `msg_${randomUUID()}`
+    let problem = ''
+    for (const pause of [0, ...pauses]) {
+      await delay(pause, undefined, { signal: closing.signal, ref: false })
+      try {
+        const { status } = await app.outbound.fetch(url ?? '', {
+          trusted: true,
+          method: 'POST',
+          headers: signWebhook(secret ?? '', body, id),
+          body,
+          maxSize: maxAnswer,
+          timeout,
+          signal: closing.signal,
+          returnsRedirects: 'all'
+        })
+        if (status >= 200 && status < 300) return
+        problem = `it answered HTTP ${status}`
+        // The webhook is gone for good (Standard Webhooks).
+        if (status === 410) break
+      } catch (error) {
+        problem = (error as Error).message
+      }
+    }
+    app.log.warn({ event, problem }, 'the webhook of systemConfig.notifications did not take a message')
+  }
+
+  app.decorate('notifications', {
+    send: (event, data) => {
+      const settings = app.settings.current.system.notifications ?? {}
+      if (firstSchemaProblem(Settings, settings) !== undefined || settings.url === undefined) return
+      if (settings.events !== undefined && !settings.events.includes(event)) return
+      if (waiting >= maxWaiting) {
+        app.log.warn({ event }, 'a message for the webhook of systemConfig.notifications was dropped: too many wait')
+        return
+      }
+      waiting++
+      const body = JSON.stringify({ type: event, timestamp: new Date().toISOString(), data })
+      deliver(event, settings, body).catch(() => {}).finally(() => { waiting-- })
+    }
+  })
+}, { name: 'notifications', dependencies: ['outbound', 'settings'] })
