@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { code, RpcError } from './errors.ts'
+import { isObject, memberOf, smallMemberOf, withMembers } from './json.ts'
 import type { Request } from './message.ts'
 import type { Peer } from './peer.ts'
 
@@ -10,6 +11,33 @@ export const instanceKey = 'tool-hub/instance'
  * Identifies this process. By it, a gateway detects that it is its own upstream, whose lists would grow without end.
  */
 export const instanceId = randomUUID()
+
+/** The `name` in `serverInfo` of a gateway. */
+export const gatewayName = 'tool-hub'
+
+/** The member of an item's `_meta` with the ids of the gateways through which it came, the nearest one last. */
+const viaKey = 'tool-hub/via'
+
+/** The id of the gateway that sent a request, if it is one that lists this gateway's items. */
+export function askingInstance ({ _meta: meta }: Readonly<Record<string, unknown>>): string | undefined {
+  const id = isObject(meta) ? meta[instanceKey] : undefined
+  return typeof id === 'string' ? id : undefined
+}
+
+/**
+ * An item as another gateway may list it: marked as having come through this one. Without it, the lists of two gateways
+ * that list each other would grow without end.
+ * @param text the item as JSON
+ * @param asking the id of the other gateway
+ * @returns undefined if the item came through that gateway before
+ */
+export function passItemOn (text: string, asking: string): string | undefined {
+  const meta = memberOf(text, '_meta') ?? '{}'
+  const via = smallMemberOf(meta, viaKey)
+  const ids: unknown[] = Array.isArray(via) ? via : []
+  if (ids.includes(asking)) return undefined
+  return withMembers(text, { _meta: withMembers(meta, { [viaKey]: JSON.stringify([...ids, instanceId]) }) })
+}
 
 /** The error for a gateway that is configured as its own upstream. */
 export const selfReferenceMessage =

@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import { gatewayName } from '../../protocol/instance.ts'
 import type { Sealer } from '../base/secrets/index.ts'
 import builtIns from './builtins/index.ts'
 import { Gateway } from './gateway.ts'
@@ -20,7 +21,7 @@ const gateway = fp<GatewayOptions>(async (app, { sealer }) => {
   const gateway = new Gateway({
     access: app.access,
     sealer,
-    serverInfo: { name: 'tool-hub', version: app.config.version },
+    serverInfo: { name: gatewayName, version: app.config.version },
     logError: (error, sentence) => { app.log.error({ err: error }, sentence) }
   })
   app.decorate('gateway', gateway)

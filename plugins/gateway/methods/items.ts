@@ -1,6 +1,7 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import { askingInstance, passItemOn } from '../../../protocol/instance.ts'
 import { listKinds, type ListKind } from '../../../protocol/lists.ts'
 import type { View } from '../../settings/index.ts'
 import { NotConnected } from '../resolve.ts'
@@ -130,6 +131,13 @@ export const listMethod = (kind: ListKind): Method => async ({ resolver, notifie
   for (const hook of hooks.onList) {
     const next = hook(exchange, kind, entries); entries =
     next instanceof Promise ? await next : next
+  }
+  const asking = askingInstance(exchange.params)
+  if (asking !== undefined) {
+    entries = entries.flatMap((entry) => {
+      const text = passItemOn(entry.text, asking)
+      return text === undefined ? [] : [{ ...entry, text }]
+    })
   }
   return (entries === list.entries ? list : list.withEntries(entries)).page(exchange.params.cursor)
 }

@@ -1,7 +1,8 @@
 import type { Caching, Freshness } from '../../../protocol/caching.ts'
 import { validCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
-import { isObject } from '../../../protocol/json.ts'
+import { gatewayName, instanceId, instanceKey } from '../../../protocol/instance.ts'
+import { isObject, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import {
   type Catalogue, type Item, allListKinds, type ListKind, listKinds, nextCatalogueId
 } from '../../../protocol/lists.ts'
@@ -143,7 +144,11 @@ async function readOne (
 async function readFrom (
   link: ListConnection, kind: ListKind, most: number, warn: (sentence: string) => void
 ): Promise<ListRead> {
-  const list = await readList(kind, async (method, params) => await link.request(method, params), warn, most)
+  const isGateway = smallMemberOf(link.identity.serverInfo, 'name') === gatewayName
+  const mark = isGateway ? { _meta: JSON.stringify({ [instanceKey]: instanceId }) } : {}
+  const request = async (method: string, params: string): Promise<string> =>
+    await link.request(method, withMembers(params, mark))
+  const list = await readList(kind, request, warn, most)
   if (list.failure !== undefined && link.closed === true) throw new UpstreamError('broken', list.failure)
   return list
 }
