@@ -6,7 +6,7 @@ import { InvalidChangeError, type Change } from './store.ts'
 
 /** The settings as plain JSON, including unknown members. Immutable: versions share their unchanged parts. */
 export type SettingsDocument = Readonly<Record<string, unknown>>
-type ChangeOf<Name extends EntityName | 'systemConfig'> = Extract<Change, { entity: Name }>
+type ChangeOf<Name extends EntityName> = Extract<Change, { entity: Name }>
 
 /** Returns the value after a JSON round trip, or the former object itself if its JSON is the same. */
 function toPlainJson (former: unknown, value: unknown): unknown {
@@ -85,6 +85,17 @@ class ListSection {
     if (indexes.length === 0) this.#addIndex(key, at)
   }
 
+  /** Sorts the entries by their keys. */
+  order (keys: readonly string[]): void {
+    const rankOf = (entry: unknown): number => {
+      const rank = isPlainObject(entry) ? keys.indexOf(String(entry[this.#keyMember])) : -1
+      return rank === -1 ? keys.length : rank
+    }
+    this.#entries.sort((one, other) => rankOf(one) - rankOf(other))
+    this.#indexes.clear()
+    this.#entries.forEach((entry, at) => { if (isPlainObject(entry)) this.#addIndex(entry[this.#keyMember], at) })
+  }
+
   /** Replaces each entry by the result of the function. */
   map (change: (entry: Record<string, unknown>) => unknown): void {
     this.#entries.forEach((entry, at) => { if (isPlainObject(entry)) this.#entries[at] = change(entry) })
@@ -152,6 +163,7 @@ export function applyChanges (document: SettingsDocument, changes: readonly Chan
 
   for (const change of changes) {
     if (change.entity === 'systemConfig') system = toPlainJson(system, change.value)
+    else if (change.entity === 'order') list(change.of).order(change.keys)
     else if (change.entity === 'mcpServers') {
       servers().put(change)
       const { key, value, rename } = change

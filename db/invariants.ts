@@ -20,7 +20,7 @@ export function checkChangedValues (changes: readonly Change[]): void {
       if (change.rename === '') throw new InvalidChangeError('A server needs a name.')
       continue
     }
-    if (change.value === undefined) continue
+    if (change.entity === 'order' || change.value === undefined) continue
     const schema = change.entity === 'systemConfig' ? SystemConfig : entities[change.entity].schema
     const problem = firstSchemaProblem(schema, change.value)
     if (problem) {

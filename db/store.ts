@@ -1,7 +1,7 @@
 import type { Group, GroupMember, SystemConfig } from '../schemas/settings.ts'
 import type { ServerConfig } from '../schemas/server.ts'
 import type { AuditTrail } from './audit-trail.ts'
-import type { EntityName, EntryOf, SnapshotMemberOf } from './entities.ts'
+import type { EntityName, EntryOf, ListEntityName, SnapshotMemberOf } from './entities.ts'
 import type { Activities } from './ports/activities.ts'
 import type { OAuthClients } from './ports/clients.ts'
 import type { Consents } from './ports/consents.ts'
@@ -62,6 +62,8 @@ export type Change =
     entity: Name, key: string, value: EntryOf<Name> | undefined, rename?: string
   } }[EntityName]
   | { entity: 'systemConfig', value: SystemConfig }
+  /** Puts the entries of a list in this order; entries whose keys are missing come last. */
+  | { entity: 'order', of: ListEntityName, keys: readonly string[] }
 
 /**
  * The storage of the settings. One test suite checks this contract for every adapter: a commit that resolved is

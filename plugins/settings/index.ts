@@ -31,6 +31,7 @@ export {
 } from './base-url.ts'
 export { withHashedToken } from './hashed-key.ts'
 export { missingNameWarnings } from './names-of-nothing.ts'
+export { OrderedEntries, type SentEntry } from './ordered-entries.ts'
 export type { Settings } from './settings.ts'
 export type { SettingsOptions } from './parts.ts'
 

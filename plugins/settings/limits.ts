@@ -32,5 +32,8 @@ export const settingsLimits = {
    * Max changes of the settings that wait for those before them, with a share for each owner; beyond: 429 or 503.
    * Owners take turns.
    */
-  changes: 1_000
+  changes: 1_000,
+
+  /** Max policies, guards, or quotas, of each; beyond: adding one is refused. */
+  orderedEntries: 500
 } as const

@@ -101,6 +101,8 @@ function changed (model: Model, all: readonly Change[]): Model | undefined {
       }
       continue
     }
+    // The commands reorder nothing.
+    if (change.entity === 'order') continue
     if (change.value !== undefined && (change.key === '' || !isReadable(change))) return undefined
     const { entity, key, value } = change
     const { users, groups, keys: bearerKeys, prompts, resources } = next

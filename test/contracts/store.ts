@@ -46,7 +46,7 @@ const prompt = (key: string, template: string): Change => ({
   value: { id: key, name: `name of ${key}`, template, arguments: [{ name: 'who', required: true }], enabled: false }
 })
 
-const remove = (entity: Exclude<Change['entity'], 'systemConfig'>, key: string): Change =>
+const remove = (entity: Exclude<Change['entity'], 'systemConfig' | 'order'>, key: string): Change =>
   ({ entity, key, value: undefined }) as Change
 
 /**
@@ -308,6 +308,21 @@ export function storeContract (name: string, open: Open, { alone = false } = {})
     assert.deepEqual(order(await change(next, () => [remove('mcpServers', '7')])), ['b', '3', '0', '__proto__', '10', 'a-b'])
     assert.deepEqual(order(await change(next, () => [server('7')])), ['b', '3', '0', '__proto__', '10', 'a-b', '7'])
     assert.deepEqual(order(await (await reopen()).load()), ['b', '3', '0', '__proto__', '10', 'a-b', '7'])
+  })
+
+  it('a list is put in another order, to which its entries keep', async ({ store, reopen }) => {
+    const named = (key: string, template = key): Change => prompt(key, template)
+    const order = (snapshot: Snapshot): string[] => [...snapshot.prompts.keys()]
+    await change(store, () => ['a', 'b', 'c', 'd'].map((key) => named(key)))
+    const ordered = { entity: 'order', of: 'prompts', keys: ['c', 'a', 'd', 'b'] } as const
+    assert.deepEqual(order(await change(store, () => [ordered])), ['c', 'a', 'd', 'b'])
+    assert.deepEqual(order(await change(store, () => [named('a', 'changed'), named('e')])), ['c', 'a', 'd', 'b', 'e'])
+    const next = await reopen()
+    assert.deepEqual(order(await next.load()), ['c', 'a', 'd', 'b', 'e'])
+    assert.equal((await next.load()).prompts.get('a')?.template, 'changed')
+    const partly = { entity: 'order', of: 'prompts', keys: ['e', 'gone'] } as const
+    assert.deepEqual(order(await change(next, () => [partly, remove('prompts', 'a')])), ['e', 'c', 'd', 'b'])
+    assert.deepEqual(order(await (await reopen()).load()), ['e', 'c', 'd', 'b'])
   })
 
   it('50 changes at once all arrive', async ({ store, reopen }) => {

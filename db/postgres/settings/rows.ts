@@ -103,7 +103,9 @@ export function updateRows (
 
 const nextPosition = (rows: readonly SettingsRow[]): number => (rows.at(-1)?.position ?? 0) + 1
 
-/** Computes the rows of a changed list. Changes never reorder a list, so a former entry that is skipped was removed. */
+/**
+ * Computes the rows of a changed list. A former entry that is skipped was removed, or comes later now and gets a new row.
+ */
 function updateList (table: TableName, former: readonly SettingsRow[], next: readonly unknown[]): SettingsRow[] {
   let at = 0
   let position = nextPosition(former)

@@ -75,6 +75,12 @@ function toAuditedChange (change: Change, former: Snapshot, next: Snapshot): Aud
       entity: 'systemConfig', name: 'systemConfig', before: maskConfig(former.system), after: maskConfig(next.system)
     }
   }
+  if (change.entity === 'order') {
+    const { member, noun } = entities[change.of]
+    return {
+      entity: noun, name: 'order', before: { ids: [...former[member].keys()] }, after: { ids: [...next[member].keys()] }
+    }
+  }
   const { member, noun, label } = entities[change.entity]
   const { key, rename = key } = change
   const [before, after] = [former[member].get(key), next[member].get(rename)] as [Json | undefined, Json | undefined]

@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto'
+import type { EntryOf } from '../../db/entities.ts'
+import type { Change, Snapshot } from '../../db/store.ts'
+import { errors, noSuchError } from '../base/errors/index.ts'
+import type { Principal } from './access/view.ts'
+import { settingsLimits } from './limits.ts'
+import type { Settings } from './settings.ts'
+
+/** An entity whose entries apply in their stored order. */
+export type OrderedEntity = 'policies' | 'guards' | 'quotas'
+
+/** An entry as a caller sends it: its id comes from the gateway. */
+export type SentEntry<Name extends OrderedEntity> = Omit<EntryOf<Name>, 'id'>
+
+interface OrderedEntriesOptions<Name extends OrderedEntity> {
+  /** The noun for errors. */
+  readonly noun: string
+  /**
+   * Checks an entry before it is stored. @param former the entry that it replaces
+   * @returns the entry to store
+   * @throws InvalidInput
+   */
+  readonly check?: (entry: EntryOf<Name>, former: EntryOf<Name> | undefined) => EntryOf<Name>
+  /** An entry as it is shown. Default: as it is stored. */
+  readonly show?: (entry: EntryOf<Name>) => EntryOf<Name>
+}
+
+/** The entries of an ordered entity, for the management API. Its routes allow only admins to use them. */
+export class OrderedEntries<Name extends OrderedEntity> {
+  readonly #settings: Pick<Settings, 'current' | 'change'>
+  readonly #name: Name
+  readonly #noun: string
+  readonly #check: NonNullable<OrderedEntriesOptions<Name>['check']>
+  readonly #show: NonNullable<OrderedEntriesOptions<Name>['show']>
+
+  constructor (
+    settings: Pick<Settings, 'current' | 'change'>, name: Name,
+    { noun, check = (entry) => entry, show = (entry) => entry }: OrderedEntriesOptions<Name>
+  ) {
+    this.#settings = settings
+    this.#name = name
+    this.#noun = noun
+    this.#check = check
+    this.#show = show
+  }
+
+  /** All entries, in their order. */
+  list (): Array<EntryOf<Name>> { return [...this.#in(this.#settings.current).values()].map(this.#show) }
+
+  /** @throws NoSuch */
+  get (id: string): EntryOf<Name> { return this.#show(this.#mustHave(this.#settings.current, id)) }
+
+  /** Adds an entry after the others. @throws InvalidInput, LimitReached */
+  async create (principal: Principal, sent: SentEntry<Name>): Promise<EntryOf<Name>> {
+    const entry = this.#check({ ...sent, id: randomUUID() } as unknown as EntryOf<Name>, undefined)
+    await this.#settings.change((snapshot) => {
+      if (this.#in(snapshot).size >= settingsLimits.orderedEntries) {
+        throw new errors.LimitReached(`There are ${settingsLimits.orderedEntries} of these already: remove one first`)
+      }
+      return [this.#change(entry.id, entry)]
+    }, principal)
+    return this.get(entry.id)
+  }
+
+  /** Replaces an entry, which keeps its place. @throws NoSuch, InvalidInput */
+  async replace (principal: Principal, id: string, sent: SentEntry<Name>): Promise<EntryOf<Name>> {
+    await this.#settings.change((snapshot) => {
+      const former = this.#mustHave(snapshot, id)
+      return [this.#change(id, this.#check({ ...sent, id } as unknown as EntryOf<Name>, former))]
+    }, principal)
+    return this.get(id)
+  }
+
+  /** @throws NoSuch */
+  async remove (principal: Principal, id: string): Promise<void> {
+    await this.#settings.change((snapshot) => [this.#change(this.#mustHave(snapshot, id).id, undefined)], principal)
+  }
+
+  /** Puts the entries in another order. @param ids all of them, each once @throws InvalidInput */
+  async reorder (principal: Principal, ids: readonly string[]): Promise<Array<EntryOf<Name>>> {
+    await this.#settings.change((snapshot) => {
+      const known = this.#in(snapshot)
+      const missing = [...known.keys()].find((id) => !ids.includes(id))
+      if (missing !== undefined || ids.length !== known.size) {
+        const problem = missing === undefined ? 'names an id that is unknown, or twice' : `lacks ${JSON.stringify(missing)}`
+        throw new errors.InvalidInput(`"ids" ${problem}: it must name each ${this.#noun} once`)
+      }
+      return [{ entity: 'order', of: this.#name, keys: ids }]
+    }, principal)
+    return this.list()
+  }
+
+  #in (snapshot: Snapshot): ReadonlyMap<string, EntryOf<Name>> {
+    return snapshot[this.#name] as ReadonlyMap<string, EntryOf<Name>>
+  }
+
+  #mustHave (snapshot: Snapshot, id: string): EntryOf<Name> {
+    const entry = this.#in(snapshot).get(id)
+    if (!entry) throw noSuchError(this.#noun, id)
+    return entry
+  }
+
+  #change (key: string, value: EntryOf<Name> | undefined): Change {
+    return { entity: this.#name, key, value } as Change
+  }
+}

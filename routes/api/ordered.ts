@@ -1,0 +1,63 @@
+import { type Static, type TObject, Type } from '@sinclair/typebox'
+import type { FastifyInstance } from 'fastify'
+import type { Principal } from '../../plugins/settings/index.ts'
+import { endpointsOf } from './endpoint.ts'
+import { addReadRoutes, addWriteRoutes } from './entity.ts'
+
+/** The entries of an ordered entity, as `OrderedEntries` has them. */
+interface Entries<Item extends object, New> {
+  readonly list: () => Item[]
+  readonly get: (id: string) => Item
+  readonly create: (principal: Principal, sent: New) => Promise<Item>
+  readonly replace: (principal: Principal, id: string, sent: New) => Promise<Item>
+  readonly remove: (principal: Principal, id: string) => Promise<void>
+  readonly reorder: (principal: Principal, ids: readonly string[]) => Promise<Item[]>
+}
+
+interface OrderedEntity<Item extends object, New extends TObject> {
+  readonly tag: string
+  /** The path of the collection below `/api`. */
+  readonly path: string
+  readonly noun: string
+  readonly nouns: string
+  readonly itemSchema: TObject
+  /** An item without its id. */
+  readonly newItemSchema: New
+  readonly entries: Entries<Item, Static<New>>
+}
+
+const EntryId = Type.Object({ id: Type.String() })
+const Order = Type.Object({ ids: Type.Array(Type.String()) }, { examples: [{ ids: ['first', 'second'] }] })
+
+/** Adds all routes of an entity whose entries apply in their order: list, read, add, replace, remove and reorder. */
+export function addOrderedRoutes<Item extends { id: string }, New extends TObject> (
+  app: FastifyInstance, { tag, path, noun, nouns, itemSchema, newItemSchema, entries }: OrderedEntity<Item, New>
+): void {
+  const entity = {
+    tag,
+    path,
+    params: EntryId,
+    noun,
+    listedItems: `${nouns}, in their order`,
+    itemSchema,
+    newItemSchema,
+    changeSchema: newItemSchema,
+    key: 'id' as const,
+    descriptions: { create: 'It comes after the others.', update: 'Replaces the whole entry, which keeps its place.' },
+    list: () => entries.list(),
+    get: (_principal: Principal, id: string) => entries.get(id),
+    create: async (principal: Principal, sent: Static<New>) => ({ data: await entries.create(principal, sent) }),
+    update: async (principal: Principal, id: string, sent: Static<New>) =>
+      ({ data: await entries.replace(principal, id, sent) }),
+    remove: async (principal: Principal, id: string) => { await entries.remove(principal, id) }
+  }
+  endpointsOf(app, tag).put(`${path}/order`, {
+    summary: `Put the ${nouns} in another order`,
+    description: 'Names every id once.',
+    body: Order,
+    data: Type.Array(itemSchema)
+  }, async ({ principal, body }) =>
+    ({ data: await entries.reorder(principal, body.ids), message: `The order of the ${nouns} was changed` }))
+  addReadRoutes(app, entity)
+  addWriteRoutes(app, entity)
+}
