@@ -29,8 +29,7 @@ const sentencesOf = (comment: string): string =>
   comment.replace(/^\/\*\*/, '').replace(/\*\/$/, '').split('\n').map((line) => line.replace(/^\s*\* ?/, '')).join(' ')
 
 /** Rows of the bounds in an object; those of an object with comments within come one by one. */
-function rowsOf (object: ts.ObjectLiteralExpression, source: ts.SourceFile, prefix = ''): string[] {
-  let comment = ''
+function rowsOf (object: ts.ObjectLiteralExpression, source: ts.SourceFile, prefix = '', comment = ''): string[] {
   return object.properties.flatMap((property) => {
     if (!ts.isPropertyAssignment(property)) return []
     const text = source.getFullText()
@@ -40,7 +39,7 @@ function rowsOf (object: ts.ObjectLiteralExpression, source: ts.SourceFile, pref
     const value = property.initializer
     const inner = ts.isObjectLiteralExpression(value) && value.properties.some((each) =>
       (ts.getLeadingCommentRanges(text, each.getFullStart()) ?? []).length > 0)
-    if (inner) return rowsOf(value, source, `${name}.`)
+    if (inner) return rowsOf(value, source, `${name}.`, comment)
     return [`| \`${name}\` | \`${cell(value.getText(source))}\` | ${cell(comment)} |`]
   })
 }

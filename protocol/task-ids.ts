@@ -3,9 +3,6 @@ import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from './jso
 /** The member of `_meta` that names the task of a message (MCP 2025-11-25, "Related Task Metadata"). */
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
-/** The methods about one task, in both forms of tasks. */
-export const taskMethods: ReadonlySet<string> = new Set(['tasks/get', 'tasks/result', 'tasks/update', 'tasks/cancel'])
-
 /** The task that a message belongs to. */
 export function relatedTaskOf ({ _meta }: Readonly<Record<string, unknown>>): string | undefined {
   const related = isObject(_meta) ? _meta[relatedTask] : undefined

@@ -2,7 +2,7 @@ import { CORE_SCHEMA, load, YAMLException } from 'js-yaml'
 import { parse as parseToml, TomlError } from 'smol-toml'
 
 /** The formats of configuration files beside JSON. */
-export type TextFormat = 'TOML' | 'YAML'
+type TextFormat = 'TOML' | 'YAML'
 
 /** Max nesting of a document. */
 const maxDepth = 64

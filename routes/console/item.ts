@@ -8,7 +8,7 @@ import { manages } from './server-head.ts'
 import { pageOf } from './states.ts'
 
 /** A tool, prompt or resource as the management API shows it. */
-export interface ServerItem {
+interface ServerItem {
   readonly name?: string
   readonly uri?: string
   readonly title?: string

@@ -8,7 +8,7 @@ declare module 'fastify' {
   interface FastifyInstance { console: Console }
 }
 
-export interface ConsoleOptions { consoleSessions: ConsoleSessions }
+interface ConsoleOptions { consoleSessions: ConsoleSessions }
 
 /** The web console. Its modules are loaded by the first request for it. */
 export class Console {

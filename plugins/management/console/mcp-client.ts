@@ -17,7 +17,7 @@ export type Eyes = Parameters<FastifyInstance['auth']['issueInternalCredential']
 } | undefined
 
 /** The text of a JSON-RPC message, for display. */
-export interface McpMessage { readonly isSent: boolean, readonly method: string, readonly text: string }
+interface McpMessage { readonly isSent: boolean, readonly method: string, readonly text: string }
 
 /** The response of the endpoint. `problem`: why there is no result. */
 export interface McpAnswer {

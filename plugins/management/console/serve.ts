@@ -35,7 +35,7 @@ declare module 'fastify' {
 }
 
 /** The services that only the routes of the console use. */
-export interface ConsoleKit {
+interface ConsoleKit {
   /** The path of the console. */
   readonly base: string
   readonly renderer: Renderer
@@ -70,7 +70,7 @@ export interface ConsoleKit {
  * Scripts run only from the console's own files, and no site can frame a page. `data:` is allowed for images and audio
  * in tool results.
  */
-export const contentPolicy = [
+const contentPolicy = [
   "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", 'media-src data:',
   "connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"
 ].join('; ')

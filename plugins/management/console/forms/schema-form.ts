@@ -8,7 +8,7 @@ import { type Schema, type FieldShape, type FormContext, shapeOf } from './schem
 export type { Field } from './draft.ts'
 
 /** The arguments as JSON text, in which numbers keep all digits that were typed; or error messages by field name. */
-export type SubmittedArguments = { readonly json: string } | { readonly errors: Errors }
+type SubmittedArguments = { readonly json: string } | { readonly errors: Errors }
 
 /** Max depth of a form. A larger schema gets less, and one that is too large for any a JSON field. */
 const maxDepth = 4

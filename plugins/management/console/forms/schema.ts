@@ -14,7 +14,7 @@ export interface FormContext {
 }
 
 /** @throws InvalidInput if there are no steps left */
-export function takeSteps (context: FormContext, steps: number): void {
+function takeSteps (context: FormContext, steps: number): void {
   context.left -= steps
   if (context.left < 0) throw new errors.InvalidInput('This form has too many fields: edit the arguments as JSON')
 }
