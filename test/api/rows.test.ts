@@ -221,7 +221,7 @@ const table: Record<string, Row> = {
       assert.deepEqual([names(data.servers), names(data.groups)], [['alpha', 'closed', 'own'], ['team', 'hidden']])
       members(data.systemConfig, [
         'routing', 'install', 'smartRouting', 'toolResultCompression', 'mcpRouter', 'nameSeparator',
-        'enableSessionRebuild', 'oauthServer'
+        'enableSessionRebuild', 'oauthServer', 'notifications'
       ])
       const { systemConfig, ...theirs } = envelope(await bob.ask('GET', '/settings'), 200, 'no message')
       assert.deepEqual([names(theirs.servers), names(theirs.groups)], [['alpha', 'own'], ['team']])
