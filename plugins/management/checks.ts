@@ -113,7 +113,7 @@ export function checkConfigQuota (
 /** A server that the principal may see. @throws NoSuch, also for an existing server that it may not see */
 export function visibleServer (snapshot: Snapshot, principal: Principal, name: string): Server {
   const server = snapshot.servers.get(name)
-  if (!server || !canSee(principal, server, 'public')) throw noSuchError('server', name)
+  if (!server || !canSee(snapshot, principal, server, 'public')) throw noSuchError('server', name)
   return server
 }
 

@@ -55,7 +55,7 @@ export class Servers {
   /** Like `list`, with the login URLs of servers where the principal has to log in. */
   async listWithLoginUrls (principal: Principal): Promise<PresentedServer[]> {
     const snapshot = this.#settings.current
-    const seen = [...snapshot.servers.values()].filter((server) => canSee(principal, server, 'public'))
+    const seen = [...snapshot.servers.values()].filter((server) => canSee(snapshot, principal, server, 'public'))
     await Promise.all(seen.map(async (server) => { await this.#logins.prepareLogin(principal, server) }))
     return this.list(principal)
   }
@@ -89,7 +89,7 @@ export class Servers {
   list (principal: Principal): PresentedServer[] {
     const snapshot = this.#settings.current
     return [...snapshot.servers.values()]
-      .filter((server) => canSee(principal, server, 'public'))
+      .filter((server) => canSee(snapshot, principal, server, 'public'))
       .map((server) => this.#toRecord(principal, server))
   }
 
