@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { and, count, desc, eq, getTableColumns, gte, isNotNull, lt, sql, type SQL } from 'drizzle-orm'
+import { and, count, desc, eq, getTableColumns, gte, isNotNull, lt, max, sql, type SQL } from 'drizzle-orm'
 import type {
   Activities, Activity, ActivityFilter, ActivityFilterValues, ActivityPage
 } from '../../ports/activities.ts'
@@ -90,6 +90,16 @@ export class PostgresActivities implements Activities {
       usernames: await distinct('username'),
       keyNames: await distinct('keyName')
     }
+  }
+
+  async lastUses (server: string): Promise<ReadonlyMap<string, number>> {
+    const { username, timestamp } = activities
+    const rows = await this.#queries.runSlow(async (db) => await db
+      .select({ username, last: max(timestamp) })
+      .from(activities)
+      .where(and(conditionOf({ server }), isNotNull(username)))
+      .groupBy(username))
+    return new Map(rows.flatMap(({ username, last }) => username === null || last === null ? [] : [[username, last]]))
   }
 
   async stats (filter: ActivityFilter): Promise<{ total: number, errors: number, duration: number }> {

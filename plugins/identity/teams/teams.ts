@@ -18,9 +18,12 @@ interface TeamResult { readonly data: ShownTeam, readonly warnings: string[] }
 /** The teams. Admins change them; their members see them. */
 export class Teams {
   readonly #settings: Settings
+  readonly #readonly: boolean
 
-  constructor (settings: Settings) {
+  /** @param readonly whether READONLY is set, so that logins change no membership */
+  constructor (settings: Settings, readonly: boolean) {
     this.#settings = settings
+    this.#readonly = readonly
   }
 
   /** The teams that a principal may see: all for an admin, else those that it belongs to. */
@@ -86,6 +89,7 @@ export class Teams {
    * the login before. @throws StorageAway
    */
   async recordLogin (username: string, groups: readonly string[]): Promise<void> {
+    if (this.#readonly) return
     await this.#settings.change(({ teams, users }) => {
       const user = users.get(username)
       const named = new Set([...teams.values()].flatMap(({ claims = [] }) => claims))
@@ -152,5 +156,5 @@ declare module 'fastify' {
 
 /** `app.teams`: the teams. */
 export default fp(async (app) => {
-  app.decorate('teams', new Teams(app.settings))
-}, { name: 'teams', dependencies: ['settings'] })
+  app.decorate('teams', new Teams(app.settings, app.config.env.READONLY))
+}, { name: 'teams', dependencies: ['config', 'settings'] })

@@ -60,14 +60,18 @@ export function owningTeam ({ teams, users }: Teams, owner: string | undefined):
 
 const shares = new WeakMap<readonly string[], ReadonlySet<string>>()
 
-/** Whether `sharedWithUsers` of a server names a principal's user or one of its teams. */
-export function isSharedWith (
+/**
+ * The entry of a server's `sharedWithUsers` that includes a principal: its username, or `@` and one of its teams;
+ * undefined if there is none.
+ */
+export function shareOf (
   snapshot: Teams, principal: Pick<Principal, 'username' | 'team'>, shared: readonly string[] | undefined
-): boolean {
-  if (shared === undefined || shared.length === 0) return false
+): string | undefined {
+  if (shared === undefined || shared.length === 0) return undefined
   let names = shares.get(shared)
   if (!names) shares.set(shared, names = new Set(shared))
   const { username } = principal
-  if (username !== undefined && !username.startsWith('@') && names.has(username)) return true
-  return teamsOf(snapshot, principal).some((team) => names.has(teamReference(team)))
+  if (username !== undefined && !username.startsWith('@') && names.has(username)) return username
+  const team = teamsOf(snapshot, principal).find((each) => names.has(teamReference(each)))
+  return team && teamReference(team)
 }

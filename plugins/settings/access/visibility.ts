@@ -1,7 +1,7 @@
 import { isUsableServer, type Server, type Snapshot, type StoredGroup } from '../../../db/store.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import type { Env } from '../../../schemas/env.ts'
-import { isSharedWith } from './teams.ts'
+import { shareOf } from './teams.ts'
 import type { KeyScope, Principal, ViewScope, View } from './view.ts'
 
 /** The value of PUBLIC_TOOLS: it says which servers callers without credentials see. */
@@ -15,7 +15,7 @@ export function canSee (
   if (isAdmin) return true
   if (username === undefined && team === undefined) return isVisibleToAnybody(config, anonymous)
   return config.visibility === 'public' || (username !== undefined && config.owner === username) ||
-    isSharedWith(snapshot, principal, config.sharedWithUsers)
+    shareOf(snapshot, principal, config.sharedWithUsers) !== undefined
 }
 
 /**

@@ -24,7 +24,7 @@ const owners = ['alice', 'admin'] as const
 const visibilities = ['private', 'public', 'group'] as const
 /** What a route speaks of. `group`: one of the server's owner whose only member is the server. `own …`: alice's. */
 type Target =
-  'nothing' | 'off' | 'metrics' | 'server' | 'group' | 'managed group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
+  'nothing' | 'off' | 'metrics' | 'server' | 'managed server' | 'group' | 'managed group' | 'own team' | 'own view' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
 
 interface Place { readonly target: Target, readonly body?: unknown, readonly query?: string }
 interface Asked {
@@ -86,8 +86,10 @@ function expected (asked: Asked): Expected {
     case 'global route': return who === 'scoped key' ? 403 : 'yes'
     case 'own route': return isStranger(who) ? 403 : 'yes'
     case 'own route of a server': return isStranger(who) ? 403 : sees(asked) ? 'yes' : 404
-    // Who exports a group manages it.
-    case 'managed group': return !sees(asked) ? 404 : manages(asked) ? 'yes' : 403
+    // alice is a member, and it is her view.
+    case 'own team': case 'own view': return isAdmin(who) || userOf(who) === 'alice' ? 'yes' : 404
+    // Who exports a group manages it, as who asks for a server's users does.
+    case 'managed group': case 'managed server': return !sees(asked) ? 404 : manages(asked) ? 'yes' : 403
     case 'server': case 'group':
       if (scope === 'open') return isOpenTo(asked) ? 'yes' : 404
       if (!sees(asked)) return 404
@@ -200,6 +202,13 @@ const places: Readonly<Record<string, Place>> = {
   'DELETE /api/auth/keys/:id': { target: 'own key' },
   'GET /api/users': nothing(),
   'GET /api/users-stats': nothing(),
+  'GET /api/users/:username/view': { target: 'own view' },
+  'GET /api/servers/:name/users': { target: 'managed server' },
+  'GET /api/teams': nothing(),
+  'GET /api/teams/:name': { target: 'own team' },
+  'POST /api/teams': nothing({ name: 'newcomers' }),
+  'PUT /api/teams/:name': nothing({ description: 'x' }),
+  'DELETE /api/teams/:name': nothing(),
   'GET /api/users/:username': nothing(),
   'POST /api/users': nothing({ username: 'newcomer', password: 'New-12345' }),
   'PUT /api/users/:username': nothing({ isAdmin: false }),
@@ -349,13 +358,15 @@ const start = async (t: Test, env: { READONLY?: boolean }, routing: object): Pro
 /** Everything as it should be before a request. What is there already, and the same, is not written. */
 function reset (upstream: string, owner: string, visibility: string) {
   const shown = { visibility: visibility as 'private' }
-  return ({ servers, groups, users: stored, keys: storedKeys, prompts, resources }: FastifyInstance['settings']['current']): Change[] => [
+  return ({ servers, groups, users: stored, keys: storedKeys, prompts, resources, teams }: FastifyInstance['settings']['current']): Change[] => [
     { entity: 'prompts', key: ids.group, value: { id: ids.group, name: 'built in', template: 'x' } },
     { entity: 'resources', key: ids.group, value: { id: ids.group, uri: 'note://built-in', content: 'x' } },
     ...[...prompts.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'prompts', key: id, value: undefined })),
     ...[...resources.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'resources', key: id, value: undefined })),
     { entity: 'mcpServers', key: 'thing', value: { type: 'streamable-http', url: upstream, owner, ...shown } },
     { entity: 'groups', key: ids.group, value: { id: ids.group, name: 'team', servers: ['thing'], owner } },
+    { entity: 'teams', key: 'thing', value: { name: 'thing', members: ['alice'] } },
+    ...[...teams.keys()].filter((name) => name !== 'thing').map((name): Change => ({ entity: 'teams', key: name, value: undefined })),
     ...Object.values(users).map((user): Change => ({ entity: 'users', key: user.username, value: user })),
     ...keys.map((each): Change => ({ entity: 'bearerKeys', key: each.id, value: each })),
     ...[...servers.keys()].filter((name) => name !== 'thing')
@@ -388,6 +399,7 @@ const words: Readonly<Record<string, string>> = {
 
 function addressOf ({ url }: RouteRow, { target, query = '' }: Place): string {
   const path = url.replace(/:[A-Za-z]+|\*/g, (word) => words[word] ?? word)
+  if (target === 'own view') return path.replace('carol', 'alice') + query
   if (target === 'own key') return path.replace(ids.group, ids.own) + query
   // The word before an open route is a group's here.
   return (target === 'group' ? path.replace('/api/thing/', `/api/${ids.group}/`) : path) + query
@@ -450,7 +462,7 @@ test('every route, asked by everybody, about everything', async (t) => {
         const place = placeOf(row)
         if (!place) continue
         const { target } = place
-        const bound = target === 'server' || target === 'group' || target === 'managed group' || target === 'own route of a server'
+        const bound = target === 'server' || target === 'managed server' || target === 'group' || target === 'managed group' || target === 'own route of a server'
         if ((!bound || row.method === 'HEAD') && !first) continue
         for (const who of principals) {
           // Whose a thing is makes no difference to what READONLY refuses.
