@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { Server } from '../../db/store.ts'
 import { gatewayClient } from '../../protocol/exchange.ts'
-import { noSuchError } from '../base/errors/index.ts'
+import { errors, noSuchError } from '../base/errors/index.ts'
 import type { Gateway } from '../gateway/index.ts'
 import { defaultOwner, principalOfUser, storedUsernameOf } from '../identity/index.ts'
 import { makeView, type Principal, type Settings, shareOf } from '../settings/index.ts'
@@ -39,13 +39,14 @@ export class People {
 
   /**
    * What a user sees now. The addresses of the user's logins at servers are for the user only.
-   * @throws NoSuch, also for another user if the caller is not an admin
+   * @throws NoSuch; Forbidden for another user, whether there is one or not, if the caller is not an admin
    */
   viewOf (caller: Principal, username: string): UserView {
     const { settings: { current }, servers, groups, gateway } = this.#deps
     const user = current.users.get(storedUsernameOf(current.users, username))
     const isSelf = user !== undefined && user.username === caller.username
-    if (!user || !(isSelf || caller.isAdmin)) throw noSuchError('user', username)
+    if (!isSelf && !caller.isAdmin) throw new errors.Forbidden('Only an admin may see what another user sees')
+    if (!user) throw noSuchError('user', username)
     const principal = principalOfUser(user, undefined)
     const { list, targets } = gateway.surface(makeView(principal, { kind: 'global' }), gatewayClient).parts.tools
     return {
