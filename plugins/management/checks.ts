@@ -79,11 +79,15 @@ export function sharedNameWarnings (snapshot: Snapshot, name: string, about: 'se
   return [`There is a ${other} named ${JSON.stringify(name)} too${owner}: routes with this name lead to the ${target}`]
 }
 
+/** Warnings about the name of a server, and about those that it names. */
+export const namingWarnings = (snapshot: Snapshot, name: string): string[] =>
+  [...sharedNameWarnings(snapshot, name, 'server'), ...unknownShareWarnings(snapshot, name)]
+
 /** Max number of names in a warning; further ones are only counted. */
 const maxListedNames = 10
 
 /** A warning about users and teams with which a server is shared, and which do not exist. */
-export function unknownShareWarnings ({ servers, teams, users }: Snapshot, name: string): string[] {
+function unknownShareWarnings ({ servers, teams, users }: Snapshot, name: string): string[] {
   const { sharedWithUsers = [] } = servers.get(name)?.config ?? {}
   const unknown = sharedWithUsers.filter((each) => !(each.startsWith('@') ? teams.has(each.slice(1)) : users.has(each)))
   if (unknown.length === 0) return []

@@ -9,8 +9,9 @@ const isAdmin = (users: Users, username: string): boolean => users.get(username)
 
 /**
  * Whether a key is active: it is enabled, has not expired, and the users that it depends on have the rights for it. A
- * system key requires that its creator and its owner, if it has them, are admins. A user key requires that its owner
- * or its team exists, and that its creator, if it is another user, is an admin. A key without a creator is the operator's.
+ * system key requires that its creator and its owner, if it has them, are admins. A user key requires that its owner,
+ * a user or a team, exists, and that its creator, if it is another user, is an admin. A key without a creator is the
+ * operator's.
  */
 export const isActiveKey = (key: BearerKey, snapshot: Pick<Snapshot, 'teams' | 'users'>): boolean =>
   inactivityOf(key, snapshot) === undefined

@@ -70,9 +70,10 @@ export function toShownAccount ({ username, isAdmin }: Pick<Principal, 'username
 
 /**
  * The changes that remove a user. A later user of the same name must inherit nothing: servers pass to `admin` and
- * become private, groups pass to `admin`, servers are no longer shared with the user, who leaves all teams, and keys are
- * removed, also those that the user created for others or gave more rights to, since the user knows their tokens. A server that is not started because its owner is not allowed to
- * store it (`problem`) is disabled, since it would start as soon as `admin` owns it.
+ * become private, groups pass to `admin`, servers are no longer shared with the user, who leaves all teams, and keys
+ * are removed, also those that the user created for others or gave more rights to, since the user knows their tokens. A
+ * server that is not started because its owner is not allowed to store it (`problem`) is disabled, since it would start
+ * as soon as `admin` owns it.
  * @param sponsors the users on whose rights the removal relies. They become responsible for the servers that pass to
  *   `admin` and are in force; other servers that the user stored wait until an admin saves or enables them
  */

@@ -16,8 +16,7 @@ import {
 import type { Upstreams } from '../../upstream/index.ts'
 import { removeServerFromGroups } from '../groups/groups.ts'
 import {
-  checkEntryQuota, checkMayStoreType, checkServerName, managedServer, sharedNameWarnings, unknownShareWarnings,
-  visibleServer
+  checkEntryQuota, checkMayStoreType, checkServerName, managedServer, namingWarnings, visibleServer
 } from '../checks.ts'
 import { additionsOf, batchResultOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
 import {
@@ -173,10 +172,7 @@ export class Servers {
   warningsAbout (name: string, sent: Record<string, unknown> = {}): string[] {
     const snapshot = this.#settings.current
     const refusal = refusalToConnect(snapshot, name, this.#outbound)
-    const sentences = [
-      ...translateConfig(sent).warnings, refusal, ...sharedNameWarnings(snapshot, name, 'server'),
-      ...unknownShareWarnings(snapshot, name)
-    ]
+    const sentences = [...translateConfig(sent).warnings, refusal, ...namingWarnings(snapshot, name)]
     return sentences.filter((each) => each !== undefined)
   }
 
