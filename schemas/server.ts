@@ -59,7 +59,7 @@ export const ServerConfig = Type.Object({
   startOnDemand: Flag('Whether the command starts at its first call'),
   idleTimeoutMs: Milliseconds('With startOnDemand: time without a call after which it ends, in ms. Default: 5 minutes'),
   passthroughHeaders: List('Names of client headers that are forwarded to the server'),
-  sharedWithUsers: Type.Optional(Type.Array(Type.String())),
+  sharedWithUsers: List('Who else may use it, without seeing its config: usernames, and teams as `@name`'),
   oauth: Type.Optional(UpstreamOAuth),
   proxy: Type.Optional(
     Type.Object({

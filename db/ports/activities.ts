@@ -62,6 +62,8 @@ export interface Activities {
   find: (id: string) => Promise<Activity | undefined>
   /** Lists the distinct values that occur in matching calls. `from` and `to` are rounded to hours. */
   listFilterValues: (filter: ActivityFilter) => Promise<ActivityFilterValues>
+  /** The time of the newest call of a server by each user, in ms since 1970. */
+  lastUses: (server: string) => Promise<ReadonlyMap<string, number>>
   /** Computes the number of calls and of failed calls, and the mean duration in ms; all are 0 if no call matches. */
   stats: (filter: ActivityFilter) => Promise<{ total: number, errors: number, duration: number }>
   /**

@@ -6,6 +6,7 @@ import consolePages from './console/console.ts'
 import exporting from './export.ts'
 import groups from './groups/groups.ts'
 import market from './market/market.ts'
+import people from './people.ts'
 import servers from './servers/servers.ts'
 import system from './system/system.ts'
 import templates from './templates/templates.ts'
@@ -19,6 +20,7 @@ export interface ManagementOptions extends Pick<BundleOptions, 'childUser' | 'en
 export default fp<ManagementOptions>(async (app, { bundles: folder, childUser, environment, storage }) => {
   await app.register(servers)
   await app.register(groups)
+  await app.register(people)
   await app.register(system)
   await app.register(exporting)
   await app.register(market)

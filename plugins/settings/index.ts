@@ -18,6 +18,7 @@ export {
 } from './access/overrides.ts'
 export { chargedUserOf, chargedOwnerOf } from './access/owner.ts'
 export { hasStoredRights, isRestrictedConfig, storersOf, withCurrentRights } from './access/restricted.ts'
+export { isMemberByLogin, owningTeam, shareOf, teamMembers, teamReference, teamsOf } from './access/teams.ts'
 export {
   type Credential, type PresentationName, type Principal, type View, inPresentation, makeView, canUseMcp, mcpScope,
   routeOf

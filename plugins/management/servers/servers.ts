@@ -16,7 +16,7 @@ import {
 import type { Upstreams } from '../../upstream/index.ts'
 import { removeServerFromGroups } from '../groups/groups.ts'
 import {
-  checkEntryQuota, checkMayStoreType, checkServerName, managedServer, sharedNameWarnings, visibleServer
+  checkEntryQuota, checkMayStoreType, checkServerName, managedServer, namingWarnings, visibleServer
 } from '../checks.ts'
 import { additionsOf, batchResultOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
 import {
@@ -55,7 +55,7 @@ export class Servers {
   /** Like `list`, with the login URLs of servers where the principal has to log in. */
   async listWithLoginUrls (principal: Principal): Promise<PresentedServer[]> {
     const snapshot = this.#settings.current
-    const seen = [...snapshot.servers.values()].filter((server) => canSee(principal, server, 'public'))
+    const seen = [...snapshot.servers.values()].filter((server) => canSee(snapshot, principal, server, 'public'))
     await Promise.all(seen.map(async (server) => { await this.#logins.prepareLogin(principal, server) }))
     return this.list(principal)
   }
@@ -89,7 +89,7 @@ export class Servers {
   list (principal: Principal): PresentedServer[] {
     const snapshot = this.#settings.current
     return [...snapshot.servers.values()]
-      .filter((server) => canSee(principal, server, 'public'))
+      .filter((server) => canSee(snapshot, principal, server, 'public'))
       .map((server) => this.#toRecord(principal, server))
   }
 
@@ -172,7 +172,7 @@ export class Servers {
   warningsAbout (name: string, sent: Record<string, unknown> = {}): string[] {
     const snapshot = this.#settings.current
     const refusal = refusalToConnect(snapshot, name, this.#outbound)
-    const sentences = [...translateConfig(sent).warnings, refusal, ...sharedNameWarnings(snapshot, name, 'server')]
+    const sentences = [...translateConfig(sent).warnings, refusal, ...namingWarnings(snapshot, name)]
     return sentences.filter((each) => each !== undefined)
   }
 

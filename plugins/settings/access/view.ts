@@ -9,6 +9,8 @@ export interface Principal {
   readonly user: string
   /** The stored user whose servers the principal may see. */
   readonly username?: string
+  /** The team that owns the bearer key. Such a principal has no user, and sees what the team sees. */
+  readonly team?: string
   /** Whether the principal sees every server. */
   readonly isAdmin: boolean
   /**
@@ -109,9 +111,10 @@ export function inPresentation (view: View, presentation: PresentationName): Vie
  * missing, a principal gets the surface of another one.
  */
 function principalKeyParts (
-  { kind, isAdmin, username, keyScope: grant }: Principal, { open = false }: ViewScope
+  { kind, isAdmin, username, team, keyScope: grant }: Principal, { open = false }: ViewScope
 ): unknown[] {
-  const everything = isAdmin ? 'all' : username === undefined ? 'anyone' : ['user', username]
+  const someone = team !== undefined ? ['team', team] : username === undefined ? 'anyone' : ['user', username]
+  const everything = isAdmin ? 'all' : someone
   // On routes that require a credential, the scope of a key is checked by `canUseRoute`, for the route; it does not
   // filter the servers.
   if (!open || (isAdmin && grant === undefined)) return [everything]

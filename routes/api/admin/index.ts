@@ -3,7 +3,7 @@ import { enterScope } from '../../../plugins/base/scopes/index.ts'
 import { UserStats } from '../../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { endpointsOf } from '../endpoint.ts'
-import { promptEntity, resourceEntity, userEntity } from '../entities.ts'
+import { promptEntity, resourceEntity, teamEntity, userEntity } from '../entities.ts'
 import { addReadRoutes, addWriteRoutes } from '../entity.ts'
 import { principalOf } from '../principal.ts'
 import bundles from './bundles.ts'
@@ -19,6 +19,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   })
   addReadRoutes(app, userEntity(app))
   addWriteRoutes(app, userEntity(app))
+  addWriteRoutes(app, teamEntity(app))
   addWriteRoutes(app, promptEntity(app))
   addWriteRoutes(app, resourceEntity(app))
   endpointsOf(app, 'Users').get('/users-stats', { summary: 'How many users there are', data: UserStats }, () =>
