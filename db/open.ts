@@ -5,6 +5,7 @@ import { FileRecords, withoutRecords } from './json/records.ts'
 import type { SectionFile } from './json/section.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenVectorStore } from './ports/vectors.ts'
+import { RecordedApprovals } from './records/approvals.ts'
 import { RecordedOneTimeValues } from './records/grants.ts'
 import { RecordedConsents, RecordedConsoleSessions, RecordedLoginStates, RecordedUsedStates } from './records/logins.ts'
 import { RecordedTokens } from './records/tokens.ts'
@@ -91,7 +92,8 @@ function completeAdapter (
     loginStates: new RecordedLoginStates(records),
     consoleSessions: new RecordedConsoleSessions(records),
     usedStates: new RecordedUsedStates(records),
-    upstreamTokens: new RecordedUpstreamTokens(records)
+    upstreamTokens: new RecordedUpstreamTokens(records),
+    approvals: new RecordedApprovals(records)
   }
 }
 

@@ -98,6 +98,10 @@ export const recordCollections = {
   consoleSessions: {
     name: 'consoleSessions', isInFile: true, maxEntries: 100_000, maxInFile: 2_000, maxPerOwner: 50
   },
+  /** Calls that wait for a person to allow them, by id. The owner is the principal that called. */
+  approvals: {
+    name: 'approvals', isInFile: true, isSealed: true, maxEntries: 10_000, maxInFile: 500, maxPerOwner: 100
+  },
   removedLogins: { name: 'removedLogins', maxEntries: 100_000 }
 } as const satisfies Record<string, RecordCollection>
 

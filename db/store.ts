@@ -3,6 +3,7 @@ import type { ServerConfig } from '../schemas/server.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { EntityName, EntryOf, ListEntityName, SnapshotMemberOf } from './entities.ts'
 import type { Activities } from './ports/activities.ts'
+import type { Approvals } from './ports/approvals.ts'
 import type { OAuthClients } from './ports/clients.ts'
 import type { Consents } from './ports/consents.ts'
 import type { ConsoleSessions } from './ports/console-sessions.ts'
@@ -256,4 +257,5 @@ export interface Storage extends Omit<StorageAdapter, 'records' | 'counters' | '
   consoleSessions: ConsoleSessions
   usedStates: UsedRequestStates
   upstreamTokens: UpstreamTokens
+  approvals: Approvals
 }

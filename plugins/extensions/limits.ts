@@ -149,5 +149,33 @@ export const extensionsLimits = {
       unusedLifetime: 30 * 24 * 60 * 60_000,
       removalBatchSize: 200
     }
-  }
+  },
+
+  /**
+   * Conditions of policies. `argumentsSize`: max size of the arguments of a call in characters, `argumentsDepth`: max
+   * levels, `listLength`: max entries of a list or object in them; beyond: a rule whose condition names `args` fails, so
+   * that the call is denied. `matchedText`: max length of all texts that one evaluation passes to `matches()`, in
+   * characters, `patternLength`: that of a pattern; beyond: the rule fails. `patterns`: max compiled patterns, and `filters`: max results of rules that hide,
+   * that are kept; beyond: the oldest is made again. `syntax`: bounds of one condition,
+   * and `loops`: max loops (`all`, `exists`, `exists_one`, `filter`, `map`) in each other; beyond: it is not stored.
+   */
+  policies: {
+    argumentsSize: 64 * 1024,
+    argumentsDepth: 64,
+    listLength: 1_000,
+    matchedText: 1024 * 1024,
+    patternLength: 1_000,
+    patterns: 1_000,
+    loops: 2,
+    filters: 1_000,
+    syntax: { maxAstNodes: 1_000, maxDepth: 50, maxListElements: 500, maxMapEntries: 100, maxCallArguments: 10 }
+  },
+
+  /**
+   * Approvals. `time`: how long one is good, in ms. `kept`: how long it is listed, in ms. `size`: max size of the
+   * arguments of a call that waits for one, in characters; beyond: the call is denied. `shown`: max length of the
+   * arguments in a question to a client, in characters; beyond: it tells how many more there are. `suspended`: max
+   * allowed calls that their servers continue by questions; beyond: the oldest is asked about again.
+   */
+  approvals: { time: 10 * 60_000, kept: 24 * 60 * 60_000, size: 256 * 1024, shown: 4_000, suspended: 1_000 }
 } as const

@@ -5,6 +5,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
 import activities from './activities.ts'
 import admin from './admin/index.ts'
+import approvals from './approvals.ts'
 import catalogues from './catalogues.ts'
 import builtIns from './builtins.ts'
 import groups from './groups.ts'
@@ -47,6 +48,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(builtIns)
   await app.register(templates)
   await app.register(activities)
+  await app.register(approvals)
   await app.register(oauth)
   await app.register(catalogues)
   await app.register(admin)

@@ -9,6 +9,7 @@ import { principalOf } from '../principal.ts'
 import bundles from './bundles.ts'
 import logs from './logs.ts'
 import oauthClients from './oauth-clients.ts'
+import policies from './policies.ts'
 import system from './system.ts'
 
 /** Scope `admin`, within `api`: the caller of every request is an admin. */
@@ -28,5 +29,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(logs)
   await app.register(oauthClients)
   await app.register(bundles)
+  await app.register(policies)
 }
 export default routes

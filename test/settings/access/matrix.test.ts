@@ -28,7 +28,7 @@ const shares = ['shared', 'shared with a team', 'shared with a former team'] as 
 const sharers: readonly Who[] = ['nobody', 'alice', 'bob', 'admin', 'scoped key', 'user key', 'team key']
 /** What a route speaks of. `group`: one of the server's owner whose only member is the server. `own …`: alice's. */
 type Target =
-  'nothing' | 'off' | 'metrics' | 'server' | 'managed server' | 'group' | 'managed group' | 'own team' | 'own view' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
+  'nothing' | 'off' | 'metrics' | 'server' | 'managed server' | 'group' | 'managed group' | 'approvals' | 'no approval' | 'own team' | 'own view' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
 
 interface Place { readonly target: Target, readonly body?: unknown, readonly query?: string }
 interface Asked {
@@ -89,6 +89,9 @@ function expected (asked: Asked): Expected {
     // Who has no password has none to change.
     case 'own password': return ['alice', 'bob', 'admin'].includes(who) ? 'yes' : 403
     case 'own key': return isAdmin(who) || userOf(who) === 'alice' ? 'yes' : 403
+    // No policy names approvers.
+    case 'approvals': return isAdmin(who) ? 'yes' : 403
+    case 'no approval': return isAdmin(who) ? 404 : 403
     // A scoped key lists the server, and no more.
     case 'global route': return who === 'scoped key' ? 403 : 'yes'
     case 'own route': return isStranger(who) ? 403 : 'yes'
@@ -147,6 +150,19 @@ const socialLogin = [
   'POST /api/auth/better/sign-in/social', 'GET /api/auth/better/session', 'GET /api/auth/better/get-session',
   'POST /api/auth/better/signOut', 'POST /api/auth/better/sign-out', 'GET /api/social-auth/user'
 ]
+
+const ids = {
+  group: '33333333-3333-4333-8333-333333333333',
+  system: '11111111-1111-4111-8111-111111111111',
+  scoped: '22222222-2222-4222-8222-222222222222',
+  user: '44444444-4444-4444-8444-444444444444',
+  own: '55555555-5555-4555-8555-555555555555',
+  made: '66666666-6666-4666-8666-666666666666',
+  madeScoped: '77777777-7777-4777-8777-777777777777',
+  owned: '88888888-8888-4888-8888-888888888888',
+  given: '99999999-9999-4999-8999-999999999999',
+  ofTeam: 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa'
+}
 
 /** Every route outside of MCP, with what it speaks of and a body that it takes. */
 const places: Readonly<Record<string, Place>> = {
@@ -234,6 +250,16 @@ const places: Readonly<Record<string, Place>> = {
   'PUT /api/resources/:id': builtIn({ name: 'x' }),
   'DELETE /api/resources/:id': builtIn(),
   'POST /api/resources/read': server({ uri: 'test://one' }),
+  'GET /api/policies': nothing(),
+  'GET /api/policies/:id': builtIn(),
+  'POST /api/policies': nothing({ name: 'NEW', when: 'false', then: 'deny' }),
+  'PUT /api/policies/:id': builtIn({ name: 'x', when: 'false', then: 'deny' }),
+  'PUT /api/policies/order': builtIn({ ids: [ids.group] }),
+  'DELETE /api/policies/:id': builtIn(),
+  'POST /api/policies/test': nothing({ server: 'thing', tool: 'echo' }),
+  'GET /api/approvals': { target: 'approvals' },
+  'POST /api/approvals/:id/approve': { target: 'no approval' },
+  'POST /api/approvals/:id/deny': { target: 'no approval' },
   'POST /api/templates/export': nothing({ name: 'x' }),
   'GET /api/templates/export/groups/:id': { target: 'managed group' },
   'POST /api/templates/import': nothing({ version: '1.0', servers: { NEW: config } }),
@@ -308,18 +334,6 @@ function placeOf (row: RouteRow): Place | undefined {
 
 // ---- the world ------------------------------------------------------------------------------------
 
-const ids = {
-  group: '33333333-3333-4333-8333-333333333333',
-  system: '11111111-1111-4111-8111-111111111111',
-  scoped: '22222222-2222-4222-8222-222222222222',
-  user: '44444444-4444-4444-8444-444444444444',
-  own: '55555555-5555-4555-8555-555555555555',
-  made: '66666666-6666-4666-8666-666666666666',
-  madeScoped: '77777777-7777-4777-8777-777777777777',
-  owned: '88888888-8888-4888-8888-888888888888',
-  given: '99999999-9999-4999-8999-999999999999',
-  ofTeam: 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa'
-}
 const tokens = {
   'system key': `thk_${'a'.repeat(64)}`,
   'scoped key': `thk_${'b'.repeat(64)}`,
@@ -372,9 +386,11 @@ function reset (upstream: string, owner: string, visibility: Asked['visibility']
     ? { visibility: visibility as 'private' }
     : { visibility: 'private' as const, sharedWithUsers: visibility === 'shared' ? ['bob'] : ['@crew'] }
   const members = visibility === 'shared with a team' ? ['bob'] : []
-  return ({ servers, groups, users: stored, keys: storedKeys, prompts, resources, teams }: FastifyInstance['settings']['current']): Change[] => [
+  return ({ servers, groups, users: stored, keys: storedKeys, prompts, resources, teams, policies }: FastifyInstance['settings']['current']): Change[] => [
     { entity: 'prompts', key: ids.group, value: { id: ids.group, name: 'built in', template: 'x' } },
     { entity: 'resources', key: ids.group, value: { id: ids.group, uri: 'note://built-in', content: 'x' } },
+    { entity: 'policies', key: ids.group, value: { id: ids.group, name: 'rule', when: 'false', then: 'deny' } },
+    ...[...policies.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'policies', key: id, value: undefined })),
     ...[...prompts.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'prompts', key: id, value: undefined })),
     ...[...resources.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'resources', key: id, value: undefined })),
     { entity: 'mcpServers', key: 'thing', value: { type: 'streamable-http', url: upstream, owner, ...shown } },
