@@ -3,7 +3,7 @@
 // The folder has, as their repositories have them: detect_corpus_v1.json (smart-mcp-proxy/mcpproxy-go),
 // mcp-scanner/ with evals and examples (cisco-ai-defense/mcp-scanner), damn-vulnerable-MCP-server/ with challenges
 // (harishsg993010/damn-vulnerable-MCP-server). What is missing is left out. --all prints each definition.
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { argv } from 'node:process'
 import { scanDefinitions } from '../plugins/extensions/pins/scan/scan.ts'
@@ -24,8 +24,12 @@ function pythonDefinitions (path: string, group: string): Sample[] {
   })
 }
 
-const pythonFolder = (pattern: string, group: string): Sample[] =>
-  globSync(join(folder, pattern)).sort().flatMap((path) => pythonDefinitions(path, group))
+function pythonFolder (name: string, group: string, isWanted = /\.py$/): Sample[] {
+  const path = join(folder, name)
+  if (!existsSync(path)) return []
+  const files = readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((each) => isWanted.test(each)).sort()
+  return files.flatMap((file) => pythonDefinitions(join(path, file), group))
+}
 
 interface LabelledTool { label: string, category: string, server: string, tool: { name: string } }
 
@@ -52,12 +56,12 @@ function realTools (file: string): Sample[] {
 
 const samples = [
   ...labelled(),
-  ...pythonFolder('mcp-scanner/evals/behavioral-analysis/data/tool-poisoning/*.py', 'mcp-scanner, tool-poisoning'),
-  ...pythonFolder('mcp-scanner/evals/behavioral-analysis/data/prompt-injection/*.py', 'mcp-scanner, prompt-injection'),
-  ...pythonFolder('mcp-scanner/evals/remote/malicious/*.py', 'mcp-scanner, remote malicious'),
-  ...pythonFolder('mcp-scanner/examples/example-malicious-servers/*.py', 'mcp-scanner, example servers'),
-  ...pythonFolder('mcp-scanner/evals/remote/benign/*.py', 'mcp-scanner, remote benign'),
-  ...pythonFolder('damn-vulnerable-MCP-server/challenges/*/*/server.py', 'damn-vulnerable-MCP-server'),
+  ...pythonFolder('mcp-scanner/evals/behavioral-analysis/data/tool-poisoning', 'mcp-scanner, tool-poisoning'),
+  ...pythonFolder('mcp-scanner/evals/behavioral-analysis/data/prompt-injection', 'mcp-scanner, prompt-injection'),
+  ...pythonFolder('mcp-scanner/evals/remote/malicious', 'mcp-scanner, remote malicious'),
+  ...pythonFolder('mcp-scanner/examples/example-malicious-servers', 'mcp-scanner, example servers'),
+  ...pythonFolder('mcp-scanner/evals/remote/benign', 'mcp-scanner, remote benign'),
+  ...pythonFolder('damn-vulnerable-MCP-server/challenges', 'damn-vulnerable-MCP-server', /server\.py$/),
   ...realTools('tools.json'),
   ...realTools('tools-of-others.json')
 ]

@@ -7,6 +7,7 @@ import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenVectorStore } from './ports/vectors.ts'
 import { RecordedOneTimeValues } from './records/grants.ts'
 import { RecordedConsents, RecordedConsoleSessions, RecordedLoginStates, RecordedUsedStates } from './records/logins.ts'
+import { RecordedPins } from './records/pins.ts'
 import { RecordedTokens } from './records/tokens.ts'
 import { RecordedUpstreamTokens } from './records/upstream-tokens.ts'
 import { readSeed, type Seed } from './seed.ts'
@@ -91,7 +92,8 @@ function completeAdapter (
     loginStates: new RecordedLoginStates(records),
     consoleSessions: new RecordedConsoleSessions(records),
     usedStates: new RecordedUsedStates(records),
-    upstreamTokens: new RecordedUpstreamTokens(records)
+    upstreamTokens: new RecordedUpstreamTokens(records),
+    ...records.outlivesProcess ? { pins: new RecordedPins(records) } : {}
   }
 }
 

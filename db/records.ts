@@ -98,7 +98,9 @@ export const recordCollections = {
   consoleSessions: {
     name: 'consoleSessions', isInFile: true, maxEntries: 100_000, maxInFile: 2_000, maxPerOwner: 50
   },
-  removedLogins: { name: 'removedLogins', maxEntries: 100_000 }
+  removedLogins: { name: 'removedLogins', maxEntries: 100_000 },
+  /** The pinned definitions of servers, keyed by the server's name; without a database they are in DATA_DIR. */
+  pins: { name: 'pins', maxEntries: 100_000 }
 } as const satisfies Record<string, RecordCollection>
 
 /** The sections of the settings file that hold records. */
