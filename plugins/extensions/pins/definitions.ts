@@ -6,10 +6,8 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 /** The lists whose items are pinned. Resources are content: their definitions tell the model nothing to do. */
 type PinnedList = Exclude<ListKind, 'resources' | 'resourceTemplates'>
 export const pinnedLists = allListKinds.filter((kind): kind is PinnedList => !kind.startsWith('resource'))
-/** The kind of a definition: `tool`, `prompt`, … */
-export type DefinitionKind = (PinnedList extends `${infer One}s` ? One : never) | 'instructions'
+export type DefinitionKind = 'tool' | 'prompt' | 'skill' | 'instructions'
 export const kindOf = (list: PinnedList): DefinitionKind => list.slice(0, -1) as DefinitionKind
-export const definitionKinds: DefinitionKind[] = [...pinnedLists.map(kindOf), 'instructions']
 
 /** The name of the only definition of the kind `instructions`. */
 export const instructionsItem = 'instructions'

@@ -21,7 +21,8 @@ export interface DefinitionChange {
 
 interface PinsDeps {
   readonly store: PinStore
-  readonly modeOf: (server: string) => PinMode
+  /** Undefined: there is no such server any more. */
+  readonly modeOf: (server: string) => PinMode | undefined
   /** What is listed of some server has changed. */
   readonly changed: () => void
   /** Tells admins of changes that are new. */
@@ -69,6 +70,7 @@ export class Pins implements CatalogueReview {
     const { modeOf, told, warn, now = () => new Date() } = this.#deps
     try {
       const mode = modeOf(server)
+      if (mode === undefined) return
       const reading = { definitions, source, user, mode, now: now().toISOString() }
       // Texts make no difference to whether something changes.
       const known = this.#states.get(server)?.pinned

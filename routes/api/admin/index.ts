@@ -7,6 +7,7 @@ import { promptEntity, resourceEntity, userEntity } from '../entities.ts'
 import { addReadRoutes, addWriteRoutes } from '../entity.ts'
 import { principalOf } from '../principal.ts'
 import bundles from './bundles.ts'
+import definitions from './definitions.ts'
 import logs from './logs.ts'
 import oauthClients from './oauth-clients.ts'
 import system from './system.ts'
@@ -25,6 +26,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     ({ data: app.users.stats() }))
   await app.register(system)
   await app.register(logs)
+  await app.register(definitions)
   await app.register(oauthClients)
   await app.register(bundles)
 }
