@@ -4,7 +4,7 @@ import { test, type Test } from 'tap'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { manage, managed, startReplica } from '../fakes/replica.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
-import { at, connected, KEY, names, Session, settings, sleep, text, type Json } from '../helpers/client.ts'
+import { at, connected, KEY, names, Session, settings, text, type Json } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
 import { modernRequest } from '../helpers/modern-request.ts'
@@ -75,15 +75,15 @@ async function called (hub: Hub): Promise<Record<string, string | undefined>> {
   const { headers, body } = modernRequest('tools/call', { params: { name: 's-search', arguments: {} }, capabilities: {} })
   const modern = await (await fetch(`${hub.url}/mcp`, { method: 'POST', headers, body })).json() as Json
   const smart = await (await Session.open(`${hub.url}/mcp/$smart`)).request('tools/call', { name: 'call_tool', arguments: { toolName: 's-search', arguments: {} } })
-  const rest = await manage(hub, 'POST', '/tools/s/search', {})
-  const openRest = await fetch(`${hub.url}/tools/s/search`, { method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: '{}' })
+  const rest = await manage(hub, 'POST', '/tools/call/s', { toolName: 'search', arguments: {} })
+  const openRest = await manage(hub, 'POST', '/tools/s/search', {})
   const said = (message: unknown): string | undefined => (at(message, 'error', 'message') as string | undefined) ?? problem(at(message, 'result'))
   return {
     legacy: said(legacy),
     modern: said(modern),
     smart: said(smart),
     rest: rest.status === 200 ? undefined : `${rest.status} ${String(at(rest.body, 'message'))}`,
-    open: openRest.status === 200 ? undefined : `${openRest.status} ${await openRest.text()}`
+    open: openRest.status === 200 ? undefined : `${openRest.status} ${openRest.text}`
   }
 }
 const nobody = { legacy: undefined, modern: undefined, smart: undefined, rest: undefined, open: undefined }
@@ -178,6 +178,7 @@ test('block: the old definition stays listed and calls are refused, until it cha
   assert.deepEqual(await described(hub), everywhere('Finds issues'))
   for (const [way, problem] of Object.entries(await called(hub))) assert.match(problem ?? '', /has changed since it was accepted/, way)
   assert.match((await called(hub)).rest ?? '', /^403 /)
+  assert.match((await called(hub)).open ?? '', /^403 /)
   const session = await Session.open(`${hub.url}/mcp`)
   assert.deepEqual(await session.tools(), ['s-search', 's-other'], 'a new name is not listed')
   const prompt = await session.request('prompts/get', { name: 's-greet' })
@@ -265,9 +266,7 @@ test('replicas: what one has seen and an admin accepted there counts on the othe
   const told = [one, two].map((hub) => hub.output().split('the tool \\"search\\" changed').length - 1)
   assert.equal(told.reduce((sum, each) => sum + each, 0), 1, 'told by one of them')
   assert.equal(await accept(two, 'tool', 'search'), 200)
-  const begun = Date.now()
   await until(async () => (await (await Session.open(`${one.url}/mcp`)).tools()).join() === 's-search,s-other', 'it does not count on the other')
-  assert.ok(Date.now() - begun < 10_000)
   assert.deepEqual(await changesOf(one), [])
   // A third, with a folder of its own, knows what was pinned.
   await one.stop()
@@ -276,6 +275,5 @@ test('replicas: what one has seen and an admin accepted there counts on the othe
   await connected(three, 1)
   const [only] = await awaitChanges(three, ['tool search'])
   assert.equal(only?.before?.description, 'Finds issues.')
-  await sleep(0)
   assert.deepEqual(names(await (await Session.open(`${three.url}/mcp`)).list('tools/list', 'tools')), ['s-other'])
 })
