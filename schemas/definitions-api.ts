@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
 /** The kinds of definitions of a server. */
@@ -49,7 +49,13 @@ export const DefinitionWarningSchema = Type.Object(
   },
   {
     examples: [
-      { kind: 'tool', item: 'search', place: '/description', message: 'it asks the model to keep something from the user' }
+      {
+        kind: 'tool',
+        item: 'search',
+        place: '/description',
+        message: 'it asks the model to keep something from the user'
+      }
     ]
   }
 )
+export type DefinitionWarning = Static<typeof DefinitionWarningSchema>

@@ -38,7 +38,9 @@ export class CatalogueFiles implements CatalogueCache {
 
   async readUses (server: string): Promise<string> { return await readIfAny(this.#path(server, '.uses')) }
 
-  async writeUses (server: string, text: string): Promise<void> { await this.#write(this.#path(server, '.uses'), [text]) }
+  async writeUses (server: string, text: string): Promise<void> {
+    await this.#write(this.#path(server, '.uses'), [text])
+  }
 
   async readPins (server: string): Promise<string> { return await readIfAny(this.#path(server, '.pins')) }
 

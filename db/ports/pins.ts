@@ -14,6 +14,6 @@ export interface PinStore {
   swap: (server: string, version: string | undefined, value: object) => Promise<string | undefined>
   /** Removes what is stored of these servers. */
   remove: (servers: readonly string[]) => Promise<void>
-  /** The servers that have entries, those that were changed last first. @param time only those changed within it, in ms */
+  /** The servers that have entries. @param time only those that were changed within it, in ms */
   list: (time?: number) => Promise<Array<{ readonly server: string, readonly version: string }>>
 }

@@ -4,7 +4,6 @@ import type { ExtensionOptions } from './parts.ts'
 export { type LogOutput, createLogOutput, createTerminalCloser } from './logs/logger.ts'
 export type { ExtensionOptions } from './parts.ts'
 
-export type { DefinitionChange, DefinitionKind, Definitions, DefinitionWarning } from './pins/index.ts'
 export { prepareLog } from './logs/logger.ts'
 export { explanation, type Reasons } from './smart-routing/reasons.ts'
 

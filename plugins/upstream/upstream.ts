@@ -50,7 +50,7 @@ export class Upstream implements Provider {
     this.config = config
     this.remote = isRemote(config)
     this.#deps = deps
-    const { connecting, children, listener: { log, listsChanged, statusChanged }, isOurs, openLogin, allowance, review } = deps
+    const { connecting, children, listener: { log, listsChanged, statusChanged }, isOurs, openLogin, review } = deps
     const passthrough = passthroughOf(config, this.remote)
     this.#passes = passthrough.names.length > 0
     this.#ineffective = [
@@ -74,7 +74,7 @@ export class Upstream implements Provider {
       target: sourceIdOf(config),
       owner: configOwner(config),
       changed: listsChanged,
-      allowance,
+      allowance: deps.allowance,
       examine: async (...read) => { await review.examine(name, ...read) },
       ownCatalogues: () => pool.all.flatMap(({ catalogue }) => catalogue ?? []),
       warn: (sentence) => { warn(this.redact(sentence)) }

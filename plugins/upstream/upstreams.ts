@@ -186,8 +186,7 @@ export class Upstreams implements ProviderSource {
 
   /** At the start, removes the stored lists of servers that were removed while the gateway was down. */
   #forgetOthers (configured: Iterable<string>): void {
-    const removing = this.#deps.cache.keepOnly?.(configured)
-    this.#logFailure(removing, 'catalogues', 'those of removed servers could not be removed from disk')
+    this.#logFailure(this.#deps.cache.keepOnly?.(configured), 'catalogues', 'some could not be removed from disk')
   }
 
   #forget (name: string): void {
@@ -223,7 +222,7 @@ export class Upstreams implements ProviderSource {
   }
 
   #make ({ name, config }: Server): Upstream {
-    const { connecting, log, cache, settings: { userOf }, logins, isOurs, onLine: print, review = noReview } = this.#deps
+    const { connecting, log, cache, settings: { userOf }, logins, isOurs, onLine: print } = this.#deps
     const isFirst = !this.#isStarted
     const statusLog = new StatusLog((level, sentence, more) => { log(name, level, sentence, more) })
     const { lines, size } = upstreamLimits.stderrLines
@@ -240,7 +239,7 @@ export class Upstreams implements ProviderSource {
       children: this.#children,
       isOurs,
       openLogin: (listener) => logins.open(name, config, listener),
-      review,
+      review: this.#deps.review ?? noReview,
       allowance: {
         remainingSize: () => this.#shares.remainingSize(name, userOf(config)),
         setHeldSize: (size) => {

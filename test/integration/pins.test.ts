@@ -1,4 +1,4 @@
-// Definitions of servers that change: what is listed, what can be called, what admins see, for each mode, over MCP of both eras, REST and $smart.
+// Definitions of servers that change: what is listed, called and shown, in each mode, over MCP of both eras, REST and $smart.
 import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
@@ -9,7 +9,7 @@ import { database } from '../helpers/database.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
 import { modernRequest } from '../helpers/modern-request.ts'
 
-const search = { ...tool('search'), description: 'Finds issues', inputSchema: { type: 'object', properties: { q: { type: 'string' }, n: { type: 'number' } } } }
+const search = { name: 'search', description: 'Finds issues', inputSchema: { type: 'object', properties: { q: { type: 'string' }, n: { type: 'number' } } } }
 const other = { ...tool('other'), description: 'Something else' }
 const greet = { name: 'greet', description: 'Greets somebody' }
 
@@ -154,13 +154,12 @@ test('ask: what changed is hidden everywhere until an admin accepts it; sessions
   await until(() => stream.messages.slice(heard).some(({ method }) => method === 'notifications/tools/list_changed'), 'no session was told')
   const audit = await managed(hub, 'GET', '/audit?entity=definition') as unknown as Json[]
   assert.deepEqual(audit.map(({ name, action }) => [name, action]), [['s', 'update']])
-  await stream.end()
 })
 
 test('ask: a new name is a change, also one that an item takes; with its former name it is none', async (t) => {
   const upstream = await upstreamOf(t)
   const hub = await serving(t, upstream, 'ask')
-  await change(upstream, { tools: [{ ...search, name: 'search2' }, other] })
+  await change(upstream, { tools: [{ ...search, ...tool('search2'), description: search.description }, other] })
   const [only] = await awaitChanges(hub, ['tool search2'])
   assert.equal(only?.before, null)
   const session = await Session.open(`${hub.url}/mcp`)

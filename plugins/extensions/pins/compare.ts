@@ -132,7 +132,8 @@ function comparePin (
   }
   if (mode === 'off') return withoutOwn()
   if (pending.some((each) => each.digest === digest && each.source === source)) return pin
-  const next = withPending(pin, [...others, { digest, ...keep(text), since: now, source }].slice(-extensionsLimits.pins.pending))
+  const waiting = [...others, { digest, ...keep(text), since: now, source }]
+  const next = withPending(pin, waiting.slice(-extensionsLimits.pins.pending))
   return told.includes(digest) ? next : { ...next, told: [...told, digest].slice(-extensionsLimits.pins.told) }
 }
 

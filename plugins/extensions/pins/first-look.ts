@@ -1,18 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
+import type { DefinitionWarning } from '../../../schemas/definitions-api.ts'
 import { workers } from '../../base/threads/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import { keyOf, type Definition, type DefinitionKind } from './definitions.ts'
 import { lookalikeKey, plainKey } from './lookalike-names.ts'
 import type { Finding, Scan } from './scan/scan.ts'
-
-/** A remark about a definition, for those who manage its server. `place`: a JSON pointer within the definition. */
-export interface DefinitionWarning {
-  readonly kind: DefinitionKind
-  readonly item: string
-  readonly place: string
-  readonly message: string
-}
 
 /** What was found in one catalogue. */
 interface Look { readonly digest: string, readonly scan: Scan, readonly tools: readonly string[] }
@@ -33,7 +26,8 @@ export class FirstLook {
 
   /** Looks at the definitions of a catalogue, in a worker thread. Returns at once. */
   begin (server: string, source: string, definitions: readonly Definition[]): void {
-    const digest = createHash('sha256').update(definitions.map((each) => `${keyOf(each)} ${each.digest}`).join('\n')).digest('base64')
+    const listed = definitions.map((each) => `${keyOf(each)} ${each.digest}`).join('\n')
+    const digest = createHash('sha256').update(listed).digest('base64')
     const looks = this.#looks.get(server) ?? new Map<string, Look>()
     this.#looks.set(server, looks)
     const former = looks.get(source)
@@ -58,7 +52,8 @@ export class FirstLook {
       if (scan.findings.length > 0) {
         const [{ kind, item, place, message }] = scan.findings as [Finding]
         const more = scan.findings.length > 1 ? ` (and ${scan.findings.length - 1} more remarks)` : ''
-        this.#log.warn({ server }, `${server}: look at the ${kind} ${JSON.stringify(item)}: at ${place || '/'}, ${message}${more}`)
+        const which = `the ${kind} ${JSON.stringify(item)}${place === '' ? '' : ` (${place})`}`
+        this.#log.warn({ server }, `${server}: look at ${which}: ${message}${more}`)
       }
       return scan
     } catch (error) {
@@ -81,7 +76,8 @@ export class FirstLook {
       ...scan.names.flatMap(({ kind, item, place, name }): DefinitionWarning | [] => {
         const owner = index.otherServerOf(server, name)
         if (owner === undefined) return []
-        const message = `it asks the model to call ${JSON.stringify(name)}, a tool of the server ${JSON.stringify(owner)}`
+        const of = `a tool of the server ${JSON.stringify(owner)}`
+        const message = `it asks the model to call ${JSON.stringify(name)}, ${of}`
         return { kind: kind as DefinitionKind, item, place, message }
       })
     ])

@@ -1,24 +1,21 @@
 import fp from 'fastify-plugin'
-import { CachedPins } from '../../../db/json/pins.ts'
+import { CachedPins } from '../../../db/records/cached-pins.ts'
 import type { PinStore } from '../../../db/ports/pins.ts'
 import type { CatalogueCache, Snapshot } from '../../../db/store.ts'
 import { Refusal } from '../../../protocol/errors.ts'
 import type { Author } from '../../settings/index.ts'
 import type { PinMode } from './compare.ts'
+import type { DefinitionWarning } from '../../../schemas/definitions-api.ts'
 import type { DefinitionKind } from './definitions.ts'
-import { FirstLook, type DefinitionWarning } from './first-look.ts'
+import { FirstLook } from './first-look.ts'
 import { Pins, type DefinitionChange } from './pins.ts'
-
-export type { DefinitionKind } from './definitions.ts'
-export type { DefinitionChange } from './pins.ts'
-export type { DefinitionWarning } from './first-look.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { definitions: Definitions }
 }
 
 /** The definitions of servers: what has changed in them, and what a first look at them has found. */
-export interface Definitions {
+interface Definitions {
   /** The changed definitions of a server that wait for an admin. */
   changes: (server: string) => Promise<DefinitionChange[]>
   /**
@@ -68,8 +65,10 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
       const { kind, item } = first
       count(server, changes.length)
       const more = changes.length > 1 ? ` and ${changes.length - 1} more definitions` : ''
-      const effect = { off: '', warn: '', ask: '; hidden until an admin accepts it', block: '; calls are refused' }[mode]
-      app.log.warn({ server, changes }, `${server}: the ${kind} ${JSON.stringify(item)}${more} changed${effect}`)
+      const effect =
+        { off: '', warn: '', ask: '; hidden until an admin accepts it', block: '; calls are refused' }[mode]
+      const which = `the ${kind} ${JSON.stringify(item)}${more}`
+      app.log.warn({ server, changes }, `${server}: ${which} changed${effect}`)
       app.notifications.send('change', { server, pin: mode, changes })
     },
     warn: (server, sentence) => { app.log.warn({ server }, `${server}: ${sentence}`) }
@@ -108,9 +107,10 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
   let refreshedAt = Date.now()
   const timer = setInterval(() => {
     const begun = Date.now()
-    refreshing ??= pins.refresh(begun - refreshedAt + pollWindow).then(() => { refreshedAt = begun }, (err: unknown) => {
-      app.log.debug({ err }, 'the pins of other replicas could not be read')
-    }).finally(() => { refreshing = undefined })
+    refreshing ??= pins.refresh(begun - refreshedAt + pollWindow)
+      .then(() => { refreshedAt = begun })
+      .catch((err: unknown) => { app.log.debug({ err }, 'the pins of other replicas could not be read') })
+      .finally(() => { refreshing = undefined })
   }, pollInterval).unref()
   app.addHook('onClose', async () => {
     clearInterval(timer)

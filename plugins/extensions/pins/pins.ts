@@ -36,7 +36,11 @@ interface PinsDeps {
 interface ServerState { readonly version: string | undefined, readonly pinned: PinnedServer | undefined }
 
 /** A catalogue as it was read. */
-interface Examined { readonly source: string, listed?: Listed & { readonly state: ServerState | undefined, readonly mode: PinMode } }
+interface Examined {
+  readonly source: string
+  /** What was listed of it last, and what that depends on. */
+  listed?: Listed & { readonly state: ServerState | undefined, readonly mode: PinMode }
+}
 
 /** Max attempts to store what other replicas store as well. */
 const maxAttempts = 10
@@ -66,7 +70,9 @@ export class Pins implements CatalogueReview {
     await this.#compare(server, definitions, source, user)
   }
 
-  async #compare (server: string, definitions: readonly Definition[], source: string, user: string | undefined): Promise<void> {
+  async #compare (
+    server: string, definitions: readonly Definition[], source: string, user: string | undefined
+  ): Promise<void> {
     const { modeOf, told, warn, now = () => new Date() } = this.#deps
     try {
       const mode = modeOf(server)

@@ -1,5 +1,6 @@
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { type Era, eraOf } from '../../../protocol/era.ts'
+import type { DefinitionWarning } from '../../../schemas/definitions-api.ts'
 import { withMembers } from '../../../protocol/json.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
@@ -14,7 +15,6 @@ import {
   unmatchedOverrides,
   withCurrentRights
 } from '../../settings/index.ts'
-import type { DefinitionWarning } from '../../extensions/index.ts'
 import type { Upstreams } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 

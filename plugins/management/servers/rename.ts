@@ -1,4 +1,4 @@
-import type { Definitions } from '../../extensions/index.ts'
+import type { FastifyInstance } from 'fastify'
 import type { Settings } from '../../settings/index.ts'
 
 /**
@@ -7,7 +7,7 @@ import type { Settings } from '../../settings/index.ts'
  * @param rename changes the settings
  */
 export async function keepingDefinitions (
-  definitions: Pick<Definitions, 'copy' | 'forget'>,
+  definitions: Pick<FastifyInstance['definitions'], 'copy' | 'forget'>,
   settings: Settings,
   { name, newName }: { readonly name: string, readonly newName: string },
   rename: () => Promise<unknown>

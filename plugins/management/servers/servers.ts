@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
 import { jsonSize } from '../../../db/json-size.ts'
 import type { Change, Server, Snapshot } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
@@ -7,7 +8,6 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { errors } from '../../base/errors/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
-import type { Definitions } from '../../extensions/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { removeFromKeyScopes } from '../../identity/index.ts'
 import {
@@ -33,9 +33,7 @@ const unnamedTestServer = '$test'
 /** Max wait for a server's processes to end, in ms. */
 const endTimeout = 5_000
 
-export interface ServersDeps {
-  settings: Settings, upstreams: Upstreams, gateway: Gateway, outbound: Outbound, definitions: Definitions
-}
+export type ServersDeps = Pick<FastifyInstance, 'settings' | 'upstreams' | 'gateway' | 'outbound' | 'definitions'>
 
 /** The configured servers, as the management API reads and writes them. */
 export class Servers {
@@ -45,7 +43,7 @@ export class Servers {
   readonly #usersMayRun: boolean
   readonly #outbound: Outbound
   readonly #logins: ServerLogins
-  readonly #definitions: Pick<Definitions, 'copy' | 'forget' | 'warningsAbout'>
+  readonly #definitions: FastifyInstance['definitions']
   readonly #tests = new Shares(upstreamLimits.serverTests.places, 'tests of servers')
 
   /** @param usersMayRun ALLOW_USER_STDIO */
@@ -170,7 +168,9 @@ export class Servers {
     }
     const change = async (): Promise<void> => { await this.#settings.change(changesIn, principal) }
     if (renamed === undefined) await change()
-    else if (changesIn(this.#settings.current).length > 0) await keepingDefinitions(this.#definitions, this.#settings, { name, newName: renamed }, change)
+    else if (changesIn(this.#settings.current).length > 0) {
+      await keepingDefinitions(this.#definitions, this.#settings, { name, newName: renamed }, change)
+    }
     return this.get(principal, newName ?? name)
   }
 

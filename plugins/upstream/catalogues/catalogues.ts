@@ -267,7 +267,7 @@ export class Catalogues {
     if (isOwn) this.#publishTo(slot, same ? undefined : shown)
     else if (!same) this.#publish(shown, slot, base && before !== undefined)
     // The gateway's lists are unchanged, so those of other classes count as unchanged, too.
-    else if (base) for (const other of this.#byClass.values()) Object.assign(this.#fresh.get(other) ?? {}, { learnedAt })
+    else if (base) for (const each of this.#byClass.values()) Object.assign(this.#fresh.get(each) ?? {}, { learnedAt })
   }
 
   /** Publishes a change on one client's link to that client only, until its class gets the same. */

@@ -1,5 +1,5 @@
-/** Characters that are invisible, or change the order in which others are shown. */
-const hidden = /[\p{Cf}\p{Co}\p{Variation_Selector}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\0-\x08\x0b\x0c\x0e-\x1f\x7f]/gu
+/** Characters that are invisible, or change the order in which others are shown. Line ends and tabs are none. */
+const hidden = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}\p{Default_Ignorable_Code_Point}]/gu
 /** Emoji of flags, which contain tags. */
 const flag = /\u{1f3f4}[\u{e0061}-\u{e007a}\u{e0030}-\u{e0039}]{1,8}\u{e007f}/gu
 /** Selectors and joiners within emoji. */

@@ -8,10 +8,14 @@ interface Rule {
   readonly where?: 'schema'
 }
 
-const secrets = '(?:api[ -]?keys?|access keys?|credentials?|passwords?|passphrases?|secrets?|(?:auth|access|bearer|session) tokens?|private keys?|' +
-  'ssh keys?|environment variables|conversation(?: history)?|chat history|system prompt|\\.env\\b)'
-const sensitiveFile = '(?:~\\/\\.(?:ssh|aws|cursor|gnupg|kube|docker|config|netrc|bash_history|npmrc)|\\bid_(?:rsa|ed25519|ecdsa|dsa)\\b|' +
-  '\\/etc\\/(?:passwd|shadow|sudoers)|\\bmcp\\.json\\b|\\.aws\\/credentials|\\.ssh\\/|claude_desktop_config)'
+const secrets = '(?:api[ -]?keys?|access keys?|credentials?|passwords?|passphrases?|secrets?|private keys?|ssh keys?|' +
+  '(?:auth|access|bearer|session) tokens?|environment variables|conversation(?: history)?|chat history|' +
+  'system prompt|\\.env\\b)'
+const sensitiveFile = '(?:~\\/\\.(?:ssh|aws|cursor|gnupg|kube|docker|config|netrc|bash_history|npmrc)|' +
+  '\\bid_(?:rsa|ed25519|ecdsa|dsa)\\b|\\/etc\\/(?:passwd|shadow|sudoers)|\\bmcp\\.json\\b|' +
+  '\\.aws\\/credentials|\\.ssh\\/|claude_desktop_config)'
+const passes = '\\b(?:send|post|upload|forward|transmit|copy|copies|leak|email|report)s?\\b'
+const place = '(?:hosts?|servers?|endpoints?|collectors?|analytics|address|url|webhook)'
 const outside = '(?:external|remote|attacker|third[- ]party|unknown|our|collector|exfil)'
 
 /** The rules, by what they tell. Texts are in lower case and on one line (`visibleText`). */
@@ -62,8 +66,8 @@ const rules: readonly Rule[] = [
     maybeQuoted: true,
     patterns: [
       /\bexfiltrat|\b(?:steals?|harvests?|stolen|leaks?)\b[^.]{0,40}\b(?:data|credentials?|keys?|tokens?|passwords?|secrets?|cookies|sessions?)\b/,
-      new RegExp(`\\b(?:send|post|upload|forward|transmit|copy|copies|leak|email|report)s?\\b[^.]{0,60}${secrets}[^.]{0,60}\\b(?:to|via)\\b[^.]{0,30}\\b(?:${outside}|https?:|server|endpoint|host|url|address|webhook)`),
-      new RegExp(`\\b(?:send|post|upload|forward|transmit|copy|copies)s?\\b[^.]{0,60}\\bto (?:an?|our|the|my)? ?${outside}\\b[^.]{0,30}\\b(?:hosts?|servers?|endpoints?|collectors?|analytics|address|url|webhook)\\b`),
+      new RegExp(`${passes}[^.]{0,60}${secrets}[^.]{0,60}\\b(?:to|via)\\b[^.]{0,30}\\b(?:${outside}|https?:|${place})`),
+      new RegExp(`${passes}[^.]{0,60}\\bto (?:an?|our|the|my)? ?${outside}\\b[^.]{0,30}\\b${place}\\b`),
       /\b(?:reveal|print|output|repeat|leak|disclose|dump|expose)s?\b[^.]{0,30}\b(?:system prompt|(?:your|its) (?:initial |full |original )?(?:instructions|prompt)|master password)\b/,
       /\b(?:keylog|keystrokes?|browser cookies|reverse shell|backdoor|covert channel|command and control|\bc2\b server)/
     ]

@@ -34,11 +34,11 @@ export function scanDefinitions (definitions: readonly ScannedDefinition[]): Sca
       const visible = visibleText(text)
       const messages = [hiddenUnicode(text), ...findPhrases(visible, isInSchema), encodedPayload(text)]
       for (const message of messages) if (message !== undefined) findings.push({ kind, item, place, message })
-      for (const [, name] of visible.matchAll(calledName)) if (name !== undefined) names.push({ kind, item, place, name })
-      if (findings.length >= maxFindings) return { findings: findings.slice(0, maxFindings), names: names.slice(0, maxFindings) }
+      for (const [, name = ''] of visible.matchAll(calledName)) names.push({ kind, item, place, name })
     }
+    if (findings.length >= maxFindings) break
   }
-  return { findings, names: names.slice(0, maxFindings) }
+  return { findings: findings.slice(0, maxFindings), names: names.slice(0, maxFindings) }
 }
 
 /** What the worker pool runs. */
