@@ -6,9 +6,18 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { argv } from 'node:process'
+import { lookalikeKey, plainKey } from '../plugins/extensions/pins/lookalike-names.ts'
 import { scanDefinitions } from '../plugins/extensions/pins/scan/scan.ts'
 
-interface Sample { readonly group: string, readonly server: string, readonly kind: string, readonly item: string, readonly text: string }
+interface Sample {
+  readonly group: string
+  readonly server: string
+  readonly kind: string
+  readonly item: string
+  readonly text: string
+  /** The names of other servers' tools. */
+  readonly peers?: readonly string[]
+}
 
 const [folder = '.'] = argv.slice(2).filter((each) => !each.startsWith('--'))
 const isVerbose = argv.includes('--all')
@@ -17,11 +26,14 @@ const isVerbose = argv.includes('--all')
 function pythonDefinitions (path: string, group: string): Sample[] {
   const source = readFileSync(path, 'utf8')
   const decorated = /@\w+\.(tool|prompt)\(([^)]*)\)\s*(?:async\s+)?def\s+(\w+)\s*\([^)]*\)[^:]*:\s*(?:r?"""([\s\S]*?)""")?/g
-  return [...source.matchAll(decorated)].map(([, kind = 'tool', options = '', item = '', docs = '']) => {
+  // A server that gives a function another docstring while it runs.
+  const replaced = [...source.matchAll(/(\w+)\.__doc__\s*=\s*(?:"""([\s\S]*?)"""|'''([\s\S]*?)''')/g)]
+    .map(([, item = '', one, other]) => ({ group, server: path, kind: 'tool', item, text: JSON.stringify({ name: item, description: one ?? other }) }))
+  return [...replaced, ...[...source.matchAll(decorated)].map(([, kind = 'tool', options = '', item = '', docs = '']) => {
     const given = /description\s*=\s*(?:"""([\s\S]*?)"""|"([^"]*)")/.exec(options)
     const description = (given?.[1] ?? given?.[2] ?? docs).trim()
     return { group, server: path, kind, item, text: JSON.stringify({ name: item, description }) }
-  })
+  })]
 }
 
 function pythonFolder (name: string, group: string, isWanted = /\.py$/): Sample[] {
@@ -31,18 +43,19 @@ function pythonFolder (name: string, group: string, isWanted = /\.py$/): Sample[
   return files.flatMap((file) => pythonDefinitions(join(path, file), group))
 }
 
-interface LabelledTool { label: string, category: string, server: string, tool: { name: string } }
+interface LabelledTool { label: string, category: string, server: string, tool: { name: string }, peers?: Array<{ tool: { name: string } }> }
 
 function labelled (): Sample[] {
   const path = join(folder, 'detect_corpus_v1.json')
   if (!existsSync(path)) return []
   const { entries } = JSON.parse(readFileSync(path, 'utf8')) as { entries: LabelledTool[] }
-  return entries.map(({ label, category, server, tool }) => ({
+  return entries.map(({ label, category, server, tool, peers = [] }) => ({
     group: `detect_corpus_v1, ${label === 'malicious' ? category : label === 'benign' ? `benign (${category})` : label}`,
     server,
     kind: 'tool',
     item: tool.name,
-    text: JSON.stringify(tool)
+    text: JSON.stringify(tool),
+    peers: peers.map((peer) => peer.tool.name)
   }))
 }
 
@@ -70,7 +83,11 @@ const groups = new Map<string, { count: number, flagged: number, messages: Map<s
 for (const sample of samples) {
   const row = groups.get(sample.group) ?? { count: 0, flagged: 0, messages: new Map<string, number>() }
   groups.set(sample.group, row)
-  const { findings } = scanDefinitions([sample])
+  const { findings: found, names } = scanDefinitions([sample])
+  const { peers = [] } = sample
+  const shadows = names.filter(({ name }) => peers.includes(name)).map((each) => ({ ...each, message: 'it asks the model to call a tool of another server' }))
+  const alike = peers.some((peer) => plainKey(peer) !== plainKey(sample.item) && lookalikeKey(peer) === lookalikeKey(sample.item))
+  const findings = [...found, ...shadows, ...alike ? [{ place: '/name', message: 'its name looks like a tool of another server' }] : []]
   row.count++
   if (findings.length > 0) row.flagged++
   for (const message of new Set(findings.map((each) => each.message.replace(/[:(].*/, '')))) row.messages.set(message, (row.messages.get(message) ?? 0) + 1)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
+import { messageOf } from '../../../db/errors.ts'
 import type { DefinitionWarning } from '../../../schemas/definitions-api.ts'
 import { workers } from '../../base/threads/index.ts'
 import { extensionsLimits } from '../limits.ts'
@@ -39,16 +40,19 @@ export class FirstLook {
     for (const oldest of [...looks.keys()].slice(0, -extensionsLimits.firstLook.catalogues)) looks.delete(oldest)
     this.#index = undefined
     void this.#scan(server, definitions).then((scan) => {
-      if (scan !== undefined && looks.get(source) === look) looks.set(source, { ...look, scan })
+      if (looks.get(source) === look) looks.set(source, { ...look, scan })
     })
   }
 
-  async #scan (server: string, definitions: readonly Definition[]): Promise<Scan | undefined> {
+  async #scan (server: string, definitions: readonly Definition[]): Promise<Scan> {
     const { text: most, time } = extensionsLimits.firstLook
     let left: number = most
-    const looked = definitions.flatMap(({ kind, item, text }) => (left -= text.length) >= 0 ? { kind, item, text } : [])
+    const end = definitions.findIndex(({ text }) => (left -= text.length) < 0)
+    const looked = definitions.slice(0, end === -1 ? undefined : end).map(({ kind, item, text }) => ({ kind, item, text }))
+    const rest = end === -1 ? [] : notLookedAt(definitions[end], 'there is too much text')
     try {
-      const scan = await workers.run<Scan>('plugins/extensions/pins/scan/scan', looked, { owner: server, time })
+      const found = await workers.run<Scan>('plugins/extensions/pins/scan/scan', looked, { owner: server, time })
+      const scan = { ...found, findings: [...rest, ...found.findings] }
       if (scan.findings.length > 0) {
         const [{ kind, item, place, message }] = scan.findings as [Finding]
         const more = scan.findings.length > 1 ? ` (and ${scan.findings.length - 1} more remarks)` : ''
@@ -58,7 +62,7 @@ export class FirstLook {
       return scan
     } catch (error) {
       this.#log.warn({ server, err: error }, `${server}: its definitions could not be looked at`)
-      return undefined
+      return { ...noScan, findings: notLookedAt(definitions[0], messageOf(error)) }
     }
   }
 
@@ -91,6 +95,13 @@ export class FirstLook {
   }
 }
 
+/** A remark that a definition and those after it were not looked at. */
+const notLookedAt = (definition: Definition | undefined, why: string): Finding[] => definition === undefined
+  ? []
+  : [{ kind: definition.kind, item: definition.item, place: '', message: `not all definitions were looked at: ${why}` }]
+
+const isPlain = (name: string): boolean => /^[a-z]*$/.test(name)
+
 /** The tools of all servers by name, and by what their names look like. */
 class NameIndex {
   readonly #byName = new Map<string, Set<string>>()
@@ -113,8 +124,9 @@ class NameIndex {
   /** A clause that names the tool of another server that this one imitates. */
   lookalikeOf (server: string, tool: string): string | undefined {
     const plain = plainKey(tool)
+    // Of two such names, the one with digits or with letters of other scripts imitates the other.
     const found = this.#byLook.get(lookalikeKey(tool))?.find((each) =>
-      each.server !== server && plainKey(each.tool) !== plain)
+      each.server !== server && plainKey(each.tool) !== plain && (!isPlain(plain) || isPlain(plainKey(each.tool))))
     return found && `${JSON.stringify(found.tool)}, a tool of the server ${JSON.stringify(found.server)}`
   }
 

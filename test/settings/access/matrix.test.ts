@@ -164,6 +164,8 @@ const places: Readonly<Record<string, Place>> = {
   'DELETE /api/servers/:name': server(),
   'POST /api/servers/:name/toggle': server({ enabled: false }),
   'POST /api/servers/:name/reload': server(),
+  'GET /api/servers/:name/changes': server(),
+  'POST /api/servers/:name/changes/accept': server({ kind: 'tool', item: 'nothing' }),
   'DELETE /api/servers/:name/oauth': server(),
   'POST /api/servers/:serverName/tools/:toolName/toggle': server({ enabled: false }),
   'PUT /api/servers/:serverName/tools/:toolName/description': server({ description: 'x' }),

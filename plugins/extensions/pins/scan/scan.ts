@@ -32,7 +32,8 @@ export function scanDefinitions (definitions: readonly ScannedDefinition[]): Sca
     for (const { place, text: whole, isInSchema } of textsOf(JSON.parse(json))) {
       const text = whole.slice(0, maxText)
       const visible = visibleText(text)
-      const messages = [hiddenUnicode(text), ...findPhrases(visible, isInSchema), encodedPayload(text)]
+      const cut = whole.length > maxText ? `only its first ${maxText} characters were looked at` : undefined
+      const messages = [cut, hiddenUnicode(text), ...findPhrases(visible, isInSchema), encodedPayload(text)]
       for (const message of messages) if (message !== undefined) findings.push({ kind, item, place, message })
       for (const [, name = ''] of visible.matchAll(calledName)) names.push({ kind, item, place, name })
     }
