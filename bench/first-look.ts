@@ -28,7 +28,8 @@ function pythonDefinitions (path: string, group: string): Sample[] {
   const decorated = /@\w+\.(tool|prompt)\(([^)]*)\)\s*(?:async\s+)?def\s+(\w+)\s*\([^)]*\)[^:]*:\s*(?:r?"""([\s\S]*?)""")?/g
   // A server that gives a function another docstring while it runs.
   const replaced = [...source.matchAll(/(\w+)\.__doc__\s*=\s*(?:"""([\s\S]*?)"""|'''([\s\S]*?)''')/g)]
-    .map(([, item = '', one, other]) => ({ group, server: path, kind: 'tool', item, text: JSON.stringify({ name: item, description: one ?? other }) }))
+    .map(([, item = '', one, other]) =>
+      ({ group, server: path, kind: 'tool', item, text: JSON.stringify({ name: item, description: one ?? other }) }))
   return [...replaced, ...[...source.matchAll(decorated)].map(([, kind = 'tool', options = '', item = '', docs = '']) => {
     const given = /description\s*=\s*(?:"""([\s\S]*?)"""|"([^"]*)")/.exec(options)
     const description = (given?.[1] ?? given?.[2] ?? docs).trim()

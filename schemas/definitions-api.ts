@@ -30,6 +30,8 @@ export const DefinitionChangeSchema = Type.Object(
   }
 )
 
+export type DefinitionChange = Static<typeof DefinitionChangeSchema>
+
 export const AcceptedChange = Type.Object(
   {
     kind: DefinitionKindSchema,

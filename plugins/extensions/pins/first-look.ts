@@ -48,7 +48,8 @@ export class FirstLook {
     const { text: most, time } = extensionsLimits.firstLook
     let left: number = most
     const end = definitions.findIndex(({ text }) => (left -= text.length) < 0)
-    const looked = definitions.slice(0, end === -1 ? undefined : end).map(({ kind, item, text }) => ({ kind, item, text }))
+    const looked =
+      definitions.slice(0, end === -1 ? undefined : end).map(({ kind, item, text }) => ({ kind, item, text }))
     const rest = end === -1 ? [] : notLookedAt(definitions[end], 'there is too much text')
     try {
       const found = await workers.run<Scan>('plugins/extensions/pins/scan/scan', looked, { owner: server, time })

@@ -5,10 +5,10 @@ import type { CatalogueCache, Snapshot } from '../../../db/store.ts'
 import { Refusal } from '../../../protocol/errors.ts'
 import type { Author } from '../../settings/index.ts'
 import type { PinMode } from './compare.ts'
-import type { DefinitionWarning } from '../../../schemas/definitions-api.ts'
+import type { DefinitionChange, DefinitionWarning } from '../../../schemas/definitions-api.ts'
 import type { DefinitionKind } from './definitions.ts'
 import { FirstLook } from './first-look.ts'
-import { Pins, type DefinitionChange } from './pins.ts'
+import { Pins } from './pins.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { definitions: Definitions }

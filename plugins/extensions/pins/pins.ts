@@ -1,23 +1,12 @@
 import { messageOf } from '../../../db/errors.ts'
 import type { PinStore } from '../../../db/ports/pins.ts'
 import type { Catalogue } from '../../../protocol/lists.ts'
+import type { DefinitionChange } from '../../../schemas/definitions-api.ts'
 import { Semaphore } from '../../base/limits/index.ts'
 import type { CatalogueReview } from '../../upstream/index.ts'
 import { acceptPending, compareWithPins, withoutTexts, type Pin, type PinMode, type PinnedServer } from './compare.ts'
-import { definitionsOf, keyOf, type Definition, type DefinitionKind } from './definitions.ts'
+import { definitionsOf, keyOf, type Definition } from './definitions.ts'
 import { withheldFrom, type Listed } from './listed.ts'
-
-/** A definition that has changed, for admins. */
-export interface DefinitionChange {
-  readonly kind: DefinitionKind
-  readonly item: string
-  /** The accepted definition; null: there is none, or its text is not kept. */
-  readonly before: unknown
-  readonly after: unknown
-  readonly since: string
-  /** Identifies `after`. */
-  readonly digest: string
-}
 
 interface PinsDeps {
   readonly store: PinStore
