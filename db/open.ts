@@ -8,6 +8,7 @@ import type { OpenVectorStore } from './ports/vectors.ts'
 import { RecordedApprovals } from './records/approvals.ts'
 import { RecordedOneTimeValues } from './records/grants.ts'
 import { RecordedConsents, RecordedConsoleSessions, RecordedLoginStates, RecordedUsedStates } from './records/logins.ts'
+import { RecordedPins } from './records/pins.ts'
 import { RecordedTokens } from './records/tokens.ts'
 import { RecordedUpstreamTokens } from './records/upstream-tokens.ts'
 import { readSeed, type Seed } from './seed.ts'
@@ -93,7 +94,8 @@ function completeAdapter (
     consoleSessions: new RecordedConsoleSessions(records),
     usedStates: new RecordedUsedStates(records),
     upstreamTokens: new RecordedUpstreamTokens(records),
-    approvals: new RecordedApprovals(records)
+    approvals: new RecordedApprovals(records),
+    ...records.outlivesProcess ? { pins: new RecordedPins(records) } : {}
   }
 }
 

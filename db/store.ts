@@ -11,6 +11,7 @@ import type { OneTimeValues } from './ports/grants.ts'
 import type { LoginStates, UsedRequestStates } from './ports/login-states.ts'
 import type { SocialLogins } from './ports/social-logins.ts'
 import type { OAuthTokens } from './ports/tokens.ts'
+import type { PinStore } from './ports/pins.ts'
 import type { UpstreamTokens } from './ports/upstream-tokens.ts'
 import type { VectorStore } from './ports/vectors.ts'
 import type { Records } from './records.ts'
@@ -149,6 +150,10 @@ export interface CatalogueCache {
   /** The text about the use of a server's tools, which is stored beside its catalogue; empty: there is none. */
   readUses: (server: string) => Promise<string>
   writeUses: (server: string, text: string) => Promise<void>
+  /** The text about a server's pinned definitions, which is stored beside its catalogue; empty: there is none. */
+  readPins: (server: string) => Promise<string>
+  writePins: (server: string, text: string) => Promise<void>
+  removePins: (server: string) => Promise<void>
   /** Removes what is stored of a server that no longer exists. */
   remove: (server: string) => Promise<void>
   /** Removes the catalogues of all servers but these. Absent if catalogues do not outlive the process. */
@@ -258,4 +263,6 @@ export interface Storage extends Omit<StorageAdapter, 'records' | 'counters' | '
   usedStates: UsedRequestStates
   upstreamTokens: UpstreamTokens
   approvals: Approvals
+  /** Available with a database only. */
+  pins?: PinStore
 }

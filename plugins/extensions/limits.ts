@@ -1,6 +1,24 @@
 /** Bounds of the extensions. docs/limits.md is generated from them. */
 export const extensionsLimits = {
   /**
+   * Pinned definitions of one server. `definitions`: max tools, prompts and instructions; beyond: `ask` and `block`
+   * leave them out. `text`: max characters of the texts that are kept to show differences and to go on listing them,
+   * `item`: of one; beyond: only their digests are kept, and `block` leaves a changed one out. `pending`: max
+   * definitions of one item that wait for an admin; beyond: the oldest is dropped. `variants`: max accepted definitions
+   * of one item for other users or clients; beyond: the oldest counts as changed. `told`: max changes of one item that
+   * are remembered as told.
+   */
+  pins: { definitions: 10_000, text: 4 * 1024 * 1024, item: 256 * 1024, pending: 8, variants: 32, told: 16 },
+
+  /**
+   * The first look at definitions. `text`: max characters of one catalogue that are searched; beyond: the rest is not
+   * looked at. `time`: max time for it, in ms; beyond: there are no remarks. `catalogues`: max catalogues of one server
+   * (for its users and kinds of clients) whose remarks are kept; beyond: those of the oldest are dropped. `warnings`:
+   * max remarks in a server's record.
+   */
+  firstLook: { text: 4 * 1024 * 1024, time: 10_000, catalogues: 8, warnings: 200 },
+
+  /**
    * Records of calls that wait for a slow database. `entries`: max number, `size`: max memory in bytes; beyond: new
    * calls are not recorded, and counted. `payload`: max size of an input or output, in bytes, `message`: of an error;
    * beyond: they are cut.

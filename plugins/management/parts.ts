@@ -7,7 +7,7 @@ import exporting from './export.ts'
 import groups from './groups/groups.ts'
 import market from './market/market.ts'
 import people from './people.ts'
-import servers from './servers/servers.ts'
+import servers from './servers/plugin.ts'
 import system from './system/system.ts'
 import templates from './templates/templates.ts'
 

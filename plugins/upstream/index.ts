@@ -7,6 +7,7 @@ export {
 } from './links/environment.ts'
 export { isLinkToken, linkToken, newBrowserKey, withBrowserTag } from './login/starts.ts'
 export type { ProbeResult } from './probe.ts'
+export type { CatalogueReview } from './catalogues/review.ts'
 export type { Upstreams } from './upstreams.ts'
 export type { UpstreamWingOptions } from './parts.ts'
 

@@ -1,4 +1,5 @@
 import type { Client, Question } from '../../protocol/exchange.ts'
+import type { CatalogueReview } from './catalogues/review.ts'
 import type { CatalogueAllowance } from './catalogues/shares.ts'
 import type { ConnectionSettings } from './links/connect.ts'
 import type { ChildCounts } from './links/pool.ts'
@@ -27,6 +28,7 @@ export interface UpstreamDeps {
   /** Begins the logins of the server; undefined: it takes none. */
   openLogin: (listener: LoginListener) => ServerLogin | undefined
   allowance: CatalogueAllowance
+  review: CatalogueReview
   /**
    * `isUserOwned`: the server belongs to a user without admin rights. `shouldWaitFor`: a merged list waits for its
    * first lists.

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import fp from 'fastify-plugin'
+import type { FastifyInstance } from 'fastify'
 import { jsonSize } from '../../../db/json-size.ts'
-import type { Server } from '../../../db/store.ts'
+import type { Change, Server, Snapshot } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { translateConfig } from '../../../schemas/foreign-config.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
@@ -22,6 +22,7 @@ import { additionsOf, batchResultOf, type BatchResult, type AddOutcome, type Sen
 import {
   disablingProblem, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toServerRecord
 } from './present.ts'
+import { keepingDefinitions } from './rename.ts'
 import { findItemToOverride, overrideItem } from './overrides.ts'
 import { type ServerTest, testMessage, toServerTest } from './server-test.ts'
 import { toServerChange, withStorer } from './to-store.ts'
@@ -32,6 +33,8 @@ const unnamedTestServer = '$test'
 /** Max wait for a server's processes to end, in ms. */
 const endTimeout = 5_000
 
+export type ServersDeps = Pick<FastifyInstance, 'settings' | 'upstreams' | 'gateway' | 'outbound' | 'definitions'>
+
 /** The configured servers, as the management API reads and writes them. */
 export class Servers {
   readonly #settings: Settings
@@ -40,11 +43,13 @@ export class Servers {
   readonly #usersMayRun: boolean
   readonly #outbound: Outbound
   readonly #logins: ServerLogins
+  readonly #definitions: FastifyInstance['definitions']
   readonly #tests = new Shares(upstreamLimits.serverTests.places, 'tests of servers')
 
   /** @param usersMayRun ALLOW_USER_STDIO */
-  constructor (settings: Settings, upstreams: Upstreams, gateway: Gateway, usersMayRun: boolean, outbound: Outbound) {
+  constructor ({ settings, upstreams, gateway, outbound, definitions }: ServersDeps, usersMayRun: boolean) {
     this.#settings = settings
+    this.#definitions = definitions
     this.#upstreams = upstreams
     this.#gateway = gateway
     this.#usersMayRun = usersMayRun
@@ -154,13 +159,18 @@ export class Servers {
   async update (
     principal: Principal, name: string, config: Record<string, unknown>, newName?: string
   ): Promise<PresentedServer> {
-    await this.#settings.change((snapshot) => {
+    const renamed = newName === undefined || newName === name ? undefined : newName
+    const changesIn = (snapshot: Snapshot): Change[] => {
       managedServer(snapshot, principal, name)
-      const isRenamed = newName !== undefined && newName !== name
-      if (isRenamed) checkServerName(snapshot, principal, newName, 'newName', name)
+      if (renamed !== undefined) checkServerName(snapshot, principal, renamed, 'newName', name)
       const change = toServerChange(snapshot, principal, name, config, this.#usersMayRun)
-      return [isRenamed ? { ...change, rename: newName } : change]
-    }, principal)
+      return [renamed === undefined ? change : { ...change, rename: renamed }]
+    }
+    const change = async (): Promise<void> => { await this.#settings.change(changesIn, principal) }
+    if (renamed === undefined) await change()
+    else if (changesIn(this.#settings.current).length > 0) {
+      await keepingDefinitions(this.#definitions, this.#settings, { name, newName: renamed }, change)
+    }
     return this.get(principal, newName ?? name)
   }
 
@@ -282,18 +292,9 @@ export class Servers {
       ? (wanted ? 'oauth_required' : upstream.isAvailable ? 'connected' : upstream.status)
       : upstream?.status
     const error = isOwn && status === 'connected' ? null : upstream?.error ?? null
-    const { warnings = [], connectedAt, protocolVersion } = upstream ?? {}
+    const { connectedAt, protocolVersion } = upstream ?? {}
+    const warnings = [...upstream?.warnings ?? [], ...this.#definitions.warningsAbout(name)]
     const state = status === undefined ? undefined : { status, error, warnings, connectedAt, protocolVersion }
     return toServerRecord(server, state, this.#gateway.catalogue(name), manages, wanted)
   }
 }
-
-declare module 'fastify' {
-  interface FastifyInstance { servers: Servers }
-}
-
-/** `app.servers`: the configured servers. @param usersMayRun ALLOW_USER_STDIO */
-export default fp(async (app) => {
-  const { ALLOW_USER_STDIO: usersMayRun } = app.config.env
-  app.decorate('servers', new Servers(app.settings, app.upstreams, app.gateway, usersMayRun, app.outbound))
-}, { name: 'servers', dependencies: ['config', 'settings', 'outbound', 'upstream', 'gateway'] })

@@ -7,6 +7,7 @@ import { promptEntity, resourceEntity, teamEntity, userEntity } from '../entitie
 import { addReadRoutes, addWriteRoutes } from '../entity.ts'
 import { principalOf } from '../principal.ts'
 import bundles from './bundles.ts'
+import definitions from './definitions.ts'
 import logs from './logs.ts'
 import oauthClients from './oauth-clients.ts'
 import policies from './policies.ts'
@@ -27,6 +28,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     ({ data: app.users.stats() }))
   await app.register(system)
   await app.register(logs)
+  await app.register(definitions)
   await app.register(oauthClients)
   await app.register(bundles)
   await app.register(policies)

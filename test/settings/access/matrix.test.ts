@@ -190,6 +190,9 @@ const places: Readonly<Record<string, Place>> = {
   'DELETE /api/servers/:name': server(),
   'POST /api/servers/:name/toggle': server({ enabled: false }),
   'POST /api/servers/:name/reload': server(),
+  'GET /api/servers/:name/changes': server(),
+  // Nothing has changed.
+  'POST /api/servers/:name/changes/accept': { target: 'off', body: { kind: 'tool', item: 'nothing' } },
   'DELETE /api/servers/:name/oauth': server(),
   'POST /api/servers/:serverName/tools/:toolName/toggle': server({ enabled: false }),
   'PUT /api/servers/:serverName/tools/:toolName/description': server({ description: 'x' }),
