@@ -26,6 +26,7 @@ import servers from './servers.ts'
 import settings from './settings.ts'
 import signingIn from './signing-in.ts'
 import signingOut from './signing-out.ts'
+import { changeTeams, teams } from './teams.ts'
 import tool from './tool.ts'
 import templates from './templates.ts'
 import theme from './theme.ts'
@@ -67,6 +68,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(addAServer)
   await app.register(catalogues)
   await app.register(groups)
+  await app.register(teams)
   await app.register(keys)
   await app.register(oauth)
   await app.register(builtIns)
@@ -85,6 +87,7 @@ const forAdmins: FastifyPluginAsync = async (app) => {
   enterScope(app, 'console-admin')
   app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin !== true) throw new errors.NotFound() })
   await app.register(users)
+  await app.register(changeTeams)
   await app.register(bundle)
   await app.register(logs)
   await app.register(audit)

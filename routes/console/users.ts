@@ -1,8 +1,16 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { found, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
-import { partOf } from './states.ts'
+import { summaryOf } from './server-head.ts'
+import { partOf, type ServerState } from './states.ts'
 
 const rule = 'At least 8 characters, with a letter, a digit and another character.'
+
+/** What a user sees, as the API answers it. */
+interface SeenByUser {
+  readonly servers: readonly ServerState[]
+  readonly groups: ReadonlyArray<{ readonly name: string, readonly servers: readonly string[] }>
+  readonly tools: ReadonlyArray<{ readonly server: string, readonly name: string }>
+}
 
 /** Pages: the users and their roles. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -29,6 +37,7 @@ const routes: FastifyPluginAsync = async (app) => {
         servers: all.filter(({ config: { owner } }) => owner === username).length,
         keys: keysOf.filter(({ owner }) => owner === username).length,
         actions: [
+          { label: 'See as', href: `${base}${pathOf(username)}/view`, method: 'get' },
           { label: 'Change', href: `${base}${pathOf(username)}`, method: 'get' },
           ...username === principal.username
             ? []
@@ -66,6 +75,24 @@ const routes: FastifyPluginAsync = async (app) => {
       isAdmin: textOf(sent.isAdmin) === 'true', ...password !== '' && { newPassword: password }
     })
     return { to: '/users', notice: noticeOf(done) }
+  })
+
+  page('user-view', {
+    title: 'As a user', path: '/users/:username/view'
+  }, async ({ request, params: { username = '' } }) => {
+    const { data } = await api.ask(request, 'GET', `${pathOf(username)}/view`)
+    const { servers, groups, tools } = data as SeenByUser
+    const names = new Map<string, string[]>()
+    for (const { server, name } of tools) names.set(server, [...names.get(server) ?? [], name])
+    return {
+      title: `As ${username} sees it`,
+      crumbs: [{ label: 'Users', href: `${base}/users` }, { label: username, href: `${base}${pathOf(username)}` }],
+      username,
+      servers: servers.map((server) => summaryOf(base, server)),
+      groups,
+      toolCount: tools.length,
+      tools: [...names].map(([server, listed]) => ({ server, names: listed }))
+    }
   })
 
   page('confirm', {

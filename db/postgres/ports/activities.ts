@@ -84,8 +84,8 @@ export class PostgresActivities implements Activities {
   }
 
   async lastUses (server: string): Promise<ReadonlyMap<string, number>> {
-    const { username } = activities
-    const rows = await this.#queries.runSlow(async (db) => await db.select({ username, last: max(activities.timestamp) })
+    const { username, timestamp } = activities
+    const rows = await this.#queries.runSlow(async (db) => await db.select({ username, last: max(timestamp) })
       .from(activities)
       .where(and(conditionOf({ server }), isNotNull(username)))
       .groupBy(username))

@@ -1,0 +1,125 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { type Form, found, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
+import { partOf } from './states.ts'
+
+type Team = ReturnType<FastifyInstance['teams']['list']>[number]
+
+const pathOf = (name: string): string => `/teams/${encodeURIComponent(name)}`
+
+/** Page: the teams that a user belongs to; for admins, all. */
+export const teams: FastifyPluginAsync = async (app) => {
+  const { base } = app.kit
+  pagesOf(app).page('teams', {
+    title: 'Teams', isInNav: true, watch: (principal) => app.teams.list(principal)
+  }, ({ principal, query: { q = '', page: number = '1' } }) => {
+    const chosen = found(app.teams.list(principal), q, ({ name, description }) => [name, description])
+    const { items, pages } = partOf(chosen, `${base}/teams`, { q, page: number })
+    const { servers } = app.settings.current
+    return {
+      live: {},
+      q,
+      pages,
+      addHref: principal.isAdmin ? `${base}/teams/new` : undefined,
+      items: items.map(({ name, description, members, claims = [] }) => ({
+        name,
+        description,
+        members,
+        claims,
+        servers: principal.isAdmin
+          ? [...servers.values()].filter(({ config }) => config.sharedWithUsers?.includes(`@${name}`)).length
+          : undefined,
+        actions: principal.isAdmin
+          ? [
+              { label: 'Change', href: `${base}${pathOf(name)}`, method: 'get' },
+              { label: 'Remove', href: `${base}${pathOf(name)}/remove`, method: 'get', isDanger: true }
+            ]
+          : []
+      }))
+    }
+  })
+}
+
+/** The forms of teams, for admins. */
+export const changeTeams: FastifyPluginAsync = async (app) => {
+  const { kit, keys } = app
+  const { base, api } = kit
+  const { page, form } = pagesOf(app)
+  const crumbs = [{ label: 'Teams', href: `${base}/teams` }]
+
+  const added = {
+    title: 'Make a team',
+    lead: 'Servers are shared with a team as a whole, and a key of a team opens what is shared with it.',
+    crumbs,
+    action: `${base}/teams/new`,
+    submit: 'Make the team',
+    cancel: `${base}/teams`,
+    fields: fieldsOf()
+  }
+  page('form', { title: added.title, path: '/teams/new' }, () => added)
+  form('/teams/new', { effect: 'change', again: () => ({ page: 'form', data: added }) }, async ({ request, form }) => ({
+    to: '/teams', notice: noticeOf(await api.ask(request, 'POST', '/teams', { name: textOf(form.name), ...askedTeam(form) }))
+  }))
+
+  const changed = ({ principal, params: { name = '' } }: Visit): typeof added => ({
+    ...added,
+    title: name,
+    lead: 'It takes effect at once, in open sessions too.',
+    action: `${base}${pathOf(name)}`,
+    submit: 'Save',
+    fields: fieldsOf(app.teams.get(principal, name))
+  })
+  page('form', { title: 'Team', path: '/teams/:name' }, changed)
+  form('/teams/:name', {
+    effect: 'change', again: (visit) => ({ page: 'form', data: changed(visit) })
+  }, async ({ request, params: { name = '' }, form }) =>
+    ({ to: '/teams', notice: noticeOf(await api.ask(request, 'PUT', pathOf(name), askedTeam(form))) }))
+
+  page('confirm', { title: 'Remove', path: '/teams/:name/remove' }, ({ principal, params: { name = '' } }) => {
+    app.teams.get(principal, name)
+    const own = keys.list(principal).filter(({ owner }) => owner === `@${name}`)
+    return {
+      title: `Remove the team ${name}?`,
+      subject: `the team ${name}`,
+      crumbs,
+      consequences: [
+        'Its members lose what is shared with it, at once.',
+        ...own.map((key) => `Its key ${JSON.stringify(key.name)}: no agent gets in with it any more.`)
+      ],
+      keeps: 'Its members and the servers stay.',
+      confirm: { label: 'Remove the team', href: `${base}${pathOf(name)}/remove`, method: 'post' },
+      cancel: `${base}/teams`
+    }
+  })
+  form('/teams/:name/remove', { effect: 'change' }, async ({ request, params: { name = '' } }) =>
+    ({ to: '/teams', notice: noticeOf(await api.ask(request, 'DELETE', pathOf(name))) }))
+}
+
+/** @param team undefined for a new one */
+function fieldsOf (team?: Team): object[] {
+  return [
+    ...team ? [] : [{ name: 'name', label: 'Name', hint: 'Servers are shared with it as @ and this name.', required: true }],
+    { name: 'description', label: 'Description', value: team?.description },
+    {
+      name: 'members',
+      label: 'Members',
+      type: 'textarea',
+      hint: 'Usernames, one in a line. Members by a login stay members by their login.',
+      value: team?.members.join('\n')
+    },
+    {
+      name: 'claims',
+      label: 'Groups of the login provider',
+      type: 'textarea',
+      rows: 4,
+      hint: 'One in a line. Whoever logs in with one of them is a member until the next login.',
+      value: team?.claims?.join('\n')
+    }
+  ]
+}
+
+const linesOf = (field: Form[string]): string[] =>
+  textOf(field).split('\n').map((line) => line.trim()).filter((line) => line !== '')
+
+const askedTeam = (form: Form): object => ({
+  description: textOf(form.description), members: linesOf(form.members), claims: linesOf(form.claims)
+})
