@@ -1,5 +1,5 @@
 import { DerivedExchange, gatewayClient, type Client, type Exchange } from '../../protocol/exchange.ts'
-import type { Catalogue } from '../../protocol/lists.ts'
+import type { Catalogue, NamedKind } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
@@ -196,12 +196,12 @@ export class Gateway {
   }
 
   /** The target of a tool's or prompt's name, as far as it is known now. */
-  lookUp (view: View, client: Client, kind: 'tools' | 'prompts', name: string): Target | undefined {
+  lookUp (view: View, client: Client, kind: NamedKind, name: string): Target | undefined {
     return this.lookUpIn(view, this.surface(view, client), kind, name)
   }
 
   /** As `lookUp`, in a given surface of the view. */
-  lookUpIn (view: View, surface: Surface, kind: 'tools' | 'prompts', name: string): Target | undefined {
+  lookUpIn (view: View, surface: Surface, kind: NamedKind, name: string): Target | undefined {
     return this.#parts.resolver.lookUpName(view, surface, kind, name)
   }
 
@@ -209,7 +209,7 @@ export class Gateway {
    * As `lookUp`, but waits for a provider that is connecting.
    * @throws RpcError -32001 when the only provider is not connected
    */
-  async resolve (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
+  async resolve (exchange: Exchange<View>, kind: NamedKind, name: string): Promise<Target | undefined> {
     return await this.#parts.resolver.findByName(exchange, kind, name)
   }
 
@@ -217,7 +217,7 @@ export class Gateway {
    * The name under which a view shows a provider's tool or prompt; undefined when it does not, as far as is known now.
    */
   exposedName (
-    view: View, client: Client, kind: 'tools' | 'prompts', provider: string, key: string
+    view: View, client: Client, kind: NamedKind, provider: string, key: string
   ): string | undefined {
     return this.#parts.resolver.exposedName(view, this.surface(view, client), kind, provider, key)
   }

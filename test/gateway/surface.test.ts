@@ -83,7 +83,7 @@ test('only the name of an item is changed; the rest is passed on to the byte', a
 })
 
 test('a single-server route has raw names, the server\'s own identity, and what else stood in its lists', async () => {
-  const extras = { tools: '{"_meta":{"ttl":1e400},"x":1}', prompts: '{}', resources: '{}', resourceTemplates: '{}' }
+  const extras = { tools: '{"_meta":{"ttl":1e400},"x":1}', prompts: '{}', resources: '{}', resourceTemplates: '{}', events: '{}' }
   const one = [
     section(
       's', { tools: [{ name: 'a' }] },
