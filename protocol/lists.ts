@@ -1,4 +1,4 @@
-import type { ServerCapabilities } from './capabilities.ts'
+import { eventsExtension, type ServerCapabilities } from './capabilities.ts'
 import { isObject, smallMemberOf } from './json.ts'
 
 /**
@@ -10,7 +10,7 @@ export const listKinds = {
   prompts: { method: 'prompts/list', capability: 'prompts', key: 'name' },
   resources: { method: 'resources/list', capability: 'resources', key: 'uri' },
   resourceTemplates: { method: 'resources/templates/list', capability: 'resources', key: 'uriTemplate' },
-  events: { method: 'events/list', capability: 'io.modelcontextprotocol/events', key: 'name' }
+  events: { method: 'events/list', capability: 'events', key: 'name' }
 } as const
 export type ListKind = keyof typeof listKinds
 export const allListKinds = Object.keys(listKinds) as ListKind[]
@@ -23,13 +23,15 @@ export const isNamedKind = (kind: ListKind): kind is NamedKind => listKinds[kind
 export const byListKind = <Value>(valueOf: (kind: ListKind) => Value): Record<ListKind, Value> =>
   Object.fromEntries(allListKinds.map((kind) => [kind, valueOf(kind)])) as Record<ListKind, Value>
 
-/** The capability that announces a kind of list; undefined when it is not announced. */
+/** The extensions that announce a kind of list. */
+const extensionsOf: Partial<Record<ListKind, string>> = { events: eventsExtension }
+
+/** The capability or extension that announces a kind of list; undefined when it is not announced. */
 export function capabilityOf (capabilities: ServerCapabilities, kind: ListKind): Record<string, unknown> | undefined {
-  const { capability } = listKinds[kind]
-  const { [capability]: own, extensions } = capabilities
-  if (isObject(own)) return own
-  const extension = isObject(extensions) ? extensions[capability] : undefined
-  return isObject(extension) ? extension : undefined
+  const { [listKinds[kind].capability]: own, extensions } = capabilities
+  const { [kind]: name } = extensionsOf
+  const extension = name !== undefined && isObject(extensions) ? extensions[name] : undefined
+  return isObject(extension) ? extension : isObject(own) ? own : undefined
 }
 
 /** The notification that a kind of list has changed. */

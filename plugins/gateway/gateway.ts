@@ -7,10 +7,12 @@ import { createProcessSealer, type Sealer } from '../base/secrets/index.ts'
 import type { Access, PresentationName, View } from '../settings/index.ts'
 import { describeRoute, type RouteIdentity } from './describe.ts'
 import { Forwarder } from './forward.ts'
+import { EventCursors } from './event-cursors.ts'
+import { EventStreams } from './event-streams.ts'
 import { createHookLists, type GatewayHooks } from './hooks.ts'
 import { isNotification, methodFor } from './methods/index.ts'
 import { providerOf, resolveItem } from './methods/items.ts'
-import type { GatewayParts, Result } from './methods/method.ts'
+import type { GatewayParts, Method, Result } from './methods/method.ts'
 import { Notifier } from './news.ts'
 import { type Presentation, Surfaces } from './surfaces.ts'
 import { ProviderTable } from './providers.ts'
@@ -29,7 +31,7 @@ interface GatewayDeps {
   /** The gateway's own, for routes that merge several servers. */
   serverInfo: { name: string, version: string }
   logError: (error: unknown, sentence: string) => void
-  /** Seals the ids of tasks for all replicas. Default: they open in this process only. */
+  /** Seals the ids of tasks and the cursors of events for all replicas. Default: they open in this process only. */
   sealer?: Sealer | undefined
 }
 
@@ -46,6 +48,7 @@ export class Gateway {
   readonly #access: GatewayDeps['access']
   readonly #serverInfo: string
   readonly #host: ProviderHost
+  readonly #methods = new Map<string, Method>()
 
   constructor ({ access, serverInfo, logError, sealer = createProcessSealer() }: GatewayDeps) {
     const providers = new ProviderTable()
@@ -55,9 +58,11 @@ export class Gateway {
     const resolver = new ItemResolver(surfaces, providers, links)
     const news = new Notifier(providers, surfaces, resolver)
     const tasks = new TaskHandles(sealer)
+    const cursors = new EventCursors(sealer)
+    const streams = new EventStreams()
     const forwarder = new Forwarder(providers, hooks, (...request) =>
       withOwnTaskMarks({ tasks, surfaces, providers }, ...request), logError)
-    this.#parts = { providers, surfaces, resolver, forwarder, notifier: news, hooks, tasks, links }
+    this.#parts = { providers, surfaces, resolver, forwarder, notifier: news, hooks, tasks, cursors, streams, links }
     this.#access = access
     this.#serverInfo = JSON.stringify(serverInfo)
     this.#host = {
@@ -79,6 +84,9 @@ export class Gateway {
   addHook<Name extends keyof GatewayHooks> (name: Name, hook: GatewayHooks[Name]): void {
     this.#parts.hooks[name].push(hook)
   }
+
+  /** Registers the handler of a request method that the gateway itself does not have. */
+  addMethod (name: string, method: Method): void { this.#methods.set(name, method) }
 
   /** Registers a changing set of providers, which have the names of configured servers. */
   addSource (source: ProviderSource): void { this.#parts.providers.addSource(source, this.#host) }
@@ -118,7 +126,8 @@ export class Gateway {
    * @throws RpcError to answer with
    */
   handle (exchange: Exchange<View>): Promise<Result> {
-    return methodFor(exchange.method)(this.#parts, this.#parts.hooks.onView.length === 0 ? exchange : this.#seen(exchange))
+    const seen = this.#parts.hooks.onView.length === 0 ? exchange : this.#seen(exchange)
+    return methodFor(exchange.method, this.#methods)(this.#parts, seen)
   }
 
   /** The exchange with what its view hides from its caller, at the caller's address. */
@@ -175,6 +184,9 @@ export class Gateway {
 
   /** Applies changed settings: clients lose the servers that their views no longer see. */
   applyAccess (): void { this.#parts.notifier.applyAccess() }
+
+  /** Ends the event streams of views without access, and of event types that are no longer shown. */
+  endStreams (hasAccess: (view: View) => boolean): void { this.#parts.streams.revoke(hasAccess) }
 
   /** The current surface of a view for this client. */
   surface (view: View, client: Client): Surface { return this.#parts.surfaces.of(view, client) }

@@ -1,6 +1,7 @@
 import type { Call } from '../../../protocol/call.ts'
 import { requireClientCapability, capabilityClassOf } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
+import { isStreamNotification, streamIdOf, streamMethod } from '../../../protocol/events.ts'
 import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import { isObject, smallMemberOf } from '../../../protocol/json.ts'
 import type { Notification, Response } from '../../../protocol/message.ts'
@@ -171,6 +172,7 @@ export function dispatchNotification (
     case 'notifications/tools/list_changed':
     case 'notifications/prompts/list_changed':
     case 'notifications/resources/list_changed':
+    case 'notifications/events/list_changed':
       deps.refresh(slot)
       return
     case 'notifications/resources/updated':
@@ -200,8 +202,23 @@ export function dispatchNotification (
       deliver(deps, slot.tasks.completeElicitation(params.elicitationId), method, paramsText)
       return
     default:
-      dispatchOther(deps, slot, link, notification, origin)
+      if (isStreamNotification(method)) dispatchEvent(deps, link, notification, origin)
+      else dispatchOther(deps, slot, link, notification, origin)
   }
+}
+
+/** Forwards a notification of an event stream to the request that it belongs to, and to nobody else. */
+function dispatchEvent (
+  { onDropped }: DispatchDeps, link: Link, { method, params, paramsText }: Notification, origin: MessageOrigin
+): void {
+  const id = streamIdOf(params)
+  const call = origin ?? link.openCalls.find((each) => each.id === id)
+  if (call === undefined || call === 'over' || call.method !== streamMethod) {
+    onDropped(method)
+    return
+  }
+  call.restartTimeout()
+  call.notify(method, paramsText)
 }
 
 function deliver ({ onDropped }: DispatchDeps, client: Client | undefined, method: string, paramsText: string): void {
