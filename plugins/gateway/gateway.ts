@@ -1,3 +1,4 @@
+import type { EventPresentation } from '../../protocol/events.ts'
 import { DerivedExchange, gatewayClient, type Client, type Exchange } from '../../protocol/exchange.ts'
 import type { Catalogue, NamedKind } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
@@ -7,9 +8,10 @@ import { createProcessSealer, type Sealer } from '../base/secrets/index.ts'
 import type { Access, PresentationName, View } from '../settings/index.ts'
 import { describeRoute, type RouteIdentity } from './describe.ts'
 import { Forwarder } from './forward.ts'
-import { EventCursors } from './event-cursors.ts'
+import { EventCursors, type EventTarget } from './event-cursors.ts'
 import { EventStreams } from './event-streams.ts'
 import { createHookLists, type GatewayHooks } from './hooks.ts'
+import { findEvent, ownMembers, presentEvent, type ShownEvent } from './methods/events.ts'
 import { isNotification, methodFor } from './methods/index.ts'
 import { providerOf, resolveItem } from './methods/items.ts'
 import type { GatewayParts, Method, Result } from './methods/method.ts'
@@ -85,8 +87,33 @@ export class Gateway {
     this.#parts.hooks[name].push(hook)
   }
 
-  /** Registers the handler of a request method that the gateway itself does not have. */
-  addMethod (name: string, method: Method): void { this.#methods.set(name, method) }
+  /**
+   * Registers the handler of a request method that the gateway itself does not have.
+   * @param run returns the text of the result; an RpcError that it throws is answered
+   */
+  addMethod (name: string, run: (exchange: Exchange<View>) => Promise<string>): void {
+    this.#methods.set(name, async (_parts, exchange) => await run(exchange))
+  }
+
+  /** Sends a request to a provider, with other members in its params. @throws RpcError */
+  async send (
+    exchange: Exchange<View>, provider: string, item: string | undefined, changes: Readonly<Record<string, string>>
+  ): Promise<string> {
+    return await this.#parts.forwarder.send(exchange, provider, item, changes)
+  }
+
+  /** The event type that an exchange names. @throws RpcError -32601 when no server has events; NotFound */
+  async findEvent (exchange: Exchange<View>): Promise<ShownEvent> { return await findEvent(this.#parts, exchange) }
+
+  /** The name and cursor of an event type's own, for those in an exchange. @throws RpcError for a foreign cursor */
+  ownEventMembers (exchange: Exchange<View>, event: EventTarget): { name: string, cursor: string } {
+    return ownMembers(this.#parts, exchange, event)
+  }
+
+  /** How the events of a type are shown in a view. @param name the type's name there */
+  presentEvent (view: View, event: EventTarget, name: string): EventPresentation {
+    return presentEvent(this.#parts.cursors, view, event, name)
+  }
 
   /** Registers a changing set of providers, which have the names of configured servers. */
   addSource (source: ProviderSource): void { this.#parts.providers.addSource(source, this.#host) }

@@ -4,7 +4,7 @@ import type { Exchange } from '../../../protocol/exchange.ts'
 import { elementsOf, memberOf, withMembers } from '../../../protocol/json.ts'
 import { capabilityOf } from '../../../protocol/lists.ts'
 import type { View } from '../../settings/index.ts'
-import type { EventTarget } from '../event-cursors.ts'
+import type { EventCursors, EventTarget } from '../event-cursors.ts'
 import { EventStream } from '../event-streams.ts'
 import { serverIdentity } from '../task-handles.ts'
 import { listMethod, resolveItem } from './items.ts'
@@ -36,11 +36,15 @@ export async function findEvent (parts: GatewayParts, exchange: Exchange<View>):
   const target = { provider, key, server: identity() ?? '' }
   return {
     ...target,
-    presentation: { name, cursor: (own) => cursors.seal(view, target, own) },
+    presentation: presentEvent(cursors, view, target, name),
     isShown: () => identity() === target.server &&
       resolver.lookUpName(view, surfaces.of(view, client), 'events', name)?.provider === provider
   }
 }
+
+/** How the events of a type are shown in a view. @param name the type's name there */
+export const presentEvent = (cursors: EventCursors, view: View, target: EventTarget, name: string): EventPresentation =>
+  ({ name, cursor: (own) => cursors.seal(view, target, own) })
 
 /** @throws RpcError -32601 when no server of the view has events */
 function requireEvents ({ surfaces }: GatewayParts, { view, client, method }: Exchange<View>): void {
@@ -49,9 +53,9 @@ function requireEvents ({ surfaces }: GatewayParts, { view, client, method }: Ex
 }
 
 /** The members of a request about an event type that its server gets in place of the client's. */
-export function ownMembers ({ cursors }: GatewayParts, { view, params }: Exchange<View>, event: ShownEvent): {
-  name: string, cursor: string
-} {
+export function ownMembers (
+  { cursors }: Pick<GatewayParts, 'cursors'>, { view, params }: Exchange<View>, event: EventTarget
+): { name: string, cursor: string } {
   return { name: JSON.stringify(event.key), cursor: cursors.open(view, event, params.cursor) }
 }
 
