@@ -163,3 +163,50 @@ test('events: announced and answered only where a server has them, and to modern
     }
   }
 })
+
+test('events: a stream is told when its access ends, and changed event types are announced', async (t) => {
+  const { hub, world } = await hubWith(t, { bearerKeys: [bearerKey(), otherKey()] })
+  const manage = async (method: string, path: string, body?: Json): Promise<void> => {
+    const headers = { authorization: `Bearer ${KEY}`, ...body && { 'content-type': 'application/json' } }
+    const response = await fetch(`${hub.url}/api${path}`, { method, headers, ...body && { body: JSON.stringify(body) } })
+    assert.ok(response.ok, `${method} ${path}: ${response.status} ${await response.text()}`)
+  }
+  const name = 'pager-incident.created'
+  const [doomed, kept] = [stream(t, `${hub.url}/mcp`, { name }, OTHER), stream(t, `${hub.url}/mcp`, { name })]
+  await until(() => doomed.messages.length > 0 && kept.messages.length > 0)
+  await manage('DELETE', `/auth/keys/${String(otherKey().id)}`)
+  await until(doomed.isOver)
+  const [last, result] = doomed.messages.slice(-2)
+  assert.equal(last?.method, 'notifications/events/terminated')
+  assert.deepEqual(at(last.params, 'error'), { code: -32024, message: 'Forbidden', data: { reason: 'Access revoked' } })
+  assert.deepEqual([result?.id, at(result?.result, '_meta', subscriptionId)], ['mine', 'mine'])
+  assert.equal(kept.isOver(), false)
+
+  // Its server is switched off: the event type is not there any more.
+  await manage('POST', '/servers/pager/toggle', { enabled: false })
+  await until(kept.isOver)
+  assert.deepEqual(at(kept.messages.at(-2)?.params, 'error'), { code: -32023, message: 'NotFound', data: { kind: 'event' } })
+  await until(() => world.streaming === 0)
+  await manage('POST', '/servers/pager/toggle', { enabled: true })
+  await connected(hub, 1)
+
+  const { headers, body } = modernRequest('subscriptions/listen', { params: { notifications: { eventsListChanged: true } } })
+  const aborter = new AbortController()
+  t.after(() => { aborter.abort() })
+  const listening = await fetch(`${hub.url}/mcp`, { method: 'POST', headers, body, signal: aborter.signal })
+  let heard = ''
+  const read = async (): Promise<void> => { for await (const chunk of (listening.body ?? []) as AsyncIterable<Uint8Array>) heard += Buffer.from(chunk).toString() }
+  read().catch(() => {})
+  await until(() => heard.includes('"eventsListChanged":true'), 'the filter was not acknowledged')
+  await manage('POST', '/servers/pager/toggle', { enabled: false })
+  await until(() => heard.includes('notifications/events/list_changed'), 'the change was not announced')
+})
+
+test('events: a stop ends the streams at once, without an error', async (t) => {
+  const { hub } = await hubWith(t)
+  const open = stream(t, `${hub.url}/mcp`, { name: 'pager-incident.created' })
+  await until(() => open.messages.length > 0)
+  await hub.stop()
+  await until(open.isOver)
+  assert.deepEqual([open.messages.at(-1)?.id, open.messages.at(-1)?.error], ['mine', undefined])
+})
