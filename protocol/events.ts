@@ -35,6 +35,9 @@ export function eventError (
 /** The request that is answered when its subscription ends: its events are notifications until then. */
 export const streamMethod = 'events/stream'
 
+/** Such a request may last: only its silence ends it. */
+export const streamDeadlines = { resetTimeoutOnProgress: true, maxTotalTimeout: undefined }
+
 /** Whether a notification belongs to one `events/stream`. */
 export const isStreamNotification = (method: string): boolean =>
   method.startsWith('notifications/events/') && method !== 'notifications/events/list_changed'

@@ -1,7 +1,7 @@
 import type { Call } from '../../../protocol/call.ts'
 import { requireClientCapability, capabilityClassOf } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { isStreamNotification, streamIdOf, streamMethod } from '../../../protocol/events.ts'
+import { isStreamNotification } from '../../../protocol/events.ts'
 import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import { isObject, smallMemberOf } from '../../../protocol/json.ts'
 import type { Notification, Response } from '../../../protocol/message.ts'
@@ -13,6 +13,7 @@ import { ownerOfAddress } from '../../base/limits/index.ts'
 import type { Link } from '../links/link.ts'
 import type { Slot } from '../links/slot.ts'
 import { attributeMessage, type Attribution } from './attribution.ts'
+import { dispatchStreamEvent } from './stream-events.ts'
 
 /** The handlers of messages that answer no request. */
 export interface DispatchDeps {
@@ -202,23 +203,9 @@ export function dispatchNotification (
       deliver(deps, slot.tasks.completeElicitation(params.elicitationId), method, paramsText)
       return
     default:
-      if (isStreamNotification(method)) dispatchEvent(deps, link, notification, origin)
-      else dispatchOther(deps, slot, link, notification, origin)
+      if (!isStreamNotification(method)) dispatchOther(deps, slot, link, notification, origin)
+      else if (!dispatchStreamEvent(link, notification, origin)) deps.onDropped(method)
   }
-}
-
-/** Forwards a notification of an event stream to the request that it belongs to, and to nobody else. */
-function dispatchEvent (
-  { onDropped }: DispatchDeps, link: Link, { method, params, paramsText }: Notification, origin: MessageOrigin
-): void {
-  const id = streamIdOf(params)
-  const call = origin ?? link.openCalls.find((each) => each.id === id)
-  if (call === undefined || call === 'over' || call.method !== streamMethod) {
-    onDropped(method)
-    return
-  }
-  call.restartTimeout()
-  call.notify(method, paramsText)
 }
 
 function deliver ({ onDropped }: DispatchDeps, client: Client | undefined, method: string, paramsText: string): void {
