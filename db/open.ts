@@ -6,6 +6,7 @@ import type { SectionFile } from './json/section.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenVectorStore } from './ports/vectors.ts'
 import { RecordedApprovals } from './records/approvals.ts'
+import { RecordedEventWebhooks } from './records/event-webhooks.ts'
 import { RecordedOneTimeValues } from './records/grants.ts'
 import { RecordedConsents, RecordedConsoleSessions, RecordedLoginStates, RecordedUsedStates } from './records/logins.ts'
 import { RecordedPins } from './records/pins.ts'
@@ -95,6 +96,7 @@ function completeAdapter (
     usedStates: new RecordedUsedStates(records),
     upstreamTokens: new RecordedUpstreamTokens(records),
     approvals: new RecordedApprovals(records),
+    eventWebhooks: new RecordedEventWebhooks(records),
     ...records.outlivesProcess ? { pins: new RecordedPins(records) } : {}
   }
 }

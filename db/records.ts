@@ -104,7 +104,25 @@ export const recordCollections = {
   },
   removedLogins: { name: 'removedLogins', maxEntries: 100_000 },
   /** The pinned definitions of servers, keyed by the server's name; without a database they are in DATA_DIR. */
-  pins: { name: 'pins', maxEntries: 100_000 }
+  pins: { name: 'pins', maxEntries: 100_000 },
+  /** Webhooks of clients for events; the owner is the principal. They hold for as long as they were granted. */
+  eventSubscriptions: {
+    name: 'eventSubscriptions',
+    isInFile: true,
+    isSealed: true,
+    maxEntries: 100_000,
+    maxInFile: 2_000,
+    evicts: 'largest owners',
+    maxPerOwner: 1_000
+  },
+  /** Messages for them: those that wait, and, without a body, those that were delivered; the owner is the subscription. */
+  eventDeliveries: {
+    name: 'eventDeliveries', isSealed: true, maxEntries: 20_000, evicts: 'largest owners', maxPerOwner: 1_000
+  },
+  /** Messages that could not be delivered; the owner is the user. */
+  failedDeliveries: {
+    name: 'failedDeliveries', isSealed: true, maxEntries: 2_000, evicts: 'largest owners', maxPerOwner: 100
+  }
 } as const satisfies Record<string, RecordCollection>
 
 /** The sections of the settings file that hold records. */

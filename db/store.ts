@@ -14,6 +14,7 @@ import type { OAuthTokens } from './ports/tokens.ts'
 import type { PinStore } from './ports/pins.ts'
 import type { UpstreamTokens } from './ports/upstream-tokens.ts'
 import type { VectorStore } from './ports/vectors.ts'
+import type { EventWebhooks } from './ports/event-webhooks.ts'
 import type { Records } from './records.ts'
 
 /**
@@ -262,6 +263,7 @@ export interface Storage extends Omit<StorageAdapter, 'records' | 'counters' | '
   consoleSessions: ConsoleSessions
   usedStates: UsedRequestStates
   upstreamTokens: UpstreamTokens
+  eventWebhooks: EventWebhooks
   approvals: Approvals
   /** Available with a database only. */
   pins?: PinStore

@@ -1,5 +1,5 @@
-import { isObject, smallMemberOf } from './json.ts'
-import { listKinds, type ListKind } from './lists.ts'
+import { smallMemberOf } from './json.ts'
+import { capabilityOf, type ListKind } from './lists.ts'
 
 // How long a result may be cached, and for whom (MCP 2026-07-28, "Caching").
 
@@ -55,8 +55,7 @@ export function staleAt (
 ): number {
   let first = Infinity
   for (const [kind, { ttlMs }] of Object.entries(lists) as Array<[ListKind, Caching]>) {
-    const own = capabilities[listKinds[kind].capability]
-    if (ttlMs === 0 && isObject(own) && own.listChanged === true) continue
+    if (ttlMs === 0 && capabilityOf(capabilities, kind)?.listChanged === true) continue
     first = Math.min(first, learnedAt + Math.min(Math.max(ttlMs, least), most))
   }
   return first

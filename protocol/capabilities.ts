@@ -45,6 +45,9 @@ export function requireClientCapability (client: ClientCapabilities, { method, p
   }
 }
 
+/** The Events extension (SEP-3415). Its drafts announced it as the capability `events`. */
+export const eventsExtension = 'io.modelcontextprotocol/events'
+
 /** The extension "Tasks" of MCP 2026-07-28. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
@@ -52,13 +55,15 @@ export const tasksExtension = 'io.modelcontextprotocol/tasks'
 export const hasTasksExtension = ({ extensions }: Capabilities): boolean =>
   isObject(extensions) && isObject(extensions[tasksExtension])
 
-/** The capabilities without the Tasks extension; the same object when it is not there. */
-function withoutTasksExtension (capabilities: Capabilities): Capabilities {
+/** The capabilities without an extension; the same object when it is not there. */
+function withoutExtension (capabilities: Capabilities, name: string): Capabilities {
   const { extensions } = capabilities
-  if (!isObject(extensions) || extensions[tasksExtension] === undefined) return capabilities
-  const { [tasksExtension]: _, ...others } = extensions
+  if (!isObject(extensions) || extensions[name] === undefined) return capabilities
+  const { [name]: _, ...others } = extensions
   return { ...capabilities, extensions: others }
 }
+const withoutTasksExtension = (capabilities: Capabilities): Capabilities =>
+  withoutExtension(capabilities, tasksExtension)
 
 /** The capabilities with the Tasks extension. */
 export function withTasksExtension (capabilities: Capabilities): Capabilities {
@@ -66,8 +71,9 @@ export function withTasksExtension (capabilities: Capabilities): Capabilities {
   return { ...capabilities, extensions: { ...(isObject(extensions) && extensions), [tasksExtension]: {} } }
 }
 
-/** What a route announces to a legacy client: tasks in the form of 2025-11-25 only. */
-export function legacyRouteCapabilities (route: ServerCapabilities): ServerCapabilities {
+/** What a route announces to a legacy client: tasks in the form of 2025-11-25 only, and no events. */
+export function legacyRouteCapabilities ({ events: _, ...announced }: ServerCapabilities): ServerCapabilities {
+  const route = withoutExtension(announced, eventsExtension)
   if (!hasTasksExtension(route)) return withoutTasksExtension(route)
   const tasks = { cancel: {}, requests: { tools: { call: {} } }, ...(isObject(route.tasks) && route.tasks) }
   return { ...withoutTasksExtension(route), tasks }
@@ -180,7 +186,7 @@ export function validCapabilities (server: ServerCapabilities): {
   return { capabilities, problems }
 }
 
-const listCapabilities = ['tools', 'prompts', 'resources'] as const
+const listCapabilities = ['tools', 'prompts', 'resources', 'events'] as const
 
 /**
  * An upstream's capabilities as a route declares them. Each list has `listChanged`, since the gateway's settings change
@@ -192,6 +198,10 @@ export function routeCapabilities (server: ServerCapabilities): ServerCapabiliti
     const own = server[name]
     if (isObject(own)) result[name] = { ...own, listChanged: true }
   }
+  const { extensions } = result
+  if (isObject(extensions) && isObject(extensions[eventsExtension])) {
+    result.extensions = { ...extensions, [eventsExtension]: { ...extensions[eventsExtension], listChanged: true } }
+  }
   return result
 }
 
@@ -202,7 +212,7 @@ export function routeCapabilities (server: ServerCapabilities): ServerCapabiliti
 export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabilities {
   const result: ServerCapabilities = {}
   for (const server of servers) {
-    for (const name of ['tools', 'prompts', 'resources', 'logging', 'completions', 'tasks', 'extensions']) {
+    for (const name of ['tools', 'prompts', 'resources', 'logging', 'completions', 'tasks', 'events', 'extensions']) {
       const own = server[name]
       if (isObject(own)) result[name] = { ...(isObject(result[name]) ? result[name] : {}), ...own }
     }

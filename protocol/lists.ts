@@ -1,18 +1,42 @@
-import type { ServerCapabilities } from './capabilities.ts'
-import { smallMemberOf } from './json.ts'
+import { eventsExtension, type ServerCapabilities } from './capabilities.ts'
+import { isObject, smallMemberOf } from './json.ts'
 
 /**
- * The four lists of MCP: the method that reads each, the capability that announces it, and the member that identifies
- * an item.
+ * The lists of MCP and of the Events extension (SEP-3415): the method that reads each, the capability or extension that
+ * announces it, and the member that identifies an item. The kind is the member of the result.
  */
 export const listKinds = {
   tools: { method: 'tools/list', capability: 'tools', key: 'name' },
   prompts: { method: 'prompts/list', capability: 'prompts', key: 'name' },
   resources: { method: 'resources/list', capability: 'resources', key: 'uri' },
-  resourceTemplates: { method: 'resources/templates/list', capability: 'resources', key: 'uriTemplate' }
+  resourceTemplates: { method: 'resources/templates/list', capability: 'resources', key: 'uriTemplate' },
+  events: { method: 'events/list', capability: 'events', key: 'name' }
 } as const
 export type ListKind = keyof typeof listKinds
 export const allListKinds = Object.keys(listKinds) as ListKind[]
+
+/** The kinds whose items are called by name, which has a prefix on merged routes. */
+export type NamedKind = 'tools' | 'prompts' | 'events'
+export const isNamedKind = (kind: ListKind): kind is NamedKind => listKinds[kind].key === 'name'
+
+/** A value for each kind of list. */
+export const byListKind = <Value>(valueOf: (kind: ListKind) => Value): Record<ListKind, Value> =>
+  Object.fromEntries(allListKinds.map((kind) => [kind, valueOf(kind)])) as Record<ListKind, Value>
+
+/** The extensions that announce a kind of list. */
+const extensionsOf: Partial<Record<ListKind, string>> = { events: eventsExtension }
+
+/** The capability or extension that announces a kind of list; undefined when it is not announced. */
+export function capabilityOf (capabilities: ServerCapabilities, kind: ListKind): Record<string, unknown> | undefined {
+  const { [listKinds[kind].capability]: own, extensions } = capabilities
+  const { [kind]: name } = extensionsOf
+  const extension = name !== undefined && isObject(extensions) ? extensions[name] : undefined
+  return isObject(extension) ? extension : isObject(own) ? own : undefined
+}
+
+/** The notification that a kind of list has changed. */
+export const listChangedMethod = (kind: ListKind): string =>
+  `notifications/${listKinds[kind].method.split('/', 1)[0] ?? kind}/list_changed`
 
 /** A tool, prompt, resource or resource template: its identifying member, and its JSON text as listed. */
 export interface Item { readonly key: string, readonly text: string }
@@ -91,16 +115,11 @@ interface StaticLists {
 export function makeCatalogue ({ name, version, instructions, ...given }: StaticLists): Catalogue {
   const capabilities: Record<string, unknown> = {}
   const itemsOf = (kind: ListKind): Item[] => {
-    const values = given[kind]
+    const values: readonly ItemValue[] | undefined = kind === 'events' ? undefined : given[kind]
     if (values !== undefined) capabilities[listKinds[kind].capability] = {}
     return (values ?? []).map((value) => ({ key: String(value[listKinds[kind].key]), text: JSON.stringify(value) }))
   }
-  const lists = {
-    tools: itemsOf('tools'),
-    prompts: itemsOf('prompts'),
-    resources: itemsOf('resources'),
-    resourceTemplates: itemsOf('resourceTemplates')
-  }
+  const lists = byListKind(itemsOf)
   return {
     id: nextCatalogueId(),
     capabilityClass: '{}',
@@ -109,6 +128,6 @@ export function makeCatalogue ({ name, version, instructions, ...given }: Static
     instructions,
     capabilities,
     lists,
-    extras: { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}' }
+    extras: byListKind(() => '{}')
   }
 }

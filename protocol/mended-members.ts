@@ -31,7 +31,10 @@ export const itemShapes: Readonly<Record<ListKind, Shape>> = {
   tools: tool,
   prompts: object({ name: value, ...descriptiveMembers, arguments: list(promptArgument) }),
   resources: object(resource),
-  resourceTemplates: object({ ...resource, uriTemplate: value })
+  resourceTemplates: object({ ...resource, uriTemplate: value }),
+  events: object({
+    name: value, ...descriptiveMembers, delivery: list(value), inputSchema: schema, payloadSchema: schema
+  })
 }
 
 /** The members that any result may have. */

@@ -43,6 +43,8 @@ export interface OAuthTokens {
   put: (authorization: TokenFamily, issued: readonly IssuedToken[]) => Promise<void>
   /** Finds a valid token. @returns undefined if it is unknown, expired, used or revoked */
   find: (hash: string) => Promise<StoredToken | undefined>
+  /** Whether a family has a token that is neither expired nor revoked. */
+  hasTokens: (family: string) => Promise<boolean>
   /** Lists the families that were revoked within the last `time`, in ms, on any replica. */
   listRevokedWithin: (time: number) => Promise<string[]>
   /**

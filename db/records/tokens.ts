@@ -33,6 +33,10 @@ export class RecordedTokens implements OAuthTokens {
     return found === undefined || found.used === true ? undefined : found
   }
 
+  async hasTokens (family: string): Promise<boolean> {
+    return (await this.#records.list(this.#tokens, { labels: [familyLabel(family)] }, true)).length > 0
+  }
+
   async listRevokedWithin (time: number): Promise<string[]> {
     return (await this.#records.list(recordCollections.revokedFamilies, { changedWithin: time }, true)).flatMap((
       { owner }

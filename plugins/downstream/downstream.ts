@@ -64,7 +64,7 @@ class Downstream {
    */
   closeChannels (id: string): void {
     for (const session of this.sessions) if (session.view.principal.credential?.id === id) session.closeChannels()
-    this.modern.subscriptions.expire(id)
+    this.modern.expire(id)
   }
 }
 
@@ -80,10 +80,13 @@ export default fp<{ sealer?: Sealer, usedStates: UsedRequestStates }>(async (app
   app.decorate('downstream', downstream)
   // A session without access ends; the others lose the servers that they may no longer use.
   app.auth.accessChanges.on('changed', (standingOf) => {
-    downstream.revoke((view) => {
+    const hasAccess = (view: View): boolean => {
       const principal = standingOf(view.principal)
       return principal !== undefined && canUseMcp(principal) && app.access.isViewCurrent(view, principal)
-    })
+    }
+    // Before their requests end, the clients of event streams are told why.
+    app.gateway.endStreams(hasAccess)
+    downstream.revoke(hasAccess)
     app.gateway.applyAccess()
   })
   app.auth.accessChanges.on('expired', (id) => { downstream.closeChannels(id) })

@@ -2,6 +2,7 @@ import fp from 'fastify-plugin'
 import type { ExtensionOptions } from './parts.ts'
 
 export { type LogOutput, createLogOutput, createTerminalCloser } from './logs/logger.ts'
+export { extensionsLimits } from './limits.ts'
 export type { ExtensionOptions } from './parts.ts'
 
 export { prepareLog } from './logs/logger.ts'

@@ -59,6 +59,29 @@ export const extensionsLimits = {
    */
   notifications: { maxWaiting: 1_000, timeout: 10_000, pauses: [1_000, 10_000, 60_000], maxAnswer: 64 * 1024 },
 
+  /**
+   * Webhooks of clients for events. `perPrincipal`: max subscriptions of a principal, `waiting`: max messages that wait
+   * for a principal's webhooks; beyond: -32025, and 503 for the server. `lifetime`: max lifetime without a refresh,
+   * `former`: how long a replaced secret signs as well, `timeout`: max time of one attempt, `pauses`: times before each
+   * further attempt, all in ms. `size`: max size of a message, `answer`: of the answer to it, in bytes. `url`: max
+   * length of a URL, in characters. `verifications`: max verifications of one host at once, and per second;
+   * `places`: max attempts at the same time, `ofPrincipal`: for one principal; beyond: they wait.
+   */
+  eventWebhooks: {
+    perPrincipal: 100,
+    waiting: 100,
+    lifetime: 24 * 60 * 60_000,
+    former: 5 * 60_000,
+    timeout: 10_000,
+    pauses: [5_000, 30_000, 120_000, 600_000],
+    size: 256 * 1024,
+    answer: 8 * 1024,
+    url: 2_048,
+    verifications: { burst: 10, perSecond: 0.2 },
+    places: 50,
+    ofPrincipal: 5
+  },
+
   compression: {
     /**
      * Max size of the results that wait to be compressed, in bytes of memory, with a share for each owner; beyond: a

@@ -3,6 +3,7 @@ import type { CatalogueCache, Storage } from '../../db/store.ts'
 import activities from './activities/index.ts'
 import compression from './compression/index.ts'
 import callLog from './logs/calls.ts'
+import events, { type EventsOptions } from './events/index.ts'
 import logs from './logs/index.ts'
 import type { LogRing } from './logs/ring.ts'
 import metrics from './metrics/index.ts'
@@ -13,17 +14,19 @@ import smartRouting from './smart-routing/index.ts'
 import tracing from './tracing/index.ts'
 
 export interface ExtensionOptions {
-  storage: Pick<Storage, 'activities' | 'approvals' | 'pins' | 'vectors'>
+  storage: Pick<Storage, 'activities' | 'approvals' | 'eventWebhooks' | 'pins' | 'vectors'>
+  sealer?: EventsOptions['sealer']
   catalogueCache: CatalogueCache
   /** The newest lines of the log, which the logger fills. */
   ring: LogRing
 }
 
 /** Registers the extensions. The gateway runs their hooks in this order. */
-export default fp<ExtensionOptions>(async (app, { ring, storage, catalogueCache }) => {
+export default fp<ExtensionOptions>(async (app, { ring, storage, catalogueCache, sealer }) => {
   await app.register(logs, { ring })
   await app.register(notifications)
   await app.register(policies, { store: storage.approvals })
+  await app.register(events, { storage, sealer })
   await app.register(compression)
   await app.register(smartRouting, { vectors: storage.vectors, catalogueCache })
   await app.register(metrics)

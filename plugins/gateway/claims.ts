@@ -1,5 +1,5 @@
 import type { Server } from '../../db/store.ts'
-import { allListKinds, type Catalogue, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
+import { allListKinds, byListKind, type Catalogue, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
 import { memoryOf } from '../../protocol/text.ts'
 import { gatewayLimits } from './limits.ts'
 
@@ -26,12 +26,7 @@ export interface StoredClaims {
  */
 export class Claims implements ListingHistory {
   /** The time of the reading that first listed each item. */
-  readonly #first: Record<ListKind, Map<string, number>> = {
-    tools: new Map(),
-    prompts: new Map(),
-    resources: new Map(),
-    resourceTemplates: new Map()
-  }
+  readonly #first = byListKind(() => new Map<string, number>())
 
   readonly #recordedCatalogues = new WeakSet<Catalogue>()
   /** The time of the first reading. */
@@ -97,12 +92,7 @@ export class Claims implements ListingHistory {
       this.#claimsBesideCatalogues(catalogues, kind)
     return {
       initial: this.#firstReadingTime,
-      items: {
-        tools: itemsOf('tools'),
-        prompts: itemsOf('prompts'),
-        resources: itemsOf('resources'),
-        resourceTemplates: itemsOf('resourceTemplates')
-      }
+      items: byListKind(itemsOf)
     }
   }
 

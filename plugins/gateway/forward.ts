@@ -1,4 +1,5 @@
 import { RpcError } from '../../protocol/errors.ts'
+import { streamMethod } from '../../protocol/events.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
 import { saysError, toRpcError, type Response } from '../../protocol/message.ts'
 import { hasTaskMark } from '../../protocol/task-ids.ts'
@@ -47,7 +48,10 @@ export class Forwarder {
     request: Exchange<View>, provider: string, item: string | undefined, changes = noChanges
   ): Promise<string> {
     const exchange = hasTaskMark(request.params) ? this.#withOwnTaskMarks(request, provider) : request
-    const release = this.#shares.take(exchange.client.owner ?? exchange.client.id)
+    // Streams stay open, and have places of their own.
+    const release = exchange.method === streamMethod
+      ? undefined
+      : this.#shares.take(exchange.client.owner ?? exchange.client.id)
     const call: GatewayCall = {
       exchange, provider, item, startedAt: performance.now(), trace: undefined, policy: undefined
     }
@@ -83,7 +87,7 @@ export class Forwarder {
       this.#done(call, output, response, error)
       throw error
     } finally {
-      release()
+      release?.()
     }
   }
 

@@ -1,5 +1,6 @@
+import type { EventPresentation } from '../../protocol/events.ts'
 import { DerivedExchange, gatewayClient, type Client, type Exchange } from '../../protocol/exchange.ts'
-import type { Catalogue } from '../../protocol/lists.ts'
+import type { Catalogue, NamedKind } from '../../protocol/lists.ts'
 import type { Listener } from '../../protocol/listener.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
@@ -7,10 +8,13 @@ import { createProcessSealer, type Sealer } from '../base/secrets/index.ts'
 import type { Access, PresentationName, View } from '../settings/index.ts'
 import { describeRoute, type RouteIdentity } from './describe.ts'
 import { Forwarder } from './forward.ts'
+import { EventCursors, type EventTarget } from './event-cursors.ts'
+import { EventStreams } from './event-streams.ts'
 import { createHookLists, type GatewayHooks } from './hooks.ts'
+import { findEvent, ownMembers, presentEvent, type ShownEvent } from './methods/events.ts'
 import { isNotification, methodFor } from './methods/index.ts'
 import { providerOf, resolveItem } from './methods/items.ts'
-import type { GatewayParts, Result } from './methods/method.ts'
+import type { GatewayParts, Method, Result } from './methods/method.ts'
 import { Notifier } from './news.ts'
 import { type Presentation, Surfaces } from './surfaces.ts'
 import { ProviderTable } from './providers.ts'
@@ -29,7 +33,7 @@ interface GatewayDeps {
   /** The gateway's own, for routes that merge several servers. */
   serverInfo: { name: string, version: string }
   logError: (error: unknown, sentence: string) => void
-  /** Seals the ids of tasks for all replicas. Default: they open in this process only. */
+  /** Seals the ids of tasks and the cursors of events for all replicas. Default: they open in this process only. */
   sealer?: Sealer | undefined
 }
 
@@ -46,6 +50,7 @@ export class Gateway {
   readonly #access: GatewayDeps['access']
   readonly #serverInfo: string
   readonly #host: ProviderHost
+  readonly #methods = new Map<string, Method>()
 
   constructor ({ access, serverInfo, logError, sealer = createProcessSealer() }: GatewayDeps) {
     const providers = new ProviderTable()
@@ -55,9 +60,11 @@ export class Gateway {
     const resolver = new ItemResolver(surfaces, providers, links)
     const news = new Notifier(providers, surfaces, resolver)
     const tasks = new TaskHandles(sealer)
+    const cursors = new EventCursors(sealer)
+    const streams = new EventStreams()
     const forwarder = new Forwarder(providers, hooks, (...request) =>
       withOwnTaskMarks({ tasks, surfaces, providers }, ...request), logError)
-    this.#parts = { providers, surfaces, resolver, forwarder, notifier: news, hooks, tasks, links }
+    this.#parts = { providers, surfaces, resolver, forwarder, notifier: news, hooks, tasks, cursors, streams, links }
     this.#access = access
     this.#serverInfo = JSON.stringify(serverInfo)
     this.#host = {
@@ -78,6 +85,34 @@ export class Gateway {
   /** Registers a hook. Hooks run in the order of registration. */
   addHook<Name extends keyof GatewayHooks> (name: Name, hook: GatewayHooks[Name]): void {
     this.#parts.hooks[name].push(hook)
+  }
+
+  /**
+   * Registers the handler of a request method that the gateway itself does not have.
+   * @param run returns the text of the result; an RpcError that it throws is answered
+   */
+  addMethod (name: string, run: (exchange: Exchange<View>) => Promise<string>): void {
+    this.#methods.set(name, async (_parts, exchange) => await run(exchange))
+  }
+
+  /** Sends a request to a provider, with other members in its params. @throws RpcError */
+  async send (
+    exchange: Exchange<View>, provider: string, item: string | undefined, changes: Readonly<Record<string, string>>
+  ): Promise<string> {
+    return await this.#parts.forwarder.send(exchange, provider, item, changes)
+  }
+
+  /** The event type that an exchange names. @throws RpcError -32601 when no server has events; NotFound */
+  async findEvent (exchange: Exchange<View>): Promise<ShownEvent> { return await findEvent(this.#parts, exchange) }
+
+  /** The name and cursor of an event type's own, for those in an exchange. @throws RpcError for a foreign cursor */
+  ownEventMembers (exchange: Exchange<View>, event: EventTarget): { name: string, cursor: string } {
+    return ownMembers(this.#parts, exchange, event)
+  }
+
+  /** How the events of a type are shown in a view. @param name the type's name there */
+  presentEvent (view: View, event: EventTarget, name: string): EventPresentation {
+    return presentEvent(this.#parts.cursors, view, event, name)
   }
 
   /** Registers a changing set of providers, which have the names of configured servers. */
@@ -118,7 +153,8 @@ export class Gateway {
    * @throws RpcError to answer with
    */
   handle (exchange: Exchange<View>): Promise<Result> {
-    return methodFor(exchange.method)(this.#parts, this.#parts.hooks.onView.length === 0 ? exchange : this.#seen(exchange))
+    const seen = this.#parts.hooks.onView.length === 0 ? exchange : this.#seen(exchange)
+    return methodFor(exchange.method, this.#methods)(this.#parts, seen)
   }
 
   /** The exchange with what its view hides from its caller, at the caller's address. */
@@ -176,6 +212,9 @@ export class Gateway {
   /** Applies changed settings: clients lose the servers that their views no longer see. */
   applyAccess (): void { this.#parts.notifier.applyAccess() }
 
+  /** Ends the event streams of views without access, and of event types that are no longer shown. */
+  endStreams (hasAccess: (view: View) => boolean): void { this.#parts.streams.revoke(hasAccess) }
+
   /** The current surface of a view for this client. */
   surface (view: View, client: Client): Surface { return this.#parts.surfaces.of(view, client) }
 
@@ -196,12 +235,12 @@ export class Gateway {
   }
 
   /** The target of a tool's or prompt's name, as far as it is known now. */
-  lookUp (view: View, client: Client, kind: 'tools' | 'prompts', name: string): Target | undefined {
+  lookUp (view: View, client: Client, kind: NamedKind, name: string): Target | undefined {
     return this.lookUpIn(view, this.surface(view, client), kind, name)
   }
 
   /** As `lookUp`, in a given surface of the view. */
-  lookUpIn (view: View, surface: Surface, kind: 'tools' | 'prompts', name: string): Target | undefined {
+  lookUpIn (view: View, surface: Surface, kind: NamedKind, name: string): Target | undefined {
     return this.#parts.resolver.lookUpName(view, surface, kind, name)
   }
 
@@ -209,7 +248,7 @@ export class Gateway {
    * As `lookUp`, but waits for a provider that is connecting.
    * @throws RpcError -32001 when the only provider is not connected
    */
-  async resolve (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
+  async resolve (exchange: Exchange<View>, kind: NamedKind, name: string): Promise<Target | undefined> {
     return await this.#parts.resolver.findByName(exchange, kind, name)
   }
 
@@ -217,7 +256,7 @@ export class Gateway {
    * The name under which a view shows a provider's tool or prompt; undefined when it does not, as far as is known now.
    */
   exposedName (
-    view: View, client: Client, kind: 'tools' | 'prompts', provider: string, key: string
+    view: View, client: Client, kind: NamedKind, provider: string, key: string
   ): string | undefined {
     return this.#parts.resolver.exposedName(view, this.surface(view, client), kind, provider, key)
   }

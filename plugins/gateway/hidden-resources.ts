@@ -1,5 +1,5 @@
 import { isItemEnabled, overrideOf, selectsItem } from '../settings/index.ts'
-import { itemKindOf, type Section } from './section.ts'
+import type { Section } from './section.ts'
 
 /** Resources that are hidden even if a server lists them or a template matches them. */
 export interface HiddenResources {
@@ -16,7 +16,7 @@ export interface HiddenResources {
 /** Collects the resources of servers that are disabled, or not selected. */
 export function collectHidden (sections: readonly Section[]): HiddenResources {
   const [exact, files, users] = [emptyKeys(), emptyKeys(), new Set<string>()]
-  const kind = itemKindOf('resources')
+  const kind = 'resources'
   const hide = (server: string, uri: string, byAdmin: boolean): void => {
     const spelling = normalizeUri(uri)
     const file = normalizePath(spelling)

@@ -2,6 +2,8 @@ import fp from 'fastify-plugin'
 import type { GatewayOptions } from './plugin.ts'
 
 export { gatewayLimits } from './limits.ts'
+export type { EventTarget } from './event-cursors.ts'
+export { accessRevoked } from './event-streams.ts'
 export { Claims, type StoredClaims } from './claims.ts'
 export type { Gateway, Result } from './gateway.ts'
 export type { AppliedPolicy, FinishedCall, GatewayCall } from './hooks.ts'

@@ -14,6 +14,9 @@ export const gatewayLimits = {
   /** Max requests in flight at servers, with a share for each owner; beyond: 429, 503 or -32001. */
   calls: 10_000,
 
+  /** Max open `events/stream` requests, with a share for each owner; beyond: 429 or 503. */
+  eventStreams: 10_000,
+
   /** Max size of one broadcast log message times its listeners, in characters; beyond: it is dropped. */
   broadcastSize: 128 * 1024 * 1024,
 

@@ -1,7 +1,7 @@
 import { RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import { smallMemberOf } from '../../protocol/json.ts'
-import { allListKinds, listKinds, type ListKind } from '../../protocol/lists.ts'
+import { allListKinds, byListKind, listChangedMethod, type ListKind } from '../../protocol/lists.ts'
 import { meetsLogLevel, type Listener } from '../../protocol/listener.ts'
 import { LoopBudget } from '../../protocol/yield.ts'
 import type { View } from '../settings/index.ts'
@@ -45,13 +45,7 @@ export class Notifier {
   /** Notifies a listener of all changes from now on, even if its client has not listed anything yet. */
   addListener (listener: Listener<View>, client: Client): void {
     const { parts } = this.#surfaces.of(listener.view, client)
-    const { tools, prompts, resources, resourceTemplates } = parts
-    const seen = {
-      tools: tools.list.ref,
-      prompts: prompts.list.ref,
-      resources: resources.list.ref,
-      resourceTemplates: resourceTemplates.list.ref
-    }
+    const seen = byListKind((kind) => parts[kind].list.ref)
     this.#members.set(listener, { client, seen, wanted: new WantedResources() })
   }
 
@@ -100,9 +94,9 @@ export class Notifier {
     const { parts } = this.#surfaces.of(listener.view, member.client)
     const changed = new Set<string>()
     for (const kind of allListKinds) {
-      if (hasListChanged(member, parts[kind].list)) changed.add(listKinds[kind].capability)
+      if (hasListChanged(member, parts[kind].list)) changed.add(listChangedMethod(kind))
     }
-    for (const list of changed) listener.deliver(`notifications/${list}/list_changed`)
+    for (const method of changed) listener.deliver(method)
   }
 
   /** Sends a provider's notification to every listener that sees the provider and whose client `serves` accepts. */

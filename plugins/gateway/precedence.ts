@@ -1,4 +1,6 @@
-import { allListKinds, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
+import {
+  allListKinds, byListKind, isNamedKind, type ListingHistory, type ListKind, type NamedKind
+} from '../../protocol/lists.ts'
 import { toModelSeparator } from '../../schemas/names.ts'
 import {
   isItemEnabled, hasHashSuffix, prefixedName, overrideOf, acceptedPrefixesOf, prefixOf, selectsItem, unconvertedPrefixOf
@@ -69,7 +71,7 @@ export class Precedence {
    * Whether a section may show a tool or prompt under its plain name, `<label><separator><own name>`. `own`: no other
    * section can have that name; `won`: another could, but this one has precedence; `lost`: it may not.
    */
-  plainNameStanding (at: number, kind: 'tools' | 'prompts', key: string): 'own' | 'won' | 'lost' {
+  plainNameStanding (at: number, kind: NamedKind, key: string): 'own' | 'won' | 'lost' {
     const own = this.#claimants[at]
     if (!own) return 'lost'
     const name = own.prefix + key
@@ -166,7 +168,7 @@ export class Precedence {
 
 /** The items that providers without a prefix list, each with the first provider that shows it. */
 function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<string, Claimant>> {
-  const found = { tools: new Map(), prompts: new Map(), resources: new Map(), resourceTemplates: new Map() }
+  const found = byListKind(() => new Map<string, Claimant>())
   for (const claimant of claimants) {
     const { section } = claimant
     if (section.server.unprefixed !== true || !section.catalogue) continue
@@ -175,7 +177,7 @@ function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<
         if (found[kind].has(key) || !showsKey(section, kind, key)) continue
         found[kind].set(key, claimant)
         // The exposed name is taken as well.
-        if (kind === 'tools' || kind === 'prompts') found[kind].set(prefixedName('', key), claimant)
+        if (isNamedKind(kind)) found[kind].set(prefixedName('', key), claimant)
       }
     }
   }
@@ -199,5 +201,6 @@ const isSameMember = ({ section: one }: Claimant, { section: other }: Claimant):
 /** Whether a section shows items with this key: not disabled by an admin, and selected by the group. */
 export function showsKey ({ server, member }: Section, kind: ListKind, key: string): boolean {
   const section = itemKindOf(kind)
-  return selectsItem(member, section, key) && isItemEnabled(overrideOf(server, section, key))
+  return section === undefined ||
+    (selectsItem(member, section, key) && isItemEnabled(overrideOf(server, section, key)))
 }

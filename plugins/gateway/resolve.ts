@@ -1,5 +1,6 @@
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange } from '../../protocol/exchange.ts'
+import type { NamedKind } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import {
   alternativeItemName, hasHashSuffix, canBeShownAs, prefixedName, acceptedPrefixesOf, prefixOf, type View
@@ -31,7 +32,7 @@ export class ItemResolver {
   /**
    * The target of a tool's or prompt's exposed name. A route with raw names also accepts the names of merged routes.
    */
-  lookUpName (view: View, surface: Surface, kind: 'tools' | 'prompts', name: string): Target | undefined {
+  lookUpName (view: View, surface: Surface, kind: NamedKind, name: string): Target | undefined {
     const { targets, aliases } = surface.parts[kind]
     const found = targets.get(name) ?? aliases.get(name)
     if (found || view.presentation !== 'raw' || view.scope.kind !== 'server') return found
@@ -56,7 +57,7 @@ export class ItemResolver {
 
   /** The name under which a view shows an item of a provider; undefined when it does not. */
   exposedName (
-    view: View, surface: Surface, kind: 'tools' | 'prompts', provider: string, key: string
+    view: View, surface: Surface, kind: NamedKind, provider: string, key: string
   ): string | undefined {
     const { targets } = surface.parts[kind]
     if (view.presentation === 'raw') return targets.get(key)?.provider === provider ? key : undefined
@@ -108,7 +109,7 @@ export class ItemResolver {
    * unknown is awaited if the name begins with its label.
    * @throws RpcError -32001 when that provider does not connect
    */
-  async findByName (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
+  async findByName (exchange: Exchange<View>, kind: NamedKind, name: string): Promise<Target | undefined> {
     const { view, client } = exchange
     const deadline = Date.now() + gatewayLimits.connectionWait
     const look = (surface: Surface): Target | undefined => this.lookUpName(view, surface, kind, name)

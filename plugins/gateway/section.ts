@@ -32,8 +32,14 @@ export interface SectionItem {
   readonly text: string, readonly description: string | undefined, readonly enabled: boolean
 }
 
-/** Overrides and selections of resources also apply to resource templates. */
-export const itemKindOf = (kind: ListKind): ItemKind => kind === 'resourceTemplates' ? 'resources' : kind
+/**
+ * The overrides and selections that apply to a kind of list: those of resources also apply to resource templates, and
+ * there are none for event types.
+ */
+export function itemKindOf (kind: ListKind): ItemKind | undefined {
+  if (kind === 'events') return undefined
+  return kind === 'resourceTemplates' ? 'resources' : kind
+}
 
 /**
  * An item as its section shows it; undefined when the group does not select it, or only an MCP App may use it. This is
@@ -45,6 +51,7 @@ export function showItem (
 ): SectionItem | undefined {
   if (filter?.isHidden(server.name, kind, item) === true) return undefined
   const section = itemKindOf(kind)
+  if (section === undefined) return { text: item.text, description: undefined, enabled: true }
   if (!selectsItem(member, section, item.key)) return undefined
   const override = overrideOf(server, section, item.key)
   const text = kind === 'tools' && !apps ? withoutApps(item.text) : item.text

@@ -1,6 +1,7 @@
 import { mergeCapabilities, routeCapabilities, type ServerCapabilities } from '../../protocol/capabilities.ts'
 import {
-  isServerInfo, allListKinds, type Catalogue, type Item, type ListingHistory, type ListKind
+  isNamedKind, isServerInfo, allListKinds, byListKind, type Catalogue, type Item, type ListingHistory, type ListKind,
+  type NamedKind
 } from '../../protocol/lists.ts'
 import { isModernVersion } from '../../protocol/modern/envelope.ts'
 import {
@@ -70,9 +71,7 @@ type Builder =
 
 /** Folds the catalogues of a view's providers into its surface. Pure. Lists that equal those of `before` are reused. */
 export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
-  const built: Builder = {
-    tools: emptyBuilder(), prompts: emptyBuilder(), resources: emptyBuilder(), resourceTemplates: emptyBuilder()
-  }
+  const built: Builder = byListKind(emptyBuilder)
   const capabilities = new Map<string, ServerCapabilities>()
   const precedence = input.isRaw ? undefined : new Precedence(input.sections, input.separator, input.claimsOf)
   const isWrittenOtherwise = input.sections.some(({ label }) => acceptedPrefixesOf(label, input.separator).length > 1)
@@ -88,7 +87,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     for (const kind of allListKinds) {
       if (input.isRaw) built[kind].extra = catalogue.extras[kind]
       if (!precedence) addRaw(kind, built, section, catalogue, input.supportsApps)
-      else if (kind === 'tools' || kind === 'prompts') {
+      else if (isNamedKind(kind)) {
         addNamed(
           kind, built, input, at, catalogue, precedence, written ?? precedence
         )
@@ -101,12 +100,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   const only = input.isRaw ? input.sections[0]?.catalogue : undefined
   const part = partsOf(built, before)
   return {
-    parts: {
-      tools: part('tools'),
-      prompts: part('prompts'),
-      resources: part('resources'),
-      resourceTemplates: part('resourceTemplates')
-    },
+    parts: byListKind(part),
     templates: templates ?? rawTemplates(built.resourceTemplates.targets),
     ownerOf: precedence ? uriOwnerLookup(precedence, admins) : returnUndefined,
     adminsServer: precedence ? adminsServerIn(precedence) : returnUndefined,
@@ -146,9 +140,9 @@ function addRaw (kind: ListKind, built: Builder, section: Section, catalogue: Ca
   }
 }
 
-/** Adds tools or prompts under their names on a merged route. */
+/** Adds tools, prompts or event types under their names on a merged route. */
 function addNamed (
-  kind: 'tools' | 'prompts',
+  kind: NamedKind,
   built: Builder,
   { separator, sections, supportsApps }: SurfaceInput,
   at: number,
@@ -185,7 +179,7 @@ function addNamed (
 
 /** Adds resources or templates by URI. If two servers list the same URI, one of them provides it. */
 function addLocated (
-  kind: 'resources' | 'resourceTemplates',
+  kind: Exclude<ListKind, NamedKind>,
   built: Builder,
   section: Section,
   at: number,

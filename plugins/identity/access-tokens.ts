@@ -79,6 +79,9 @@ export class AccessTokens extends EventEmitter<{ ended: [family: string], expire
     return known.token.expiresAt > Date.now() ? known.token : undefined
   }
 
+  /** Whether an authorization has a token that is valid, or can be exchanged for one. @throws StorageError */
+  async isAlive (family: string): Promise<boolean> { return await this.#tokens.hasTokens(family) }
+
   /** Revokes tokens, and ends their sessions and calls. @throws StorageError */
   async revoke (target: RevocationTarget): Promise<void> {
     await this.#tokens.revoke(target)

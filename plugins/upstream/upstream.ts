@@ -3,6 +3,7 @@ import type { Caching } from '../../protocol/caching.ts'
 import type { Catalogue, ListingHistory, ListKind } from '../../protocol/lists.ts'
 import type { ParamChanges } from '../../protocol/call.ts'
 import type { RpcError } from '../../protocol/errors.ts'
+import { streamDeadlines, streamMethod } from '../../protocol/events.ts'
 import type { Response } from '../../protocol/message.ts'
 import { traceHeaders, type TraceContext } from '../../protocol/trace-context.ts'
 import type { ListLoading, Provider, ProviderStatus } from '../../protocol/provider.ts'
@@ -246,7 +247,8 @@ export class Upstream implements Provider {
       this.config.options ?? {}
     const options = {
       changes: changesOf(exchange, changes),
-      deadlines: { timeout, resetTimeoutOnProgress, maxTotalTimeout },
+      // A stream, whose server sends a heartbeat, ends when nothing has come for a while.
+      deadlines: { timeout, ...method === streamMethod ? streamDeadlines : { resetTimeoutOnProgress, maxTotalTimeout } },
       headers: this.#passes || trace ? { ...passed, ...(trace && traceHeaders(trace)) } : undefined
     }
     const inSameRun = this.#placement.runGuardOf(exchange)

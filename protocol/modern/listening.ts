@@ -1,5 +1,6 @@
 import { code, RpcError, UpstreamError } from '../errors.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
+import { capabilityOf } from '../lists.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
 import { reconnectDelays } from '../transports/redirect.ts'
@@ -7,8 +8,10 @@ import { metaKeys } from './envelope.ts'
 import type { OutgoingEnvelope } from './outgoing.ts'
 
 /** The lists that a server can announce changes of, by capability, and the member of the filter for each. */
-const listFilters =
-  [['tools', 'toolsListChanged'], ['prompts', 'promptsListChanged'], ['resources', 'resourcesListChanged']] as const
+const listFilters = [
+  ['tools', 'toolsListChanged'], ['prompts', 'promptsListChanged'], ['resources', 'resourcesListChanged'],
+  ['events', 'eventsListChanged']
+] as const
 
 /** Max consecutive failures that lengthen the pause before a stream is reopened. */
 const maxFailures = 5
@@ -62,8 +65,7 @@ export class Listening {
   constructor (deps: ListeningDeps) {
     this.#deps = deps
     this.#lists = Object.fromEntries(listFilters.flatMap(([name, member]) => {
-      const own = deps.capabilities[name]
-      return isObject(own) && own.listChanged === true ? [[member, true]] : []
+      return capabilityOf(deps.capabilities, name)?.listChanged === true ? [[member, true]] : []
     }))
   }
 

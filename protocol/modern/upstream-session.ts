@@ -1,5 +1,6 @@
 import { Call, type CallOptions, type CallStyle, type NextStep, type ParamChanges } from '../call.ts'
 import { code, RpcError, UpstreamError } from '../errors.ts'
+import { isStreamNotification } from '../events.ts'
 import type { Exchange } from '../exchange.ts'
 import { isObject, memberOf, withMembers } from '../json.ts'
 import type { LogLevel } from '../listener.ts'
@@ -280,7 +281,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     const { method, params, paramsText } = notification
     const call = method === 'notifications/progress' ? this.#calls.get(Number(params.progressToken)) : undefined
     if (call) call.progress(paramsText)
-    else if (!this.#listening.handle(notification, origin)) {
+    else if (isStreamNotification(method) || !this.#listening.handle(notification, origin)) {
       this.#handlers.notification(notification, this.#originOf(origin))
     }
   }

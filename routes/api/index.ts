@@ -4,6 +4,7 @@ import { addEntityTag } from '../entity-tag.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
 import activities from './activities.ts'
+import events from './events.ts'
 import admin from './admin/index.ts'
 import approvals from './approvals.ts'
 import catalogues from './catalogues.ts'
@@ -49,6 +50,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(templates)
   await app.register(activities)
   await app.register(approvals)
+  await app.register(events)
   await app.register(oauth)
   await app.register(catalogues)
   await app.register(admin)

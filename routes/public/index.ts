@@ -7,6 +7,7 @@ import { configuredBaseUrl } from '../../plugins/settings/index.ts'
 import { Failure } from '../../schemas/answers.ts'
 import { ConfigResponse, MetricsResponse, PublicConfigResponse } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import events from './events.ts'
 import health from './health.ts'
 
 const tags = ['System']
@@ -32,6 +33,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     servers: () => app.upstreams.counts(),
     problem: () => app.phase.name === 'ready' ? app.settings.outageReason : app.phase.name
   })
+
+  await app.register(events)
 
   app.get('/', { schema: { hide: true }, config: { effect: 'read' } }, async (request, reply) => {
     const isBrowser = /(?:^|[,\s])text\/html(?:[,;\s]|$)/.test(request.headers.accept ?? '')

@@ -154,8 +154,9 @@ export interface ModernServer {
 }
 
 /** Serves over HTTP, in this process. @param modern true: earlier revisions are refused */
-export async function startModern (t: Cleanup, { modern = false, port = 0 } = {}): Promise<ModernServer> {
-  const world = new World()
+export async function startModern<Served extends World = World> (
+  t: Cleanup, { modern = false, port = 0, world = new World() as Served } = {}
+): Promise<ModernServer & { readonly world: Served }> {
   const handler = createMcpHandler(() => world.make(), { legacy: modern ? 'reject' : 'stateless' })
   world.changed = () => { handler.notify.toolsChanged() }
   world.updated = (uri) => { handler.notify.resourceUpdated(uri) }

@@ -271,6 +271,7 @@ class Overtaken {
         return issued.length === 0 ? await swap() : await run(swap)
       },
       find: async (hash) => await tokens.find(hash),
+      hasTokens: async (family) => await tokens.hasTokens(family),
       listRevokedWithin: async (time) => await tokens.listRevokedWithin(time),
       revoke: async (target) => { await tokens.revoke(target) }
     }

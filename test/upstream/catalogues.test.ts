@@ -63,7 +63,8 @@ test('readList: an upstream\'s list, page by page', async (t) => {
       ['tools', 'tools/list', 'tools', 'name'],
       ['prompts', 'prompts/list', 'prompts', 'name'],
       ['resources', 'resources/list', 'resources', 'uri'],
-      ['resourceTemplates', 'resources/templates/list', 'resourceTemplates', 'uriTemplate']
+      ['resourceTemplates', 'resources/templates/list', 'resourceTemplates', 'uriTemplate'],
+      ['events', 'events/list', 'events', 'name']
     ]
     assert.deepEqual(allListKinds, table.map(([kind]) => kind))
     for (const [kind, method, member, key] of table) {
@@ -258,10 +259,11 @@ const lists = (tools: string[] = []): Catalogue['lists'] => ({
   tools: tools.map((key) => ({ key, text: `{"name":"${key}"}` })),
   prompts: [],
   resources: [],
-  resourceTemplates: []
+  resourceTemplates: [],
+  events: []
 })
 
-const noExtras: Catalogue['extras'] = { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}' }
+const noExtras: Catalogue['extras'] = { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}', events: '{}' }
 const catalogue = (more: Partial<Catalogue> = {}): Catalogue => ({
   id: nextCatalogueId(),
   capabilityClass: emptyCapabilityClass,

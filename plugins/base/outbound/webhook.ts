@@ -1,22 +1,47 @@
-import { createHmac, randomUUID } from 'node:crypto'
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+
+/** Max difference between the time of a webhook and the clock, in ms (Standard Webhooks 1.0). */
+const tolerance = 5 * 60_000
+
+const signatureOf = (secret: string, id: string, timestamp: string, body: string | Buffer): string =>
+  createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest('base64')
 
 /**
  * The headers that sign the body of a webhook (Standard Webhooks 1.0: HMAC-SHA256 over id, time and body).
- * @param secret `whsec_` and base64, or base64; any other text is used as its UTF-8 bytes
+ * @param secrets `whsec_` and base64, or base64; any other text is used as its UTF-8 bytes. Several: each signs
  * @param id the same for each attempt to deliver a message
  * @param now in ms since 1970
  */
 export function signWebhook (
-  secret: string, body: string, id = `msg_${randomUUID()}`, now = Date.now()
+  secrets: string | readonly string[], body: string, id = `msg_${randomUUID()}`, now = Date.now()
 ): Record<string, string> {
   const timestamp = String(Math.floor(now / 1_000))
-  const signature = createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.${body}`).digest('base64')
   return {
     'content-type': 'application/json',
     'webhook-id': id,
     'webhook-timestamp': timestamp,
-    'webhook-signature': `v1,${signature}`
+    'webhook-signature': [secrets].flat().map((each) => `v1,${signatureOf(each, id, timestamp, body)}`).join(' ')
   }
+}
+
+/**
+ * Checks the signature of a webhook, and that it was signed within the last minutes.
+ * @param body as it was received
+ * @returns its id; undefined if it is not valid
+ */
+export function verifyWebhook (
+  secret: string, headers: IncomingHttpHeaders, body: Buffer, now = Date.now()
+): string | undefined {
+  const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures } = headers
+  if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signatures !== 'string') return undefined
+  if (id === '' || !/^\d{1,12}$/.test(timestamp) || Math.abs(now - Number(timestamp) * 1_000) > tolerance) return undefined
+  const expected = Buffer.from(`v1,${signatureOf(secret, id, timestamp, body)}`)
+  const isValid = signatures.split(' ').some((each) => {
+    const sent = Buffer.from(each)
+    return sent.length === expected.length && timingSafeEqual(sent, expected)
+  })
+  return isValid ? id : undefined
 }
 
 function keyOf (secret: string): Buffer {

@@ -108,6 +108,10 @@ export class LegacyRequests {
       exchange.fail(new RpcError(code.unavailable, 'The session has ended', 'cancelled'))
       return
     }
+    if (request.method.startsWith('events/')) {
+      exchange.fail(new RpcError(code.methodNotFound, `Method not found: ${request.method}`))
+      return
+    }
     session.exchanges.set(request.id, exchange)
     const number = this.#inFlight.add(exchange)
     try {

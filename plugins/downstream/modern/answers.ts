@@ -1,6 +1,6 @@
 import { code, RpcError, toolErrorOf } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers, smallMemberOf } from '../../../protocol/json.ts'
-import { listKinds } from '../../../protocol/lists.ts'
+import { capabilityOf } from '../../../protocol/lists.ts'
 import { chargedOwnerOf } from '../../settings/index.ts'
 import { serverIdentity, type Gateway, type Result } from '../../gateway/index.ts'
 import { toModernResult, toModernList, mergedCaching, resultHead } from './result.ts'
@@ -73,7 +73,7 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
       // A server without this kind of list does not affect caching.
       const sections = gateway.sections(view, exchange.client)
         .filter(({ catalogue }) =>
-          catalogue === undefined || isObject(catalogue.capabilities[listKinds[kind].capability]))
+          catalogue === undefined || capabilityOf(catalogue.capabilities, kind) !== undefined)
       const caching = mergedCaching(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
       const owner = chargedOwnerOf(view.principal, exchange.address)
       return toModernList(answer, serverInfo, caching).bytes(owner).then(result)

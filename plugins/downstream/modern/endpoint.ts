@@ -5,6 +5,7 @@ import { DerivedExchange } from '../../../protocol/exchange.ts'
 import { supportedVersions } from '../../../protocol/era.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { instanceId, instanceKey, selfReferenceMessage } from '../../../protocol/instance.ts'
+import { streamMethod } from '../../../protocol/events.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { listKinds } from '../../../protocol/lists.ts'
 import { errorText, resultText, type Request } from '../../../protocol/message.ts'
@@ -103,6 +104,7 @@ export class ModernEndpoint implements Endpoint {
   }
 
   async close (timeout: number): Promise<void> {
+    for (const exchange of this.#exchanges.values()) exchange.endStream()
     const drained = this.#exchanges.drain(timeout)
     this.subscriptions.close()
     this.parked.endIdle(shuttingDownError())
@@ -117,6 +119,14 @@ export class ModernEndpoint implements Endpoint {
     for (const exchange of this.#exchanges.values()) if (!hasAccess(exchange.view)) exchange.end(error)
     this.parked.forgetOf((view) => !hasAccess(view))
     this.subscriptions.revoke(hasAccess)
+  }
+
+  /** Ends the streams that a credential opened. @param id as in `Principal.credential` */
+  expire (id: string): void {
+    this.subscriptions.expire(id)
+    for (const exchange of this.#exchanges.values()) {
+      if (exchange.view.principal.credential?.id === id) exchange.endStream()
+    }
   }
 
   /** Runs work, and answers its errors at once. @param status the status of errors that map to none */
@@ -138,6 +148,7 @@ export class ModernEndpoint implements Endpoint {
       throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
     }
     if (method.startsWith('tasks/')) checkTaskRequest(request)
+    if (method === streamMethod && !accepted.events) throw new errors.NotAcceptable('text/event-stream')
     if (method === 'server/discover') { void this.#discover(inbound, request); return }
     if (method === 'subscriptions/listen') { this.#listen(inbound, accepted, request, origin); return }
     const resumed = mayRequireInput(method) && request.params.requestState !== undefined

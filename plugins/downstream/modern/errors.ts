@@ -1,4 +1,5 @@
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
+import { isEventCode } from '../../../protocol/events.ts'
 import { code, RpcError, type ErrorReason } from '../../../protocol/errors.ts'
 import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { isModernCode, modernCode } from '../../../protocol/modern/envelope.ts'
@@ -47,7 +48,8 @@ export function errorOutcome (error: RpcError, capabilities: ClientCapabilities)
 }
 
 /** Codes that the modern era reserves for MCP. Legacy servers may use them ("Error Codes"). */
-const isReserved = (number: number): boolean => number >= -32099 && number < modernCode.unsupportedVersion
+const isReserved = (number: number): boolean =>
+  number >= -32099 && number < modernCode.unsupportedVersion && !isEventCode(number)
 
 const openUrls = { elicitation: { url: {} } }
 

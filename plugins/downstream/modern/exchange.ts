@@ -3,6 +3,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import {
   type Exchange, type RequestHeaders, type Question, type TaskForm, withoutHeaders
 } from '../../../protocol/exchange.ts'
+import { isStreamNotification, streamMethod, withStreamId } from '../../../protocol/events.ts'
 import { passesLogLevel, type LogLevel } from '../../../protocol/listener.ts'
 import { notificationText, type Response } from '../../../protocol/message.ts'
 import { mayRequireInput } from '../../../protocol/modern/envelope.ts'
@@ -14,6 +15,7 @@ import type { ReplyChannel } from '../reply-channel.ts'
 import { isInputRequest } from './input-request.ts'
 import type { ModernClient } from './leases.ts'
 import type { RequestOutcome } from './errors.ts'
+import { toModernResult } from './result.ts'
 import type { ParkedCalls } from './parked.ts'
 import type { ParkedCall } from './parked-call.ts'
 import { forwardedParamHeaders } from './param-headers.ts'
@@ -143,7 +145,8 @@ export class ModernExchange implements Exchange<View> {
     // Without a level, the client wants no log messages.
     if (method === 'notifications/message' && (this.#logLevel === undefined ||
         !passesLogLevel(this.#logLevel, method, paramsText))) return
-    newest.reply.send(notificationText(method, paramsText))
+    const text = isStreamNotification(method) ? withStreamId(paramsText, newest.idText) : paramsText
+    newest.reply.send(notificationText(method, text))
   }
 
   async ask (question: Question): Promise<Response> {
@@ -186,6 +189,8 @@ export class ModernExchange implements Exchange<View> {
 
   /** Cancels the request for the gateway's own reason, and answers with the error. */
   end (error: RpcError): void {
+    // The client of a stream has been told of lost access, and opens another one otherwise.
+    this.endStream()
     if (this.#over) return
     this.#over = true
     this.cancelled = error.message
@@ -194,11 +199,22 @@ export class ModernExchange implements Exchange<View> {
     for (const run of this.#onCancel) run(error.message)
   }
 
+  /** Ends an event stream without an error: its client opens another one. */
+  endStream (): void {
+    if (this.#over || this.method !== streamMethod) return
+    this.#over = true
+    this.cancelled = 'the stream has ended'
+    this.#answer({ kind: 'result', text: toModernResult('{}', this.serverInfo), status: 200 })
+    for (const run of this.#onCancel) run(this.cancelled)
+  }
+
   #answer ({ kind, text, status }: RequestOutcome): void {
     const waiting = this.#waiting
     this.#waiting = []
     for (const { idText, reply } of waiting) {
-      reply.finish(answerParts(`{"jsonrpc":"2.0","id":${idText},"${kind}":`, text), status)
+      const isStream = this.method === streamMethod && kind === 'result'
+      const own = isStream ? withStreamId(String(text), idText) : text
+      reply.finish(answerParts(`{"jsonrpc":"2.0","id":${idText},"${kind}":`, own), status)
     }
   }
 }

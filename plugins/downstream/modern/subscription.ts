@@ -17,13 +17,16 @@ export interface SubscriptionFilter {
   readonly toolsListChanged: boolean
   readonly promptsListChanged: boolean
   readonly resourcesListChanged: boolean
+  /** Of the extension `io.modelcontextprotocol/events`. */
+  readonly eventsListChanged: boolean
   readonly resourceSubscriptions: readonly string[]
   /** Of the extension `io.modelcontextprotocol/tasks`. */
   readonly taskIds: readonly string[]
 }
 
 const filterMembers = {
-  tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged'
+  tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged',
+  events: 'eventsListChanged'
 } as const
 
 /** The filter of a `subscriptions/listen`. @throws RpcError -32602 */
@@ -130,6 +133,7 @@ export class Subscription implements Client, Listener<View> {
       case 'notifications/tools/list_changed': return accepted.toolsListChanged
       case 'notifications/prompts/list_changed': return accepted.promptsListChanged
       case 'notifications/resources/list_changed': return accepted.resourcesListChanged
+      case 'notifications/events/list_changed': return accepted.eventsListChanged
       // Only updates of subscribed resources arrive here.
       case 'notifications/resources/updated': return accepted.resourceSubscriptions.length > 0
       // Only accepted tasks are told of.

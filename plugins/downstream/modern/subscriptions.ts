@@ -1,4 +1,4 @@
-import { isObject } from '../../../protocol/json.ts'
+import { capabilityOf, type ListKind } from '../../../protocol/lists.ts'
 import { RpcError } from '../../../protocol/errors.ts'
 import { chargedOwnerOf, type View } from '../../settings/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
@@ -91,7 +91,7 @@ export class ClientSubscriptions {
     subscription: Subscription, filter: SubscriptionFilter, address: string, over: AbortSignal
   ): Promise<SubscriptionFilter> {
     const { capabilities } = await this.#gateway.describe(subscription.view, subscription, true)
-    const has = (name: string): boolean => isObject(capabilities[name])
+    const has = (kind: ListKind): boolean => capabilityOf(capabilities, kind) !== undefined
     const accepted = new Set<string>()
     const subscribe = async (uri: string): Promise<void> => {
       try {
@@ -127,6 +127,7 @@ export class ClientSubscriptions {
       toolsListChanged: filter.toolsListChanged && has('tools'),
       promptsListChanged: filter.promptsListChanged && has('prompts'),
       resourcesListChanged: filter.resourcesListChanged && has('resources'),
+      eventsListChanged: filter.eventsListChanged && has('events'),
       resourceSubscriptions: filter.resourceSubscriptions.filter((uri) => accepted.has(uri)),
       taskIds: filter.taskIds.filter((id) => watched.has(id))
     }

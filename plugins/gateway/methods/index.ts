@@ -1,4 +1,5 @@
 import { lookalikeMethod, unknownMethod } from '../../../protocol/lookalikes.ts'
+import { listEvents, pollEvents, streamEvents } from './events.ts'
 import { callTool, completionComplete, getPrompt, listMethod, readResource } from './items.ts'
 import type { Method } from './method.ts'
 import { setLevel, subscribe, unsubscribe } from './listening.ts'
@@ -7,7 +8,7 @@ import { listTasks, runTaskMethod } from './tasks.ts'
 /**
  * The request methods that the gateway handles. Session methods (`initialize`) are handled by the adapter of each era.
  */
-const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
+const ownMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['ping', async () => '{}'],
   ['tools/list', listMethod('tools')],
   ['prompts/list', listMethod('prompts')],
@@ -20,6 +21,9 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['resources/unsubscribe', unsubscribe],
   ['completion/complete', completionComplete],
   ['logging/setLevel', setLevel],
+  ['events/list', listEvents],
+  ['events/poll', pollEvents],
+  ['events/stream', streamEvents],
   ['tasks/get', runTaskMethod],
   ['tasks/result', runTaskMethod],
   ['tasks/update', runTaskMethod],
@@ -45,10 +49,13 @@ const forwardUnknown: Method = async (parts, exchange) => {
   const { method, view: { scope } } = exchange
   if (lookalikeMethod(method) !== undefined) throw unknownMethod(method)
   if (method.startsWith('tasks/')) return await runTaskMethod(parts, exchange)
+  if (method.startsWith('events/')) throw unknownMethod(method)
   if (scope.kind !== 'server' || method.startsWith('notifications/') || hopMethods.has(method)) {
     throw unknownMethod(method)
   }
   return await parts.forwarder.send(exchange, scope.name, undefined)
 }
 
-export const methodFor = (name: string): Method => methods.get(name) ?? forwardUnknown
+/** The handler of a method. @param added the methods that plugins have added to the gateway */
+export const methodFor = (name: string, added: ReadonlyMap<string, Method>): Method =>
+  ownMethods.get(name) ?? added.get(name) ?? forwardUnknown

@@ -1,6 +1,8 @@
 import type { Exchange } from '../../../protocol/exchange.ts'
 import type { View } from '../../settings/index.ts'
 import type { Forwarder } from '../forward.ts'
+import type { EventCursors } from '../event-cursors.ts'
+import type { EventStreams } from '../event-streams.ts'
 import type { HookLists } from '../hooks.ts'
 import type { ListResult } from '../list.ts'
 import type { Notifier } from '../news.ts'
@@ -22,6 +24,8 @@ export interface GatewayParts {
   readonly notifier: Notifier
   readonly hooks: HookLists
   readonly tasks: TaskHandles
+  readonly cursors: EventCursors
+  readonly streams: EventStreams
   readonly links: ResourceLinks
 }
 

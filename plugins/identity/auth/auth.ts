@@ -1,3 +1,4 @@
+import type { LastingCredential } from '../../../db/ports/event-webhooks.ts'
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../settings/index.ts'
 import type { User } from '../../../schemas/settings.ts'
@@ -41,6 +42,13 @@ export interface Auth {
    * key is valid. The caller of this method must have authorized its use.
    */
   issueInternalCredential: (whom: { readonly username: string } | { readonly keyId: string }) => InternalCredential
+  /** What identifies a principal after its request, without its secret; undefined if there is nothing of the kind. */
+  lastingCredentialOf: (principal: Principal) => LastingCredential | undefined
+  /**
+   * The principal of such a credential now; undefined if it was revoked, or is not valid any more.
+   * @throws StorageError
+   */
+  principalOfCredential: (credential: LastingCredential) => Promise<Principal | undefined>
   /** Returns the current access of callers without credentials. */
   anonymousAccess: () => AnonymousAccess
   /** Refuses a request that a page of a foreign origin makes. @throws ForeignOrigin */

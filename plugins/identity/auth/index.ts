@@ -17,6 +17,7 @@ import {
 } from './chain.ts'
 import { checkOrigin, hasSingleHost, readOriginRules, isServedHost } from './origin.ts'
 import { InternalCredentials } from './lent.ts'
+import { lastingCredentialOf, principalOfCredential } from './lasting.ts'
 import { AccessChanges } from './standings.ts'
 import { accessTokenStep } from './steps/access-token.ts'
 import { bearerKeyStep, principalOfKey, keyRestriction, currentPrincipalOfKey } from './steps/bearer-key.ts'
@@ -222,6 +223,10 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     issueInternalCredential: (whom) => lent.issue((snapshot) => 'keyId' in whom
       ? principalOfKey(whom.keyId, snapshot)
       : mcpPrincipalOf(snapshot.users.get(whom.username))),
+    lastingCredentialOf: (principal) => lastingCredentialOf(principal, app.settings.current),
+    principalOfCredential: async (credential) => 'family' in credential && !await app.accessTokens.isAlive(credential.family)
+      ? undefined
+      : principalOfCredential(credential, app.settings.current),
     anonymousAccess: () => anonymousAccessOf(app, anonymous),
     checkOrigin: (request) => { checkOrigin(rules, request.host, request.headers.origin, baseUrl(), request.protocol) },
     trustsOrigin: (origin) => {

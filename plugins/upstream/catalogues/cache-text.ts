@@ -1,6 +1,6 @@
 import { validCapabilities } from '../../../protocol/capabilities.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { allListKinds, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
+import { allListKinds, byListKind, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
 import { LineReader } from '../../../protocol/pieces.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
@@ -90,7 +90,9 @@ export async function parseCacheText (
     if (!head) head = value
     else if (value.isWhole === true) isWhole = true
     else if (isObject(value.catalogue)) {
-      found.push({ ...value.catalogue, lists: Object.fromEntries(allListKinds.map((kind) => [kind, []])) })
+      // A cache of an earlier version lacks the kinds of lists that it did not know.
+      const extras = { ...byListKind(() => '{}'), ...isObject(value.catalogue.extras) && value.catalogue.extras }
+      found.push({ ...value.catalogue, lists: byListKind(() => []), extras })
     } else addItems(found.at(-1), value)
   }
   if (!head) return undefined
@@ -133,16 +135,11 @@ function toClaims (value: unknown): StoredClaims | undefined {
   if (!isObject(value) || !isObject(value.items) || !(value.initial === undefined || isTime(value.initial))) {
     return undefined
   }
-  const { initial, items: { tools, prompts, resources, resourceTemplates } } = value
+  const { initial, items } = value
   const entriesOf = (list: unknown): Array<readonly [string, number]> => Array.isArray(list) ? list.filter(isEntry) : []
   return {
     initial,
-    items: {
-      tools: entriesOf(tools),
-      prompts: entriesOf(prompts),
-      resources: entriesOf(resources),
-      resourceTemplates: entriesOf(resourceTemplates)
-    }
+    items: byListKind((kind) => entriesOf(items[kind]))
   }
 }
 

@@ -139,7 +139,8 @@ const schemas: Readonly<Record<ListKind, TObject>> = {
   ]),
   prompts: optionalMembers<TSchema>({ ...describedMembers, arguments: Type.Array(argument) }),
   resources: Type.Composite([resource, optionalMembers({ size: Type.Number() })]),
-  resourceTemplates: resource
+  resourceTemplates: resource,
+  events: optionalMembers<TSchema>({ ...describedMembers, delivery: Type.Array(text) })
 }
 const itemChecks =
   Object.fromEntries(Object.entries(schemas).map(([kind, schema]) => [kind, TypeCompiler.Compile(schema)]))

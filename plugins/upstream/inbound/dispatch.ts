@@ -1,6 +1,7 @@
 import type { Call } from '../../../protocol/call.ts'
 import { requireClientCapability, capabilityClassOf } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
+import { isStreamNotification } from '../../../protocol/events.ts'
 import type { Client, Exchange, Question } from '../../../protocol/exchange.ts'
 import { isObject, smallMemberOf } from '../../../protocol/json.ts'
 import type { Notification, Response } from '../../../protocol/message.ts'
@@ -12,6 +13,7 @@ import { ownerOfAddress } from '../../base/limits/index.ts'
 import type { Link } from '../links/link.ts'
 import type { Slot } from '../links/slot.ts'
 import { attributeMessage, type Attribution } from './attribution.ts'
+import { dispatchStreamEvent } from './stream-events.ts'
 
 /** The handlers of messages that answer no request. */
 export interface DispatchDeps {
@@ -171,6 +173,7 @@ export function dispatchNotification (
     case 'notifications/tools/list_changed':
     case 'notifications/prompts/list_changed':
     case 'notifications/resources/list_changed':
+    case 'notifications/events/list_changed':
       deps.refresh(slot)
       return
     case 'notifications/resources/updated':
@@ -200,7 +203,8 @@ export function dispatchNotification (
       deliver(deps, slot.tasks.completeElicitation(params.elicitationId), method, paramsText)
       return
     default:
-      dispatchOther(deps, slot, link, notification, origin)
+      if (!isStreamNotification(method)) dispatchOther(deps, slot, link, notification, origin)
+      else if (!dispatchStreamEvent(link, notification, origin)) deps.onDropped(method)
   }
 }
 

@@ -172,6 +172,8 @@ const places: Readonly<Record<string, Place>> = {
   'GET /': nothing(),
   'GET /favicon.ico': nothing(),
   'GET /metrics': { target: 'metrics' },
+  // The guard of this one is the sealed address: nobody's credential opens another.
+  'POST /webhooks/events/:token': { target: 'off', body: {} },
   'GET /oauth/callback': nothing(),
   'GET /oauth/login/:ticket': nothing(),
   'GET /oauth/login/:ticket/continue': nothing(),
@@ -212,6 +214,7 @@ const places: Readonly<Record<string, Place>> = {
   'DELETE /api/logs': nothing(),
   'GET /api/logs/stream': nothing(),
   'GET /api/activities/available': nothing(),
+  'GET /api/events/failed': nothing(),
   'GET /api/groups': nothing(),
   'POST /api/groups': nothing({ name: 'NEW', servers: [] }),
   'GET /api/groups/:id': group(),

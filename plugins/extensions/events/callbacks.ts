@@ -1,0 +1,107 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { UpstreamError } from '../../../protocol/errors.ts'
+import { eventError } from '../../../protocol/events.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { Semaphore, TokenBucket } from '../../base/limits/index.ts'
+import { signWebhook, type FetchedResponse, type Outbound } from '../../base/outbound/index.ts'
+import { extensionsLimits } from '../limits.ts'
+
+const { timeout, answer: maxSize, verifications, places, ofPrincipal } = extensionsLimits.eventWebhooks
+
+/** Where a message goes, and on whose behalf. */
+export interface Destination {
+  readonly id: string
+  readonly url: string
+  readonly secrets: readonly string[]
+  /** The key of the principal. */
+  readonly owner: string
+  /** Whether an admin registered it, so that it may be a private address. */
+  readonly trusted: boolean
+}
+
+/** Why a message was not taken, as SEP-3415 says ("Webhook delivery status"): nothing of the answer itself. */
+export type FailureReason = 'connection_refused' | 'timeout' | 'tls_error' | 'http_4xx' | 'http_5xx' | 'challenge_failed'
+
+export type PostOutcome =
+  { readonly reason: undefined } | { readonly reason: FailureReason, readonly isFinal: boolean }
+
+/** Statuses that say that a message is not wanted, now or later. */
+const finalStatuses: ReadonlySet<number> = new Set([410, 413])
+
+/** Sends signed messages to the webhooks of clients. */
+export class Callbacks {
+  readonly #outbound: Pick<Outbound, 'fetch'>
+  readonly #places = new Semaphore({ places, perOwner: ofPrincipal })
+  readonly #verifications = new TokenBucket(verifications)
+  readonly #closing = new AbortController()
+
+  constructor (outbound: Pick<Outbound, 'fetch'>) {
+    this.#outbound = outbound
+  }
+
+  close (): void { this.#closing.abort() }
+
+  /** Sends a message once. Never throws. */
+  async post (to: Destination, messageId: string, body: string): Promise<PostOutcome> {
+    const answer = await this.#send(to, messageId, body)
+    if (typeof answer === 'string') return { reason: answer, isFinal: false }
+    const { status } = answer
+    if (status >= 200 && status < 300) return { reason: undefined }
+    return { reason: status >= 500 ? 'http_5xx' : 'http_4xx', isFinal: finalStatuses.has(status) }
+  }
+
+  /**
+   * Asks an endpoint whether it wants messages ("Endpoint verification").
+   * @throws RpcError CallbackEndpointError; ResourceExhausted when its host is asked too often
+   */
+  async verify (to: Destination): Promise<void> {
+    if (!this.#verifications.take(new URL(to.url).host)) {
+      throw eventError('resourceExhausted', { limit: 'verifications' }, 'this host was asked too often; try again later')
+    }
+    const challenge = randomBytes(32).toString('base64url')
+    const body = JSON.stringify({ type: 'verification', challenge })
+    const answer = await this.#send(to, `msg_verification_${randomBytes(12).toString('hex')}`, body)
+    const reason = typeof answer === 'string' ? answer : echoes(answer, challenge) ? undefined : 'challenge_failed'
+    if (reason !== undefined) throw eventError('callbackEndpoint', { reason })
+  }
+
+  async #send (
+    { id, url, secrets, owner, trusted }: Destination, messageId: string, body: string
+  ): Promise<FetchedResponse | FailureReason> {
+    const release = await this.#places.take(owner, false)
+    try {
+      return await this.#outbound.fetch(url, {
+        trusted,
+        owner,
+        method: 'POST',
+        headers: { ...signWebhook(secrets, body, messageId), 'x-mcp-subscription-id': id },
+        body,
+        maxSize,
+        timeout,
+        returnsRedirects: 'all',
+        signal: this.#closing.signal
+      })
+    } catch (error) {
+      return reasonOf(error)
+    } finally {
+      release()
+    }
+  }
+}
+
+function reasonOf (error: unknown): FailureReason {
+  if (!(error instanceof UpstreamError)) return 'connection_refused'
+  if (error.fault === 'timeout') return 'timeout'
+  return /certificate|TLS|SSL/i.test(error.message) ? 'tls_error' : 'connection_refused'
+}
+
+function echoes ({ status, body }: FetchedResponse, challenge: string): boolean {
+  if (status < 200 || status >= 300) return false
+  try {
+    const value: unknown = JSON.parse(body.toString())
+    const sent = Buffer.from(isObject(value) ? String(value.challenge) : '')
+    return sent.length === challenge.length && timingSafeEqual(sent, Buffer.from(challenge))
+  } catch {
+    return false
+  }
+}

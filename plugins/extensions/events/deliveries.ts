@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto'
+import type { EventDelivery, EventSubscription, EventWebhooks, FailedDelivery } from '../../../db/ports/event-webhooks.ts'
+import { extensionsLimits } from '../limits.ts'
+import type { Callbacks, Destination } from './callbacks.ts'
+
+const { pauses, timeout } = extensionsLimits.eventWebhooks
+
+/** After this time, in ms, an attempt counts as lost with its process, and another replica makes the next one. */
+const lostAfter = 6 * timeout
+
+interface DeliveriesDeps {
+  readonly records: EventWebhooks
+  readonly callbacks: Callbacks
+  /** Where messages of a subscription go now; undefined when its principal has lost access. @throws StorageError */
+  readonly destinationOf: (subscription: EventSubscription) => Promise<Destination | undefined>
+  /** Ends a subscription without access. */
+  readonly end: (subscription: EventSubscription) => Promise<void>
+  readonly logError: (error: unknown, sentence: string) => void
+}
+
+/** Messages for webhooks, from their acceptance to their delivery or failure. One replica sends each attempt. */
+export class Deliveries {
+  readonly #deps: DeliveriesDeps
+  readonly #running = new Set<Promise<void>>()
+  #isClosed = false
+
+  constructor (deps: DeliveriesDeps) {
+    this.#deps = deps
+  }
+
+  /** Keeps a message, and begins to send it; a message that was accepted before is ignored. @throws StorageError */
+  async accept (subscription: EventSubscription, key: string, messageId: string, body: string): Promise<void> {
+    const { id, owner } = subscription
+    const delivery: EventDelivery = {
+      key, subscription: id, owner, messageId, body, attempts: 1, dueAt: Date.now() + lostAfter, version: randomUUID()
+    }
+    if (await this.#deps.records.accept(delivery)) this.#begin(delivery, subscription)
+  }
+
+  /** Sends the messages whose next attempt is due, unless another replica does. @throws StorageError */
+  async sendDue (): Promise<void> {
+    const { records } = this.#deps
+    for (const due of await records.listDue(Date.now())) {
+      if (this.#isClosed) return
+      const claimed = await records.claim(due, { attempts: due.attempts + 1, dueAt: Date.now() + lostAfter })
+      if (claimed === undefined) continue
+      const subscription = await records.find(claimed.subscription)
+      if (subscription === undefined) await records.settle(claimed)
+      else this.#begin(claimed, subscription)
+    }
+  }
+
+  /** Gives up the attempts that run: another replica makes the next ones, or this one after its restart. */
+  async close (): Promise<void> {
+    this.#isClosed = true
+    this.#deps.callbacks.close()
+    await Promise.allSettled(this.#running)
+  }
+
+  #begin (delivery: EventDelivery, subscription: EventSubscription): void {
+    const running = this.#attempt(delivery, subscription)
+      .catch((error: unknown) => { this.#deps.logError(error, 'a message for a webhook could not be sent') })
+      .finally(() => { this.#running.delete(running) })
+    this.#running.add(running)
+  }
+
+  async #attempt (delivery: EventDelivery, subscription: EventSubscription): Promise<void> {
+    const { records, callbacks, destinationOf, end } = this.#deps
+    const { messageId, body, attempts } = delivery
+    const to = await destinationOf(subscription)
+    if (to === undefined) {
+      await end(subscription)
+      await records.settle(delivery)
+      return
+    }
+    const outcome = await callbacks.post(to, messageId, body)
+    if (outcome.reason === undefined) {
+      await records.settle(delivery)
+      return
+    }
+    const pause = outcome.isFinal ? undefined : pauses[attempts - 1]
+    if (pause !== undefined) await records.claim(delivery, { attempts, dueAt: Date.now() + pause })
+    else await records.settle(delivery, failureOf(delivery, subscription, outcome.reason))
+  }
+}
+
+const failureOf = (
+  { messageId, body, attempts }: EventDelivery, { id, user, event, name, url }: EventSubscription, reason: string
+): FailedDelivery => ({
+  subscription: id,
+  user,
+  server: event.provider,
+  event: name,
+  url,
+  messageId,
+  body,
+  attempts,
+  reason,
+  failedAt: new Date().toISOString()
+})

@@ -1,0 +1,104 @@
+import fp from 'fastify-plugin'
+import type { EventSubscription, EventWebhooks, FailedDelivery } from '../../../db/ports/event-webhooks.ts'
+import { StorageError, type Server } from '../../../db/store.ts'
+import { createProcessSealer, type Sealer } from '../../base/secrets/index.ts'
+import { serverIdentity } from '../../gateway/index.ts'
+import { canUseMcp, configuredBaseUrl, makeView, type Principal, type View } from '../../settings/index.ts'
+import { Callbacks } from './callbacks.ts'
+import { type Receipt, Webhooks } from './webhooks.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { eventWebhooks: EventWebhooksApi }
+}
+
+interface EventWebhooksApi {
+  /** Takes a message of a server, as `Webhooks.receive`. */
+  receive: Webhooks['receive']
+  /** The newest messages that could not be delivered: the principal's own, or all for an admin. */
+  listFailed: (principal: Principal) => Promise<FailedDelivery[]>
+}
+
+export interface EventsOptions {
+  storage: { readonly eventWebhooks: EventWebhooks }
+  sealer?: Sealer
+}
+
+const isServer = ({ name, config }: Server, { provider, server }: EventSubscription['event']): boolean =>
+  name === provider && serverIdentity(name, config) === server
+
+/** Interval at which due messages and the authorizations of OAuth clients are looked at, in ms. */
+const interval = 2_000
+
+/** `app.eventWebhooks`: `events/subscribe` and `events/unsubscribe`, and the messages that come and go for them. */
+export default fp<EventsOptions>(async (app, { storage: { eventWebhooks: records }, sealer = createProcessSealer() }) => {
+  const viewOf = async ({ credential, route, event }: EventSubscription): Promise<View | undefined> => {
+    const principal = await app.auth.principalOfCredential(credential)
+    if (principal === undefined || !canUseMcp(principal)) return undefined
+    const { scope, presentation } = route as Pick<View, 'scope' | 'presentation'>
+    const view = makeView(principal, scope, presentation)
+    const isThere = app.access.isViewCurrent(view, principal) &&
+      app.access.visibleServers(view).some(({ server }) => isServer(server, event))
+    return isThere ? view : undefined
+  }
+  const webhooks = new Webhooks({
+    gateway: app.gateway,
+    records,
+    callbacks: new Callbacks(app.outbound),
+    sealer,
+    base: () => {
+      const base = configuredBaseUrl(app.settings.current.system, app.config)
+      return base?.startsWith('https:') === true ? `${base}/webhooks/events/` : undefined
+    },
+    credentialOf: ({ principal }) => app.auth.lastingCredentialOf(principal),
+    viewOf,
+    hasServer: ({ event }) => {
+      const server = app.settings.current.servers.get(event.provider)
+      return server !== undefined && isServer(server, event)
+    },
+    logError: (error, sentence) => { app.log.error({ err: error }, sentence) }
+  })
+  app.gateway.addMethod('events/subscribe', async (exchange) => await webhooks.subscribe(exchange))
+  app.gateway.addMethod('events/unsubscribe', async (exchange) => await webhooks.unsubscribe(exchange))
+
+  /** Runs work after that which runs already. While the storage is away, nothing is done. */
+  let last = Promise.resolve()
+  const queue = (work: () => Promise<void>): void => {
+    last = last.then(work).catch((error: unknown) => {
+      if (!(error instanceof StorageError)) app.log.error({ err: error }, 'webhooks for events could not be looked after')
+    })
+  }
+  let isChecking = false
+  app.auth.accessChanges.on('changed', () => {
+    if (isChecking) return
+    isChecking = true
+    queue(async () => {
+      isChecking = false
+      await webhooks.applyAccess(false)
+    })
+  })
+  let isBusy = false
+  const timer = setInterval(() => {
+    if (isBusy) return
+    isBusy = true
+    queue(async () => {
+      try {
+        await webhooks.applyAccess(true)
+        await webhooks.deliveries.sendDue()
+      } finally {
+        isBusy = false
+      }
+    })
+  }, interval).unref()
+  app.addHook('onClose', async () => {
+    clearInterval(timer)
+    await webhooks.deliveries.close()
+    await last
+  })
+
+  app.decorate('eventWebhooks', {
+    receive: async (...message) => await webhooks.receive(...message),
+    listFailed: async ({ isAdmin, username = '' }) => await records.listFailed(isAdmin ? undefined : username)
+  } satisfies EventWebhooksApi)
+}, { name: 'events', dependencies: ['gateway', 'auth', 'access', 'settings', 'outbound', 'config'] })
+
+export type { Receipt }

@@ -1,0 +1,96 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { EventSubscription } from '../../../db/ports/event-webhooks.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { PlainClient, type Client, type Exchange } from '../../../protocol/exchange.ts'
+import { isObject, memberOf } from '../../../protocol/json.ts'
+import type { EventTarget } from '../../gateway/index.ts'
+import { makeView, routeOf, type View } from '../../settings/index.ts'
+import { extensionsLimits } from '../limits.ts'
+
+const { url: maxUrl, lifetime } = extensionsLimits.eventWebhooks
+
+const invalid = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
+
+/** The callback URL of a request. @throws RpcError -32602 */
+export function callbackUrlOf ({ delivery }: Exchange['params']): string {
+  const url = isObject(delivery) ? delivery.url : undefined
+  if (typeof url !== 'string' || url.length > maxUrl || !URL.canParse(url)) {
+    throw invalid('"delivery.url" must be an absolute URL')
+  }
+  const { protocol, username, password, href } = new URL(url)
+  if (protocol !== 'https:' || username !== '' || password !== '') {
+    throw invalid('"delivery.url" must be an https URL without user name and password')
+  }
+  return href
+}
+
+/** The secret of a request: `whsec_` and base64 of 24 to 64 bytes. @throws RpcError -32602 */
+export function secretOf ({ delivery }: Exchange['params']): string {
+  const secret = isObject(delivery) ? delivery.secret : undefined
+  const encoded = typeof secret === 'string' && secret.startsWith('whsec_') ? secret.slice(6) : ''
+  const bytes = Buffer.from(encoded, 'base64')
+  if (bytes.length < 24 || bytes.length > 64 || bytes.toString('base64').replace(/=+$/, '') !== encoded.replace(/=+$/, '')) {
+    throw invalid('"delivery.secret" must be "whsec_" and the base64 of 24 to 64 bytes')
+  }
+  return String(secret)
+}
+
+export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
+
+/** Objects with equal members become equal texts. */
+const canonical = (value: unknown): unknown => isObject(value)
+  ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, canonical(value[key])]))
+  : Array.isArray(value) ? value.map(canonical) : value
+
+/** The id of a subscription ("Subscription identity"). It is no secret, and no request takes it. */
+export function subscriptionIdOf ({ view, params }: Exchange<View>, { server, key }: EventTarget, url: string): string {
+  const parts = [view.principal.key, routeOf(view), server, key, url, canonical(params.arguments ?? {})]
+  return `sub_${hash('sha256', JSON.stringify(parts), 'hex').slice(0, 32)}`
+}
+
+export const argumentsTextOf = ({ paramsText }: Exchange): string => memberOf(paramsText, 'arguments') ?? '{}'
+
+/** The lifetime that is asked of the server, as JSON text; undefined: its default. */
+export function wantedLifetime ({ ttlMs }: Exchange['params']): string | undefined {
+  if (ttlMs === undefined) return undefined
+  return String(typeof ttlMs === 'number' && ttlMs > 0 ? Math.min(Math.trunc(ttlMs), lifetime) : lifetime)
+}
+
+/** When a subscription ends without a refresh, in ms since 1970: as the server granted, and soon enough. */
+export function expiryOf (refreshBefore: unknown, { ttlMs }: Exchange['params'], now = Date.now()): number {
+  const granted = typeof refreshBefore === 'string' ? Date.parse(refreshBefore) : NaN
+  const wanted = typeof ttlMs === 'number' && ttlMs > 0 ? Math.max(ttlMs, 60_000) : lifetime
+  return Math.min(Number.isNaN(granted) ? Infinity : granted, now + Math.min(wanted, lifetime))
+}
+
+/** A request of the gateway's own about a subscription, on behalf of its principal. */
+export class OwnRequest implements Exchange<View> {
+  readonly view: View
+  readonly method: string
+  readonly params: Record<string, unknown>
+  readonly paramsText: string
+  readonly client: Client
+  readonly headers = {}
+  readonly address = undefined
+  readonly canSuspend = false
+  readonly cancelled = undefined
+
+  /** @param callback the gateway's own address that the server knows */
+  constructor (
+    method: string, { id, owner, user, route, event, argumentsText }: EventSubscription, callback: string
+  ) {
+    const { scope, presentation } = route as Pick<View, 'scope' | 'presentation'>
+    // The principal may have no access any more; what it had is given up.
+    this.view = makeView({ key: owner, kind: 'user-key', user, isAdmin: false }, scope, presentation)
+    this.method = method
+    this.paramsText = `{"name":${JSON.stringify(event.key)},"arguments":${argumentsText},` +
+      `"delivery":{"url":${JSON.stringify(callback)}}}`
+    this.params = JSON.parse(this.paramsText) as Record<string, unknown>
+    this.client = new PlainClient(`events ${id}`, user, owner, false, owner)
+  }
+
+  onCancel (): void {}
+  notify (): void {}
+  pause (): void {}
+  async ask (): ReturnType<Client['ask']> { throw new RpcError(code.internal, 'Nobody can be asked', 'internal') }
+}

@@ -1,0 +1,239 @@
+import { hash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { EventSubscription, EventWebhooks } from '../../../db/ports/event-webhooks.ts'
+import { RpcError } from '../../../protocol/errors.ts'
+import { eventError, withClientCursor, withClientEvent } from '../../../protocol/events.ts'
+import type { Exchange } from '../../../protocol/exchange.ts'
+import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { verifyWebhook } from '../../base/outbound/index.ts'
+import type { Sealer } from '../../base/secrets/index.ts'
+import { accessRevoked, type Gateway } from '../../gateway/index.ts'
+import type { View } from '../../settings/index.ts'
+import { extensionsLimits } from '../limits.ts'
+import type { Callbacks, Destination } from './callbacks.ts'
+import {
+  argumentsTextOf, callbackUrlOf, expiryOf, newSecret, OwnRequest, secretOf, subscriptionIdOf, wantedLifetime
+} from './subscription.ts'
+import { Deliveries } from './deliveries.ts'
+
+const { perPrincipal, waiting, former } = extensionsLimits.eventWebhooks
+
+export interface WebhookDeps {
+  readonly gateway: Gateway
+  readonly records: EventWebhooks
+  readonly callbacks: Callbacks
+  readonly sealer: Sealer
+  /** The address of the gateway's own webhooks, to which a token is appended; undefined: it has no https address. */
+  readonly base: () => string | undefined
+  /** The credential of a view's principal that can be looked up later; undefined: it has none. */
+  readonly credentialOf: (view: View) => EventSubscription['credential'] | undefined
+  /** The view of a subscription now; undefined when its principal no longer sees the server there. @throws StorageError */
+  readonly viewOf: (subscription: EventSubscription) => Promise<View | undefined>
+  /** Whether the server of a subscription is there, and still the same one. */
+  readonly hasServer: (subscription: EventSubscription) => boolean
+  readonly logError: (error: unknown, sentence: string) => void
+}
+
+/** The answer to a message of a server. */
+export interface Receipt { readonly status: number, readonly body: Readonly<Record<string, unknown>> }
+
+const place = 'event webhook'
+const receipt = (status: number, message: string): Receipt => ({ status, body: { success: status < 300, message } })
+
+/**
+ * Webhooks for events (SEP-3415, "Webhook-Based Delivery"). A server sends to the gateway's own address; the gateway
+ * checks its signature, keeps the message, and sends it on with the signature of the client's secret.
+ */
+export class Webhooks {
+  readonly #deps: WebhookDeps
+  readonly deliveries: Deliveries
+
+  constructor (deps: WebhookDeps) {
+    this.#deps = deps
+    this.deliveries = new Deliveries({
+      records: deps.records,
+      callbacks: deps.callbacks,
+      destinationOf: async (subscription) => await this.#destinationOf(subscription),
+      end: async (subscription) => { await this.#end(subscription) },
+      logError: deps.logError
+    })
+  }
+
+  /** `events/subscribe`: makes a subscription, or refreshes it. */
+  async subscribe (exchange: Exchange<View>): Promise<string> {
+    const { gateway, records } = this.#deps
+    const { view, params, paramsText } = exchange
+    const event = await gateway.findEvent(exchange)
+    const { credential, base } = this.#requireWebhooks(exchange)
+    const [url, secret] = [callbackUrlOf(params), secretOf(params)]
+    const members = gateway.ownEventMembers(exchange, event)
+    const id = subscriptionIdOf(exchange, event, url)
+    const own = await records.list(view.principal.key)
+    const known = own.find((each) => each.id === id)
+    if (known === undefined && own.length >= perPrincipal) {
+      throw eventError('resourceExhausted', { limit: 'subscriptions', max: perPrincipal })
+    }
+    if (!own.some((each) => each.url === url)) {
+      const to = { id, url, secrets: [secret], owner: view.principal.key, trusted: view.principal.isAdmin }
+      await this.#deps.callbacks.verify(to)
+    }
+    const { provider, server, key } = event
+    const begun: EventSubscription = {
+      id,
+      owner: view.principal.key,
+      user: view.principal.user,
+      credential,
+      route: { scope: view.scope, presentation: view.presentation },
+      name: String(params.name),
+      event: { provider, server, key },
+      argumentsText: argumentsTextOf(exchange),
+      url,
+      secrets: secretsWith(secret, known),
+      own: known?.own ?? { token: this.#deps.sealer.seal(id, place), secret: newSecret() },
+      expiresAt: Math.max(known?.expiresAt ?? 0, expiryOf(undefined, params))
+    }
+    // The server may send its verification to any replica before it answers.
+    if (known) await records.update(begun)
+    else if (!await records.add(begun)) return await this.subscribe(exchange)
+    const delivery = withMembers(memberOf(paramsText, 'delivery') ?? '{}', {
+      url: JSON.stringify(`${base}${begun.own.token}`), secret: JSON.stringify(begun.own.secret)
+    })
+    const ttlMs = wantedLifetime(params)
+    const changes = { ...members, delivery, ...ttlMs !== undefined && { ttlMs } }
+    let result: string
+    try {
+      result = await gateway.send(exchange, provider, key, changes)
+    } catch (error) {
+      if (known === undefined) await records.remove(id)
+      throw error
+    }
+    const expiresAt = expiryOf(smallMemberOf(result, 'refreshBefore'), params)
+    await records.update({ ...begun, expiresAt })
+    // What the server says of its deliveries concerns the gateway.
+    return withClientCursor(withMembers(result, {
+      id: JSON.stringify(id), refreshBefore: JSON.stringify(new Date(expiresAt).toISOString()), deliveryStatus: undefined
+    }), event.presentation)
+  }
+
+  /** `events/unsubscribe`. */
+  async unsubscribe (exchange: Exchange<View>): Promise<string> {
+    const { gateway, records } = this.#deps
+    const event = await gateway.findEvent(exchange)
+    this.#requireWebhooks(exchange)
+    const found = await records.find(subscriptionIdOf(exchange, event, callbackUrlOf(exchange.params)))
+    if (found === undefined || !await records.remove(found.id)) {
+      throw eventError('notFound', { kind: 'subscription' })
+    }
+    this.#leave(found)
+    return '{}'
+  }
+
+  /** @throws RpcError Forbidden; Unsupported */
+  #requireWebhooks ({ view }: Exchange<View>): { credential: EventSubscription['credential'], base: string } {
+    const credential = this.#deps.credentialOf(view)
+    if (credential === undefined) {
+      throw eventError('forbidden', { reason: 'No credential' }, 'webhooks need a bearer key or an OAuth login')
+    }
+    const base = this.#deps.base()
+    if (base === undefined) {
+      throw eventError('unsupported', { feature: 'deliveryMode', value: 'webhook' }, 'this gateway has no https address')
+    }
+    return { credential, base }
+  }
+
+  /**
+   * Takes a message of a server.
+   * @param token the last part of the address that it was sent to
+   * @param body as it was received
+   */
+  async receive (token: string, headers: IncomingHttpHeaders, body: Buffer): Promise<Receipt> {
+    const { records, gateway } = this.#deps
+    const id = this.#unsealed(token)
+    if (id === undefined) return receipt(404, 'There is no such webhook')
+    const subscription = await records.find(id)
+    if (subscription?.own.token !== token) return receipt(410, 'The subscription has ended')
+    const messageId = verifyWebhook(subscription.own.secret, headers, body)
+    if (messageId === undefined) return receipt(401, 'The signature is missing, wrong or too old')
+    const [text, value] = parsed(body)
+    if (!isObject(value)) return receipt(400, 'The body must be a JSON object')
+    if (value.type === 'verification') return { status: 200, body: { challenge: String(value.challenge) } }
+    const view = await this.#deps.viewOf(subscription)
+    if (view === undefined) {
+      await this.#end(subscription)
+      return receipt(410, 'The subscription has ended')
+    }
+    if (await records.countWaiting(subscription.owner) >= waiting) return receipt(503, 'Too many messages wait')
+    const presentation = gateway.presentEvent(view, subscription.event, subscription.name)
+    const shown = value.type === undefined ? withClientEvent(text, presentation) : withClientCursor(text, presentation)
+    await this.deliveries.accept(subscription, `${id} ${hash('sha256', messageId, 'hex')}`, messageId, shown)
+    // The server has ended the subscription.
+    if (value.type === 'terminated') await records.remove(id)
+    return receipt(202, 'Accepted')
+  }
+
+  #unsealed (token: string): string | undefined {
+    try {
+      return this.#deps.sealer.unseal(token, place)
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Ends the subscriptions whose principals have lost access. @param onlyAuthorized those of OAuth clients */
+  async applyAccess (onlyAuthorized: boolean): Promise<void> {
+    const { records, viewOf } = this.#deps
+    for (const subscription of onlyAuthorized ? await records.listAuthorized() : await records.list()) {
+      if (await viewOf(subscription) === undefined) await this.#end(subscription)
+    }
+  }
+
+  /** Where messages of a subscription go now; undefined when its principal has lost access. */
+  async #destinationOf (subscription: EventSubscription): Promise<Destination | undefined> {
+    const view = await this.#deps.viewOf(subscription)
+    return view && destinationOf(subscription, view.principal.isAdmin)
+  }
+
+  /** Ends a subscription whose principal has lost access: server and client are told, by one replica. */
+  async #end (subscription: EventSubscription): Promise<void> {
+    const { records, callbacks, logError } = this.#deps
+    if (!await records.remove(subscription.id)) return
+    const body = `{"type":"terminated","error":${accessRevoked.toText()}}`
+    // Whether it was an admin who registered a private address is not known any more.
+    callbacks.post(destinationOf(subscription, false), `msg_terminated_${subscription.id}`, body)
+      .catch((error: unknown) => { logError(error, 'the end of a subscription could not be told') })
+    this.#leave(subscription)
+  }
+
+  /** Ends the gateway's own subscription at the server, without waiting for it. */
+  #leave (subscription: EventSubscription): void {
+    const { gateway, base, hasServer, logError } = this.#deps
+    if (!hasServer(subscription)) return
+    const { provider, key } = subscription.event
+    const request = new OwnRequest('events/unsubscribe', subscription, `${base()}${subscription.own.token}`)
+    gateway.send(request, provider, key, {}).catch((error: unknown) => {
+      // It ends by itself when it is not refreshed.
+      if (!(error instanceof RpcError)) logError(error, 'a subscription at a server could not be ended')
+    })
+  }
+}
+
+const destinationOf = ({ id, url, owner, secrets }: EventSubscription, trusted: boolean): Destination => ({
+  id, url, owner, trusted, secrets: secrets.filter(({ until = Infinity }) => until > Date.now()).map(({ secret }) => secret)
+})
+
+/** The secrets after a refresh: a replaced one signs as well for a while. */
+function secretsWith (secret: string, known: EventSubscription | undefined): EventSubscription['secrets'] {
+  const [newest] = known?.secrets ?? []
+  if (newest === undefined || newest.secret === secret) return known?.secrets ?? [{ secret }]
+  return [{ secret }, { secret: newest.secret, until: Date.now() + former }]
+}
+
+function parsed (body: Buffer): [text: string, value: unknown] {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(body).trim()
+    return [text, JSON.parse(text)]
+  } catch {
+    return ['', undefined]
+  }
+}
+

@@ -1,0 +1,76 @@
+import { eventError, withClientEvent, type EventPresentation } from '../../protocol/events.ts'
+import { DerivedExchange, type Exchange } from '../../protocol/exchange.ts'
+import { Shares } from '../base/limits/index.ts'
+import type { View } from '../settings/index.ts'
+import { gatewayLimits } from './limits.ts'
+
+/** An `events/stream` at its server: its events reach the client as the client may see them. */
+export class EventStream extends DerivedExchange<View> {
+  readonly #presentation: EventPresentation
+  readonly #onEnd: Array<(reason: string) => void> = []
+  #isTerminated = false
+
+  constructor (exchange: Exchange<View>, presentation: EventPresentation) {
+    super(exchange, exchange)
+    this.#presentation = presentation
+  }
+
+  /** Whether the gateway has ended the subscription. */
+  get isTerminated (): boolean { return this.#isTerminated }
+
+  override notify (method: string, paramsText: string): void {
+    if (!this.#isTerminated) super.notify(method, withClientEvent(paramsText, this.#presentation))
+  }
+
+  override onCancel (run: (reason: string) => void): void {
+    this.#onEnd.push(run)
+    super.onCancel(run)
+  }
+
+  /** Ends the subscription: the client is told why, and the server's request is cancelled. */
+  terminate (errorText: string): void {
+    if (this.#isTerminated) return
+    super.notify('notifications/events/terminated', `{"error":${errorText}}`)
+    this.#isTerminated = true
+    for (const run of this.#onEnd.splice(0)) run('the subscription has ended')
+  }
+}
+
+interface OpenStream { readonly stream: EventStream, readonly isShown: () => boolean }
+
+/** The open event streams of all clients. */
+export class EventStreams {
+  readonly #open = new Set<OpenStream>()
+  readonly #shares = new Shares(gatewayLimits.eventStreams, 'open event streams')
+
+  /**
+   * Keeps a stream until its request has ended.
+   * @param isShown whether its view still shows the event type
+   * @throws ShareError
+   */
+  async run (stream: EventStream, isShown: () => boolean, send: () => Promise<string>): Promise<string> {
+    const release = this.#shares.take(stream.client.owner ?? stream.client.id)
+    const open = { stream, isShown }
+    this.#open.add(open)
+    try {
+      return await send()
+    } catch (error) {
+      if (!stream.isTerminated) throw error
+      return '{}'
+    } finally {
+      this.#open.delete(open)
+      release()
+    }
+  }
+
+  /** Ends the streams of views without access, and those of event types that their view no longer shows. */
+  revoke (hasAccess: (view: View) => boolean): void {
+    for (const { stream, isShown } of [...this.#open]) {
+      if (!hasAccess(stream.view)) stream.terminate(accessRevoked.toText())
+      else if (!isShown()) stream.terminate(eventError('notFound', { kind: 'event' }).toText())
+    }
+  }
+}
+
+/** The error of a subscription whose principal lost access ("Subscription Termination"). */
+export const accessRevoked = eventError('forbidden', { reason: 'Access revoked' })

@@ -1,0 +1,85 @@
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { eventError, eventNameOf, withClientCursor, withClientEvent, type EventPresentation } from '../../../protocol/events.ts'
+import type { Exchange } from '../../../protocol/exchange.ts'
+import { elementsOf, memberOf, withMembers } from '../../../protocol/json.ts'
+import { capabilityOf } from '../../../protocol/lists.ts'
+import type { View } from '../../settings/index.ts'
+import type { EventCursors, EventTarget } from '../event-cursors.ts'
+import { EventStream } from '../event-streams.ts'
+import { serverIdentity } from '../task-handles.ts'
+import { listMethod, resolveItem } from './items.ts'
+import type { GatewayParts, Method } from './method.ts'
+
+/** An event type that a view shows. */
+export interface ShownEvent extends EventTarget {
+  /** How its events are shown to the client. */
+  readonly presentation: EventPresentation
+  /** Whether the view shows it still, from the same server. */
+  readonly isShown: () => boolean
+}
+
+/** The event type that an exchange names. @throws RpcError -32601 when no server has events; NotFound */
+export async function findEvent (parts: GatewayParts, exchange: Exchange<View>): Promise<ShownEvent> {
+  const { resolver, surfaces, cursors } = parts
+  const { view, client, params } = exchange
+  const name = eventNameOf(params)
+  const found = await resolveItem(parts, exchange, name, async () => await resolver.findByName(exchange, 'events', name))
+  if (!found) {
+    requireEvents(parts, exchange)
+    throw eventError('notFound', { kind: 'event' }, `there is no event type ${JSON.stringify(name)}`)
+  }
+  const { provider, key } = found
+  const identity = (): string | undefined => {
+    const section = surfaces.sections(view, client).find((each) => each.server.name === provider)
+    return section && serverIdentity(provider, section.server.config)
+  }
+  const target = { provider, key, server: identity() ?? '' }
+  return {
+    ...target,
+    presentation: presentEvent(cursors, view, target, name),
+    isShown: () => identity() === target.server &&
+      resolver.lookUpName(view, surfaces.of(view, client), 'events', name)?.provider === provider
+  }
+}
+
+/** How the events of a type are shown in a view. @param name the type's name there */
+export const presentEvent = (cursors: EventCursors, view: View, target: EventTarget, name: string): EventPresentation =>
+  ({ name, cursor: (own) => cursors.seal(view, target, own) })
+
+/** @throws RpcError -32601 when no server of the view has events */
+function requireEvents ({ surfaces }: GatewayParts, { view, client, method }: Exchange<View>): void {
+  if (capabilityOf(surfaces.of(view, client).announced, 'events') !== undefined) return
+  throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
+}
+
+/** The members of a request about an event type that its server gets in place of the client's. */
+export function ownMembers (
+  { cursors }: Pick<GatewayParts, 'cursors'>, { view, params }: Exchange<View>, event: EventTarget
+): { name: string, cursor: string } {
+  return { name: JSON.stringify(event.key), cursor: cursors.open(view, event, params.cursor) }
+}
+
+/** `events/list`. */
+export const listEvents: Method = async (parts, exchange) => {
+  await parts.resolver.waitForSurface(exchange)
+  requireEvents(parts, exchange)
+  return await listMethod('events')(parts, exchange)
+}
+
+/** `events/poll`. */
+export const pollEvents: Method = async (parts, exchange) => {
+  const event = await findEvent(parts, exchange)
+  const { provider, key, presentation } = event
+  const result = await parts.forwarder.send(exchange, provider, key, ownMembers(parts, exchange, event))
+  const events = elementsOf(memberOf(result, 'events') ?? '[]').map((each) => withClientEvent(each, presentation))
+  return withClientCursor(withMembers(result, { events: `[${events.join()}]` }), presentation)
+}
+
+/** `events/stream`. Its result, which says nothing, comes when the server ends the stream. */
+export const streamEvents: Method = async (parts, exchange) => {
+  const event = await findEvent(parts, exchange)
+  const changes = ownMembers(parts, exchange, event)
+  const stream = new EventStream(exchange, event.presentation)
+  return await parts.streams.run(stream, event.isShown, async () =>
+    await parts.forwarder.send(stream, event.provider, event.key, changes))
+}

@@ -1,0 +1,41 @@
+import type { LastingCredential } from '../../../db/ports/event-webhooks.ts'
+import type { Snapshot } from '../../../db/store.ts'
+import type { Principal } from '../../settings/index.ts'
+import { rightsMarkOf } from '../users/account.ts'
+import { principalOfKey } from './steps/bearer-key.ts'
+
+/**
+ * What identifies a principal after its request, without its secret; undefined for credentials that nobody revokes one
+ * by one, such as a login token, and for callers without any.
+ */
+export function lastingCredentialOf (principal: Principal, { users }: Snapshot): LastingCredential | undefined {
+  const { kind, credential, username, scopes, audience } = principal
+  if (credential === undefined) return undefined
+  if (kind === 'system-key' || kind === 'user-key') return { keyId: credential.id }
+  const user = username === undefined ? undefined : users.get(username)
+  if (kind !== 'access-token' || user === undefined || scopes === undefined) return undefined
+  const { id: family, name: clientId } = credential
+  return { family, clientId, username: user.username, mark: rightsMarkOf(user), scopes, audience }
+}
+
+/**
+ * The principal of a lasting credential now; undefined if it is no longer valid. Whether an authorization was revoked
+ * is not part of the settings, and not checked here.
+ */
+export function principalOfCredential (credential: LastingCredential, snapshot: Snapshot): Principal | undefined {
+  if ('keyId' in credential) return principalOfKey(credential.keyId, snapshot)
+  const { family, clientId, username, mark, scopes, audience } = credential
+  const user = snapshot.users.get(username)
+  if (snapshot.system.oauthServer?.enabled !== true || !user || mark !== rightsMarkOf(user)) return undefined
+  return {
+    key: `token ${family}`,
+    kind: 'access-token',
+    user: username,
+    username,
+    isAdmin: user.isAdmin === true,
+    credential: { id: family, ...clientId !== undefined && { name: clientId } },
+    scopes,
+    ...audience !== undefined && { audience },
+    inSnapshot: (later) => principalOfCredential(credential, later)
+  }
+}

@@ -1,0 +1,48 @@
+import type { FastifyRequest } from 'fastify'
+import { extensionsLimits } from '../../plugins/extensions/index.ts'
+import { Failure } from '../../schemas/answers.ts'
+import { EventChallenge, EventReceipt, EventWebhookToken } from '../../schemas/events.ts'
+import { reserveFormMemory } from '../bodies.ts'
+import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+
+/**
+ * The gateway's own webhooks, to which servers send events. The address is sealed, and the signature of each message is
+ * the guard.
+ */
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  const { size: bodyLimit } = extensionsLimits.eventWebhooks
+  reserveFormMemory(app, bodyLimit)
+  app.removeAllContentTypeParsers()
+  // The signature covers the bytes as they were sent.
+  const keepBytes = async (_request: FastifyRequest, body: Buffer): Promise<Buffer> => body
+  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, keepBytes)
+
+  app.post('/webhooks/events/:token', {
+    schema: {
+      tags: ['Events'],
+      summary: 'A message of a server about an event',
+      description:
+        'For the servers behind this gateway (SEP-3415, "Webhook event delivery"): the address is in `delivery.url` of ' +
+        'the `events/subscribe` that the gateway sent them. The body is signed as Standard Webhooks say, by ' +
+        '`delivery.secret`. A message with an id that was accepted before is accepted, and ignored.',
+      security: [],
+      params: EventWebhookToken,
+      response: {
+        200: EventChallenge,
+        202: EventReceipt,
+        400: Failure,
+        401: Failure,
+        404: Failure,
+        410: Failure,
+        413: Failure,
+        503: Failure
+      }
+    },
+    config: { effect: 'run' },
+    bodyLimit
+  }, async ({ params: { token }, headers, body }, reply) => {
+    const { status, body: answer } = await app.eventWebhooks.receive(token, headers, body as Buffer)
+    return await reply.code(status as 200).send(answer as { challenge: string })
+  })
+}
+export default routes

@@ -1,0 +1,36 @@
+import { Type } from '@sinclair/typebox'
+
+export const EventWebhookToken = Type.Object({ token: Type.String({ maxLength: 1_000 }) })
+
+/** The answer to a message of a server. */
+export const EventReceipt = Type.Object({ success: Type.Boolean(), message: Type.String() })
+
+/** The answer to the verification of the gateway's address. */
+export const EventChallenge = Type.Object({ challenge: Type.String() })
+
+/** A message that could not be delivered to a client's webhook. */
+export const FailedEventDelivery = Type.Object({
+  subscription: Type.String({ description: 'The id of the subscription, as in `X-MCP-Subscription-Id`' }),
+  user: Type.String({ description: 'The user, or the key, that subscribed' }),
+  server: Type.String(),
+  event: Type.String({ description: 'The name of the event type on the route of the subscription' }),
+  url: Type.String(),
+  messageId: Type.String({ description: 'The `webhook-id`: the id of the event' }),
+  body: Type.String({ description: 'The message' }),
+  attempts: Type.Integer(),
+  reason: Type.String({ description: 'Why the last attempt failed, as SEP-3415 names it, such as `http_5xx`' }),
+  failedAt: Type.String({ format: 'date-time' })
+}, {
+  examples: [{
+    subscription: 'sub_a3f1c8e2b0d49f7ea3f1c8e2b0d49f7e',
+    user: 'alice',
+    server: 'pager',
+    event: 'incident.created',
+    url: 'https://agent.example.com/hooks/1',
+    messageId: 'evt_789',
+    body: '{"eventId":"evt_789","name":"incident.created","timestamp":"2026-02-19T16:00:00Z","data":{}}',
+    attempts: 5,
+    reason: 'http_5xx',
+    failedAt: '2026-02-19T16:15:00.000Z'
+  }]
+})

@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { EventsWorld } from '../../fakes/events-server.ts'
+import { startModern } from '../../fakes/modern-server.ts'
+import { secret, startReceiver, type Receiver } from '../../fakes/webhook-receiver.ts'
+import { at, connected, KEY, OTHER, otherKey, settings, type Json } from '../../helpers/client.ts'
+import { bearerKey, startHub, until, type Cleanup, type Hub } from '../../helpers/hub.ts'
+import { modernRequest } from '../../helpers/modern-request.ts'
+
+const base = 'https://hub.example'
+
+async function ask (hub: Hub, method: string, params: Json, { key = KEY, path = '/mcp/pager' } = {}): Promise<{ result: Json, error: Json }> {
+  const { headers, body } = modernRequest(method, { params, key })
+  const response = await fetch(`${hub.url}${path}`, { method: 'POST', headers, body })
+  return await response.json() as { result: Json, error: Json }
+}
+
+const subscribing = (url: string, more: Json = {}): Json => ({
+  name: 'incident.created', arguments: { severity: 'P1' }, delivery: { mode: 'webhook', url, secret }, ...more
+})
+
+interface Setting { hub: Hub, world: EventsWorld, receiver: Receiver }
+
+/** A gateway with a public https address, a server with events, and the webhook of a client. */
+async function setting (t: Cleanup, { env = {}, more = {} }: { env?: Record<string, string>, more?: Json } = {}): Promise<Setting> {
+  const { url, world } = await startModern(t, { modern: true, world: new EventsWorld() })
+  const receiver = await startReceiver(t)
+  const hub = await startHub(t, {
+    settings: settings({ pager: { type: 'streamable-http', url, visibility: 'public', owner: 'admin' } }, more), env: { BASE_URL: base, ...env }
+  })
+  await connected(hub, 1)
+  reach(world, hub)
+  return { hub, world, receiver }
+}
+
+/** Lets the server reach the gateway's own address. */
+function reach (world: EventsWorld, hub: Hub): void {
+  world.post = async (callback, headers, body) => {
+    assert.ok(callback.startsWith(`${base}/webhooks/events/`), callback)
+    const response = await fetch(callback.replace(base, hub.url), { method: 'POST', headers, body })
+    return { status: response.status, text: await response.text() }
+  }
+}
+
+test('webhooks: verified first, subscribed at the gateway\'s own address, delivered on under the client\'s secret', async (t) => {
+  const { hub, world, receiver } = await setting(t)
+  for (const [path, name] of [['/mcp/pager', 'incident.created'], ['/mcp', 'pager-incident.created']] as const) {
+    receiver.got.length = 0
+    const { result } = await ask(hub, 'events/subscribe', subscribing(receiver.url, { name, ttlMs: 600_000 }), { path })
+    assert.match(String(result.id), /^sub_[0-9a-f]{32}$/)
+    assert.ok(Date.parse(String(result.refreshBefore)) - Date.now() <= 600_000)
+    assert.equal(receiver.got[0]?.body.type, path === '/mcp/pager' ? 'verification' : undefined, 'one verification for a principal and URL')
+    const own = [...world.webhooks.values()].at(-1)
+    assert.ok(own?.url.startsWith(`${base}/webhooks/events/v1.`))
+    assert.notEqual(own?.secret, secret, 'the server never sees the client\'s secret')
+    assert.deepEqual([own?.name, own?.args, own?.ttlMs], ['incident.created', { severity: 'P1' }, 600_000])
+    assert.deepEqual(await world.raise({ incidentId: 'INC-1' }), world.webhooks.size === 1 ? [202] : [202, 202])
+    await until(() => receiver.events().length === world.webhooks.size)
+    const delivery = receiver.got.find(({ headers, body }) => headers['x-mcp-subscription-id'] === result.id && body.type === undefined)
+    const { cursor, ...event } = delivery?.body ?? {}
+    assert.deepEqual(event, { ...world.happened.at(-1), name })
+    assert.equal(delivery?.isSigned, true)
+    assert.equal(delivery?.headers['webhook-id'], world.happened.at(-1)?.eventId)
+    // The cursor of a webhook serves a poll of the same principal on the same route.
+    await world.raise({ incidentId: 'INC-2' })
+    const polled = await ask(hub, 'events/poll', { name, cursor }, { path })
+    assert.deepEqual((polled.result.events as Json[]).map(({ data }) => data), [{ incidentId: 'INC-2' }])
+  }
+})
+
+test('webhooks: a refresh is the same subscription, with both secrets for a while; unsubscribing ends it', async (t) => {
+  const { hub, world, receiver } = await setting(t)
+  const first = await ask(hub, 'events/subscribe', subscribing(receiver.url))
+  const newer = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
+  const refresh = subscribing(receiver.url, { delivery: { mode: 'webhook', url: receiver.url, secret: newer } })
+  const again = await ask(hub, 'events/subscribe', refresh)
+  assert.equal(again.result.id, first.result.id)
+  assert.equal(world.webhooks.size, 1)
+  assert.equal(receiver.got.length, 1, 'verified once')
+  await world.raise({})
+  await until(() => receiver.events().length === 1)
+  assert.equal(String(receiver.got[1]?.headers['webhook-signature']).split(' ').length, 2)
+  assert.equal(receiver.got[1]?.isSigned, true, 'the former secret signs, too')
+
+  const stranger = await ask(hub, 'events/unsubscribe', subscribing(receiver.url, { arguments: { severity: 'P2' } }))
+  assert.deepEqual([stranger.error.code, stranger.error.data], [-32023, { kind: 'subscription' }])
+  assert.deepEqual((await ask(hub, 'events/unsubscribe', subscribing(receiver.url))).error, undefined)
+  await until(() => world.webhooks.size === 0, 'the server was not told')
+  assert.equal((await ask(hub, 'events/unsubscribe', subscribing(receiver.url))).error.code, -32023)
+})
+
+test('webhooks: invalid and unwanted subscriptions are refused, and their servers hear nothing', async (t) => {
+  const { hub, world, receiver } = await setting(t, { more: { users: [], bearerKeys: [bearerKey(), otherKey()] } })
+  const refused = async (delivery: Json, code: number, data?: Json, key = KEY): Promise<void> => {
+    const { error } = await ask(hub, 'events/subscribe', subscribing('', { delivery: { mode: 'webhook', ...delivery } }), { key })
+    assert.equal(error.code, code, JSON.stringify(delivery))
+    if (data) assert.deepEqual(error.data, data)
+  }
+  await refused({ url: receiver.url.replace('https', 'http'), secret }, -32602)
+  await refused({ url: 'hook', secret }, -32602)
+  await refused({ url: 'https://user:word@a.example/', secret }, -32602)
+  await refused({ url: receiver.url }, -32602)
+  for (const wrong of ['', 'abc', 'whsec_', `whsec_${Buffer.alloc(23).toString('base64')}`, `whsec_${Buffer.alloc(65).toString('base64')}`, 'whsec_%%%%']) {
+    await refused({ url: receiver.url, secret: wrong }, -32602)
+  }
+  assert.equal(receiver.got.length, 0)
+  receiver.answer = (_delivery, response) => { response.end('{"challenge":"another"}') }
+  await refused({ url: receiver.url, secret }, -32027, { reason: 'challenge_failed' })
+  receiver.answer = (_delivery, response) => { response.writeHead(307, { location: 'https://127.0.0.1:1/' }).end() }
+  await refused({ url: receiver.url, secret }, -32027, { reason: 'challenge_failed' })
+  receiver.answer = (_delivery, response) => { response.end('x'.repeat(64 * 1024)) }
+  await refused({ url: receiver.url, secret }, -32027)
+  await refused({ url: 'https://127.0.0.1:9/', secret }, -32027, { reason: 'connection_refused' })
+  receiver.answer = undefined
+  assert.deepEqual(world.asked.filter(({ method }) => method === 'events/subscribe'), [])
+
+  // Without credentials there are no webhooks.
+  const open = await setting(t, { more: { systemConfig: { routing: { enableBearerAuth: false } } } })
+  const { headers, body } = modernRequest('events/subscribe', { params: subscribing(receiver.url) })
+  const { authorization: _, ...others } = headers
+  const answer = await (await fetch(`${open.hub.url}/mcp/pager`, { method: 'POST', headers: others, body })).json() as Json
+  assert.equal(at(answer, 'error', 'code'), -32024)
+})
+
+test('webhooks: without an https address of its own, the gateway offers none', async (t) => {
+  const { hub, receiver } = await setting(t, { env: { BASE_URL: 'http://hub.example' } })
+  const { error } = await ask(hub, 'events/subscribe', subscribing(receiver.url))
+  assert.deepEqual([error.code, error.data], [-32026, { feature: 'deliveryMode', value: 'webhook' }])
+})
+
+test('webhooks: a private address is reached for admins only', async (t) => {
+  const user = { ...otherKey(), kind: 'user', owner: 'alice' }
+  const users = [{ username: 'admin', password: 'a-long-password', isAdmin: true }, { username: 'alice', password: 'a-long-password' }]
+  const { hub, receiver } = await setting(t, { more: { users, bearerKeys: [bearerKey(), user] } })
+  assert.deepEqual((await ask(hub, 'events/subscribe', subscribing(receiver.url), { key: OTHER })).error.data, { reason: 'connection_refused' })
+  assert.equal(receiver.got.length, 0)
+  assert.equal((await ask(hub, 'events/subscribe', subscribing(receiver.url))).error, undefined)
+})
+
+test('webhooks: forged, old, repeated and large messages at the gateway\'s address', async (t) => {
+  const { hub, world, receiver } = await setting(t)
+  await ask(hub, 'events/subscribe', subscribing(receiver.url))
+  const [own] = world.webhooks.values()
+  if (!own) throw new Error('no webhook')
+  const event = { eventId: 'evt_x', name: 'incident.created', timestamp: '2026-02-19T16:00:00Z', data: {} }
+  const status = async (webhook: typeof own, body: Json = event, id = 'evt_x', now = Date.now()): Promise<number> =>
+    (await world.send(webhook, id, body, { now })).status
+  const [head, , text = ''] = own.url.split('.').slice(-3)
+  assert.ok(head)
+  assert.equal(await status({ ...own, url: `${base}/webhooks/events/nothing` }), 404)
+  assert.equal(await status({ ...own, url: own.url.replace(text, `${text.slice(0, -4)}AAAA`) }), 404)
+  assert.equal(await status({ ...own, secret }), 401, 'another secret')
+  assert.equal(await status(own, event, 'evt_x', Date.now() - 6 * 60_000), 401, 'an old message')
+  assert.equal(await status(own, event, 'evt_x', Date.now() + 6 * 60_000), 401, 'a message from the future')
+  assert.equal(await status(own, { ...event, data: { text: 'x'.repeat(300 * 1024) } }), 413)
+  const plain = await fetch(own.url.replace(base, hub.url), { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })
+  assert.equal(plain.status, 401)
+  assert.equal(receiver.events().length, 0)
+  assert.deepEqual([await status(own), await status(own), await status(own)], [202, 202, 202])
+  await until(() => receiver.events().length > 0)
+  assert.equal(await status(own, { ...event, eventId: 'evt_y' }, 'evt_y'), 202)
+  await until(() => receiver.events().length === 2)
+  assert.deepEqual(receiver.events().map(({ eventId }) => eventId), ['evt_x', 'evt_y'], 'each once')
+  await ask(hub, 'events/unsubscribe', subscribing(receiver.url))
+  assert.equal(await status(own), 410)
+})
+
+test('webhooks: what is not taken is sent again; what is refused for good is in the list of failed ones', async (t) => {
+  const { hub, world, receiver } = await setting(t)
+  await ask(hub, 'events/subscribe', subscribing(receiver.url))
+  let attempts = 0
+  receiver.answer = (_delivery, response) => { response.writeHead(++attempts === 1 ? 503 : 204).end() }
+  await world.raise({ incidentId: 'INC-1' })
+  await until(() => attempts === 2, 'there was no second attempt')
+  assert.equal(receiver.got.every(({ isSigned }) => isSigned), true)
+  receiver.answer = (_delivery, response) => { response.writeHead(410).end() }
+  await world.raise({ incidentId: 'INC-2' })
+  const failed = async (): Promise<Json[]> => {
+    const response = await fetch(`${hub.url}/api/events/failed`, { headers: { authorization: `Bearer ${KEY}` } })
+    return (await response.json() as { data: Json[] }).data
+  }
+  await until(async () => (await failed()).length === 1)
+  const [one] = await failed()
+  assert.deepEqual([one?.server, one?.event, one?.messageId, one?.reason, one?.attempts], ['pager', 'incident.created', 'evt_2', 'http_4xx', 1])
+  assert.deepEqual(at(JSON.parse(String(one?.body)), 'data'), { incidentId: 'INC-2' })
+})
+
+test('webhooks: a subscription ends with the key that made it, with the server\'s visibility, and outlives a restart', async (t) => {
+  const user = { ...otherKey(), kind: 'user', owner: 'alice' }
+  const users = [{ username: 'admin', password: 'a-long-password', isAdmin: true }, { username: 'alice', password: 'a-long-password' }]
+  const { hub, world, receiver } = await setting(t, { env: { OUTBOUND_ALLOW: '127.0.0.1' }, more: { users, bearerKeys: [bearerKey(), user] } })
+  const { result } = await ask(hub, 'events/subscribe', subscribing(receiver.url), { key: OTHER })
+  await hub.stop()
+  const next = await startHub(t, { folder: hub.folder, env: { BASE_URL: base, OUTBOUND_ALLOW: '127.0.0.1' } })
+  await connected(next, 1)
+  reach(world, next)
+  await world.raise({ incidentId: 'INC-1' })
+  await until(() => receiver.events().length === 1, 'the subscription is lost')
+  const manage = async (method: string, path: string, body?: Json): Promise<void> => {
+    const headers = { authorization: `Bearer ${KEY}`, ...body && { 'content-type': 'application/json' } }
+    const response = await fetch(`${next.url}/api${path}`, { method, headers, ...body && { body: JSON.stringify(body) } })
+    assert.ok(response.ok, `${method} ${path}: ${response.status} ${await response.text()}`)
+  }
+  const ended = (): Json | undefined => receiver.got.find(({ body }) => body.type === 'terminated')?.body
+  const { config } = (await (await fetch(`${next.url}/api/servers/pager`, { headers: { authorization: `Bearer ${KEY}` } })).json() as { data: { config: Json } }).data
+  await manage('PUT', '/servers/pager', { config: { ...config, visibility: 'private' } })
+  await until(ended, 'the client was not told')
+  assert.deepEqual(ended(), { type: 'terminated', error: { code: -32024, message: 'Forbidden', data: { reason: 'Access revoked' } } })
+  assert.equal(receiver.got.at(-1)?.headers['x-mcp-subscription-id'], result.id)
+  await until(() => world.webhooks.size === 0, 'the server was not told')
+  await manage('PUT', '/servers/pager', { config: { ...config, visibility: 'public' } })
+
+  receiver.got.length = 0
+  await until(async () => (await ask(next, 'events/subscribe', subscribing(receiver.url), { key: OTHER })).error === undefined)
+  await manage('DELETE', `/auth/keys/${String(otherKey().id)}`)
+  await until(ended, 'the client was not told')
+  await until(() => world.webhooks.size === 0, 'the server was not told')
+})
