@@ -1,20 +1,44 @@
-import type { ServerCapabilities } from './capabilities.ts'
-import { smallMemberOf } from './json.ts'
+import { hasExtension, skillsExtension, type ServerCapabilities } from './capabilities.ts'
+import { isObject, smallMemberOf } from './json.ts'
 
-/**
- * The four lists of MCP: the method that reads each, the capability that announces it, and the member that identifies
- * an item.
- */
+interface ListFacts {
+  /** The method that reads the list. */
+  readonly method: string
+  /** The capability that announces the list and its changes. */
+  readonly capability: 'tools' | 'prompts' | 'resources'
+  /** The extension that defines the list, and announces it in place of the capability. */
+  readonly extension?: string
+  /** The member that identifies an item. */
+  readonly key: string
+}
+
+/** The lists of MCP and its extensions. */
 export const listKinds = {
   tools: { method: 'tools/list', capability: 'tools', key: 'name' },
   prompts: { method: 'prompts/list', capability: 'prompts', key: 'name' },
   resources: { method: 'resources/list', capability: 'resources', key: 'uri' },
-  resourceTemplates: { method: 'resources/templates/list', capability: 'resources', key: 'uriTemplate' }
-} as const
+  resourceTemplates: { method: 'resources/templates/list', capability: 'resources', key: 'uriTemplate' },
+  skills: { method: 'skills/list', capability: 'resources', extension: skillsExtension, key: 'uri' }
+} as const satisfies Readonly<Record<string, ListFacts>>
 export type ListKind = keyof typeof listKinds
 export const allListKinds = Object.keys(listKinds) as ListKind[]
 
-/** A tool, prompt, resource or resource template: its identifying member, and its JSON text as listed. */
+/** The extension that defines a list; undefined: MCP itself does. */
+export const extensionOf = (kind: ListKind): string | undefined => (listKinds[kind] as ListFacts).extension
+
+/** Whether a server with these capabilities has a list. */
+export function announcesList (server: ServerCapabilities, kind: ListKind): boolean {
+  const extension = extensionOf(kind)
+  return extension === undefined
+    ? isObject(server[listKinds[kind].capability])
+    : hasExtension(server, extension)
+}
+
+/** A value for each list. */
+export const forEachList = <Value>(valueOf: (kind: ListKind) => Value): Record<ListKind, Value> =>
+  Object.fromEntries(allListKinds.map((kind) => [kind, valueOf(kind)])) as Record<ListKind, Value>
+
+/** A tool, prompt, resource, resource template or skill: its identifying member, and its JSON text as listed. */
 export interface Item { readonly key: string, readonly text: string }
 
 /** All that one provider lists to one capability class of clients. Immutable; replaced as a whole. */
@@ -82,6 +106,7 @@ interface StaticLists {
   readonly prompts?: ReadonlyArray<ItemValue & { readonly name: string }>
   readonly resources?: ReadonlyArray<ItemValue & { readonly uri: string }>
   readonly resourceTemplates?: ReadonlyArray<ItemValue & { readonly uriTemplate: string }>
+  readonly skills?: ReadonlyArray<ItemValue & { readonly uri: string }>
 }
 
 /**
@@ -91,16 +116,15 @@ interface StaticLists {
 export function makeCatalogue ({ name, version, instructions, ...given }: StaticLists): Catalogue {
   const capabilities: Record<string, unknown> = {}
   const itemsOf = (kind: ListKind): Item[] => {
-    const values = given[kind]
-    if (values !== undefined) capabilities[listKinds[kind].capability] = {}
+    const values: readonly ItemValue[] | undefined = given[kind]
+    const extension = extensionOf(kind)
+    if (values !== undefined) {
+      capabilities[listKinds[kind].capability] = {}
+      if (extension !== undefined) capabilities.extensions = { [extension]: {} }
+    }
     return (values ?? []).map((value) => ({ key: String(value[listKinds[kind].key]), text: JSON.stringify(value) }))
   }
-  const lists = {
-    tools: itemsOf('tools'),
-    prompts: itemsOf('prompts'),
-    resources: itemsOf('resources'),
-    resourceTemplates: itemsOf('resourceTemplates')
-  }
+  const lists = forEachList(itemsOf)
   return {
     id: nextCatalogueId(),
     capabilityClass: '{}',
@@ -109,6 +133,6 @@ export function makeCatalogue ({ name, version, instructions, ...given }: Static
     instructions,
     capabilities,
     lists,
-    extras: { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}' }
+    extras: forEachList(() => '{}')
   }
 }

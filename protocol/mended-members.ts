@@ -31,7 +31,8 @@ export const itemShapes: Readonly<Record<ListKind, Shape>> = {
   tools: tool,
   prompts: object({ name: value, ...descriptiveMembers, arguments: list(promptArgument) }),
   resources: object(resource),
-  resourceTemplates: object({ ...resource, uriTemplate: value })
+  resourceTemplates: object({ ...resource, uriTemplate: value }),
+  skills: object({ uri: value, frontmatter: opaque, resources: value, ...meta })
 }
 
 /** The members that any result may have. */

@@ -1,5 +1,8 @@
 import type { Server } from '../../db/store.ts'
-import { allListKinds, type Catalogue, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
+import {
+  allListKinds, forEachList, type Catalogue, type ListingHistory, type ListKind
+} from '../../protocol/lists.ts'
+import { providedKeys } from '../../protocol/skills.ts'
 import { memoryOf } from '../../protocol/text.ts'
 import { gatewayLimits } from './limits.ts'
 
@@ -26,12 +29,7 @@ export interface StoredClaims {
  */
 export class Claims implements ListingHistory {
   /** The time of the reading that first listed each item. */
-  readonly #first: Record<ListKind, Map<string, number>> = {
-    tools: new Map(),
-    prompts: new Map(),
-    resources: new Map(),
-    resourceTemplates: new Map()
-  }
+  readonly #first = forEachList(() => new Map<string, number>())
 
   readonly #recordedCatalogues = new WeakSet<Catalogue>()
   /** The time of the first reading. */
@@ -84,25 +82,16 @@ export class Claims implements ListingHistory {
         first.set(key, reading)
         lastReading = Math.max(lastReading, reading)
       }
-      for (const { lists } of catalogues) {
-        for (const { key } of lists[kind]) if (!first.has(key)) first.set(key, initial)
-      }
+      for (const key of keysOf(catalogues, kind)) if (!first.has(key)) first.set(key, initial)
     }
     for (const catalogue of catalogues) this.#recordedCatalogues.add(catalogue)
   }
 
   /** The claims that these catalogues do not imply, to be stored beside them. */
   unlistedClaims (catalogues: readonly Catalogue[]): StoredClaims {
-    const itemsOf = (kind: ListKind): Iterable<readonly [string, number]> =>
-      this.#claimsBesideCatalogues(catalogues, kind)
     return {
       initial: this.#firstReadingTime,
-      items: {
-        tools: itemsOf('tools'),
-        prompts: itemsOf('prompts'),
-        resources: itemsOf('resources'),
-        resourceTemplates: itemsOf('resourceTemplates')
-      }
+      items: forEachList((kind) => this.#claimsBesideCatalogues(catalogues, kind))
     }
   }
 
@@ -132,7 +121,7 @@ export class Claims implements ListingHistory {
 
 function keysOf (catalogues: readonly Catalogue[], kind: ListKind): ReadonlySet<string> {
   const keys = new Set<string>()
-  for (const { lists } of catalogues) for (const { key } of lists[kind]) keys.add(key)
+  for (const catalogue of catalogues) for (const key of providedKeys(catalogue, kind)) keys.add(key)
   return keys
 }
 

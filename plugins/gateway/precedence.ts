@@ -1,9 +1,8 @@
-import { allListKinds, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
+import { allListKinds, forEachList, type Item, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
+import { providedKeys, skillFiles } from '../../protocol/skills.ts'
 import { toModelSeparator } from '../../schemas/names.ts'
-import {
-  isItemEnabled, hasHashSuffix, prefixedName, overrideOf, acceptedPrefixesOf, prefixOf, selectsItem, unconvertedPrefixOf
-} from '../settings/index.ts'
-import { itemKindOf, type Section } from './section.ts'
+import { hasHashSuffix, prefixedName, acceptedPrefixesOf, prefixOf, unconvertedPrefixOf } from '../settings/index.ts'
+import { isShownKey, isShownUri, itemKindOf, type Section } from './section.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** A section of a merged route, the name prefix of its items, and the claims of its server. */
@@ -113,6 +112,13 @@ export class Precedence {
     return own !== undefined && (this.#claimantsOf(kind).get(key) === own || this.#owner(kind, key, own) === own)
   }
 
+  /** Whether an item with a URI belongs to a section. A skill does if all of its files do. */
+  ownsItem (at: number, kind: 'resources' | 'resourceTemplates' | 'skills', item: Item): boolean {
+    return kind === 'skills'
+      ? skillFiles(item).every((uri) => this.ownsUri(at, 'resources', uri))
+      : this.ownsUri(at, kind, item.key)
+  }
+
   /** The section that a resource belongs to, whether it is listed now; undefined: no server has ever listed it. */
   ownerOf (uri: string): Section | undefined {
     return (this.#unprefixed.resources.get(uri) ?? this.#owner('resources', uri))?.section
@@ -166,12 +172,12 @@ export class Precedence {
 
 /** The items that providers without a prefix list, each with the first provider that shows it. */
 function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<string, Claimant>> {
-  const found = { tools: new Map(), prompts: new Map(), resources: new Map(), resourceTemplates: new Map() }
+  const found = forEachList(() => new Map<string, Claimant>())
   for (const claimant of claimants) {
     const { section } = claimant
     if (section.server.unprefixed !== true || !section.catalogue) continue
     for (const kind of allListKinds) {
-      for (const { key } of section.catalogue.lists[kind]) {
+      for (const key of providedKeys(section.catalogue, kind)) {
         if (found[kind].has(key) || !showsKey(section, kind, key)) continue
         found[kind].set(key, claimant)
         // The exposed name is taken as well.
@@ -196,8 +202,6 @@ function hasPrecedence (
 const isSameMember = ({ section: one }: Claimant, { section: other }: Claimant): boolean =>
   one.server.name === other.server.name && one.label === other.label
 
-/** Whether a section shows items with this key: not disabled by an admin, and selected by the group. */
-export function showsKey ({ server, member }: Section, kind: ListKind, key: string): boolean {
-  const section = itemKindOf(kind)
-  return selectsItem(member, section, key) && isItemEnabled(overrideOf(server, section, key))
-}
+/** Whether a section shows items with this key. */
+export const showsKey = (section: Section, kind: ListKind, key: string): boolean =>
+  kind === 'resources' ? isShownUri(section, key) : isShownKey(section, itemKindOf(kind), key)

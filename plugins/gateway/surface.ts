@@ -1,14 +1,15 @@
 import { mergeCapabilities, routeCapabilities, type ServerCapabilities } from '../../protocol/capabilities.ts'
 import {
-  isServerInfo, allListKinds, type Catalogue, type Item, type ListingHistory, type ListKind
+  isServerInfo, allListKinds, forEachList, type Catalogue, type Item, type ListingHistory, type ListKind
 } from '../../protocol/lists.ts'
+import { skillFiles } from '../../protocol/skills.ts'
 import { isModernVersion } from '../../protocol/modern/envelope.ts'
 import {
   alternativeItemName, prefixedName, acceptedPrefixesOf, prefixOf, unconvertedPrefixOf
 } from '../settings/index.ts'
 import { ListResult, type ListEntry } from './list.ts'
 import {
-  collectHidden, hasHidden, isListedHidden, unlistedHiddenTest, type HiddenResources
+  collectHidden, hasHidden, isInHiddenSkill, isListedHidden, unlistedHiddenTest, type HiddenResources
 } from './hidden-resources.ts'
 import { Precedence } from './precedence.ts'
 import { showItem, type Section, type SectionItem, type Target } from './section.ts'
@@ -70,9 +71,7 @@ type Builder =
 
 /** Folds the catalogues of a view's providers into its surface. Pure. Lists that equal those of `before` are reused. */
 export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
-  const built: Builder = {
-    tools: emptyBuilder(), prompts: emptyBuilder(), resources: emptyBuilder(), resourceTemplates: emptyBuilder()
-  }
+  const built: Builder = forEachList(emptyBuilder)
   const capabilities = new Map<string, ServerCapabilities>()
   const precedence = input.isRaw ? undefined : new Precedence(input.sections, input.separator, input.claimsOf)
   const isWrittenOtherwise = input.sections.some(({ label }) => acceptedPrefixesOf(label, input.separator).length > 1)
@@ -87,26 +86,21 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     capabilities.set(server.name, catalogue.capabilities)
     for (const kind of allListKinds) {
       if (input.isRaw) built[kind].extra = catalogue.extras[kind]
-      if (!precedence) addRaw(kind, built, section, catalogue, input.supportsApps)
+      const isOff = (uri: string): boolean => kind === 'resources' && isInHiddenSkill(hidden, server.name, uri)
+      if (!precedence) addRaw(kind, built, section, catalogue, input.supportsApps, isOff)
       else if (kind === 'tools' || kind === 'prompts') {
         addNamed(
           kind, built, input, at, catalogue, precedence, written ?? precedence
         )
       } else {
-        addLocated(kind, built, section, at, catalogue, precedence, (uri) =>
-          isReserved(uri) || isListedHidden(hidden, server.name, uri))
+        addLocated(kind, built, section, at, catalogue, precedence, (uri) => isOff(uri) ||
+          (!section.isOwnedByAdmin && (isReserved(uri) || isListedHidden(hidden, server.name, uri))))
       }
     }
   }
   const only = input.isRaw ? input.sections[0]?.catalogue : undefined
-  const part = partsOf(built, before)
   return {
-    parts: {
-      tools: part('tools'),
-      prompts: part('prompts'),
-      resources: part('resources'),
-      resourceTemplates: part('resourceTemplates')
-    },
+    parts: forEachList(partsOf(built, before)),
     templates: templates ?? rawTemplates(built.resourceTemplates.targets),
     ownerOf: precedence ? uriOwnerLookup(precedence, admins) : returnUndefined,
     adminsServer: precedence ? adminsServerIn(precedence) : returnUndefined,
@@ -139,10 +133,13 @@ const partsOf = (built: Builder, before: Surface | undefined) => (kind: ListKind
 
 const emptyBuilder = (): Builder[ListKind] => ({ entries: [], targets: new Map(), aliases: new Map(), extra: '{}' })
 
-function addRaw (kind: ListKind, built: Builder, section: Section, catalogue: Catalogue, apps: boolean): void {
+function addRaw (
+  kind: ListKind, built: Builder, section: Section, catalogue: Catalogue, apps: boolean, isOff: (uri: string) => boolean
+): void {
   for (const item of catalogue.lists[kind]) {
     const shown = showItem(section, kind, item, apps)
-    if (shown?.enabled && !built[kind].targets.has(item.key)) add(built[kind], section, item, item.key, shown)
+    if (!shown?.enabled || isOff(item.key) || built[kind].targets.has(item.key)) continue
+    add(built[kind], section, item, item.key, shown)
   }
 }
 
@@ -183,22 +180,31 @@ function addNamed (
   }
 }
 
-/** Adds resources or templates by URI. If two servers list the same URI, one of them provides it. */
+/**
+ * Adds resources, templates or skills by URI. If two servers list the same URI, or files of a skill are another
+ * server's, one of them provides it.
+ * @param isRefused whether the section may not show a URI that it owns
+ */
 function addLocated (
-  kind: 'resources' | 'resourceTemplates',
+  kind: 'resources' | 'resourceTemplates' | 'skills',
   built: Builder,
   section: Section,
   at: number,
   catalogue: Catalogue,
   precedence: Precedence,
-  isReserved: (uri: string) => boolean
+  isRefused: (uri: string) => boolean
 ): void {
   for (const item of catalogue.lists[kind]) {
     const shown = showItem(section, kind, item, false)
-    if (!shown?.enabled || built[kind].targets.has(item.key) || !precedence.ownsUri(at, kind, item.key)) continue
-    if (kind === 'resources' && !section.isOwnedByAdmin && isReserved(item.key)) continue
+    if (!shown?.enabled || built[kind].targets.has(item.key) || !precedence.ownsItem(at, kind, item)) continue
+    if (urisOf(kind, item).some(isRefused)) continue
     add(built[kind], section, item, item.key, shown)
   }
+}
+
+/** The URIs that an item stands for; a template stands for none. */
+function urisOf (kind: ListKind, item: Item): readonly string[] {
+  return kind === 'skills' ? skillFiles(item) : kind === 'resourceTemplates' ? [] : [item.key]
 }
 
 function add (

@@ -63,11 +63,13 @@ test('readList: an upstream\'s list, page by page', async (t) => {
       ['tools', 'tools/list', 'tools', 'name'],
       ['prompts', 'prompts/list', 'prompts', 'name'],
       ['resources', 'resources/list', 'resources', 'uri'],
-      ['resourceTemplates', 'resources/templates/list', 'resourceTemplates', 'uriTemplate']
+      ['resourceTemplates', 'resources/templates/list', 'resourceTemplates', 'uriTemplate'],
+      ['skills', 'skills/list', 'skills', 'uri']
     ]
     assert.deepEqual(allListKinds, table.map(([kind]) => kind))
     for (const [kind, method, member, key] of table) {
-      const more = `${key === 'name' ? '' : ',"name":"n"'},"inputSchema":{"type":"object"}`
+      const more = `${key === 'name' ? '' : ',"name":"n"'},"inputSchema":{"type":"object"}` +
+        ',"frontmatter":{"name":"n","description":"d","n":12345678901234567890},"resources":"dynamic"'
       const item = `{"${key}":"k"${more}}`
       const result = await read(kind, () => `{"other":[{"${key}":"no"${more}}],"${member}":[${item}]}`)
       assert.deepEqual([result.items, result.asked[0]?.[0]], [[{ key: 'k', text: item }], method])
@@ -258,10 +260,11 @@ const lists = (tools: string[] = []): Catalogue['lists'] => ({
   tools: tools.map((key) => ({ key, text: `{"name":"${key}"}` })),
   prompts: [],
   resources: [],
-  resourceTemplates: []
+  resourceTemplates: [],
+  skills: []
 })
 
-const noExtras: Catalogue['extras'] = { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}' }
+const noExtras: Catalogue['extras'] = { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}', skills: '{}' }
 const catalogue = (more: Partial<Catalogue> = {}): Catalogue => ({
   id: nextCatalogueId(),
   capabilityClass: emptyCapabilityClass,

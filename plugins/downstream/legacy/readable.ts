@@ -48,7 +48,7 @@ function readableItem (kind: ListKind, text: string): string | undefined {
   switch (kind) {
     case 'tools': return withoutBadOutputSchema(toLegacyTool(text))
     case 'resources': case 'resourceTemplates': return withoutBadTime(text)
-    case 'prompts': return text
+    case 'prompts': case 'skills': return text
   }
 }
 

@@ -2,7 +2,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { askingInstance, passItemOn } from '../../../protocol/instance.ts'
-import { listKinds, type ListKind } from '../../../protocol/lists.ts'
+import { announcesList, type ListKind } from '../../../protocol/lists.ts'
 import type { View } from '../../settings/index.ts'
 import { NotConnected, unknownResource } from '../resolve.ts'
 import { readerOf, type Surface } from '../surface.ts'
@@ -123,12 +123,12 @@ export const completionComplete: Method = async ({ resolver, forwarder }, exchan
     'with a uri')
 }
 
-/** `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`. Large lists have several pages. */
+/** The method of a list. Large lists have several pages. */
 export const listMethod = (kind: ListKind): Method => async ({ resolver, notifier, hooks }, exchange) => {
   const { view, client } = exchange
   const surface = await resolver.waitForSurface(exchange)
   resolver.requireCatalogue(view, surface, client)
-  if (view.scope.kind === 'server' && !isObject(surface.announced[listKinds[kind].capability])) {
+  if (view.scope.kind === 'server' && !announcesList(surface.announced, kind)) {
     throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
   }
   const { list } = surface.parts[kind]

@@ -1,6 +1,6 @@
 import { validCapabilities } from '../../../protocol/capabilities.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { allListKinds, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
+import { allListKinds, forEachList, nextCatalogueId, type Catalogue } from '../../../protocol/lists.ts'
 import { LineReader } from '../../../protocol/pieces.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
@@ -90,7 +90,7 @@ export async function parseCacheText (
     if (!head) head = value
     else if (value.isWhole === true) isWhole = true
     else if (isObject(value.catalogue)) {
-      found.push({ ...value.catalogue, lists: Object.fromEntries(allListKinds.map((kind) => [kind, []])) })
+      found.push({ ...value.catalogue, lists: forEachList(() => []) })
     } else addItems(found.at(-1), value)
   }
   if (!head) return undefined
@@ -133,16 +133,11 @@ function toClaims (value: unknown): StoredClaims | undefined {
   if (!isObject(value) || !isObject(value.items) || !(value.initial === undefined || isTime(value.initial))) {
     return undefined
   }
-  const { initial, items: { tools, prompts, resources, resourceTemplates } } = value
+  const { initial, items } = value
   const entriesOf = (list: unknown): Array<readonly [string, number]> => Array.isArray(list) ? list.filter(isEntry) : []
   return {
     initial,
-    items: {
-      tools: entriesOf(tools),
-      prompts: entriesOf(prompts),
-      resources: entriesOf(resources),
-      resourceTemplates: entriesOf(resourceTemplates)
-    }
+    items: forEachList((kind) => entriesOf(items[kind]))
   }
 }
 
@@ -156,8 +151,10 @@ export function toCatalogue (value: unknown): Catalogue | undefined {
   }
   const { lists, extras } = value
   if (typeof value.serverInfo !== 'string' || typeof value.capabilityClass !== 'string') return undefined
-  if (!allListKinds.every((kind) =>
-    Array.isArray(lists[kind]) && lists[kind].every(isItem) && typeof extras[kind] === 'string')) return undefined
+  // An earlier version knew fewer lists.
+  if (!allListKinds.every((kind) => Array.isArray(lists[kind]) && lists[kind].every(isItem) &&
+    typeof (extras[kind] ?? '') === 'string')) return undefined
   const { capabilities } = validCapabilities(value.capabilities)
-  return { ...value, capabilities, id: nextCatalogueId() } as unknown as Catalogue
+  const kept = forEachList((kind) => extras[kind] ?? '{}')
+  return { ...value, extras: kept, capabilities, id: nextCatalogueId() } as unknown as Catalogue
 }

@@ -173,6 +173,11 @@ export function dispatchNotification (
     case 'notifications/resources/list_changed':
       deps.refresh(slot)
       return
+    case 'notifications/skills/list_changed':
+      // The extension has no such notification, yet servers send it.
+      deps.refresh(slot)
+      dispatchOther(deps, slot, link, notification, origin)
+      return
     case 'notifications/resources/updated':
       if (typeof params.uri !== 'string') return
       for (const subscriber of slot.subscriptions.subscribersOf(params.uri)) {
