@@ -31,12 +31,13 @@ export const getSkill: Method = async (parts, exchange) => {
 async function findSkill (
   { resolver, surfaces }: GatewayParts, exchange: Exchange<View>, uri: string
 ): Promise<{ section: Section, key: string }> {
-  const unknown = unknownUri('No skill is served at', uri)
   const target = await resolver.find(exchange, ({ parts }) => parts.skills.targets.get(uri)) ??
     await readerOrUndefined(resolver.findReader(exchange))
   const section = target && sectionOf(surfaces.sections(exchange.view, exchange.client), target)
-  if (!section || !hasSkills(section) || !isShownKey(section, 'skills', uri)) throw unknown
-  return { section, key: uri }
+  if (section && hasSkills(section) && isShownKey(section, 'skills', uri)) return { section, key: uri }
+  throw hasExtension(surfaces.of(exchange.view, exchange.client).announced, skillsExtension)
+    ? unknownUri('No skill is served at', uri)
+    : new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
 }
 
 /**

@@ -31,7 +31,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(UploadedBundle) }
     },
     config: { effect: 'change' },
-    onRequest: mustBeUpload
+    onRequest: mustBeUpload('mcpbFile')
   }, async (request, reply) => {
     const principal = principalOf(request)
     const data = await app.bundles.upload(chargedOwnerOf(principal, request.ip), request.parts(), abortSignalOf(reply))
@@ -53,7 +53,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(SkillRecord) }
     },
     config: { effect: 'change' },
-    onRequest: mustBeUpload
+    onRequest: mustBeUpload('skillFile')
   }, async (request, reply) => {
     const principal = principalOf(request)
     const files =
@@ -64,8 +64,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 }
 
 /** @throws MultipartExpected */
-async function mustBeUpload (request: FastifyRequest): Promise<void> {
-  if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) throw new errors.MultipartExpected()
+const mustBeUpload = (field: string) => async (request: FastifyRequest): Promise<void> => {
+  if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) {
+    throw new errors.MultipartExpected(field)
+  }
   // `managementLimits.bundles` has the time limits of an upload.
   exemptFromRequestTimeout(request.raw)
 }
