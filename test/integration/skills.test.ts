@@ -254,3 +254,16 @@ test('an admin uploads a skill, and chooses its routes', async (t) => {
   assert.equal((await api(hub, 'DELETE', `/skills/${record.id}`)).status, 200)
   assert.deepEqual(await skillsOn('/mcp/bare'), [])
 })
+
+test('$smart finds skills beside tools, and they are read by what it says', async (t) => {
+  const upstream = await startLegacySkills(t, billing)
+  const hub = await startHub(t, { settings: settings({ s: { type: 'streamable-http', url: upstream.url } }) })
+  await connected(hub, 1)
+  const ask = await legacyAsk(t, `${hub.url}/mcp/$smart`, {})
+  const find = async (query: string): Promise<Json> =>
+    ((await ask('tools/call', { name: 'search_tools', arguments: { query } })) as { structuredContent: Json }).structuredContent
+  const [found] = (await find('refunds')).skills as Json[]
+  assert.deepEqual({ ...found, score: 0 }, { name: 'refunds', description: 'How to refunds', uri: 'skill://acme/refunds/SKILL.md', serverName: 's', score: 0 })
+  assert.ok('contents' in (await ask('resources/read', { uri: found?.uri }) as Json))
+  assert.equal('skills' in await find('echo'), false, 'nothing more where no skill matches')
+})
