@@ -59,7 +59,9 @@ export const NewGroupMember =
   ClosedObject(Type.Object({ serverName: Type.String({ minLength: 1 }) }, { examples: [{ serverName: 'files' }] }))
 export const GroupMemberName = Type.Object({ id: Type.String(), serverName: Type.String() })
 const ItemSelector =
-  Type.Union([Type.Literal('all'), Type.Array(Type.String())], { description: '`all`, or own names (resources and skills: URIs)' })
+  Type.Union([Type.Literal('all'), Type.Array(Type.String())], {
+    description: '`all`, or own names (resources and skills: URIs)'
+  })
 export const ToolSelection = ClosedObject(Type.Object(
   { tools: ItemSelector, ...IgnoredMembers('name', 'prompts', 'resources', 'skills', 'alias') },
   { examples: [{ tools: ['read_file', 'list_directory'] }] }

@@ -14,7 +14,8 @@ export {
 } from './access/item-names.ts'
 export { keyHeaderOf } from './access/key-header.ts'
 export {
-  type ItemKind, itemKinds, hasUris, type OverriddenServer, type OverrideChange, isItemEnabled, itemDefaults, overrideMembers, overrideOf,
+  type ItemKind, itemKinds, hasUris, type OverriddenServer,
+  type OverrideChange, isItemEnabled, itemDefaults, overrideMembers, overrideOf,
   ownOverrideOf, selectsItem, unmatchedOverrides, withOverride
 } from './access/overrides.ts'
 export { chargedUserOf, chargedOwnerOf } from './access/owner.ts'

@@ -130,7 +130,7 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
       lead: kind === 'skills' ? 'Agents that know skills get it.' : 'Every agent gets it.',
       action: `${base}/built-ins/${kind}`,
       submit: `Add the ${noun}`,
-      fields: kind === 'skills' ? fields.map((field) => field.name === 'routes' ? { ...field, value: globalRoute } : field) : fields
+      fields: fields.map((field) => field.name === 'routes' ? { ...field, value: globalRoute } : field)
     }
     page('form', { title: added.title, path: `/built-ins/${kind}/new` }, () => added)
     form(`/built-ins/${kind}`, {

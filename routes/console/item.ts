@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import { skillFrontmatter } from '../../protocol/skills.ts'
 import { ApiError, type PageData } from '../../plugins/management/index.ts'
 import { hasUris, type ItemKind } from '../../plugins/settings/index.ts'
 import { type Trial, sendTrial } from './trial.ts'
@@ -108,9 +107,9 @@ function shown (
   const { name: server = '', item: key = '' } = params
   const { title, name, description, overridden = false, enabled = true } = item
   const listed = gateway.catalogues(server).flatMap(({ lists }) => lists[kind]).find((each) => each.key === key)
-  const own = kind === 'skills'
-    ? skillFrontmatter(listed?.text ?? '{}').description
-    : (JSON.parse(listed?.text ?? '{}') as ServerItem).description
+  const { frontmatter, ...asListed } = JSON.parse(listed?.text ?? '{}') as ServerItem & { frontmatter?: ServerItem }
+  // That of a skill is in its frontmatter.
+  const own = kind === 'skills' ? frontmatter?.description : asListed.description
   const heading = title ?? name ?? key
   return {
     title: heading,

@@ -77,7 +77,11 @@ export class SkillWorld {
 }
 
 /** A running server: its address, a notification of it, and how often it was asked for a method. */
-export interface SkillServer { readonly url: string, readonly notify: (method: string) => Promise<void>, readonly count: (method: string) => number }
+export interface SkillServer {
+  readonly url: string
+  readonly notify: (method: string) => Promise<void>
+  readonly count: (method: string) => number
+}
 
 export async function startLegacySkills (t: Cleanup, world: SkillWorld): Promise<SkillServer> {
   const upstream = await startUpstream(t, {

@@ -61,7 +61,8 @@ const requests: ReadonlyArray<readonly [string, Json?]> = [
   ['resources/directory/read', { uri: 'skill://acme/refunds/SKILL.md' }],
   ['resources/list']
 ]
-const servers: Record<string, (t: Test, world: SkillWorld) => Promise<SkillServer>> = { legacy: startLegacySkills, modern: startModernSkills }
+const servers: Record<string, (t: Test, world: SkillWorld) => Promise<SkillServer>> =
+  { legacy: startLegacySkills, modern: startModernSkills }
 const clients: Record<string, (t: Test, url: string) => Promise<Ask>> = { legacy: legacyAsk, modern: modernAsk }
 
 for (const [era, start] of Object.entries(servers)) {
@@ -137,7 +138,9 @@ test('servers are told who knows skills, and who knows them is told of changes',
     const client = await agent(t, `${hub.url}/mcp`, {
       name,
       capabilities,
-      prepare: (made) => { made.setNotificationHandler(ResourceListChangedNotificationSchema, () => { heard.set(name, (heard.get(name) ?? 0) + 1) }) }
+      prepare: (made) => {
+        made.setNotificationHandler(ResourceListChangedNotificationSchema, () => { heard.set(name, (heard.get(name) ?? 0) + 1) })
+      }
     })
     const { z } = await import('zod')
     return async (method, params = {}) => await outcome(client.request({ method, params } as never, z.looseObject({}) as never))
@@ -263,7 +266,8 @@ test('$smart finds skills beside tools, and they are read by what it says', asyn
   const find = async (query: string): Promise<Json> =>
     ((await ask('tools/call', { name: 'search_tools', arguments: { query } })) as { structuredContent: Json }).structuredContent
   const [found] = (await find('refunds')).skills as Json[]
-  assert.deepEqual({ ...found, score: 0 }, { name: 'refunds', description: 'How to refunds', uri: 'skill://acme/refunds/SKILL.md', serverName: 's', score: 0 })
+  const expected = { name: 'refunds', description: 'How to refunds', uri: 'skill://acme/refunds/SKILL.md', serverName: 's', score: 0 }
+  assert.deepEqual({ ...found, score: 0 }, expected)
   assert.ok('contents' in (await ask('resources/read', { uri: found?.uri }) as Json))
   assert.equal('skills' in await find('echo'), false, 'nothing more where no skill matches')
 })

@@ -18,7 +18,9 @@ import {
 import type { Upstreams } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 
-/** One tool, prompt, resource or skill in a response of the management API: as the upstream lists it, with its override. */
+/**
+ * One tool, prompt, resource or skill in a response of the management API: as the upstream lists it, with its override.
+ */
 export type PresentedItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
 
 /** A server in a response of the management API. */
@@ -150,8 +152,8 @@ export function findItem (
   for (const { lists } of catalogues) {
     const item = lists[kind].find((each) => each.key === key)
     if (item) {
-      return JSON
-        .parse(withMembers(item.text, overrideMembers(overrideOf(server, kind, key)), itemDefaults(kind, item.text))) as PresentedItem
+      const members = overrideMembers(overrideOf(server, kind, key))
+      return JSON.parse(withMembers(item.text, members, itemDefaults(kind, item.text))) as PresentedItem
     }
   }
   return undefined
