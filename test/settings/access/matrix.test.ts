@@ -439,6 +439,7 @@ const words: Readonly<Record<string, string>> = {
   ':category': 'Web',
   ':tag': 'git',
   ':resourceUri': encodeURIComponent('test://one'),
+  ':skillUri': encodeURIComponent('skill://one/SKILL.md'),
   '*': 'index.css'
 }
 
@@ -474,7 +475,12 @@ test('every route, asked by everybody, about everything', async (t) => {
     tools: [tool('echo')],
     prompts: [{ name: 'greet' }],
     resources: [{ uri: 'test://one', name: 'one' }],
-    on: ({ method, params }) => method === 'resources/read' ? { contents: [{ uri: params.uri, text: 'x' }] } : undefined
+    capabilities: { tools: {}, prompts: {}, resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } },
+    on: ({ method, params }) => method === 'resources/read'
+      ? { contents: [{ uri: params.uri, text: 'x' }] }
+      : method === 'skills/list'
+        ? { skills: [{ uri: 'skill://one/SKILL.md', frontmatter: { name: 'one', description: 'd' }, resources: 'dynamic' }] }
+        : undefined
   })
   const plain = await start(t, {}, {})
   const open = await start(t, {}, { skipAuth: true })
