@@ -33,7 +33,8 @@ export function findItemToOverride (
 }
 
 /**
- * Overrides `enabled` or the description of one tool, prompt, resource or skill, even if the server does not list it now.
+ * Overrides `enabled` or the description of one tool, prompt, resource or skill, even if the server does not list it
+ * now.
  * @returns the item with its override; only name and override if no known list of the server has it
  * @throws NoSuch, also for an item that is in no known list of the server; Forbidden; InvalidInput for more than
  *   `maxEntries` overrides; ShareError

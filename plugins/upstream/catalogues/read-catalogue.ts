@@ -2,7 +2,7 @@ import type { Caching, Freshness } from '../../../protocol/caching.ts'
 import { validCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { gatewayName, instanceId, instanceKey } from '../../../protocol/instance.ts'
-import { isObject, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import {
   type Catalogue, type Item, allListKinds, announcesList, type ListKind, listKinds, nextCatalogueId
 } from '../../../protocol/lists.ts'

@@ -171,12 +171,9 @@ export function dispatchNotification (
     case 'notifications/tools/list_changed':
     case 'notifications/prompts/list_changed':
     case 'notifications/resources/list_changed':
-      deps.refresh(slot)
-      return
+    // The extension has no such notification, yet servers send it.
     case 'notifications/skills/list_changed':
-      // The extension has no such notification, yet servers send it.
       deps.refresh(slot)
-      dispatchOther(deps, slot, link, notification, origin)
       return
     case 'notifications/resources/updated':
       if (typeof params.uri !== 'string') return
