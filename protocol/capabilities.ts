@@ -48,12 +48,18 @@ export function requireClientCapability (client: ClientCapabilities, { method, p
 /** The Events extension (SEP-3415). Its drafts announced it as the capability `events`. */
 export const eventsExtension = 'io.modelcontextprotocol/events'
 
+/** The extension "Skills" (SEP-2640). */
+export const skillsExtension = 'io.modelcontextprotocol/skills'
+
+/** Whether a client or server declares an extension. */
+export const hasExtension = ({ extensions }: Readonly<Capabilities>, name: string): boolean =>
+  isObject(extensions) && isObject(extensions[name])
+
 /** The extension "Tasks" of MCP 2026-07-28. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
 /** Whether a client or server declares the Tasks extension. */
-export const hasTasksExtension = ({ extensions }: Capabilities): boolean =>
-  isObject(extensions) && isObject(extensions[tasksExtension])
+export const hasTasksExtension = (capabilities: Capabilities): boolean => hasExtension(capabilities, tasksExtension)
 
 /** The capabilities without an extension; the same object when it is not there. */
 function withoutExtension (capabilities: Capabilities, name: string): Capabilities {
@@ -103,7 +109,8 @@ const knownCapabilities: ReadonlyArray<readonly [string, readonly string[]]> = [
   ['elicitation', ['form', 'url']],
   ['roots', ['listChanged']]
 ]
-const appsExtension = 'io.modelcontextprotocol/ui'
+/** The extensions that servers act upon: by the first they show tools, by the second they may leave some out. */
+const sharedExtensions = ['io.modelcontextprotocol/ui', skillsExtension] as const
 
 /**
  * The capabilities that the gateway declares on a link shared by several clients: those that upstreams act upon. Others
@@ -118,8 +125,10 @@ export function sharedLinkCapabilities (client: ClientCapabilities): ClientCapab
         Object.fromEntries(members.flatMap((member) => (own[member] === undefined ? [] : [[member, own[member]]])))
     }
   }
-  if (isObject(client.extensions) && client.extensions[appsExtension] !== undefined) {
-    result.extensions = { [appsExtension]: client.extensions[appsExtension] }
+  const { extensions } = client
+  const own = isObject(extensions) ? sharedExtensions.filter((name) => extensions[name] !== undefined) : []
+  if (isObject(extensions) && own.length > 0) {
+    result.extensions = Object.fromEntries(own.map((name) => [name, extensions[name]]))
   }
   return result
 }
@@ -214,12 +223,18 @@ export function mergeCapabilities (servers: ServerCapabilities[]): ServerCapabil
   for (const server of servers) {
     for (const name of ['tools', 'prompts', 'resources', 'logging', 'completions', 'tasks', 'events', 'extensions']) {
       const own = server[name]
-      if (isObject(own)) result[name] = { ...(isObject(result[name]) ? result[name] : {}), ...own }
+      if (isObject(own)) result[name] = mergeMembers(result[name], own)
     }
   }
-  if (servers.some((server) => isObject(server.resources) && server.resources.subscribe === true) &&
-      isObject(result.resources)) {
-    result.resources = { ...result.resources, subscribe: true }
-  }
   return routeCapabilities(result)
+}
+
+/** The members of two capabilities. What one of two can (`true`), both together can; the settings of extensions too. */
+function mergeMembers (one: unknown, other: Capabilities): Capabilities {
+  if (!isObject(one)) return other
+  const merged = Object.entries({ ...one, ...other }).map(([name, value]) => {
+    const former = Object.hasOwn(one, name) ? one[name] : undefined
+    return [name, former === true ? true : isObject(value) ? mergeMembers(former, value) : value]
+  })
+  return Object.fromEntries(merged) as Capabilities
 }

@@ -1,19 +1,45 @@
-import { eventsExtension, type ServerCapabilities } from './capabilities.ts'
+import { eventsExtension, skillsExtension, type ServerCapabilities } from './capabilities.ts'
 import { isObject, smallMemberOf } from './json.ts'
 
-/**
- * The lists of MCP and of the Events extension (SEP-3415): the method that reads each, the capability or extension that
- * announces it, and the member that identifies an item. The kind is the member of the result.
- */
+interface ListFacts {
+  /** The method that reads the list. */
+  readonly method: string
+  /** The capability that announces the list and its changes. */
+  readonly capability: 'tools' | 'prompts' | 'resources' | 'events'
+  /** The extension that defines the list, and announces it in place of the capability. */
+  readonly extension?: string
+  /** The member that identifies an item. */
+  readonly key: string
+}
+
+/** The lists of MCP and its extensions. */
 export const listKinds = {
   tools: { method: 'tools/list', capability: 'tools', key: 'name' },
   prompts: { method: 'prompts/list', capability: 'prompts', key: 'name' },
   resources: { method: 'resources/list', capability: 'resources', key: 'uri' },
   resourceTemplates: { method: 'resources/templates/list', capability: 'resources', key: 'uriTemplate' },
-  events: { method: 'events/list', capability: 'events', key: 'name' }
-} as const
+  skills: { method: 'skills/list', capability: 'resources', extension: skillsExtension, key: 'uri' },
+  events: { method: 'events/list', capability: 'events', extension: eventsExtension, key: 'name' }
+} as const satisfies Readonly<Record<string, ListFacts>>
 export type ListKind = keyof typeof listKinds
 export const allListKinds = Object.keys(listKinds) as ListKind[]
+
+/** The extension that defines a list; undefined: MCP itself does. */
+export const extensionOf = (kind: ListKind): string | undefined => (listKinds[kind] as ListFacts).extension
+
+/** The extension's settings or the capability that announce a list; undefined when nothing does. */
+export function capabilityOf (capabilities: ServerCapabilities, kind: ListKind): Record<string, unknown> | undefined {
+  const { [listKinds[kind].capability]: own, extensions } = capabilities
+  const name = extensionOf(kind)
+  const settings = name !== undefined && isObject(extensions) ? extensions[name] : undefined
+  if (isObject(settings)) return settings
+  // Drafts of the Events extension announced it as a capability.
+  return (name === undefined || kind === 'events') && isObject(own) ? own : undefined
+}
+
+/** Whether a server with these capabilities has a list. */
+export const announcesList = (capabilities: ServerCapabilities, kind: ListKind): boolean =>
+  capabilityOf(capabilities, kind) !== undefined
 
 /** The kinds whose items are called by name, which has a prefix on merged routes. */
 export type NamedKind = 'tools' | 'prompts' | 'events'
@@ -23,22 +49,11 @@ export const isNamedKind = (kind: ListKind): kind is NamedKind => listKinds[kind
 export const byListKind = <Value>(valueOf: (kind: ListKind) => Value): Record<ListKind, Value> =>
   Object.fromEntries(allListKinds.map((kind) => [kind, valueOf(kind)])) as Record<ListKind, Value>
 
-/** The extensions that announce a kind of list. */
-const extensionsOf: Partial<Record<ListKind, string>> = { events: eventsExtension }
-
-/** The capability or extension that announces a kind of list; undefined when it is not announced. */
-export function capabilityOf (capabilities: ServerCapabilities, kind: ListKind): Record<string, unknown> | undefined {
-  const { [listKinds[kind].capability]: own, extensions } = capabilities
-  const { [kind]: name } = extensionsOf
-  const extension = name !== undefined && isObject(extensions) ? extensions[name] : undefined
-  return isObject(extension) ? extension : isObject(own) ? own : undefined
-}
-
 /** The notification that a kind of list has changed. */
 export const listChangedMethod = (kind: ListKind): string =>
   `notifications/${listKinds[kind].method.split('/', 1)[0] ?? kind}/list_changed`
 
-/** A tool, prompt, resource or resource template: its identifying member, and its JSON text as listed. */
+/** An item of a list: its identifying member, and its JSON text as listed. */
 export interface Item { readonly key: string, readonly text: string }
 
 /** All that one provider lists to one capability class of clients. Immutable; replaced as a whole. */
@@ -106,6 +121,7 @@ interface StaticLists {
   readonly prompts?: ReadonlyArray<ItemValue & { readonly name: string }>
   readonly resources?: ReadonlyArray<ItemValue & { readonly uri: string }>
   readonly resourceTemplates?: ReadonlyArray<ItemValue & { readonly uriTemplate: string }>
+  readonly skills?: ReadonlyArray<ItemValue & { readonly uri: string }>
 }
 
 /**
@@ -116,7 +132,11 @@ export function makeCatalogue ({ name, version, instructions, ...given }: Static
   const capabilities: Record<string, unknown> = {}
   const itemsOf = (kind: ListKind): Item[] => {
     const values: readonly ItemValue[] | undefined = kind === 'events' ? undefined : given[kind]
-    if (values !== undefined) capabilities[listKinds[kind].capability] = {}
+    const extension = extensionOf(kind)
+    if (values !== undefined) {
+      capabilities[listKinds[kind].capability] = {}
+      if (extension !== undefined) capabilities.extensions = { [extension]: {} }
+    }
     return (values ?? []).map((value) => ({ key: String(value[listKinds[kind].key]), text: JSON.stringify(value) }))
   }
   const lists = byListKind(itemsOf)

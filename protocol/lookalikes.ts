@@ -74,6 +74,8 @@ const byMethod: ReadonlyMap<string, GuardedNames> = new Map(Object.entries({
   'resources/read': ['uri', ...roundMembers],
   'resources/subscribe': ['uri'],
   'resources/unsubscribe': ['uri'],
+  'resources/directory/read': ['uri'],
+  'skills/get': ['uri'],
   'completion/complete': ['ref'],
   'notifications/progress': ['progressToken']
 }).map(([method, names]) => [method, new GuardedNames(['_meta', ...names])]))
@@ -108,12 +110,12 @@ export function withoutLookalikes (
   return text
 }
 
-/** The methods of all revisions of MCP. */
+/** The methods of all revisions of MCP, and of the extensions that the gateway knows. */
 const methods: ReadonlySet<string> = new Set([
   'initialize', 'ping', 'server/discover', 'subscriptions/listen', 'tools/list', 'tools/call', 'prompts/list',
   'prompts/get',
   'resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe', 'resources/unsubscribe',
-  'completion/complete',
+  'resources/directory/read', 'skills/list', 'skills/get', 'completion/complete',
   'logging/setLevel', 'tasks/get', 'tasks/result', 'tasks/list', 'tasks/update', 'tasks/cancel',
   'sampling/createMessage', 'elicitation/create', 'roots/list',
   'notifications/initialized', 'notifications/cancelled', 'notifications/progress', 'notifications/message',

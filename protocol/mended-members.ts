@@ -32,6 +32,7 @@ export const itemShapes: Readonly<Record<ListKind, Shape>> = {
   prompts: object({ name: value, ...descriptiveMembers, arguments: list(promptArgument) }),
   resources: object(resource),
   resourceTemplates: object({ ...resource, uriTemplate: value }),
+  skills: object({ uri: value, frontmatter: opaque, resources: value, ...meta }),
   events: object({
     name: value, ...descriptiveMembers, delivery: list(value), inputSchema: schema, payloadSchema: schema
   })

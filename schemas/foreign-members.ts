@@ -58,7 +58,7 @@ const nestedMembers: Readonly<Record<string, readonly string[]>> = {
 /**
  * The maps of overrides, which are checked for unknown members as well: other programs disable a tool by other members.
  */
-const overrideSections: readonly string[] = ['tools', 'prompts', 'resources']
+const overrideSections: readonly string[] = ['tools', 'prompts', 'resources', 'skills']
 const Overrides = Type.Record(Type.String(), ItemOverride)
 
 export function warnOfUnknownMembers ({ config, warnings, mentionedMembers: named }: ConfigTranslation): void {

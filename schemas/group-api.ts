@@ -59,9 +59,11 @@ export const NewGroupMember =
   ClosedObject(Type.Object({ serverName: Type.String({ minLength: 1 }) }, { examples: [{ serverName: 'files' }] }))
 export const GroupMemberName = Type.Object({ id: Type.String(), serverName: Type.String() })
 const ItemSelector =
-  Type.Union([Type.Literal('all'), Type.Array(Type.String())], { description: '`all`, or own names (resources: URIs)' })
+  Type.Union([Type.Literal('all'), Type.Array(Type.String())], {
+    description: '`all`, or own names (resources and skills: URIs)'
+  })
 export const ToolSelection = ClosedObject(Type.Object(
-  { tools: ItemSelector, ...IgnoredMembers('name', 'prompts', 'resources', 'alias') },
+  { tools: ItemSelector, ...IgnoredMembers('name', 'prompts', 'resources', 'skills', 'alias') },
   { examples: [{ tools: ['read_file', 'list_directory'] }] }
 ))
 export const GroupMemberConfig = Type.Object(
@@ -70,8 +72,9 @@ export const GroupMemberConfig = Type.Object(
     tools: ItemSelector,
     prompts: ItemSelector,
     resources: ItemSelector,
+    skills: ItemSelector,
     alias: Type
       .Optional(Type.String())
   },
-  { examples: [{ name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }] }
+  { examples: [{ name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', skills: 'all', alias: 'f' }] }
 )

@@ -37,6 +37,7 @@ export const ServerRecord = Type.Object(
     tools: Items,
     prompts: Items,
     resources: Items,
+    skills: Items,
     config: Type.Object({}, { additionalProperties: true, description: 'Secrets are masked' }),
     createdAt: Type.Optional(Type.String()),
     connectedAt: Type.Optional(Type.String()),
@@ -60,6 +61,7 @@ export const ServerRecord = Type.Object(
         tools: [{ name: 'search', description: 'Finds issues', inputSchema: { type: 'object' }, enabled: true }],
         prompts: [],
         resources: [],
+        skills: [],
         config: {
           url: 'https://mcp.example.com/mcp',
           headers: { Authorization: '••••1f0c' },
@@ -160,6 +162,7 @@ export const ServerTestResult = Type.Object(
     tools: Items,
     prompts: Items,
     resources: Items,
+    skills: Items,
     duration: Type.Integer({ description: 'In ms' })
   },
   {
@@ -175,6 +178,7 @@ export const ServerTestResult = Type.Object(
         tools: [{ name: 'search', description: 'Finds issues', inputSchema: { type: 'object' }, enabled: true }],
         prompts: [],
         resources: [],
+        skills: [],
         duration: 240
       }
     ]

@@ -83,7 +83,8 @@ export const ServerConfig = Type.Object({
   ),
   tools: Overrides,
   prompts: Overrides,
-  resources: Overrides
+  resources: Overrides,
+  skills: Overrides
 })
 export type ServerConfig = Static<typeof ServerConfig>
 

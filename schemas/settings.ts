@@ -3,12 +3,16 @@ import { StringEnum } from './string-enum.ts'
 
 const Selector = Type.Optional(Type.Union([Type.Literal('all'), Type.Array(Type.String())]))
 
-/** A server in a group, with the items that the group contains: `all`, or a list of own names (resources: URIs). */
+/**
+ * A server in a group, with the items that the group contains: `all`, or a list of own names (resources and skills:
+ * URIs).
+ */
 export const GroupMember = Type.Object({
   name: Type.String({ minLength: 1 }),
   tools: Selector,
   prompts: Selector,
   resources: Selector,
+  skills: Selector,
   alias: Type.Optional(Type.String({ minLength: 1 }))
 })
 export type GroupMember = Static<typeof GroupMember>

@@ -1,12 +1,84 @@
 import { Type, type Static } from '@sinclair/typebox'
 
+/** The routes that a built-in skill is served on. */
+const Routes = {
+  global: Type.Optional(Type.Boolean({ description: 'Whether the global route serves it; default: true' })),
+  groups: Type.Optional(Type.Array(Type.String({ minLength: 1 }), {
+    description: 'The groups whose routes serve it, by their ids; names are taken, too'
+  }))
+}
+
 /** A built-in skill as it is stored. Unknown members are kept unchanged. */
 export const BuiltInSkill = Type.Object({
   id: Type.String({ minLength: 1 }),
   name: Type.String({ minLength: 1 }),
-  description: Type.Optional(Type.String()),
-  enabled: Type.Optional(Type.Boolean()),
+  /** The frontmatter of its `SKILL.md`, as JSON. */
+  frontmatter: Type.Record(Type.String(), Type.Unknown()),
   /** The files of its folder, by their paths in it. The content is base64. */
-  files: Type.Record(Type.String(), Type.String())
+  files: Type.Record(Type.String(), Type.String()),
+  ...Routes,
+  enabled: Type.Optional(Type.Boolean())
 })
 export type BuiltInSkill = Static<typeof BuiltInSkill>
+
+const exampleText = '---\nname: release-notes\ndescription: How release notes are written here\n---\n\nOne line each.'
+
+/** A built-in skill as the API returns it. */
+export const SkillRecord = Type.Object(
+  {
+    id: Type.String(),
+    uri: Type.String(),
+    name: Type.String(),
+    description: Type.String(),
+    content: Type.String({ description: 'The text of its `SKILL.md`' }),
+    files: Type.Array(Type.Object({ path: Type.String(), size: Type.Integer(), digest: Type.String() })),
+    global: Type.Boolean(),
+    groups: Type.Array(Type.String()),
+    enabled: Type.Boolean()
+  },
+  {
+    examples: [
+      {
+        id: 'b3f4c0de-5a0e-4a4e-9d52-0f3c1d2e4a05',
+        uri: 'skill://release-notes/SKILL.md',
+        name: 'release-notes',
+        description: 'How release notes are written here',
+        content: exampleText,
+        files: [
+          {
+            path: 'SKILL.md',
+            size: 97,
+            digest: `sha256:${'5f16fd8a'.repeat(8)}`
+          }
+        ],
+        global: true,
+        groups: [],
+        enabled: true
+      }
+    ]
+  }
+)
+export type SkillRecord = Static<typeof SkillRecord>
+
+const content = {
+  content: Type.String({ description: 'The text of its `SKILL.md`, which states name and description' })
+}
+const others = {
+  files: Type.Optional(Type.Record(Type.String(), Type.String(), {
+    description: 'Its other files, by their paths in the folder, as base64. They replace all former ones'
+  })),
+  ...Routes,
+  enabled: Type.Optional(Type.Boolean())
+}
+export const NewSkill = Type.Object({ ...content, ...others }, {
+  examples: [
+    {
+      content: exampleText,
+      files: { 'references/EXAMPLE.md': 'IyBFeGFtcGxl' },
+      groups: ['daily']
+    }
+  ]
+})
+export type NewSkill = Static<typeof NewSkill>
+export const SkillUpdate = Type.Partial(NewSkill, { examples: [{ global: false, groups: ['daily'] }] })
+export type SkillUpdate = Static<typeof SkillUpdate>

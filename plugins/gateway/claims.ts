@@ -1,5 +1,8 @@
 import type { Server } from '../../db/store.ts'
-import { allListKinds, byListKind, type Catalogue, type ListingHistory, type ListKind } from '../../protocol/lists.ts'
+import {
+  allListKinds, byListKind, type Catalogue, type ListingHistory, type ListKind
+} from '../../protocol/lists.ts'
+import { providedKeys } from '../../protocol/skills.ts'
 import { memoryOf } from '../../protocol/text.ts'
 import { gatewayLimits } from './limits.ts'
 
@@ -79,20 +82,16 @@ export class Claims implements ListingHistory {
         first.set(key, reading)
         lastReading = Math.max(lastReading, reading)
       }
-      for (const { lists } of catalogues) {
-        for (const { key } of lists[kind]) if (!first.has(key)) first.set(key, initial)
-      }
+      for (const key of keysOf(catalogues, kind)) if (!first.has(key)) first.set(key, initial)
     }
     for (const catalogue of catalogues) this.#recordedCatalogues.add(catalogue)
   }
 
   /** The claims that these catalogues do not imply, to be stored beside them. */
   unlistedClaims (catalogues: readonly Catalogue[]): StoredClaims {
-    const itemsOf = (kind: ListKind): Iterable<readonly [string, number]> =>
-      this.#claimsBesideCatalogues(catalogues, kind)
     return {
       initial: this.#firstReadingTime,
-      items: byListKind(itemsOf)
+      items: byListKind((kind) => this.#claimsBesideCatalogues(catalogues, kind))
     }
   }
 
@@ -122,7 +121,7 @@ export class Claims implements ListingHistory {
 
 function keysOf (catalogues: readonly Catalogue[], kind: ListKind): ReadonlySet<string> {
   const keys = new Set<string>()
-  for (const { lists } of catalogues) for (const { key } of lists[kind]) keys.add(key)
+  for (const catalogue of catalogues) for (const key of providedKeys(catalogue, kind)) keys.add(key)
   return keys
 }
 

@@ -5,7 +5,7 @@ import type { Listener } from '../../protocol/listener.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { createProcessSealer, type Sealer } from '../base/secrets/index.ts'
-import type { Access, PresentationName, View } from '../settings/index.ts'
+import type { Access, PresentationName, RegisteredProvider, View } from '../settings/index.ts'
 import { describeRoute, type RouteIdentity } from './describe.ts'
 import { Forwarder } from './forward.ts'
 import { EventCursors, type EventTarget } from './event-cursors.ts'
@@ -41,8 +41,11 @@ interface GatewayDeps {
 export type ProviderEntry =
   Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | 'tools' | 'prompts' | 'resources'>
 
-/** `unprefixed`: on merged routes its items have no prefix, come after those of all servers, and keep their names. */
-interface ProviderOptions { readonly unprefixed?: boolean }
+/**
+ * `unprefixed`: on merged routes its items have no prefix, come after those of all servers, and keep their names.
+ * `memberIn`: as what it belongs to a route (`RegisteredProvider`).
+ */
+type ProviderOptions = Partial<Pick<RegisteredProvider, 'unprefixed' | 'memberIn'>>
 
 /** Lists and runs all tools, prompts and resources, each time for a View. */
 export class Gateway {
@@ -124,9 +127,9 @@ export class Gateway {
    * @returns a function to call when the lists of the provider have changed
    */
   addProvider (
-    provider: Provider, entry: ProviderEntry = { visibility: 'public' }, { unprefixed }: ProviderOptions = {}
+    provider: Provider, entry: ProviderEntry = { visibility: 'public' }, options: ProviderOptions = {}
   ): () => void {
-    this.#access.register({ name: provider.name, config: entry, unprefixed })
+    this.#access.register({ name: provider.name, config: entry, ...options })
     this.#parts.providers.add(provider)
     this.#host.changed()
     return this.#host.changed

@@ -1,5 +1,7 @@
-import { isItemEnabled, overrideOf, selectsItem } from '../settings/index.ts'
-import type { Section } from './section.ts'
+import type { Item } from '../../protocol/lists.ts'
+import { skillFolder } from '../../protocol/skills.ts'
+import { isItemEnabled, overrideOf } from '../settings/index.ts'
+import { foldersAbove, isShownKey, isShownUri, type Section } from './section.ts'
 
 /** Resources that are hidden even if a server lists them or a template matches them. */
 export interface HiddenResources {
@@ -7,16 +9,19 @@ export interface HiddenResources {
   readonly keys: ReadonlySet<string>
   /** The normalized URIs that admins have disabled on their servers. Users' servers do not provide them either. */
   readonly byAdmins: ReadonlySet<string>
-  /** Both with the normalization of `normalizePath`, where that differs. */
-  readonly files: Pick<HiddenResources, 'keys' | 'byAdmins'>
+  /** The folders of skills, by server and normalized URI: whether the skill is shown. */
+  readonly folders: ReadonlyMap<string, boolean>
+  /** All of them with the normalization of `normalizePath`, where that differs. */
+  readonly files: Pick<HiddenResources, 'keys' | 'byAdmins' | 'folders'>
   /** The names of users' servers. */
   readonly users: ReadonlySet<string>
+  /** Whether a skill is hidden. */
+  readonly hasHiddenSkills: boolean
 }
 
-/** Collects the resources of servers that are disabled, or not selected. */
+/** Collects the resources and skills of servers that are disabled, or not selected. */
 export function collectHidden (sections: readonly Section[]): HiddenResources {
   const [exact, files, users] = [emptyKeys(), emptyKeys(), new Set<string>()]
-  const kind = 'resources'
   const hide = (server: string, uri: string, byAdmin: boolean): void => {
     const spelling = normalizeUri(uri)
     const file = normalizePath(spelling)
@@ -27,20 +32,50 @@ export function collectHidden (sections: readonly Section[]): HiddenResources {
       if (byAdmin) into.byAdmins.add(each)
     }
   }
-  for (const { server, member, catalogue, filter, isOwnedByAdmin: ofAdmin } of sections) {
-    if (!ofAdmin) users.add(server.name)
-    for (const uri of Object.keys(server.config[kind] ?? {})) {
-      if (!isItemEnabled(overrideOf(server, kind, uri))) hide(server.name, uri, ofAdmin)
-    }
-    for (const item of catalogue?.lists.resources ?? []) {
-      const isShown = selectsItem(member, kind, item.key) && filter?.isHidden(server.name, kind, item) !== true
-      if (!isShown) hide(server.name, item.key, false)
+  let hasHiddenSkills = false
+  const addSkill = (section: Section, uri: string, item?: Item): void => {
+    const { server, filter, isOwnedByAdmin: ofAdmin } = section
+    const isHiddenByRule = item !== undefined && filter?.isHidden(server.name, 'skills', item) === true
+    const isShown = !isHiddenByRule && isShownKey(section, 'skills', uri)
+    hasHiddenSkills ||= !isShown
+    const spelling = normalizeUri(uri)
+    for (const [into, each] of [[exact, spelling], [files, normalizePath(spelling)]] as const) {
+      const folder = keyIn(server.name, skillFolder(each) ?? each)
+      into.folders.set(folder, isShown || into.folders.get(folder) === true)
+      if (ofAdmin && !isItemEnabled(overrideOf(server, 'skills', uri))) into.byAdmins.add(each)
     }
   }
-  return { ...exact, files, users }
+  for (const section of sections) {
+    const { server, catalogue, filter, isOwnedByAdmin: ofAdmin } = section
+    if (!ofAdmin) users.add(server.name)
+    for (const uri of Object.keys(server.config.resources ?? {})) {
+      if (!isItemEnabled(overrideOf(server, 'resources', uri))) hide(server.name, uri, ofAdmin)
+    }
+    for (const item of catalogue?.lists.resources ?? []) {
+      const isShown = isShownUri(section, item.key) && filter?.isHidden(server.name, 'resources', item) !== true
+      if (!isShown) hide(server.name, item.key, false)
+    }
+    for (const uri of Object.keys(server.config.skills ?? {})) addSkill(section, uri)
+    for (const item of catalogue?.lists.skills ?? []) addSkill(section, item.key, item)
+  }
+  return { ...exact, files, users, hasHiddenSkills }
 }
 
-const emptyKeys = (): { keys: Set<string>, byAdmins: Set<string> } => ({ keys: new Set(), byAdmins: new Set() })
+const emptyKeys = (): { keys: Set<string>, byAdmins: Set<string>, folders: Map<string, boolean> } =>
+  ({ keys: new Set(), byAdmins: new Set(), folders: new Map() })
+
+/**
+ * Whether a resource that a server lists under this URI is in the folder of a hidden skill, and in no folder of one
+ * that is shown.
+ */
+export const isInHiddenSkill = (hidden: HiddenResources, server: string, uri: string): boolean =>
+  hidden.hasHiddenSkills && isInHiddenFolder(hidden, server, normalizeUri(uri))
+
+function isInHiddenFolder ({ folders }: HiddenResources['files'], server: string, spelling: string): boolean {
+  if (folders.size === 0) return false
+  const above = foldersAbove(spelling).flatMap((folder) => folders.get(keyIn(server, folder)) ?? [])
+  return above.length > 0 && !above.includes(true)
+}
 
 /** Normalizes a URI (RFC 3986, section 6.2.2): case, dot segments, needless escapes and empty parts. */
 function normalizeUri (uri: string): string {
@@ -73,12 +108,14 @@ export function unlistedHiddenTest (hidden: HiddenResources, uri: string): (serv
       isHiddenAt(hidden, hidden, server, each) || isHiddenAt(hidden, hidden.files, server, each))
 }
 
-export const hasHidden = ({ keys, byAdmins }: HiddenResources): boolean => keys.size > 0 || byAdmins.size > 0
+export const hasHidden = ({ keys, byAdmins, hasHiddenSkills }: HiddenResources): boolean =>
+  keys.size > 0 || byAdmins.size > 0 || hasHiddenSkills
 
 const isHiddenAt = (
-  { users }: HiddenResources, { keys, byAdmins }: HiddenResources['files'], server: string, spelling: string
+  { users, hasHiddenSkills }: HiddenResources, of: HiddenResources['files'], server: string, spelling: string
 ): boolean =>
-  keys.has(keyIn(server, spelling)) || (byAdmins.has(spelling) && users.has(server))
+  of.keys.has(keyIn(server, spelling)) || (of.byAdmins.has(spelling) && users.has(server)) ||
+  (hasHiddenSkills && isInHiddenFolder(of, server, spelling))
 
 /**
  * Normalizes a URI's path as file systems read it: consecutive slashes are one, also escaped ones, and a trailing slash

@@ -1,14 +1,20 @@
 /** Bounds of the gateway. docs/limits.md is generated from them. */
 export const gatewayLimits = {
   /**
-   * Built-in prompts and resources. `items`: max of each kind; `size`: max size of all of both together, in characters
-   * of JSON; beyond:
-   * 503. `name`, `uri`, `text`: max length of a prompt's name, a resource's URI, a template or content, in characters;
-   *      `arguments`: max per prompt; beyond: 400. `filled`: max length of a prompt with its arguments, in characters;
-   *      beyond: -32602.
+   * Built-in prompts, resources and skills. `items`: max of each kind; `size`: max size of all of them together, in
+   * characters of JSON; beyond: 503. `skillFiles`: max files of a skill; `name`, `uri`, `text`: max length of a
+   * prompt's or skill's name, a resource's URI, a template or content, in characters; `arguments`: max per prompt;
+   * beyond: 400. `filled`: max length of a prompt with its arguments, in characters; beyond: -32602.
    */
   builtIns: {
-    items: 1_000, size: 16 * 1024 * 1024, name: 64, uri: 2_048, text: 1024 * 1024, arguments: 100, filled: 1024 * 1024
+    items: 1_000,
+    size: 16 * 1024 * 1024,
+    name: 64,
+    uri: 2_048,
+    text: 1024 * 1024,
+    arguments: 100,
+    filled: 1024 * 1024,
+    skillFiles: 512
   },
 
   /** Max requests in flight at servers, with a share for each owner; beyond: 429, 503 or -32001. */

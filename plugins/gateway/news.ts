@@ -1,7 +1,8 @@
 import { RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import { smallMemberOf } from '../../protocol/json.ts'
-import { allListKinds, byListKind, listChangedMethod, type ListKind } from '../../protocol/lists.ts'
+import { hasExtension } from '../../protocol/capabilities.ts'
+import { allListKinds, extensionOf, listChangedMethod, type ListKind } from '../../protocol/lists.ts'
 import { meetsLogLevel, type Listener } from '../../protocol/listener.ts'
 import { LoopBudget } from '../../protocol/yield.ts'
 import type { View } from '../settings/index.ts'
@@ -18,8 +19,11 @@ const collectTime = 50
 /** A listener's client, the lists that the client received last, and the resources that it subscribes to. */
 interface ListenerEntry {
   readonly client: Client
-  /** Weak references, so that a session keeps no list in memory. A list that is gone counts as changed. */
-  readonly seen: Record<ListKind, WeakRef<ListResult>>
+  /**
+   * Weak references, so that a session keeps no list in memory. A list that is gone counts as changed; one that is
+   * missing does not concern the client.
+   */
+  readonly seen: Partial<Record<ListKind, WeakRef<ListResult>>>
   readonly wanted: WantedResources
 }
 
@@ -45,7 +49,11 @@ export class Notifier {
   /** Notifies a listener of all changes from now on, even if its client has not listed anything yet. */
   addListener (listener: Listener<View>, client: Client): void {
     const { parts } = this.#surfaces.of(listener.view, client)
-    const seen = byListKind((kind) => parts[kind].list.ref)
+    const seen: ListenerEntry['seen'] = {}
+    for (const kind of allListKinds) {
+      const extension = extensionOf(kind)
+      if (extension === undefined || hasExtension(client.capabilities, extension)) seen[kind] = parts[kind].list.ref
+    }
     this.#members.set(listener, { client, seen, wanted: new WantedResources() })
   }
 
@@ -184,8 +192,9 @@ export class Notifier {
  * Whether a list differs from the one that its client received last. Records the list, so the next call returns false.
  */
 function hasListChanged ({ seen }: ListenerEntry, list: ListResult): boolean {
-  const former = seen[list.kind].deref()
-  if (former === list) return false
+  const ref = seen[list.kind]
+  const former = ref?.deref()
+  if (ref === undefined || former === list) return false
   seen[list.kind] = list.ref
   return former?.equals(list) !== true
 }

@@ -1,11 +1,10 @@
 import {
-  allListKinds, byListKind, isNamedKind, type ListingHistory, type ListKind, type NamedKind
+  allListKinds, byListKind, isNamedKind, type Item, type ListingHistory, type ListKind, type NamedKind
 } from '../../protocol/lists.ts'
+import { providedKeys, skillFiles } from '../../protocol/skills.ts'
 import { toModelSeparator } from '../../schemas/names.ts'
-import {
-  isItemEnabled, hasHashSuffix, prefixedName, overrideOf, acceptedPrefixesOf, prefixOf, selectsItem, unconvertedPrefixOf
-} from '../settings/index.ts'
-import { itemKindOf, type Section } from './section.ts'
+import { hasHashSuffix, prefixedName, acceptedPrefixesOf, prefixOf, unconvertedPrefixOf } from '../settings/index.ts'
+import { isShownKey, isShownUri, itemKindOf, type Section } from './section.ts'
 import { gatewayLimits } from './limits.ts'
 
 /** A section of a merged route, the name prefix of its items, and the claims of its server. */
@@ -115,6 +114,13 @@ export class Precedence {
     return own !== undefined && (this.#claimantsOf(kind).get(key) === own || this.#owner(kind, key, own) === own)
   }
 
+  /** Whether an item with a URI belongs to a section. A skill does if all of its files do. */
+  ownsItem (at: number, kind: 'resources' | 'resourceTemplates' | 'skills', item: Item): boolean {
+    return kind === 'skills'
+      ? skillFiles(item).every((uri) => this.ownsUri(at, 'resources', uri))
+      : this.ownsUri(at, kind, item.key)
+  }
+
   /** The section that a resource belongs to, whether it is listed now; undefined: no server has ever listed it. */
   ownerOf (uri: string): Section | undefined {
     return (this.#unprefixed.resources.get(uri) ?? this.#owner('resources', uri))?.section
@@ -173,7 +179,7 @@ function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<
     const { section } = claimant
     if (section.server.unprefixed !== true || !section.catalogue) continue
     for (const kind of allListKinds) {
-      for (const { key } of section.catalogue.lists[kind]) {
+      for (const key of providedKeys(section.catalogue, kind)) {
         if (found[kind].has(key) || !showsKey(section, kind, key)) continue
         found[kind].set(key, claimant)
         // The exposed name is taken as well.
@@ -198,9 +204,9 @@ function hasPrecedence (
 const isSameMember = ({ section: one }: Claimant, { section: other }: Claimant): boolean =>
   one.server.name === other.server.name && one.label === other.label
 
-/** Whether a section shows items with this key: not disabled by an admin, and selected by the group. */
-export function showsKey ({ server, member }: Section, kind: ListKind, key: string): boolean {
-  const section = itemKindOf(kind)
-  return section === undefined ||
-    (selectsItem(member, section, key) && isItemEnabled(overrideOf(server, section, key)))
+/** Whether a section shows items with this key. */
+export function showsKey (section: Section, kind: ListKind, key: string): boolean {
+  if (kind === 'resources') return isShownUri(section, key)
+  const itemKind = itemKindOf(kind)
+  return itemKind === undefined || isShownKey(section, itemKind, key)
 }

@@ -1,5 +1,6 @@
 import type { Exchange } from '../../protocol/exchange.ts'
 import type { Catalogue, Item, ListKind } from '../../protocol/lists.ts'
+import { skillFolder } from '../../protocol/skills.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import { isObject, memberOf, withMembers } from '../../protocol/json.ts'
 import type { ClientCapabilities } from '../../protocol/capabilities.ts'
@@ -57,6 +58,53 @@ export function showItem (
   const text = kind === 'tools' && !apps ? withoutApps(item.text) : item.text
   if (text === undefined) return undefined
   return { text, description: override?.description, enabled: isItemEnabled(override) }
+}
+
+/** Whether a section shows items of a kind with this key: not disabled by an admin, and selected by the group. */
+export const isShownKey = ({ server, member }: VisibleServer, kind: ItemKind, key: string): boolean =>
+  selectsItem(member, kind, key) && isItemEnabled(overrideOf(server, kind, key))
+
+/**
+ * Whether a section shows a resource. What is in the folder of a skill is shown with the skill, whatever resources the
+ * group selects.
+ */
+export function isShownUri (section: Section, uri: string): boolean {
+  const { server, catalogue } = section
+  const folders = catalogue === undefined ? undefined : skillFoldersOf(catalogue)
+  if (folders === undefined) return isShownKey(section, 'resources', uri)
+  if (!isItemEnabled(overrideOf(server, 'resources', uri))) return false
+  const skills = foldersAbove(uri).flatMap((folder) => folders.get(folder) ?? [])
+  return skills.length === 0
+    ? isShownKey(section, 'resources', uri)
+    : skills.some((skill) => isShownKey(section, 'skills', skill))
+}
+
+/** The skills of catalogues that have any, by their folders. */
+const skillFolders = new WeakMap<Catalogue, ReadonlyMap<string, string>>()
+
+function skillFoldersOf (catalogue: Catalogue): ReadonlyMap<string, string> | undefined {
+  const { lists: { skills } } = catalogue
+  if (skills.length === 0) return undefined
+  let folders = skillFolders.get(catalogue)
+  if (!folders) {
+    folders = new Map(skills.map(({ key }) => [skillFolder(key) ?? key, key]))
+    skillFolders.set(catalogue, folders)
+  }
+  return folders
+}
+
+/** Max folders of a URI that are looked at. */
+const maxFolders = 100
+
+/** The folders that a URI is in, and the URI itself, which may be a folder. The innermost comes first. */
+export function foldersAbove (uri: string): string[] {
+  const path = uri.replace(/[?#].*$/s, '').replace(/\/$/, '')
+  const found = [path]
+  const root = path.indexOf('://') + 2
+  for (let at = path.lastIndexOf('/'); at > root && found.length < maxFolders; at = path.lastIndexOf('/', at - 1)) {
+    found.push(path.slice(0, at))
+  }
+  return found
 }
 
 /** The MCP Apps extension (SEP-1865). */

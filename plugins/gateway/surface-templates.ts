@@ -1,4 +1,5 @@
-import type { ListingHistory } from '../../protocol/lists.ts'
+import type { ListingHistory, ListKind } from '../../protocol/lists.ts'
+import { skillFolder } from '../../protocol/skills.ts'
 import { showsKey, type Precedence } from './precedence.ts'
 import type { Section, Target } from './section.ts'
 import { templateLiterals, matchesTemplate, type ResourceTemplate } from './templates.ts'
@@ -16,23 +17,33 @@ export function rawTemplates (targets: ReadonlyMap<string, Target>): Array<Resou
     .sort((one, other) => other.length - one.length)
 }
 
-/** The templates of a merged route, without duplicates, including those that their servers no longer list. */
+/**
+ * The templates of a merged route, without duplicates, including those that their servers no longer list. The folder of
+ * a skill is one as well: files may be in it that nothing lists.
+ */
 export function mergedTemplates (precedence: Precedence): Array<ResourceTemplate<Target>> {
   const kind = 'resourceTemplates'
   const found = precedence.claimants.flatMap(({ at, section, claims }) => {
     const items = new Map(section.catalogue?.lists[kind].map((item) => [item.key, item]))
-    return [...claims.keys(kind)]
-      .filter((key) => showsKey(section, kind, key) && precedence.ownsUri(at, kind, key))
-      .map((key) => {
-        const literals = templateLiterals(key)
-        return {
-          literals,
-          target: { provider: section.server.name, key, item: items.get(key) },
-          ofAdmin: section.isOwnedByAdmin,
-          late: lateness(claims.firstListing(kind, key)),
-          length: literalLength(literals)
-        }
+    const templateOf = (literals: readonly string[], target: Omit<Target, 'provider'>, of: ListKind) => ({
+      literals,
+      target: { ...target, provider: section.server.name },
+      ofAdmin: section.isOwnedByAdmin,
+      late: lateness(claims.firstListing(of, target.key)),
+      length: literalLength(literals)
+    })
+    const folders = (section.catalogue?.lists.skills ?? [])
+      .filter((item) => showsKey(section, 'skills', item.key) && precedence.ownsItem(at, 'skills', item))
+      .flatMap((item) => {
+        const folder = skillFolder(item.key)
+        return folder === undefined ? [] : [templateOf([`${folder}/`, ''], { key: item.key, item }, 'skills')]
       })
+    return [
+      ...folders,
+      ...[...claims.keys(kind)]
+        .filter((key) => showsKey(section, kind, key) && precedence.ownsUri(at, kind, key))
+        .map((key) => templateOf(templateLiterals(key), { key, item: items.get(key) }, kind))
+    ]
   })
   return found
     // Among several servers, a template that matches everything must not capture others' resources.

@@ -3,13 +3,14 @@ import {
   isNamedKind, isServerInfo, allListKinds, byListKind, type Catalogue, type Item, type ListingHistory, type ListKind,
   type NamedKind
 } from '../../protocol/lists.ts'
+import { skillFiles } from '../../protocol/skills.ts'
 import { isModernVersion } from '../../protocol/modern/envelope.ts'
 import {
   alternativeItemName, prefixedName, acceptedPrefixesOf, prefixOf, unconvertedPrefixOf
 } from '../settings/index.ts'
 import { ListResult, type ListEntry } from './list.ts'
 import {
-  collectHidden, hasHidden, isListedHidden, unlistedHiddenTest, type HiddenResources
+  collectHidden, hasHidden, isInHiddenSkill, isListedHidden, unlistedHiddenTest, type HiddenResources
 } from './hidden-resources.ts'
 import { Precedence } from './precedence.ts'
 import { showItem, type Section, type SectionItem, type Target } from './section.ts'
@@ -86,21 +87,21 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     capabilities.set(server.name, catalogue.capabilities)
     for (const kind of allListKinds) {
       if (input.isRaw) built[kind].extra = catalogue.extras[kind]
-      if (!precedence) addRaw(kind, built, section, catalogue, input.supportsApps)
+      const isOff = (uri: string): boolean => kind === 'resources' && isInHiddenSkill(hidden, server.name, uri)
+      if (!precedence) addRaw(kind, built, section, catalogue, input.supportsApps, isOff)
       else if (isNamedKind(kind)) {
         addNamed(
           kind, built, input, at, catalogue, precedence, written ?? precedence
         )
       } else {
-        addLocated(kind, built, section, at, catalogue, precedence, (uri) =>
-          isReserved(uri) || isListedHidden(hidden, server.name, uri))
+        addLocated(kind, built, section, at, catalogue, precedence, (uri) => isOff(uri) ||
+          (!section.isOwnedByAdmin && (isReserved(uri) || isListedHidden(hidden, server.name, uri))))
       }
     }
   }
   const only = input.isRaw ? input.sections[0]?.catalogue : undefined
-  const part = partsOf(built, before)
   return {
-    parts: byListKind(part),
+    parts: byListKind(partsOf(built, before)),
     templates: templates ?? rawTemplates(built.resourceTemplates.targets),
     ownerOf: precedence ? uriOwnerLookup(precedence, admins) : returnUndefined,
     adminsServer: precedence ? adminsServerIn(precedence) : returnUndefined,
@@ -133,10 +134,13 @@ const partsOf = (built: Builder, before: Surface | undefined) => (kind: ListKind
 
 const emptyBuilder = (): Builder[ListKind] => ({ entries: [], targets: new Map(), aliases: new Map(), extra: '{}' })
 
-function addRaw (kind: ListKind, built: Builder, section: Section, catalogue: Catalogue, apps: boolean): void {
+function addRaw (
+  kind: ListKind, built: Builder, section: Section, catalogue: Catalogue, apps: boolean, isOff: (uri: string) => boolean
+): void {
   for (const item of catalogue.lists[kind]) {
     const shown = showItem(section, kind, item, apps)
-    if (shown?.enabled && !built[kind].targets.has(item.key)) add(built[kind], section, item, item.key, shown)
+    if (!shown?.enabled || isOff(item.key) || built[kind].targets.has(item.key)) continue
+    add(built[kind], section, item, item.key, shown)
   }
 }
 
@@ -177,7 +181,11 @@ function addNamed (
   }
 }
 
-/** Adds resources or templates by URI. If two servers list the same URI, one of them provides it. */
+/**
+ * Adds resources, templates or skills by URI. If two servers list the same URI, or files of a skill are another
+ * server's, one of them provides it.
+ * @param isRefused whether the section may not show a URI that it owns
+ */
 function addLocated (
   kind: Exclude<ListKind, NamedKind>,
   built: Builder,
@@ -185,14 +193,19 @@ function addLocated (
   at: number,
   catalogue: Catalogue,
   precedence: Precedence,
-  isReserved: (uri: string) => boolean
+  isRefused: (uri: string) => boolean
 ): void {
   for (const item of catalogue.lists[kind]) {
     const shown = showItem(section, kind, item, false)
-    if (!shown?.enabled || built[kind].targets.has(item.key) || !precedence.ownsUri(at, kind, item.key)) continue
-    if (kind === 'resources' && !section.isOwnedByAdmin && isReserved(item.key)) continue
+    if (!shown?.enabled || built[kind].targets.has(item.key) || !precedence.ownsItem(at, kind, item)) continue
+    if (urisOf(kind, item).some(isRefused)) continue
     add(built[kind], section, item, item.key, shown)
   }
+}
+
+/** The URIs that an item stands for; a template stands for none. */
+function urisOf (kind: ListKind, item: Item): readonly string[] {
+  return kind === 'skills' ? skillFiles(item) : kind === 'resourceTemplates' ? [] : [item.key]
 }
 
 function add (

@@ -44,7 +44,7 @@ export const managementLimits = {
    * that are received or wait to be unpacked, which happens one at a time, with a share for each owner; beyond: 429 or
    * 503. `idleTimeout`, `uploadTimeout`: max time without a byte, and of the whole upload, in ms; beyond: 408.
    * `manifestSize`: max size of the manifest, in bytes; beyond: 400. `archiveBounds`: bounds of the content, described
-   * at `ArchiveBounds`; beyond: 400.
+   * at `ArchiveBounds`, `skillBounds`: of an uploaded skill; beyond: 400.
    */
   bundles: {
     uploadSize: 100 * 1024 * 1024,
@@ -56,6 +56,16 @@ export const managementLimits = {
       maxEntries: 10_000,
       maxFileSize: 100 * 1024 * 1024,
       maxTotalSize: 500 * 1024 * 1024,
+      maxRatio: 200,
+      ratioCheckedFrom: 1024 * 1024,
+      maxDepth: 32,
+      maxNameLength: 255,
+      maxPathLength: 1_024
+    },
+    skillBounds: {
+      maxEntries: 1_024,
+      maxFileSize: 12 * 1024 * 1024,
+      maxTotalSize: 12 * 1024 * 1024,
       maxRatio: 200,
       ratioCheckedFrom: 1024 * 1024,
       maxDepth: 32,

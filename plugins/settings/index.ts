@@ -5,6 +5,7 @@ export { type Author, authorKeyOf, responsibleUsersOf, toAuthor } from './access
 export { auditedEntities } from '../../db/audit-trail.ts'
 export { listEntityNames } from '../../db/entities.ts'
 export { countServers } from './access/count-servers.ts'
+export type { RegisteredProvider } from './access/directory.ts'
 export type { Access } from './access/index.ts'
 export {
   exposedName, alternativeItemName, hasHashSuffix, canBeShownAs, prefixedName, alternativeName, mapToOwnNames, prefixOf,
@@ -13,7 +14,8 @@ export {
 } from './access/item-names.ts'
 export { keyHeaderOf } from './access/key-header.ts'
 export {
-  type ItemKind, type OverriddenServer, type OverrideChange, isItemEnabled, itemDefaults, overrideMembers, overrideOf,
+  type ItemKind, itemKinds, hasUris, type OverriddenServer,
+  type OverrideChange, isItemEnabled, itemDefaults, overrideMembers, overrideOf,
   ownOverrideOf, selectsItem, unmatchedOverrides, withOverride
 } from './access/overrides.ts'
 export { chargedUserOf, chargedOwnerOf } from './access/owner.ts'

@@ -3,14 +3,15 @@ import { Success } from '../../schemas/answers.ts'
 import { ResourceToRead } from '../../schemas/builtins.ts'
 import { callerOf, wrapData } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { promptEntity, resourceEntity } from './entities.ts'
+import { promptEntity, resourceEntity, skillEntity } from './entities.ts'
 import { addReadRoutes } from './entity.ts'
 import { principalOf } from './principal.ts'
 
-/** Prompts and resources: the built-in ones, and those of servers. */
+/** Prompts, resources and skills: the built-in ones, and prompts and resources of servers. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   addReadRoutes(app, promptEntity(app))
   addReadRoutes(app, resourceEntity(app))
+  addReadRoutes(app, skillEntity(app))
 
   app.post('/resources/read', {
     schema: {

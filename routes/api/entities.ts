@@ -5,6 +5,7 @@ import { KeyId, KeyRecord, KeyUpdate, NewKey } from '../../schemas/key-api.ts'
 import {
   BuiltInId, NewPrompt, NewResource, PromptRecord, PromptUpdate, ResourceRecord, ResourceUpdate
 } from '../../schemas/builtins.ts'
+import { NewSkill, SkillRecord, SkillUpdate } from '../../schemas/skills.ts'
 import { NewTeam, TeamName, TeamRecord, TeamUpdate } from '../../schemas/team-api.ts'
 import { NewUser, UserName, UserRecord, UserUpdate } from '../../schemas/users.ts'
 import type { ManagedEntity } from './entity.ts'
@@ -147,4 +148,28 @@ export const resourceEntity = (
   create: async (principal, input) => ({ data: await resources.create(principal, input) }),
   update: async (principal, id, change) => ({ data: await resources.update(principal, id, change) }),
   remove: async (principal, id) => { await resources.remove(principal, id) }
+})
+
+export const skillEntity = (
+  { builtIns: { skills } }: FastifyInstance
+): ManagedEntity<SkillRecord, typeof NewSkill, typeof SkillUpdate> => ({
+  tag: 'Built-ins',
+  path: '/skills',
+  params: BuiltInId,
+  noun: 'built-in skill',
+  listedItems: 'built-in skills',
+  itemSchema: SkillRecord,
+  newItemSchema: NewSkill,
+  changeSchema: SkillUpdate,
+  key: 'id',
+  pageKey: 'name',
+  descriptions: {
+    create: 'It is listed on the global MCP route and on those of its `groups`, to clients that know the extension ' +
+      '`io.modelcontextprotocol/skills`.'
+  },
+  list: () => skills.list(),
+  get: (_principal, id) => skills.get(id),
+  create: async (principal, input) => ({ data: await skills.create(principal, input) }),
+  update: async (principal, id, change) => ({ data: await skills.update(principal, id, change) }),
+  remove: async (principal, id) => { await skills.remove(principal, id) }
 })

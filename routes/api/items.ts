@@ -8,10 +8,11 @@ import { type ApiCall, endpointsOf } from './endpoint.ts'
 const kinds = [
   { kind: 'tools', noun: 'tool', param: 'toolName', maxLength: 1_024 },
   { kind: 'prompts', noun: 'prompt', param: 'promptName', maxLength: 1_024 },
-  { kind: 'resources', noun: 'resource', param: 'resourceUri', maxLength: 2_048 }
+  { kind: 'resources', noun: 'resource', param: 'resourceUri', maxLength: 2_048 },
+  { kind: 'skills', noun: 'skill', param: 'skillUri', maxLength: 2_048 }
 ] as const
 
-/** The routes that override single tools, prompts and resources of a server. */
+/** The routes that override single tools, prompts, resources and skills of a server. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { servers } = app
   const api = endpointsOf(app, 'Servers')

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { type Form, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { partOf } from './states.ts'
+import { addUpload } from './uploads.ts'
+import { abortSignalOf } from '../caller.ts'
 
 interface StoredBuiltIn {
   readonly id: string
@@ -12,10 +14,12 @@ interface StoredBuiltIn {
   readonly content?: string
   readonly mimeType?: string
   readonly arguments?: ReadonlyArray<{ readonly name: string, readonly required?: boolean }>
+  readonly global?: boolean
+  readonly groups?: readonly string[]
   readonly enabled: boolean
 }
 
-/** The two kinds of built-ins, with the fields of their forms. */
+/** The kinds of built-ins, with the fields of their forms. */
 const kinds = {
   prompts: {
     noun: 'prompt',
@@ -49,12 +53,33 @@ const kinds = {
       { name: 'mimeType', label: 'Media type', hint: 'Such as text/markdown' },
       { name: 'content', label: 'Content', type: 'textarea', required: true }
     ]
+  },
+  skills: {
+    noun: 'skill',
+    heading: 'Skills',
+    fields: [
+      {
+        name: 'content',
+        label: 'SKILL.md',
+        type: 'textarea',
+        required: true,
+        hint: 'It begins with name and description, between two lines of three hyphens.'
+      },
+      {
+        name: 'routes',
+        label: 'Routes',
+        hint: 'Names of groups, with a comma between them; /mcp is the global route.'
+      }
+    ]
   }
 } as const
 type Kind = keyof typeof kinds
 const kindNames = Object.keys(kinds) as Kind[]
 
-/** Page: the built-in prompts and resources. */
+/** The titles of the second column. */
+const columnOf = { prompts: 'Arguments', resources: 'Media type', skills: 'Routes' } as const
+
+/** Page: the built-in prompts, resources and skills. */
 export const builtIns: FastifyPluginAsync = async (app) => {
   const { base } = app.kit
   pagesOf(app).page('built-ins', { title: 'Built-ins', isInNav: true }, async (visit) => ({
@@ -69,10 +94,9 @@ export const builtIns: FastifyPluginAsync = async (app) => {
         unit: pages.total === 1 ? noun : kind,
         pages,
         columns: [
-          { title: heading.slice(0, -1) }, { title: kind === 'prompts' ? 'Arguments' : 'Media type' },
-          { title: 'Change', isHidden: true }
+          { title: heading.slice(0, -1) }, { title: columnOf[kind] }, { title: 'Change', isHidden: true }
         ],
-        rows: items.map((item) => rowOf(base, kind, item, visit.principal.isAdmin))
+        rows: items.map((item) => rowOf(app, kind, item, visit.principal.isAdmin))
       }
     }))
   }))
@@ -80,8 +104,22 @@ export const builtIns: FastifyPluginAsync = async (app) => {
 
 /** Forms that change built-ins, for admins. */
 export const changeBuiltIns: FastifyPluginAsync = async (app) => {
-  const { base, api } = app.kit
+  const { base, api, renderer } = app.kit
   const { page, form } = pagesOf(app)
+  const uploading = { title: 'Upload a skill', lead: 'Agents that know skills get it.' }
+  page('skill-upload', { title: uploading.title, path: '/built-ins/skills/upload' }, () => uploading)
+  await addUpload(app, {
+    path: '/built-ins/skills/upload',
+    field: 'skillFile',
+    receive: async (request, file, reply) => {
+      const target = { url: '/skills/upload', field: 'skillFile' }
+      const { data } = await api.upload(request, target, file, abortSignalOf(reply))
+      return reply.redirect(`${base}/built-ins/skills/${encodeURIComponent((data as StoredBuiltIn).id)}`, 303)
+    },
+    refuse: (_request, reply, error) => renderer.send(reply, 'skill-upload', {
+      ...uploading, errors: { skillFile: error.message.replace(/^"skillFile": /, '') }
+    }, error.statusCode)
+  })
   for (const kind of kindNames) {
     const { noun, fields } = kinds[kind]
     const crumbs = [{ label: 'Built-ins', href: `${base}/built-ins` }]
@@ -89,10 +127,10 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
     const added = {
       ...common,
       title: `Add a ${noun}`,
-      lead: 'Every agent gets it.',
+      lead: kind === 'skills' ? 'Agents that know skills get it.' : 'Every agent gets it.',
       action: `${base}/built-ins/${kind}`,
       submit: `Add the ${noun}`,
-      fields
+      fields: fields.map((field) => field.name === 'routes' ? { ...field, value: globalRoute } : field)
     }
     page('form', { title: added.title, path: `/built-ins/${kind}/new` }, () => added)
     form(`/built-ins/${kind}`, {
@@ -111,7 +149,7 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
         lead: undefined,
         action: `${base}${pathOf(id)}`,
         submit: 'Save',
-        fields: fields.map((field) => ({ ...field, value: toFieldText(item, field.name) })),
+        fields: fields.map((field) => ({ ...field, value: toFieldText(app, item, field.name) })),
         buttons: [
           { label: 'Remove', href: `${base}${pathOf(id)}/remove`, method: 'get', isDanger: true, icon: 'trash-2' }
         ]
@@ -153,8 +191,8 @@ export const changeBuiltIns: FastifyPluginAsync = async (app) => {
 const listOf = async ({ kit }: FastifyInstance, { request }: Visit, kind: Kind): Promise<readonly StoredBuiltIn[]> =>
   (await kit.api.ask(request, 'GET', `/${kind}`)).data as readonly StoredBuiltIn[]
 
-function rowOf (base: string, kind: Kind, item: StoredBuiltIn, isAdmin: boolean): object {
-  const href = `${base}/built-ins/${kind}/${encodeURIComponent(item.id)}`
+function rowOf (app: FastifyInstance, kind: Kind, item: StoredBuiltIn, isAdmin: boolean): object {
+  const href = `${app.kit.base}/built-ins/${kind}/${encodeURIComponent(item.id)}`
   return {
     isFaint: !item.enabled,
     cells: [
@@ -164,9 +202,7 @@ function rowOf (base: string, kind: Kind, item: StoredBuiltIn, isAdmin: boolean)
         ...isAdmin && { href },
         tags: item.enabled ? [] : ['off']
       },
-      kind === 'prompts'
-        ? (item.arguments ?? []).map(({ name }) => name).join(', ') || 'none'
-        : item.mimeType ?? 'not stated',
+      secondOf(app, kind, item),
       {
         actions: isAdmin
           ? [
@@ -183,7 +219,24 @@ function rowOf (base: string, kind: Kind, item: StoredBuiltIn, isAdmin: boolean)
   }
 }
 
-function toFieldText (item: StoredBuiltIn, field: string): string {
+function secondOf (app: FastifyInstance, kind: Kind, item: StoredBuiltIn): string {
+  switch (kind) {
+    case 'prompts': return (item.arguments ?? []).map(({ name }) => name).join(', ') || 'none'
+    case 'resources': return item.mimeType ?? 'not stated'
+    case 'skills': return routesOf(app, item) || 'none'
+  }
+}
+
+const globalRoute = '/mcp'
+
+/** The routes of a skill as people write them. */
+const routesOf = ({ settings }: FastifyInstance, { global = false, groups = [] }: StoredBuiltIn): string =>
+  [...global ? [globalRoute] : [], ...groups.map((id) => settings.current.groups.get(id)?.name ?? id)].join(', ')
+
+const wordsOf = (text: string): string[] => text.split(',').map((each) => each.trim()).filter((each) => each !== '')
+
+function toFieldText (app: FastifyInstance, item: StoredBuiltIn, field: string): string {
+  if (field === 'routes') return routesOf(app, item)
   if (field === 'arguments') {
     return (item.arguments ?? []).map(({ name, required }) => `${name}${required === true ? '*' : ''}`).join(', ')
   }
@@ -192,12 +245,16 @@ function toFieldText (item: StoredBuiltIn, field: string): string {
 
 /** The request body for the API. An empty optional field is omitted. */
 function toRequestBody (kind: Kind, sent: Form): object {
-  return Object.fromEntries(kinds[kind].fields.map((field): [string, unknown] => {
+  return Object.fromEntries(kinds[kind].fields.flatMap((field): Array<[string, unknown]> => {
     const text = textOf(sent[field.name]).replaceAll('\r\n', '\n')
     if (field.name === 'arguments') {
-      return [field.name, text.split(',').map((each) => each.trim()).filter((each) => each !== '').map((each) =>
-        ({ name: each.replace(/\*$/, ''), ...each.endsWith('*') && { required: true } }))]
+      return [[field.name, wordsOf(text).map((each) =>
+        ({ name: each.replace(/\*$/, ''), ...each.endsWith('*') && { required: true } }))]]
     }
-    return [field.name, text === '' && !('required' in field) ? null : text]
+    if (field.name === 'routes') {
+      const words = wordsOf(text)
+      return [['global', words.includes(globalRoute)], ['groups', words.filter((each) => each !== globalRoute)]]
+    }
+    return [[field.name, text === '' && !('required' in field) ? null : text]]
   }))
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { canManage, type Principal } from '../../plugins/settings/index.ts'
+import { canManage, hasUris, itemKinds, type Principal } from '../../plugins/settings/index.ts'
 import { endpointOf, found, type Form, listOf, noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { isPicking, mostShown, pickOf } from './picks.ts'
 import { partOf, stateOf } from './states.ts'
@@ -7,7 +7,7 @@ import { partOf, stateOf } from './states.ts'
 type ShownGroup = ReturnType<FastifyInstance['groups']['listWithSelectors']>[number]
 type Member = Exclude<ShownGroup['servers'][number], string>
 
-const kinds = ['tools', 'prompts', 'resources'] as const
+const kinds = itemKinds
 
 /** Pages: groups, their members and the resulting tools. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -165,7 +165,7 @@ function choiceOf (
   const isAll = !Array.isArray(selected)
   const listed = withItems
     ? (JSON.parse([...list.pieces()].join('')) as Array<{ name?: string, uri?: string }>)
-        .map(({ name = '', uri }) => kind === 'resources' ? uri ?? name : name)
+        .map(({ name = '', uri }) => hasUris(kind) ? uri ?? name : name)
     : []
   // Keeps selected items that are currently not listed.
   const keys = [...new Set([...listed, ...withItems && Array.isArray(selected) ? selected : []])]

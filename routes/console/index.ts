@@ -19,6 +19,7 @@ import overview from './overview.ts'
 import playground from './playground.ts'
 import prompt from './prompt.ts'
 import resource from './resource.ts'
+import skill from './skill.ts'
 import searchLab from './search-lab.ts'
 import serverChanges from './server-changes.ts'
 import serverConfiguration from './server-configuration.ts'
@@ -65,6 +66,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(tool)
   await app.register(prompt)
   await app.register(resource)
+  await app.register(skill)
   await app.register(addAServer)
   await app.register(catalogues)
   await app.register(groups)

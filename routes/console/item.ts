@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { ApiError, type PageData } from '../../plugins/management/index.ts'
-import type { ItemKind } from '../../plugins/settings/index.ts'
+import { hasUris, type ItemKind } from '../../plugins/settings/index.ts'
 import { type Trial, sendTrial } from './trial.ts'
 import { type ArgumentsForm, argumentsOf } from './arguments.ts'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { manages } from './server-head.ts'
 import { pageOf } from './states.ts'
 
-/** A tool, prompt or resource as the management API shows it. */
+/** A tool, prompt, resource or skill as the management API shows it. */
 interface ServerItem {
   readonly name?: string
   readonly uri?: string
@@ -92,7 +92,7 @@ async function itemOf (
 ): Promise<ServerItem> {
   const { data } = await kit.api.ask(request, 'GET', `/servers/${encodeURIComponent(name)}`)
   const { [kind]: items } = data as Record<ItemKind, readonly ServerItem[]>
-  const found = items.find((each) => (kind === 'resources' ? each.uri : each.name) === item)
+  const found = items.find((each) => (hasUris(kind) ? each.uri : each.name) === item)
   if (found) return found
   throw new ApiError(404, {
     message: `The server ${JSON.stringify(name)} lists no ${kind.slice(0, -1)} ${JSON.stringify(item)}`
@@ -107,7 +107,9 @@ function shown (
   const { name: server = '', item: key = '' } = params
   const { title, name, description, overridden = false, enabled = true } = item
   const listed = gateway.catalogues(server).flatMap(({ lists }) => lists[kind]).find((each) => each.key === key)
-  const own = (JSON.parse(listed?.text ?? '{}') as ServerItem).description
+  const { frontmatter, ...asListed } = JSON.parse(listed?.text ?? '{}') as ServerItem & { frontmatter?: ServerItem }
+  // That of a skill is in its frontmatter.
+  const own = kind === 'skills' ? frontmatter?.description : asListed.description
   const heading = title ?? name ?? key
   return {
     title: heading,

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import { canManage, type ItemKind, type Principal } from '../../plugins/settings/index.ts'
 import { addressOf, pageOf, type ServerState, stateOf, targetOf, transportOf } from './states.ts'
 
-export const serverItemKinds = ['tools', 'prompts', 'resources'] as const satisfies readonly ItemKind[]
-const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources' }
+export const serverItemKinds = ['tools', 'prompts', 'resources', 'skills'] as const satisfies readonly ItemKind[]
+const titles = { tools: 'Tools', prompts: 'Prompts', resources: 'Resources', skills: 'Skills' }
 
 /** Whether a user may change a server. */
 export function manages ({ settings }: FastifyInstance, principal: Principal, name: string): boolean {

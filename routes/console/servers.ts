@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import { hasUris } from '../../plugins/settings/index.ts'
 import { noticeOf, pagesOf, textOf, type Visit } from './page.ts'
 import { templatesOf } from './resource.ts'
 import { headOf, serverItemKinds, manages, summaryOf } from './server-head.ts'
@@ -46,8 +47,8 @@ const routes: FastifyPluginAsync = async (app) => {
     title: 'Server',
     path: '/servers/:name',
     watch: (principal, { name }) => {
-      const { status, error, tools, prompts, resources, config } = servers.get(principal, String(name))
-      return [status, error, tools.length, prompts.length, resources.length, config]
+      const { status, error, config, ...server } = servers.get(principal, String(name))
+      return [status, error, config, ...serverItemKinds.map((kind) => server[kind].length)]
     }
   }, async (visit) => {
     const { principal, params: { name = '' }, query: { view: asked, page: number = '1' } } = visit
@@ -98,7 +99,7 @@ const isLike = (server: ServerState, words: string): boolean =>
   [server.name, targetOf(server), String(server.config.description ?? '')]
     .some((text) => text.toLowerCase().includes(words.trim().toLowerCase()))
 
-/** One tool, prompt or resource as it was listed, with its override. */
+/** One tool, prompt, resource or skill as it was listed, with its override. */
 interface ListedItem {
   readonly name?: string
   readonly uri?: string
@@ -125,7 +126,7 @@ function itemsOf (
     pages,
     items: items.map((item) => {
       const { name = '', uri = '', title, description, enabled = true, overridden = false, inputSchema } = item
-      const key = kind === 'resources' ? uri : name
+      const key = kind !== undefined && hasUris(kind) ? uri : name
       return {
         key,
         name: key === '' ? name : key,

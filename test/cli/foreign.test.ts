@@ -269,7 +269,7 @@ test('an override of all tools counts where a tool has none of its own', async (
   assert.equal(overrideOf(on, 'tools', 'c')?.enabled, true)
   const described = { config: withOverride(server, 'tools', 'd', { description: 'D' }) }
   assert.deepEqual(overrideOf(described, 'tools', 'd'), { description: 'D', enabled: false })
-  assert.deepEqual(unmatchedOverrides(server, { lists: { tools: [{ key: 'a', text: '{}' }, { key: 'b', text: '{}' }], prompts: [], resources: [], resourceTemplates: [], events: [] } }), [])
+  assert.deepEqual(unmatchedOverrides(server, { lists: { tools: [{ key: 'a', text: '{}' }, { key: 'b', text: '{}' }], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] } }), [])
 })
 
 test('JSON with comments', async () => {
@@ -290,7 +290,7 @@ test('overrides under the names of merged routes count', async () => {
   assert.equal(overrideOf(on, 'tools', 'get-env')?.enabled, false, 'what may be for another tool stays')
   assert.deepEqual(withOverride({ config: { tools: { a: { enabled: false } } } }, 'tools', 'a', { enabled: true }), {})
   const item = (key: string): { key: string, text: string } => ({ key, text: '{}' })
-  const lists = { tools: [item('env'), item('get')], prompts: [], resources: [], resourceTemplates: [], events: [] }
+  const lists = { tools: [item('env'), item('get')], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] }
   assert.deepEqual(unmatchedOverrides(server, { lists }), ['The overrides of tools "sum" match nothing that it lists'])
   const apart = readDocument({ mcpServers: { get: { command: 'x', tools: { get__env: { enabled: false } } } }, systemConfig: { nameSeparator: '__' } }, 1)
   assert.equal(overrideOf(apart.snapshot.servers.get('get') ?? { config: {} }, 'tools', 'env')?.enabled, false, 'by the separator in force')

@@ -107,7 +107,7 @@ test('overrides and selections take names of merged routes', async (t) => {
   for (const key of ['files/read', 'my server-files/read', shown]) {
     assert.equal(overrideOf(inFile(key), 'tools', 'files/read'), off, key)
     assert.equal(overrideOf(inFile(key), 'tools', 'files_read'), undefined, key)
-    const lists = { tools: [{ key: 'files/read', text: '{}' }], prompts: [], resources: [], resourceTemplates: [], events: [] }
+    const lists = { tools: [{ key: 'files/read', text: '{}' }], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] }
     assert.deepEqual(unmatchedOverrides(inFile(key), { lists }), [], key)
   }
 })

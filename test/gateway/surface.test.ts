@@ -83,7 +83,7 @@ test('only the name of an item is changed; the rest is passed on to the byte', a
 })
 
 test('a single-server route has raw names, the server\'s own identity, and what else stood in its lists', async () => {
-  const extras = { tools: '{"_meta":{"ttl":1e400},"x":1}', prompts: '{}', resources: '{}', resourceTemplates: '{}', events: '{}' }
+  const extras = { tools: '{"_meta":{"ttl":1e400},"x":1}', prompts: '{}', resources: '{}', resourceTemplates: '{}', skills: '{}', events: '{}' }
   const one = [
     section(
       's', { tools: [{ name: 'a' }] },
@@ -132,9 +132,9 @@ test('a group\'s selectors hold bare names, its aliases take the server\'s place
     const surface = fold([section('s', lists, { member })])
     return await Promise.all(allListKinds.filter((kind) => kind !== 'events').map(async (kind) => await keys(surface, kind)))
   }
-  assert.deepEqual(await seen({}), [['s-a', 's-b'], ['s-p', 's-q'], ['r:1', 'r:2'], ['r:{n}', 's:{n}']])
+  assert.deepEqual(await seen({}), [['s-a', 's-b'], ['s-p', 's-q'], ['r:1', 'r:2'], ['r:{n}', 's:{n}'], []])
   assert.deepEqual(await seen({ tools: 'all', prompts: 'all', resources: 'all' }), await seen({}))
-  assert.deepEqual(await seen({ tools: ['b'], prompts: [], resources: ['r:2', 's:{n}', 'gone'] }), [['s-b'], [], ['r:2'], ['s:{n}']])
+  assert.deepEqual(await seen({ tools: ['b'], prompts: [], resources: ['r:2', 's:{n}', 'gone'] }), [['s-b'], [], ['r:2'], ['s:{n}'], []])
   assert.deepEqual(await seen({ tools: ['s-a', 'A'] }).then(([tools]) => tools), [], 'neither exposed names nor another case')
   assert.deepEqual(await seen({ alias: 'other', tools: ['a'] }).then(([tools]) => tools), ['other-a'])
 })

@@ -8,7 +8,7 @@ import type { ServerConfig } from '../../schemas/server.ts'
 import type { GroupMember } from '../../schemas/settings.ts'
 
 export type Lists = Partial<Record<ListKind, Array<Record<string, unknown> | string>>>
-export const keyOf: Record<ListKind, string> = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate', events: 'name' }
+export const keyOf: Record<ListKind, string> = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate', skills: 'uri', events: 'name' }
 
 export function catalogueOf (given: Lists, more: Partial<Catalogue> = {}): Catalogue {
   const items = (kind: ListKind): Item[] => (given[kind] ?? []).map((item) => {
@@ -23,7 +23,7 @@ export function catalogueOf (given: Lists, more: Partial<Catalogue> = {}): Catal
     instructions: undefined,
     capabilities: { tools: {}, resources: {} },
     lists: Object.fromEntries(allListKinds.map((kind) => [kind, items(kind)])) as Record<ListKind, Item[]>,
-    extras: { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}', events: '{}' },
+    extras: { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}', skills: '{}', events: '{}' },
     ...more
   }
 }

@@ -64,11 +64,13 @@ test('readList: an upstream\'s list, page by page', async (t) => {
       ['prompts', 'prompts/list', 'prompts', 'name'],
       ['resources', 'resources/list', 'resources', 'uri'],
       ['resourceTemplates', 'resources/templates/list', 'resourceTemplates', 'uriTemplate'],
+      ['skills', 'skills/list', 'skills', 'uri'],
       ['events', 'events/list', 'events', 'name']
     ]
     assert.deepEqual(allListKinds, table.map(([kind]) => kind))
     for (const [kind, method, member, key] of table) {
-      const more = `${key === 'name' ? '' : ',"name":"n"'},"inputSchema":{"type":"object"}`
+      const more = `${key === 'name' ? '' : ',"name":"n"'},"inputSchema":{"type":"object"}` +
+        ',"frontmatter":{"name":"n","description":"d","n":12345678901234567890},"resources":"dynamic"'
       const item = `{"${key}":"k"${more}}`
       const result = await read(kind, () => `{"other":[{"${key}":"no"${more}}],"${member}":[${item}]}`)
       assert.deepEqual([result.items, result.asked[0]?.[0]], [[{ key: 'k', text: item }], method])
@@ -260,10 +262,11 @@ const lists = (tools: string[] = []): Catalogue['lists'] => ({
   prompts: [],
   resources: [],
   resourceTemplates: [],
+  skills: [],
   events: []
 })
 
-const noExtras: Catalogue['extras'] = { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}', events: '{}' }
+const noExtras: Catalogue['extras'] = { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}', skills: '{}', events: '{}' }
 const catalogue = (more: Partial<Catalogue> = {}): Catalogue => ({
   id: nextCatalogueId(),
   capabilityClass: emptyCapabilityClass,

@@ -101,7 +101,7 @@ export const errors = {
   BundleTooLarge: createError('TH_BUNDLE_TOO_LARGE', 'The bundle is larger than %s bytes', 413),
   MultipartExpected: createError(
     'TH_MULTIPART_EXPECTED',
-    'The body must be multipart/form-data, with the bundle in its field mcpbFile',
+    'The body must be multipart/form-data, with the file in its field %s',
     415
   ),
   InvalidJson: createError('TH_INVALID_JSON', 'The body is not valid JSON%s', 400),

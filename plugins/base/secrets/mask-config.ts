@@ -13,7 +13,7 @@ const addressName = /(url|uri|endpoint)$/i
 const secretMaps = new Set(['env', 'headers'])
 
 /** Members without secrets: an admin's overrides of items, with the servers' names as keys. */
-const openMembers = new Set(['tools', 'prompts', 'resources'])
+const openMembers = new Set(['tools', 'prompts', 'resources', 'skills'])
 
 /** A server's config, or the system configuration, as it may be shown to its managers. */
 export const maskConfig = (

@@ -48,7 +48,7 @@ function readableItem (kind: ListKind, text: string): string | undefined {
   switch (kind) {
     case 'tools': return withoutBadOutputSchema(toLegacyTool(text))
     case 'resources': case 'resourceTemplates': return withoutBadTime(text)
-    case 'prompts': case 'events': return text
+    case 'prompts': case 'skills': case 'events': return text
   }
 }
 

@@ -1,6 +1,6 @@
 import { code, RpcError, toolErrorOf } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers, smallMemberOf } from '../../../protocol/json.ts'
-import { capabilityOf } from '../../../protocol/lists.ts'
+import { announcesList } from '../../../protocol/lists.ts'
 import { chargedOwnerOf } from '../../settings/index.ts'
 import { serverIdentity, type Gateway, type Result } from '../../gateway/index.ts'
 import { toModernResult, toModernList, mergedCaching, resultHead } from './result.ts'
@@ -9,6 +9,9 @@ import { errorOutcome, type RequestOutcome } from './errors.ts'
 import type { ModernRequest } from './request.ts'
 import type { RequestStates } from './state.ts'
 import { downstreamLimits } from '../limits.ts'
+
+/** The methods whose results state their caching, beside lists. */
+const cachedMethods: ReadonlySet<string> = new Set(['resources/read', 'skills/get'])
 
 /** Translates results of the gateway to modern answers, and resumed requests to requests of the gateway. */
 export interface ResultTranslator {
@@ -67,13 +70,12 @@ export function createResultTranslator (gateway: Gateway, states: RequestStates)
       const isOpen = view.principal.kind === 'anonymous'
       if (typeof answer === 'string') {
         if (exchange.isInputRequired) return forwardQuestion(answer, exchange)
-        return result(toModernResult(answer, serverInfo, method === 'resources/read', isOpen))
+        return result(toModernResult(answer, serverInfo, cachedMethods.has(method), isOpen))
       }
       const { kind } = answer
       // A server without this kind of list does not affect caching.
       const sections = gateway.sections(view, exchange.client)
-        .filter(({ catalogue }) =>
-          catalogue === undefined || capabilityOf(catalogue.capabilities, kind) !== undefined)
+        .filter(({ catalogue }) => catalogue === undefined || announcesList(catalogue.capabilities, kind))
       const caching = mergedCaching(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
       const owner = chargedOwnerOf(view.principal, exchange.address)
       return toModernList(answer, serverInfo, caching).bytes(owner).then(result)

@@ -21,7 +21,8 @@ export const kindOfList = (kind: ListKind): Subject['kind'] =>
   kind === 'tools' ? 'tool' : kind === 'prompts' ? 'prompt' : 'resource'
 
 const kindsByMethod: ReadonlyMap<string, Subject['kind']> = new Map([
-  ['tools/call', 'tool'], ['prompts/get', 'prompt'], ['resources/read', 'resource'], ['resources/subscribe', 'resource']
+  ['tools/call', 'tool'], ['prompts/get', 'prompt'], ['resources/read', 'resource'], ['resources/subscribe', 'resource'],
+  ['skills/get', 'resource'], ['resources/directory/read', 'resource']
 ])
 
 /** The kind of the item that a request uses; undefined for requests that policies do not decide. */

@@ -1,4 +1,5 @@
 import { explanation, type Reasons } from './reasons.ts'
+import type { FoundSkill } from './skill-search.ts'
 import type { ShownTool } from './search-tools.ts'
 import { truncateAtWord, shortenSchema, shorteningSteps, type ShorteningStep } from './shorten.ts'
 import { extensionsLimits } from '../limits.ts'
@@ -31,21 +32,25 @@ export const smartToolResult = (json: string, reasons?: Readonly<Record<string, 
  * size limit.
  * @param isSingle whether a single tool was asked for, so that the larger size limit for one tool applies
  * @param hasSchemas whether the result contains input schemas
+ * @param skills the skills that match, which stand beside the tools
  */
 export function searchAnswer (
   found: readonly SearchHit[], metadata: SearchMetadata, {
     isSingle: only, hasSchemas: schemas
-  }: { isSingle: boolean, hasSchemas: boolean }
+  }: { isSingle: boolean, hasSchemas: boolean }, skills: readonly FoundSkill[] = []
 ): string {
   const { foundToolSize: each, singleToolSize: one } = extensionsLimits.smartRouting
   const left = only ? one : each * found.length
   const texts = shortenToFit(found.map((tool) => new Candidate(tool, schemas)), left)
   const isShort = texts.some(({ level: step }) => step > 0)
+  const { hint, ...others } = metadata
   const notes = {
-    ...metadata,
+    ...others,
+    ...(skills.length > 0 ? { hint: 'Read a skill by its uri (resources/read)' } : hint !== undefined && { hint }),
     ...(isShort && { shortened: schemas && !only ? 'Search for a name with limit 1 to see it whole' : true })
   }
-  return `{"tools":[${texts.map(({ text }) => text).join(',')}],"metadata":${JSON.stringify(notes)}}`
+  const skillsText = skills.length === 0 ? '' : `"skills":${JSON.stringify(skills)},`
+  return `{"tools":[${texts.map(({ text }) => text).join(',')}],${skillsText}"metadata":${JSON.stringify(notes)}}`
 }
 
 /**

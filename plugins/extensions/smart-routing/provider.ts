@@ -10,6 +10,7 @@ import { unknownToolHint, smartToolNames, limitRange } from './own-tools.ts'
 import { smartProviderName } from './presentation.ts'
 import { explanation } from './reasons.ts'
 import type { ToolSearch } from './search.ts'
+import { findSkills } from './skill-search.ts'
 import { extensionsLimits } from '../limits.ts'
 
 /** The arguments of `search_tools`. */
@@ -51,7 +52,10 @@ export class SmartProvider implements Provider {
     const { _meta: meta } = exchange.params
     const explains = isObject(meta) && meta[explanation] === true
     const { found, metadata } = await this.#search.find(exchange, query, limit, explains)
-    const json = searchAnswer(found, metadata, { isSingle: limit === 1, hasSchemas: !this.#isProgressive() })
+    const skills =
+      await findSkills(this.#gateway.surface(inPresentation(exchange.view, 'merged'), exchange.client), query, limit)
+    const json =
+      searchAnswer(found, metadata, { isSingle: limit === 1, hasSchemas: !this.#isProgressive() }, skills)
     if (!explains) return smartToolResult(json)
     return smartToolResult(json, Object.fromEntries(found.map(({ tool, why = {} }) => [tool.name, why])))
   }

@@ -3,26 +3,40 @@ import type { BuiltInPrompt, BuiltInResource, PromptRecord, ResourceRecord } fro
 import { promptKind, resourceKind } from './kinds.ts'
 import { BuiltInProvider } from './provider.ts'
 import { BuiltInSection } from './section.ts'
+import { SkillProvider, skillsMember } from './skill-provider.ts'
+import { BuiltInSkills } from './skill-section.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
     builtIns: {
       readonly prompts: BuiltInSection<BuiltInPrompt, PromptRecord>
       readonly resources: BuiltInSection<BuiltInResource, ResourceRecord>
+      readonly skills: BuiltInSkills
     }
   }
 }
 
-/** `app.builtIns`: prompts and resources of the gateway's own, which are in the settings; a provider serves them. */
+/**
+ * `app.builtIns`: prompts, resources and skills of the gateway's own, which are in the settings; providers serve them.
+ */
 export default fp(async (app) => {
   const provider = new BuiltInProvider(app.settings.current, app.config.version)
   const changed = app.gateway.addProvider(provider, { visibility: 'public' }, { unprefixed: true })
+  const skills = new SkillProvider(app.settings.current, app.config.version)
+  const skillsChanged =
+    app.gateway.addProvider(skills, { visibility: 'public' }, { unprefixed: true, memberIn: skillsMember })
   app.settings.on('changed', (next, former) => {
+    // Also when only the routes of a skill have changed, so that clients are told.
+    if (next.skills !== former.skills) {
+      skills.update(next)
+      skillsChanged()
+    }
     if (next.prompts === former.prompts && next.resources === former.resources) return
     if (provider.update(next)) changed()
   })
   app.decorate('builtIns', {
     prompts: new BuiltInSection(app.settings, app.gateway, promptKind),
-    resources: new BuiltInSection(app.settings, app.gateway, resourceKind)
+    resources: new BuiltInSection(app.settings, app.gateway, resourceKind),
+    skills: new BuiltInSkills(app.settings, app.gateway)
   })
 }, { name: 'builtins', dependencies: ['config', 'settings', 'gateway'] })

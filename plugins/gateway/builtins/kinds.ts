@@ -37,6 +37,7 @@ function checkName (place: string, name: string): void {
 
 export const promptKind: SectionKind<BuiltInPrompt, PromptRecord> = {
   list: 'prompts',
+  claims: 'prompts',
   noun: 'prompt',
   members: Object.keys(NewPrompt.properties),
   stored: ({ prompts }) => prompts,
@@ -66,6 +67,7 @@ export const promptKind: SectionKind<BuiltInPrompt, PromptRecord> = {
 
 export const resourceKind: SectionKind<BuiltInResource, ResourceRecord> = {
   list: 'resources',
+  claims: 'resources',
   noun: 'resource',
   members: Object.keys(NewResource.properties),
   stored: ({ resources }) => resources,

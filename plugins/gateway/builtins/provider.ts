@@ -97,7 +97,7 @@ export class BuiltInProvider implements Provider {
 }
 
 /** The item's own name or URI, with which the gateway may have replaced the client's. */
-const ownKey = (sent: unknown, changed: string | undefined): string =>
+export const ownKey = (sent: unknown, changed: string | undefined): string =>
   String(changed === undefined ? sent : JSON.parse(changed))
 
 const toResponse = (result: object): Response => ({ kind: 'response', id: null, resultText: JSON.stringify(result) })

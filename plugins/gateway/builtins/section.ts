@@ -9,10 +9,12 @@ import { gatewayLimits } from '../limits.ts'
 /** The common members of built-in items. */
 interface BuiltIn { readonly id: string, readonly enabled?: boolean }
 
-/** The differences between prompts and resources. */
+/** The differences between prompts, resources and skills. */
 export interface SectionKind<Item extends BuiltIn, Shown> {
   /** The section of the settings, and the MCP list. */
-  readonly list: 'prompts' | 'resources'
+  readonly list: 'prompts' | 'resources' | 'skills'
+  /** The kind of servers' items that may have the same names or URIs. */
+  readonly claims: 'prompts' | 'resources'
   /** The noun for errors. */
   readonly noun: string
   /** The members that a caller may send. */
@@ -32,7 +34,7 @@ type SentMembers<Item extends BuiltIn> = { [Member in keyof Omit<Item, 'id'>]?: 
 /** Sees what every admin sees on the global route. */
 const adminView = makeView({ key: 'gateway', kind: 'system-key', user: 'gateway', isAdmin: true }, { kind: 'global' })
 
-/** The built-in prompts, or resources, for the management API. Its routes allow only admins to write. */
+/** The built-in prompts, resources or skills, for the management API. Its routes allow only admins to write. */
 export class BuiltInSection<Item extends BuiltIn, Shown> {
   readonly #settings: Settings
   readonly #gateway: Pick<Gateway, 'surface'>
@@ -98,30 +100,30 @@ export class BuiltInSection<Item extends BuiltIn, Shown> {
 
   /** Checks that the name or URI is free; those of admins' servers are taken as well. @throws Duplicate */
   #checkKey (snapshot: Snapshot, item: Item): void {
-    const { noun, list, keyOf, stored } = this.#kind
+    const { noun, claims, keyOf, stored } = this.#kind
     const key = keyOf(item)
     for (const other of stored(snapshot).values()) {
       if (other.id !== item.id && keyOf(other) === key) {
         throw new errors.Duplicate(`There is a built-in ${noun} ${JSON.stringify(key)} already`)
       }
     }
-    const server = this.#gateway.surface(adminView, gatewayClient).adminsServer(list, key)
+    const server = this.#gateway.surface(adminView, gatewayClient).adminsServer(claims, key)
     if (server !== undefined) {
       throw new errors.Duplicate(`The server ${JSON.stringify(server)} shows a ${noun} ${JSON.stringify(key)} already`)
     }
   }
 
   /** @throws LimitReached */
-  #checkRoom ({ prompts, resources }: Snapshot, item: Item): void {
+  #checkRoom ({ prompts, resources, skills }: Snapshot, item: Item): void {
     const { items, size } = gatewayLimits.builtIns
-    const others = [...prompts.values(), ...resources.values()].filter(({ id }) => id !== item.id)
+    const others = [...prompts.values(), ...resources.values(), ...skills.values()].filter(({ id }) => id !== item.id)
     const stored = this.#kind.stored(this.#settings.current)
     if (!stored.has(item.id) && stored.size >= items) {
       throw new errors.LimitReached(`There are ${items} built-in ${this.#kind.list} already: remove one first`)
     }
     const total = [item, ...others].reduce((sum, each) => sum + JSON.stringify(each).length, 0)
     if (total > size) {
-      throw new errors.LimitReached(`All built-in prompts and resources would be larger than ${size} ` +
+      throw new errors.LimitReached(`All built-in prompts, resources and skills would be larger than ${size} ` +
       'characters together')
     }
   }

@@ -1,7 +1,9 @@
+import { allListKinds, listKinds } from '../../../protocol/lists.ts'
 import { lookalikeMethod, unknownMethod } from '../../../protocol/lookalikes.ts'
 import { listEvents, pollEvents, streamEvents } from './events.ts'
 import { callTool, completionComplete, getPrompt, listMethod, readResource } from './items.ts'
 import type { Method } from './method.ts'
+import { getSkill, readDirectory } from './skills.ts'
 import { setLevel, subscribe, unsubscribe } from './listening.ts'
 import { listTasks, runTaskMethod } from './tasks.ts'
 
@@ -10,15 +12,14 @@ import { listTasks, runTaskMethod } from './tasks.ts'
  */
 const ownMethods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['ping', async () => '{}'],
-  ['tools/list', listMethod('tools')],
-  ['prompts/list', listMethod('prompts')],
-  ['resources/list', listMethod('resources')],
-  ['resources/templates/list', listMethod('resourceTemplates')],
+  ...allListKinds.map((kind): [string, Method] => [listKinds[kind].method, listMethod(kind)]),
   ['tools/call', callTool],
   ['prompts/get', getPrompt],
   ['resources/read', readResource],
   ['resources/subscribe', subscribe],
   ['resources/unsubscribe', unsubscribe],
+  ['resources/directory/read', readDirectory],
+  ['skills/get', getSkill],
   ['completion/complete', completionComplete],
   ['logging/setLevel', setLevel],
   ['events/list', listEvents],

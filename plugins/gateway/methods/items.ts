@@ -2,7 +2,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { askingInstance, passItemOn } from '../../../protocol/instance.ts'
-import { capabilityOf, type ListKind } from '../../../protocol/lists.ts'
+import { announcesList, extensionOf, type ListKind } from '../../../protocol/lists.ts'
 import type { View } from '../../settings/index.ts'
 import { NotConnected, unknownResource } from '../resolve.ts'
 import { readerOf, type Surface } from '../surface.ts'
@@ -128,7 +128,8 @@ export const listMethod = (kind: ListKind): Method => async ({ resolver, notifie
   const { view, client } = exchange
   const surface = await resolver.waitForSurface(exchange)
   resolver.requireCatalogue(view, surface, client)
-  if (view.scope.kind === 'server' && capabilityOf(surface.announced, kind) === undefined) {
+  // Clients list what MCP itself defines on every merged route.
+  if ((view.scope.kind === 'server' || extensionOf(kind) !== undefined) && !announcesList(surface.announced, kind)) {
     throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
   }
   const { list } = surface.parts[kind]

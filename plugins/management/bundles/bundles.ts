@@ -18,6 +18,7 @@ import { BundleFolder } from './folder.ts'
 import { createBundleCheck, bundleNamesOf, resolveLaunch, maskManifest } from './launch.ts'
 import { findCommand, readManifest } from './manifest.ts'
 import { type MultipartPart, receiveBundle } from './receive.ts'
+import { readSkillFolder } from './skill-folder.ts'
 import { managementLimits } from '../limits.ts'
 
 interface BundlesDeps {
@@ -58,14 +59,40 @@ export class Bundles {
    * @throws InvalidInput, InvalidBundle, BundleTooLarge, TooSlow, ShareError, StorageFull, DiskFailing, StorageAway
    */
   async upload (owner: string, parts: AsyncIterable<MultipartPart>, signal: AbortSignal): Promise<UploadedBundle> {
+    return await this.#receive(owner, parts, 'mcpbFile', signal, async (archive, unpacked) =>
+      await this.#install(archive, unpacked, signal))
+  }
+
+  /**
+   * Receives the archive of a skill's folder, in the field `skillFile`. Nothing of it stays on disk.
+   * @returns its files as base64, by their paths in the folder
+   * @throws the errors of `upload`
+   */
+  async readSkill (
+    owner: string, parts: AsyncIterable<MultipartPart>, signal: AbortSignal
+  ): Promise<Record<string, string>> {
+    return await this.#receive(owner, parts, 'skillFile', signal, async (archive, unpacked) => {
+      try {
+        return await readSkillFolder(archive, unpacked, signal)
+      } catch (error) {
+        throw error instanceof ArchiveError ? new errors.InvalidInput(`The archive: ${error.message}`) : error
+      }
+    })
+  }
+
+  /** Receives an archive, and uses it while no other one is used. @param field its field in the form */
+  async #receive <Result> (
+    owner: string, parts: AsyncIterable<MultipartPart>, field: string, signal: AbortSignal,
+    use: (archive: string, unpacked: string) => Promise<Result>
+  ): Promise<Result> {
     const release = this.#uploads.take(owner)
     let temporary: string | undefined
     try {
       temporary = await this.#deps.folder.makeTemporary()
       const work = temporary
       const archive = join(work, 'archive')
-      await receiveBundle(parts, archive, signal)
-      return await this.#oneAtATime(async () => await this.#install(archive, join(work, 'files'), signal))
+      await receiveBundle(parts, field, archive, signal)
+      return await this.#oneAtATime(async () => await use(archive, join(work, 'files')))
     } catch (error) {
       throw toHttpError(error)
     } finally {

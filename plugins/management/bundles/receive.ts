@@ -5,9 +5,6 @@ import { errorCode } from '../../../db/errors.ts'
 import { errors } from '../../base/errors/index.ts'
 import { managementLimits } from '../limits.ts'
 
-/** The name of the form field with the bundle. */
-const field = 'mcpbFile'
-
 /** One part of a multipart body, as @fastify/multipart gives it. */
 export type MultipartPart =
   | { readonly type: 'field', readonly fieldname: string }
@@ -15,22 +12,23 @@ export type MultipartPart =
 
 /**
  * Streams the only file of a multipart body to disk.
+ * @param field the name of its field
  * @throws InvalidInput, BundleTooLarge, TooSlow; errors of the file system
  */
 export async function receiveBundle (
-  parts: AsyncIterable<MultipartPart>, path: string, signal: AbortSignal
+  parts: AsyncIterable<MultipartPart>, field: string, path: string, signal: AbortSignal
 ): Promise<void> {
   let isReceived = false
   try {
     for await (const part of parts) {
-      if (part.type !== 'file' || part.fieldname !== field || isReceived) throw unexpectedBodyError()
+      if (part.type !== 'file' || part.fieldname !== field || isReceived) throw unexpectedBodyError(field)
       await receiveFile(part.file, path, signal)
       isReceived = true
     }
   } catch (error) {
-    throw toError(error)
+    throw toError(error, field)
   }
-  if (!isReceived) throw unexpectedBodyError()
+  if (!isReceived) throw unexpectedBodyError(field)
 }
 
 async function receiveFile (file: Readable, path: string, signal: AbortSignal): Promise<void> {
@@ -60,14 +58,14 @@ async function receiveFile (file: Readable, path: string, signal: AbortSignal): 
   }
 }
 
-const unexpectedBodyError = (): Error =>
+const unexpectedBodyError = (field: string): Error =>
   new errors.InvalidInput(`The body must hold one file, in the field "${field}", and nothing else`)
 
 /** Converts an error of the multipart parser to an error of the API; other errors stay. */
-function toError (error: unknown): unknown {
+function toError (error: unknown, field: string): unknown {
   const code = errorCode(error) ?? ''
   if (code === 'FST_REQ_FILE_TOO_LARGE') return new errors.BundleTooLarge(managementLimits.bundles.uploadSize)
   if (code.startsWith('FST_') || (error instanceof Error &&
-      /multipart|part terminated|boundary/i.test(error.message))) return unexpectedBodyError()
+      /multipart|part terminated|boundary/i.test(error.message))) return unexpectedBodyError(field)
   return error
 }

@@ -63,21 +63,27 @@ export class ApiClient {
   }
 
   /**
-   * Uploads a bundle.
+   * Uploads a file.
+   * @param field the field of the form that holds it
    * @param signal aborts the upload
    * @throws as `ask`
    */
-  async upload (request: FastifyRequest, file: AsyncIterable<Buffer>, signal: AbortSignal): Promise<ApiAnswer> {
+  async upload (
+    request: FastifyRequest,
+    { url, field }: { readonly url: string, readonly field: string },
+    file: AsyncIterable<Buffer>,
+    signal: AbortSignal
+  ): Promise<ApiAnswer> {
     const boundary = `console-${randomUUID()}`
     const body = async function * (): AsyncGenerator<Buffer> {
-      yield Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; name="mcpbFile"; filename="bundle.mcpb"\r\n` +
+      yield Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; name="${field}"; filename="file.zip"\r\n` +
         'content-type: application/zip\r\n\r\n')
       yield * file
       yield Buffer.from(`\r\n--${boundary}--\r\n`)
     }
     return await this.#send(request, {
       method: 'POST',
-      url: '/mcpb/upload',
+      url,
       headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
       payload: Readable.from(body()),
       signal

@@ -4,7 +4,7 @@ import { aliasProblem } from '../../../schemas/names.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import { countValues } from '../../base/body/index.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
-import { canSee, mapToOwnNames, type Principal } from '../../settings/index.ts'
+import { canSee, type ItemKind, itemKinds, mapToOwnNames, type Principal } from '../../settings/index.ts'
 import { managementLimits } from '../limits.ts'
 
 /**
@@ -39,7 +39,7 @@ export function unlistedItemWarnings (
   member: GroupMember, catalogues: ReadonlyArray<Pick<Catalogue, 'lists'>>
 ): string[] {
   if (catalogues.length === 0) return []
-  return (['tools', 'prompts', 'resources'] as const).flatMap((kind) => {
+  return itemKinds.flatMap((kind) => {
     const selected = member[kind] ?? 'all'
     // A selector may also name resources that match a template.
     const isOpen = kind === 'resources' && catalogues.some(({ lists }) => lists.resourceTemplates.length > 0)
@@ -64,22 +64,23 @@ export const visibleMembers = (snapshot: Snapshot, principal: Principal, group: 
   group.members.filter((member) => isVisibleMember(snapshot, principal, member))
 
 /** A member of a group with all its selectors; `all` is the default of each. */
-export type MemberConfig = GroupMember & Required<Pick<GroupMember, 'tools' | 'prompts' | 'resources'>>
+export type MemberConfig = GroupMember & Required<Pick<GroupMember, ItemKind>>
 
 export const withDefaultSelectors = (
-  { name, tools = 'all', prompts = 'all', resources = 'all', alias }: GroupMember
+  { name, tools = 'all', prompts = 'all', resources = 'all', skills = 'all', alias }: GroupMember
 ): MemberConfig => ({
   name,
   tools,
   prompts,
   resources,
+  skills,
   ...(alias === undefined ? {} : { alias })
 })
 
 /** Converts a member that has neither selectors nor an alias to its bare name. */
 export function compactMember (member: GroupMember): string | GroupMember {
   const config = withDefaultSelectors(member)
-  const isWhole = config.tools === 'all' && config.prompts === 'all' && config.resources === 'all'
+  const isWhole = itemKinds.every((kind) => config[kind] === 'all')
   return isWhole && config.alias === undefined ? config.name : config
 }
 

@@ -4,7 +4,7 @@ import { maxConfigEntries } from '../../../schemas/openapi-upstream.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import {
-  type ItemKind, type OverrideChange, mapToOwnNames, ownOverrideOf, type Principal, type Settings, withOverride
+  hasUris, type ItemKind, type OverrideChange, mapToOwnNames, ownOverrideOf, type Principal, type Settings, withOverride
 } from '../../settings/index.ts'
 import { managedServer, visibleServer } from '../checks.ts'
 import { findItem, type PresentedItem, unlistedItem } from './present.ts'
@@ -26,14 +26,15 @@ export function findItemToOverride (
   const isKnown =
     findItem(kind, key, server, catalogues) !== undefined || ownOverrideOf(server, kind, key) !== undefined
   if (catalogues.length === 0 || isKnown) return { server, own: key }
-  const listed = kind === 'resources' ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
+  const listed = hasUris(kind) ? [] : catalogues.flatMap(({ lists }) => lists[kind].map((item) => item.key))
   const own = mapToOwnNames(name, snapshot.system.nameSeparator ?? '-', listed).get(key)
   if (own === undefined) throw noSuchError(kind.slice(0, -1), key)
   return { server, own }
 }
 
 /**
- * Overrides `enabled` or the description of one tool, prompt or resource, even if the server does not list it now.
+ * Overrides `enabled` or the description of one tool, prompt, resource or skill, even if the server does not list it
+ * now.
  * @returns the item with its override; only name and override if no known list of the server has it
  * @throws NoSuch, also for an item that is in no known list of the server; Forbidden; InvalidInput for more than
  *   `maxEntries` overrides; ShareError

@@ -11,14 +11,16 @@ import { type Outbound, outboundAccessOf } from '../../base/outbound/index.ts'
 import { maskConfig } from '../../base/secrets/index.ts'
 import { defaultOwner } from '../../identity/index.ts'
 import {
-  canManage, isItemEnabled, itemDefaults, type ItemKind, overrideMembers, overrideOf, type Principal,
+  canManage, hasUris, isItemEnabled, itemDefaults, type ItemKind, overrideMembers, overrideOf, type Principal,
   unmatchedOverrides,
   withCurrentRights
 } from '../../settings/index.ts'
 import type { Upstreams } from '../../upstream/index.ts'
 import { ItemTexts } from './record-json.ts'
 
-/** One tool, prompt or resource in a response of the management API: as the upstream lists it, with its override. */
+/**
+ * One tool, prompt, resource or skill in a response of the management API: as the upstream lists it, with its override.
+ */
 export type PresentedItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
 
 /** A server in a response of the management API. */
@@ -32,6 +34,7 @@ export interface PresentedServer {
   tools: ItemTexts
   prompts: ItemTexts
   resources: ItemTexts
+  skills: ItemTexts
   config: Record<string, unknown>
   createdAt?: string
   connectedAt?: string
@@ -105,6 +108,7 @@ export function toServerRecord (
     tools: items('tools'),
     prompts: items('prompts'),
     resources: items('resources'),
+    skills: items('skills'),
     config: manages ? maskConfigCached(stored, config) : publicMembersOf(config),
     createdAt,
     connectedAt: connectedAt === undefined ? undefined : new Date(connectedAt).toISOString(),
@@ -148,8 +152,8 @@ export function findItem (
   for (const { lists } of catalogues) {
     const item = lists[kind].find((each) => each.key === key)
     if (item) {
-      return JSON
-        .parse(withMembers(item.text, overrideMembers(overrideOf(server, kind, key)), itemDefaults)) as PresentedItem
+      const members = overrideMembers(overrideOf(server, kind, key))
+      return JSON.parse(withMembers(item.text, members, itemDefaults(kind, item.text))) as PresentedItem
     }
   }
   return undefined
@@ -159,7 +163,7 @@ export function findItem (
 export function unlistedItem (kind: ItemKind, key: string, server: Server): PresentedItem {
   const override = overrideOf(server, kind, key)
   return {
-    [kind === 'resources' ? 'uri' : 'name']: key,
+    [hasUris(kind) ? 'uri' : 'name']: key,
     ...(override?.description === undefined ? {} : { description: override.description, overridden: true }),
     enabled: isItemEnabled(override)
   }

@@ -29,7 +29,7 @@ export class ItemTexts {
     for (const { key, text } of this.#items) {
       before += '{'
       for (const member of changedMembers(
-        text, overrideMembers(overrideOf(this.#server, this.#kind, key)), itemDefaults
+        text, overrideMembers(overrideOf(this.#server, this.#kind, key)), itemDefaults(this.#kind, text)
       )) {
         yield before
         yield member

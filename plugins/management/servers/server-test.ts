@@ -19,6 +19,7 @@ export interface ServerTest {
   tools: ItemTexts
   prompts: ItemTexts
   resources: ItemTexts
+  skills: ItemTexts
   /** In ms. */
   duration: number
 }
@@ -37,6 +38,7 @@ export function toServerTest (
     tools: items('tools'),
     prompts: items('prompts'),
     resources: items('resources'),
+    skills: items('skills'),
     duration: time
   }
 }

@@ -8,7 +8,7 @@ import type { StoredByUser } from '../../../schemas/stored-by-user.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { countValues, countWords } from '../../base/body/index.ts'
 import { errors } from '../../base/errors/index.ts'
-import { canManage, hasStoredRights, type Principal, responsibleUsersOf } from '../../settings/index.ts'
+import { canManage, hasStoredRights, itemKinds, type Principal, responsibleUsersOf } from '../../settings/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
 import { defaultOwner, storedUsernameOf } from '../../identity/index.ts'
 import { placesStillByUser, secretTargetsOf } from './authorship.ts'
@@ -17,7 +17,7 @@ import { withConfigDefaults } from './present.ts'
 import { managementLimits } from '../limits.ts'
 
 /** Members of a stored config that an update keeps if it omits them, in addition to the owner. */
-const keptMembers = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
+const keptMembers = ['visibility', 'enabled', ...itemKinds] as const
 
 /**
  * Makes the change that stores a server's config as a principal sent it. All configs that the management API receives

@@ -10,6 +10,7 @@ import { isCommentName, quoteName } from '../../../schemas/unknown-members.ts'
 import { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
 import { errors } from '../../base/errors/index.ts'
 import { maskTokens, maskAll, maskConfig } from '../../base/secrets/index.ts'
+import { itemKinds } from '../../settings/index.ts'
 import { mapVariablePlaces, keepsVariables } from '../../upstream/index.ts'
 import { variableNamesIn, type TemplateVariables } from './variables.ts'
 
@@ -22,7 +23,7 @@ const members = Object.keys(ServerConfig.properties).filter((name) => !localMemb
 const oauthMembers = Object.keys(UpstreamOAuth.properties)
 /** Members that never contain secrets, such as descriptions and overrides. */
 const texts =
-  new Set(['description', 'tools', 'prompts', 'resources', 'passthroughHeaders', 'type', 'visibility', 'isolation'])
+  new Set(['description', ...itemKinds, 'passthroughHeaders', 'type', 'visibility', 'isolation'])
 
 const pick = (value: Readonly<Json>, names: readonly string[]): Json =>
   Object.fromEntries(

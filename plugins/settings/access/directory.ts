@@ -1,4 +1,15 @@
 import type { Server, Snapshot } from '../../../db/store.ts'
+import type { GroupMember } from '../../../schemas/settings.ts'
+import type { ViewScope } from './view.ts'
+
+/** A provider that the gateway registers itself. */
+export interface RegisteredProvider extends Server {
+  /** As what it belongs to a route; undefined: it does not. Default: it belongs to the global route, as a whole. */
+  readonly memberIn?: ((settings: Snapshot, scope: ViewScope) => GroupMember | undefined) | undefined
+}
+
+/** Settings with the registered providers, which are among the servers as well. */
+export interface DirectorySnapshot extends Snapshot { readonly registered?: readonly RegisteredProvider[] }
 
 /**
  * The objects that access decisions are about: the configured servers, and the providers that the gateway registers
@@ -6,8 +17,8 @@ import type { Server, Snapshot } from '../../../db/store.ts'
  */
 export class ServerDirectory {
   readonly #settings: () => Snapshot
-  readonly #registered = new Map<string, Server>()
-  #merged: { from: Snapshot, snapshot: Snapshot } | undefined
+  readonly #registered = new Map<string, RegisteredProvider>()
+  #merged: { from: Snapshot, snapshot: DirectorySnapshot } | undefined
 
   /** @param settings the current settings */
   constructor (settings: () => Snapshot) {
@@ -18,17 +29,18 @@ export class ServerDirectory {
    * The current settings, with the registered providers after the servers. It returns the same object until either
    * changes.
    */
-  get current (): Snapshot {
+  get current (): DirectorySnapshot {
     const settings = this.#settings()
     if (this.#registered.size === 0) return settings
     if (this.#merged?.from !== settings) {
-      this.#merged =
-        { from: settings, snapshot: { ...settings, servers: new Map([...settings.servers, ...this.#registered]) } }
+      const servers = new Map<string, Server>([...settings.servers, ...this.#registered])
+      const registered = [...this.#registered.values()]
+      this.#merged = { from: settings, snapshot: { ...settings, servers, registered } }
     }
     return this.#merged.snapshot
   }
 
-  register (server: Server): void {
+  register (server: RegisteredProvider): void {
     this.#registered.set(server.name, server)
     this.#merged = undefined
   }

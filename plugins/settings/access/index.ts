@@ -1,8 +1,8 @@
 import fp from 'fastify-plugin'
-import { isUsableServer, type Server, type Snapshot } from '../../../db/store.ts'
+import { isUsableServer, type Snapshot } from '../../../db/store.ts'
 import { errors, noSuchError } from '../../base/errors/index.ts'
 import { quoteName } from '../../../schemas/unknown-members.ts'
-import { ServerDirectory } from './directory.ts'
+import { ServerDirectory, type RegisteredProvider } from './directory.ts'
 import { makeView, type Principal, type ViewScope, type View } from './view.ts'
 import {
   canUseRoute, canSee, resolveGroupScope, resolveScope, visibleServers, type PublicToolsMode, type VisibleServer
@@ -26,7 +26,7 @@ export interface Access {
    * Registers a built-in provider, which follows the visibility rule for servers. Its config has owner, visibility and
    * overrides.
    */
-  register: (server: Server) => void
+  register: (provider: RegisteredProvider) => void
   /** Lists the servers and registered providers that a view shows, in the order of configuration. */
   visibleServers: (view: View) => VisibleServer[]
   /**
@@ -67,7 +67,7 @@ export default fp(async (app) => {
   const visible = (view: View): VisibleServer[] => visibleServers(directory.current, view, publicTools)
   app.decorate('access', {
     get snapshot () { return directory.current },
-    register: (server) => { directory.register(server) },
+    register: (provider) => { directory.register(provider) },
     visibleServers: visible,
     viewOfRoute: (principal, word) =>
       once(principal, cacheKeyOf(word), (current) => routeView(current, principal, word, publicTools)),
@@ -167,7 +167,9 @@ function isViewCurrent (snapshot: Snapshot, former: View, principal: Principal, 
 function isVisible (snapshot: Snapshot, view: View, anonymous: PublicToolsMode): boolean {
   const { scope, principal } = view
   if (scope.kind === 'global' || (principal.isAdmin && scope.kind === 'group')) return true
-  if (scope.kind === 'group') return visibleServers(snapshot, view, anonymous).length > 0
+  if (scope.kind === 'group') {
+    return visibleServers(snapshot, view, anonymous).some(({ server }) => server.unprefixed !== true)
+  }
   const server = snapshot.servers.get(scope.name)
   return server !== undefined && isUsableServer(server) && canSee(snapshot, principal, server, anonymous)
 }

@@ -1,10 +1,15 @@
 import type { Catalogue } from '../../../protocol/lists.ts'
+import { skillFrontmatter } from '../../../protocol/skills.ts'
 import { prefixedName, acceptedPrefixesOf } from './item-names.ts'
 import { allItems, type ItemOverride, type ServerConfig } from '../../../schemas/server.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 
 /** The kinds of items that an admin may override and a group may select. */
-export type ItemKind = 'tools' | 'prompts' | 'resources'
+export const itemKinds = ['tools', 'prompts', 'resources', 'skills'] as const
+export type ItemKind = typeof itemKinds[number]
+
+/** Whether items of a kind have URIs. Those are the same on all routes. */
+export const hasUris = (kind: ItemKind): boolean => kind === 'resources' || kind === 'skills'
 
 /** A change of an override; a description of null restores the upstream's description. */
 export interface OverrideChange { enabled?: boolean, description?: string | null }
@@ -18,7 +23,7 @@ export interface OverriddenServer { readonly name?: string, readonly config: Ser
  */
 export function overrideOf (server: OverriddenServer, kind: ItemKind, key: string): ItemOverride | undefined {
   const own = ownOverrideOf(server, kind, key)
-  if (kind === 'resources' || own?.enabled !== undefined || server.config[kind]?.[allItems]?.enabled !== false) {
+  if (hasUris(kind) || own?.enabled !== undefined || server.config[kind]?.[allItems]?.enabled !== false) {
     return own
   }
   return { ...own, enabled: false }
@@ -29,7 +34,7 @@ export function ownOverrideOf (server: OverriddenServer, kind: ItemKind, key: st
   const section = server.config[kind]
   if (section === undefined) return undefined
   if (Object.hasOwn(section, key)) return section[key]
-  if (kind === 'resources') return undefined
+  if (hasUris(kind)) return undefined
   for (const name of mergedNames(prefixesIn(section, server), key)) {
     if (Object.hasOwn(section, name)) return section[name]
   }
@@ -64,7 +69,7 @@ function * mergedNames (ofRoutes: readonly string[], key: string): Generator<str
 
 /** For each kind of item, a clause about the overrides that match no item that the server lists. */
 export function unmatchedOverrides (server: OverriddenServer, { lists }: Pick<Catalogue, 'lists'>): string[] {
-  return (['tools', 'prompts', 'resources'] as const).flatMap((kind) => {
+  return itemKinds.flatMap((kind) => {
     const section = server.config[kind] ?? {}
     const names = Object.keys(section)
     // The override may be for a resource that matches a listed template.
@@ -91,11 +96,18 @@ export function overrideMembers (override: ItemOverride | undefined): Record<str
   return { description: JSON.stringify(override.description), overridden: 'true', enabled }
 }
 
+const emptyDescription = { description: '""' }
+
 /**
  * Defaults for members that the server does not send, as JSON text: the management API shows a missing description as
- * an empty one.
+ * an empty one, and name and description of a skill beside its frontmatter.
+ * @param text of the item
  */
-export const itemDefaults: Readonly<Record<string, string>> = { description: '""' }
+export function itemDefaults (kind: ItemKind, text: string): Readonly<Record<string, string>> {
+  if (kind !== 'skills') return emptyDescription
+  const { name = '', description = '' } = skillFrontmatter(text)
+  return { name: JSON.stringify(name), description: JSON.stringify(description) }
+}
 
 /** Selectors as sets, cached by list: a group may select thousands of items. */
 const selectorSets = new WeakMap<readonly string[], ReadonlySet<string>>()

@@ -1,6 +1,7 @@
 import { isUsableServer, type Server, type Snapshot, type StoredGroup } from '../../../db/store.ts'
 import type { GroupMember } from '../../../schemas/settings.ts'
 import type { Env } from '../../../schemas/env.ts'
+import type { DirectorySnapshot } from './directory.ts'
 import { shareOf } from './teams.ts'
 import type { KeyScope, Principal, ViewScope, View } from './view.ts'
 
@@ -65,7 +66,7 @@ export interface VisibleServer {
  * configuration (on the routes of a group: in the order of its members); providers without a prefix come last. The
  * order decides which of two servers gets a contested name, so a user's server never takes a name from an admin's.
  */
-export function visibleServers (snapshot: Snapshot, view: View, anonymous: PublicToolsMode): VisibleServer[] {
+export function visibleServers (snapshot: DirectorySnapshot, view: View, anonymous: PublicToolsMode): VisibleServer[] {
   const visible: VisibleServer[] = []
   for (const member of membersOf(snapshot, view.scope)) {
     const server = snapshot.servers.get(member.name)
@@ -83,13 +84,19 @@ export function visibleServers (snapshot: Snapshot, view: View, anonymous: Publi
 const rankOf = ({ server, isOwnedByAdmin: ofAdmin }: VisibleServer): number =>
   server.unprefixed === true ? 2 : ofAdmin ? 0 : 1
 
-function membersOf (snapshot: Snapshot, scope: ViewScope): readonly GroupMember[] {
-  switch (scope.kind) {
-    case 'global': return [...snapshot.servers.keys()].map((name) => ({ name }))
-    case 'group': return snapshot.groups.get(scope.id)?.members ?? []
-    case 'server': return [{ name: scope.name }]
-  }
+function membersOf (snapshot: DirectorySnapshot, scope: ViewScope): readonly GroupMember[] {
+  if (scope.kind === 'server') return [{ name: scope.name }]
+  const routed = snapshot.registered?.filter(({ memberIn }) => memberIn !== undefined) ?? []
+  const own = scope.kind === 'group'
+    ? groupMembersOf(snapshot, scope.id)
+    : [...snapshot.servers.keys()]
+        .flatMap((name) => routed.some((each) => each.name === name) ? [] : [{ name }])
+  const added = routed.flatMap(({ memberIn }) => memberIn?.(snapshot, scope) ?? [])
+  return added.length === 0 ? own : [...own, ...added]
 }
+
+const groupMembersOf = (snapshot: Snapshot, id: string): readonly GroupMember[] =>
+  snapshot.groups.get(id)?.members ?? []
 
 /**
  * Resolves the name in a route to a scope: a group by id, then a group by name, then a server.
@@ -143,7 +150,7 @@ export function canUseRoute (snapshot: Snapshot, { keyScope: grant }: Principal,
     case 'global': return false
     case 'server': return grant.servers.includes(scope.name)
     case 'group': {
-      const members = membersOf(snapshot, scope)
+      const members = groupMembersOf(snapshot, scope.id)
       const granted = setsOf(grant).servers
       return members.length > 0 && members.every(({ name }) => granted.has(name))
     }

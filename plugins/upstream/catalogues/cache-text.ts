@@ -153,8 +153,10 @@ export function toCatalogue (value: unknown): Catalogue | undefined {
   }
   const { lists, extras } = value
   if (typeof value.serverInfo !== 'string' || typeof value.capabilityClass !== 'string') return undefined
-  if (!allListKinds.every((kind) =>
-    Array.isArray(lists[kind]) && lists[kind].every(isItem) && typeof extras[kind] === 'string')) return undefined
+  // An earlier version knew fewer lists.
+  if (!allListKinds.every((kind) => Array.isArray(lists[kind]) && lists[kind].every(isItem) &&
+    typeof (extras[kind] ?? '') === 'string')) return undefined
   const { capabilities } = validCapabilities(value.capabilities)
-  return { ...value, capabilities, id: nextCatalogueId() } as unknown as Catalogue
+  const kept = byListKind((kind) => extras[kind] ?? '{}')
+  return { ...value, extras: kept, capabilities, id: nextCatalogueId() } as unknown as Catalogue
 }

@@ -2,9 +2,9 @@ import type { Caching, Freshness } from '../../../protocol/caching.ts'
 import { validCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { gatewayName, instanceId, instanceKey } from '../../../protocol/instance.ts'
-import { isObject, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import {
-  type Catalogue, type Item, allListKinds, capabilityOf, type ListKind, listKinds, nextCatalogueId
+  type Catalogue, type Item, allListKinds, announcesList, type ListKind, listKinds, nextCatalogueId
 } from '../../../protocol/lists.ts'
 import { truncate } from '../../../protocol/text.ts'
 import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
@@ -53,7 +53,7 @@ export async function readCatalogue (
   const { key: { capabilityClass }, identity } = link
   const { capabilities, problems } = validCapabilities(identity.capabilities)
   for (const sentence of problems.slice(0, maxProblems)) warn(sentence)
-  const isDeclared = (kind: ListKind): boolean => capabilityOf(capabilities, kind) !== undefined
+  const isDeclared = (kind: ListKind): boolean => announcesList(capabilities, kind)
   const listed = allListKinds.filter((kind) => isDeclared(kind) || (kind === 'tools' && undeclared.isWorthAsking))
   const read = async (kind: ListKind): Promise<ListReading> => isDeclared(kind)
     ? await readOne(link, kind, most, warn)

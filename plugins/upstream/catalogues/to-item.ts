@@ -58,7 +58,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
   }
   const name = value[key]
   // Such a name may look like another one, and breaks log lines.
-  const seen = kind === 'resources' || kind === 'resourceTemplates'
+  const seen = key !== 'name'
     ? name
     : name.replace(invisibleCharacters, '\u{fffd}')
   if (seen !== name) {
@@ -67,7 +67,7 @@ export function toItem (written: string, kind: ListKind, notes: ItemRemarks): It
   }
   const changes: Record<string, string> = {}
   // The name of a resource is for display.
-  if (value.name === undefined) {
+  if (value.name === undefined && checkedMembers(kind).includes('name')) {
     changes.name = JSON.stringify(name)
     value.name = name
   }
@@ -140,6 +140,12 @@ const schemas: Readonly<Record<ListKind, TObject>> = {
   prompts: optionalMembers<TSchema>({ ...describedMembers, arguments: Type.Array(argument) }),
   resources: Type.Composite([resource, optionalMembers({ size: Type.Number() })]),
   resourceTemplates: resource,
+  skills: Type.Object({
+    frontmatter: Type.Object({ name: text, description: text }),
+    resources: Type.Union([
+      Type.Literal('dynamic'), Type.Array(Type.Object({ uri: text, digest: text, size: Type.Number() }))
+    ])
+  }),
   events: optionalMembers<TSchema>({ ...describedMembers, delivery: Type.Array(text) })
 }
 const itemChecks =

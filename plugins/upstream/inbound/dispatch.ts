@@ -174,6 +174,8 @@ export function dispatchNotification (
     case 'notifications/prompts/list_changed':
     case 'notifications/resources/list_changed':
     case 'notifications/events/list_changed':
+    // The extension has no such notification, yet servers send it.
+    case 'notifications/skills/list_changed':
       deps.refresh(slot)
       return
     case 'notifications/resources/updated':

@@ -1,15 +1,17 @@
 import multipart from '@fastify/multipart'
+import type { FastifyRequest } from 'fastify'
 import { exemptFromRequestTimeout } from '../../../plugins/base/body/index.ts'
 import { errors } from '../../../plugins/base/errors/index.ts'
 import { chargedOwnerOf, toAuthor } from '../../../plugins/settings/index.ts'
 import { Success } from '../../../schemas/answers.ts'
 import { UploadedBundle } from '../../../schemas/bundle.ts'
+import { SkillRecord } from '../../../schemas/skills.ts'
 import { abortSignalOf } from '../../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../principal.ts'
 import { managementLimits } from '../../../plugins/management/index.ts'
 
-/** The upload of bundles, whose bodies are multipart forms. */
+/** The uploads of bundles and skills, whose bodies are multipart forms. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
   await app.register(
@@ -29,13 +31,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(UploadedBundle) }
     },
     config: { effect: 'change' },
-    onRequest: async (request) => {
-      if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) {
-        throw new errors.MultipartExpected()
-      }
-      // `managementLimits.bundles` has the time limits of an upload.
-      exemptFromRequestTimeout(request.raw)
-    }
+    onRequest: mustBeUpload('mcpbFile')
   }, async (request, reply) => {
     const principal = principalOf(request)
     const data = await app.bundles.upload(chargedOwnerOf(principal, request.ip), request.parts(), abortSignalOf(reply))
@@ -44,5 +40,35 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const message = [`The bundle ${JSON.stringify(data.name)} is stored`, ...data.warnings].join('. ')
     return { success: true as const, data, message }
   })
+
+  app.post('/skills/upload', {
+    schema: {
+      tags: ['Built-ins'],
+      summary: 'Upload a skill',
+      description:
+        'Takes a folder with a `SKILL.md` as a zip archive, in `multipart/form-data`, in the field `skillFile`. It ' +
+        'becomes a built-in skill of the global MCP route; `PUT /api/skills/{id}` chooses other routes. If there is ' +
+        'a built-in skill of its name, that gets the files, and is served where it was.',
+      consumes: ['multipart/form-data'],
+      response: { 200: Success(SkillRecord) }
+    },
+    config: { effect: 'change' },
+    onRequest: mustBeUpload('skillFile')
+  }, async (request, reply) => {
+    const principal = principalOf(request)
+    const files =
+      await app.bundles.readSkill(chargedOwnerOf(principal, request.ip), request.parts(), abortSignalOf(reply))
+    const data = await app.builtIns.skills.put(principal, files)
+    return { success: true as const, data, message: `The skill ${JSON.stringify(data.name)} is stored` }
+  })
+}
+
+/** @throws MultipartExpected */
+const mustBeUpload = (field: string) => async (request: FastifyRequest): Promise<void> => {
+  if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) {
+    throw new errors.MultipartExpected(field)
+  }
+  // `managementLimits.bundles` has the time limits of an upload.
+  exemptFromRequestTimeout(request.raw)
 }
 export default routes

@@ -3,7 +3,7 @@ import { enterScope } from '../../../plugins/base/scopes/index.ts'
 import { UserStats } from '../../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { endpointsOf } from '../endpoint.ts'
-import { promptEntity, resourceEntity, teamEntity, userEntity } from '../entities.ts'
+import { promptEntity, resourceEntity, skillEntity, teamEntity, userEntity } from '../entities.ts'
 import { addReadRoutes, addWriteRoutes } from '../entity.ts'
 import { principalOf } from '../principal.ts'
 import bundles from './bundles.ts'
@@ -24,6 +24,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   addWriteRoutes(app, teamEntity(app))
   addWriteRoutes(app, promptEntity(app))
   addWriteRoutes(app, resourceEntity(app))
+  addWriteRoutes(app, skillEntity(app))
   endpointsOf(app, 'Users').get('/users-stats', { summary: 'How many users there are', data: UserStats }, () =>
     ({ data: app.users.stats() }))
   await app.register(system)

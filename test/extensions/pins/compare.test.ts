@@ -25,7 +25,7 @@ test('canonical JSON sorts members at each depth, and keeps the order of arrays'
 test('the digest is of what the model reads: not of `_meta` and icons, nor of the order of members', async () => {
   const digest = async (text: string): Promise<string | undefined> => {
     const item = { key: 't', text }
-    await definitionsOf({ ...makeCatalogue({ name: 's', version: '1' }), lists: { tools: [item], prompts: [], resources: [], resourceTemplates: [], events: [] } })
+    await definitionsOf({ ...makeCatalogue({ name: 's', version: '1' }), lists: { tools: [item], prompts: [], resources: [], resourceTemplates: [], skills: [], events: [] } })
     return digestOf(item)
   }
   const one = await digest('{"name":"t","title":"T","annotations":{"readOnlyHint":true}}')

@@ -23,6 +23,8 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'POST /console/groups/new': { alice: 400, admin: 400 },
   'POST /console/groups/:id': { alice: 400, admin: 400 },
   'POST /console/add-a-user': { admin: 400 },
+  'POST /console/built-ins/skills/:id': { admin: 400 },
+  'POST /console/built-ins/skills/upload': { admin: 415 },
   'POST /console/built-ins/prompts/:id': { admin: 400 },
   'POST /console/built-ins/resources/:id': { admin: 400 },
   // The authorization server is off.
@@ -47,6 +49,8 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'POST /console/servers/:name/tools/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
   'GET /console/servers/:name/prompts/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
   'POST /console/servers/:name/prompts/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'GET /console/servers/:name/skills/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
+  'POST /console/servers/:name/skills/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
   'GET /console/servers/:name/resources/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
   'POST /console/servers/:name/resources/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
   'GET /console/servers/:name/templates/:item': { alice: 404, admin: 404, 'admin, read-only': 404 },
@@ -74,6 +78,7 @@ void test('every page and form of the console, asked by everybody', async (t) =>
     users: [admin, alice, { ...alice, username: 'bob' }],
     prompts: [{ id: key.id, name: 'p', template: 'x' }],
     resources: [{ id: key.id, uri: 'note://x', content: 'x' }],
+    skills: [{ id: key.id, name: 'x', frontmatter: { name: 'x', description: 'd' }, files: { 'SKILL.md': '' } }],
     groups: [{ id: key.id, name: 'all-of-hers', servers: ['hers'], owner: 'alice' }],
     bearerKeys: [{ ...key, kind: 'user', owner: 'alice' }],
     mcpServers: {

@@ -205,11 +205,15 @@ const places: Readonly<Record<string, Place>> = {
   'POST /api/servers/:serverName/resources/:resourceUri/toggle': server({ enabled: false }),
   'PUT /api/servers/:serverName/resources/:resourceUri/description': server({ description: 'x' }),
   'DELETE /api/servers/:serverName/resources/:resourceUri/description': server(),
+  'POST /api/servers/:serverName/skills/:skillUri/toggle': server({ enabled: false }),
+  'PUT /api/servers/:serverName/skills/:skillUri/description': server({ description: 'x' }),
+  'DELETE /api/servers/:serverName/skills/:skillUri/description': server(),
   'GET /api/settings': nothing(),
   'GET /api/mcp-settings/export': nothing(),
   'PUT /api/system-config': nothing({ nameSeparator: '-' }),
   'GET /api/audit': nothing(),
   'POST /api/mcpb/upload': nothing(),
+  'POST /api/skills/upload': nothing(),
   'GET /api/logs': nothing(),
   'DELETE /api/logs': nothing(),
   'GET /api/logs/stream': nothing(),
@@ -255,6 +259,11 @@ const places: Readonly<Record<string, Place>> = {
   'POST /api/resources': nothing({ uri: 'note://new', content: 'x' }),
   'PUT /api/resources/:id': builtIn({ name: 'x' }),
   'DELETE /api/resources/:id': builtIn(),
+  'GET /api/skills': nothing(),
+  'GET /api/skills/:id': builtIn(),
+  'POST /api/skills': nothing({ content: '---\nname: new\ndescription: d\n---\n' }),
+  'PUT /api/skills/:id': builtIn({ global: false }),
+  'DELETE /api/skills/:id': builtIn(),
   'POST /api/resources/read': server({ uri: 'test://one' }),
   'GET /api/policies': nothing(),
   'GET /api/policies/:id': builtIn(),
@@ -392,11 +401,13 @@ function reset (upstream: string, owner: string, visibility: Asked['visibility']
     ? { visibility: visibility as 'private' }
     : { visibility: 'private' as const, sharedWithUsers: visibility === 'shared' ? ['bob'] : ['@crew'] }
   const members = visibility === 'shared with a team' ? ['bob'] : []
-  return ({ servers, groups, users: stored, keys: storedKeys, prompts, resources, teams, policies }: FastifyInstance['settings']['current']): Change[] => [
+  return ({ servers, groups, users: stored, keys: storedKeys, prompts, resources, skills, teams, policies }: FastifyInstance['settings']['current']): Change[] => [
     { entity: 'prompts', key: ids.group, value: { id: ids.group, name: 'built in', template: 'x' } },
     { entity: 'resources', key: ids.group, value: { id: ids.group, uri: 'note://built-in', content: 'x' } },
     { entity: 'policies', key: ids.group, value: { id: ids.group, name: 'rule', when: 'false', then: 'deny' } },
     ...[...policies.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'policies', key: id, value: undefined })),
+    { entity: 'skills', key: ids.group, value: { id: ids.group, name: 'built-in', frontmatter: { name: 'built-in', description: 'd' }, files: { 'SKILL.md': '' } } },
+    ...[...skills.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'skills', key: id, value: undefined })),
     ...[...prompts.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'prompts', key: id, value: undefined })),
     ...[...resources.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'resources', key: id, value: undefined })),
     { entity: 'mcpServers', key: 'thing', value: { type: 'streamable-http', url: upstream, owner, ...shown } },
@@ -431,6 +442,7 @@ const words: Readonly<Record<string, string>> = {
   ':category': 'Web',
   ':tag': 'git',
   ':resourceUri': encodeURIComponent('test://one'),
+  ':skillUri': encodeURIComponent('skill://one/SKILL.md'),
   '*': 'index.css'
 }
 
@@ -466,7 +478,12 @@ test('every route, asked by everybody, about everything', async (t) => {
     tools: [tool('echo')],
     prompts: [{ name: 'greet' }],
     resources: [{ uri: 'test://one', name: 'one' }],
-    on: ({ method, params }) => method === 'resources/read' ? { contents: [{ uri: params.uri, text: 'x' }] } : undefined
+    capabilities: { tools: {}, prompts: {}, resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } },
+    on: ({ method, params }) => method === 'resources/read'
+      ? { contents: [{ uri: params.uri, text: 'x' }] }
+      : method === 'skills/list'
+        ? { skills: [{ uri: 'skill://one/SKILL.md', frontmatter: { name: 'one', description: 'd' }, resources: 'dynamic' }] }
+        : undefined
   })
   const plain = await start(t, {}, {})
   const open = await start(t, {}, { skipAuth: true })

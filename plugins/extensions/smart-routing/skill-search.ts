@@ -1,0 +1,56 @@
+import { skillFrontmatter } from '../../../protocol/skills.ts'
+import { truncate } from '../../../protocol/text.ts'
+import type { ListResult, Surface } from '../../gateway/index.ts'
+import { ToolIndex, type SearchTool } from './words/index.ts'
+
+/** A skill that was found. A client reads it by its URI. */
+export interface FoundSkill {
+  readonly name: string
+  readonly description: string
+  readonly uri: string
+  readonly serverName: string
+  readonly score: number
+}
+
+/** Max skills in one answer, and max length of the description of each. */
+const most = { skills: 5, description: 500 }
+
+interface SearchedSkill extends SearchTool { readonly uri: string }
+
+/** The index of each list of skills, made by the first search in it. */
+const indexes = new WeakMap<ListResult, Promise<ToolIndex>>()
+
+async function makeIndex ({ parts: { skills } }: Surface): Promise<ToolIndex> {
+  const index = new ToolIndex()
+  const targets = [...skills.targets]
+  await index.update(skills.list.entries.flatMap(({ text, description: own }, at): SearchedSkill[] => {
+    const [uri, target] = targets[at] ?? []
+    const { name = '', description = '' } = skillFrontmatter(text)
+    return uri === undefined || target === undefined
+      ? []
+      : [{ name, ownName: name, uri, server: target.provider, description: own ?? description }]
+  }))
+  return index
+}
+
+/** The skills of a surface that match a query, by their words. */
+export async function findSkills (surface: Surface, query: string, limit: number): Promise<FoundSkill[]> {
+  const { list } = surface.parts.skills
+  if (list.entries.length === 0 || query.trim() === '') return []
+  const index = await (indexes.get(list) ?? remember(list, makeIndex(surface)))
+  return index.search(query, Math.min(limit, most.skills)).map(({ tool, score }) => {
+    const { name, description = '', uri, server } = tool as SearchedSkill
+    return {
+      name,
+      description: truncate(description, most.description),
+      uri,
+      serverName: server,
+      score: Math.round(score * 1_000) / 1_000
+    }
+  })
+}
+
+function remember (list: ListResult, index: Promise<ToolIndex>): Promise<ToolIndex> {
+  indexes.set(list, index)
+  return index
+}

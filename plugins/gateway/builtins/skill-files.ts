@@ -1,0 +1,89 @@
+import { hash } from 'node:crypto'
+import { isUtf8 } from 'node:buffer'
+import type { BuiltInSkill } from '../../../schemas/skills.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { errors } from '../../base/errors/index.ts'
+import { gatewayLimits } from '../limits.ts'
+
+/** The file that every skill has. */
+export const mainFile = 'SKILL.md'
+
+/** The URI of a file of a built-in skill. */
+export const skillUri = (name: string, path = mainFile): string =>
+  `skill://${name}/${path.split('/').map(encodeURIComponent).join('/')}`
+
+/** What clients verify a file by. @param base64 its content */
+export function fileFacts (base64: string): { digest: string, size: number } {
+  const bytes = Buffer.from(base64, 'base64')
+  return { digest: `sha256:${hash('sha256', bytes, 'hex')}`, size: bytes.length }
+}
+
+const mimeTypes: Readonly<Record<string, string>> = {
+  md: 'text/markdown',
+  json: 'application/json',
+  html: 'text/html',
+  csv: 'text/csv',
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  svg: 'image/svg+xml',
+  pdf: 'application/pdf'
+}
+
+/** The content of a file, as `resources/read` answers it: as text where that has the same bytes. */
+export function fileContents (uri: string, path: string, base64: string): object {
+  const bytes = Buffer.from(base64, 'base64')
+  const isText = isUtf8(bytes)
+  const mimeType = mimeTypes[/\.([a-z0-9]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''] ??
+    (isText ? 'text/plain' : 'application/octet-stream')
+  return { contents: [{ uri, mimeType, ...(isText ? { text: bytes.toString() } : { blob: base64 }) }] }
+}
+
+const refuse = (sentence: string): never => { throw new errors.InvalidInput(sentence) }
+
+/** The members of a skill that its files decide. @param files base64, by path @throws InvalidInput */
+export async function readSkill (
+  files: Readonly<Record<string, string>>
+): Promise<Pick<BuiltInSkill, 'name' | 'frontmatter' | 'files'>> {
+  const { skillFiles: most, name: longest } = gatewayLimits.builtIns
+  const paths = Object.keys(files)
+  if (paths.length > most) refuse(`A skill must have at most ${most} files`)
+  for (const path of paths) {
+    if (!isPlainPath(path)) refuse(`"files": ${JSON.stringify(path.slice(0, 100))} is not the path of a file`)
+    if (!isBase64(files[path] ?? '')) refuse(`"files": the content of ${JSON.stringify(path)} must be base64`)
+  }
+  const frontmatter = await frontmatterOf(files[mainFile] ?? refuse(`A skill must have a file ${mainFile}`))
+  const { name, description } = frontmatter
+  if (typeof name !== 'string' || name.length > longest || !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name)) {
+    return refuse(`The name in ${mainFile} must have 1 to ${longest} lower-case letters, digits and single hyphens`)
+  }
+  if (typeof description !== 'string' || description.trim() === '' || description.length > 1_024) {
+    return refuse(`The description in ${mainFile} must have 1 to 1024 characters`)
+  }
+  return { name, frontmatter, files }
+}
+
+/** The YAML at the beginning of a `SKILL.md`. @throws InvalidInput */
+async function frontmatterOf (base64: string): Promise<Record<string, unknown>> {
+  const bytes = Buffer.from(base64, 'base64')
+  if (!isUtf8(bytes)) refuse(`${mainFile} must be UTF-8`)
+  if (bytes.length > gatewayLimits.builtIns.text) {
+    refuse(`${mainFile} must have at most ${gatewayLimits.builtIns.text} bytes`)
+  }
+  const [, yaml] = /^---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|$)/s.exec(bytes.toString()) ?? []
+  if (yaml === undefined) return refuse(`${mainFile} must begin with frontmatter between two lines "---"`)
+  const { parseText } = await import('../../../schemas/foreign-text.ts')
+  try {
+    const value = parseText(yaml, 'YAML')
+    if (isObject(value)) return JSON.parse(JSON.stringify(value)) as Record<string, unknown>
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    refuse(`The frontmatter of ${mainFile} is not valid YAML: ${error.message}`)
+  }
+  return refuse(`The frontmatter of ${mainFile} must have members`)
+}
+
+const isBase64 = (text: string): boolean => /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)
+
+const isPlainPath = (path: string): boolean =>
+  path.length <= 1_024 && !/[\p{Cc}\p{Cs}\\]/u.test(path) &&
+  path.split('/').every((part) => part !== '' && part !== '.' && part !== '..')

@@ -1,0 +1,105 @@
+import type { Snapshot } from '../../../db/store.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import type { Exchange } from '../../../protocol/exchange.ts'
+import { isSameCatalogue, makeCatalogue, type Catalogue } from '../../../protocol/lists.ts'
+import type { Response } from '../../../protocol/message.ts'
+import type { Provider } from '../../../protocol/provider.ts'
+import type { GroupMember } from '../../../schemas/settings.ts'
+import type { BuiltInSkill } from '../../../schemas/skills.ts'
+import type { RegisteredProvider } from '../../settings/index.ts'
+import { ownKey } from './provider.ts'
+import { fileContents, fileFacts, skillUri } from './skill-files.ts'
+
+/** Never the name of a server: those do not begin with `$`. */
+export const skillProviderName = '$skills'
+
+/** The entry of a skill as clients get it. */
+interface SkillEntry { readonly uri: string, readonly [member: string]: unknown }
+
+const entries = new WeakMap<BuiltInSkill, SkillEntry>()
+
+function entryOf (skill: BuiltInSkill): SkillEntry {
+  const { name, frontmatter, files } = skill
+  const entry = entries.get(skill) ?? {
+    uri: skillUri(name),
+    frontmatter,
+    resources: Object.entries(files).map(([path, base64]) => ({ uri: skillUri(name, path), ...fileFacts(base64) }))
+  }
+  entries.set(skill, entry)
+  return entry
+}
+
+/** The enabled skills by their URIs; of duplicates (possible in a file), the first. */
+function enabledSkills ({ skills }: Pick<Snapshot, 'skills'>): Map<string, BuiltInSkill> {
+  const found = new Map<string, BuiltInSkill>()
+  for (const skill of skills.values()) {
+    const uri = skillUri(skill.name)
+    if (skill.enabled !== false && !found.has(uri)) found.set(uri, skill)
+  }
+  return found
+}
+
+const isServedOn = ({ global = true, groups = [] }: BuiltInSkill, scope: Parameters<MemberIn>[1]): boolean =>
+  scope.kind === 'global' ? global : scope.kind === 'group' && groups.includes(scope.id)
+type MemberIn = NonNullable<RegisteredProvider['memberIn']>
+
+/** Selects the skills of a route. The provider belongs to the routes that have any. */
+export const skillsMember: MemberIn = (snapshot, scope): GroupMember | undefined => {
+  if (snapshot.skills.size === 0) return undefined
+  const skills = [...enabledSkills(snapshot)].flatMap(([uri, skill]) => isServedOn(skill, scope) ? [uri] : [])
+  return skills.length === 0 ? undefined : { name: skillProviderName, skills }
+}
+
+/** The built-in skills, as a provider of the gateway. */
+export class SkillProvider implements Provider {
+  readonly name = skillProviderName
+  readonly #version: string
+  #skills: ReadonlyMap<string, BuiltInSkill> = new Map()
+  /** By URI: the skill of a file, and the path in its folder. */
+  #files: ReadonlyMap<string, readonly [skill: BuiltInSkill, path: string]> = new Map()
+  #catalogue: Catalogue | undefined
+
+  /** @param version the version of the gateway */
+  constructor (snapshot: Snapshot, version: string) {
+    this.#version = version
+    this.update(snapshot)
+  }
+
+  /** Applies changed settings. @returns whether its list has changed */
+  update (snapshot: Snapshot): boolean {
+    this.#skills = enabledSkills(snapshot)
+    this.#files = new Map([...this.#skills.values()].flatMap((skill) =>
+      Object.keys(skill.files).map((path) => [skillUri(skill.name, path), [skill, path]] as const)))
+    const made = makeCatalogue({
+      name: skillProviderName, version: this.#version, skills: [...this.#skills.values()].map(entryOf)
+    })
+    const isSame = this.#catalogue !== undefined && isSameCatalogue(this.#catalogue, made)
+    if (!isSame) this.#catalogue = made
+    return !isSame
+  }
+
+  catalogue (): Catalogue | undefined { return this.#catalogue }
+  catalogues (): readonly Catalogue[] { return this.#catalogue === undefined ? [] : [this.#catalogue] }
+
+  async call ({ method, params }: Exchange, changes: Readonly<Record<string, string>>): Promise<Response> {
+    if (method !== 'skills/get' && method !== 'resources/read') {
+      throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
+    }
+    const uri = ownKey(params.uri, changes.uri)
+    return { kind: 'response', id: null, resultText: JSON.stringify(this.#resultOf(method, uri)) }
+  }
+
+  /** @throws RpcError */
+  #resultOf (method: 'skills/get' | 'resources/read', uri: string): object {
+    if (method === 'skills/get') {
+      const skill = this.#skills.get(uri)
+      if (!skill) throw new RpcError(code.invalidParams, `No skill is served at ${uri}`, 'unknown-resource')
+      return { skill: entryOf(skill) }
+    }
+    const [skill, path] = this.#files.get(uri) ?? []
+    if (!skill || path === undefined) {
+      throw new RpcError(code.resourceNotFound, `Resource not found: ${uri}`, 'unknown-resource')
+    }
+    return fileContents(uri, path, skill.files[path] ?? '')
+  }
+}

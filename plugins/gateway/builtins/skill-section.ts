@@ -1,0 +1,103 @@
+import type { Snapshot } from '../../../db/store.ts'
+import type { BuiltInSkill, NewSkill, SkillRecord, SkillUpdate } from '../../../schemas/skills.ts'
+import { errors } from '../../base/errors/index.ts'
+import { findGroupByName, type Principal, type Settings } from '../../settings/index.ts'
+import type { Gateway } from '../gateway.ts'
+import { BuiltInSection, type SectionKind } from './section.ts'
+import { fileFacts, mainFile, readSkill, skillUri } from './skill-files.ts'
+
+const toBase64 = (text: string): string => Buffer.from(text).toString('base64')
+
+const skillKind: SectionKind<BuiltInSkill, SkillRecord> = {
+  list: 'skills',
+  // Its files are resources.
+  claims: 'resources',
+  noun: 'skill',
+  members: ['name', 'frontmatter', 'files', 'global', 'groups', 'enabled'],
+  stored: ({ skills }) => skills,
+  change: (key, value) => ({ entity: 'skills', key, value }),
+  keyOf: ({ name }) => skillUri(name),
+  check: () => {},
+  show: ({ id, name, frontmatter, files, global = true, groups = [], enabled = true }) => ({
+    id,
+    uri: skillUri(name),
+    name,
+    description: String(frontmatter.description),
+    content: Buffer.from(files[mainFile] ?? '', 'base64').toString(),
+    files: Object.entries(files).map(([path, base64]) => ({ path, ...fileFacts(base64) })),
+    global,
+    groups,
+    enabled
+  })
+}
+
+/** The built-in skills, for the management API. Its routes allow only admins to write. */
+export class BuiltInSkills {
+  readonly #settings: Settings
+  readonly #section: BuiltInSection<BuiltInSkill, SkillRecord>
+
+  constructor (settings: Settings, gateway: Pick<Gateway, 'surface'>) {
+    this.#settings = settings
+    this.#section = new BuiltInSection(settings, gateway, skillKind)
+  }
+
+  /** All skills, including disabled ones, in the order of configuration. */
+  list (): SkillRecord[] { return this.#section.list() }
+
+  /** @throws NoSuch */
+  get (id: string): SkillRecord { return this.#section.get(id) }
+
+  /** @throws InvalidInput, Duplicate, LimitReached */
+  async create (principal: Principal, { content, files = {}, ...routes }: NewSkill): Promise<SkillRecord> {
+    const own = await readSkill({ [mainFile]: toBase64(content), ...withoutMain(files) })
+    return await this.#section.create(principal, { ...own, ...this.#checkedRoutes(routes) })
+  }
+
+  /** Changes the given members; other members stay. @throws NoSuch, InvalidInput, Duplicate, LimitReached */
+  async update (principal: Principal, id: string, change: SkillUpdate): Promise<SkillRecord> {
+    const { content, files, ...routes } = change
+    const own = content === undefined && files === undefined
+      ? {}
+      : await readSkill(changedFiles(this.#settings.current.skills.get(id)?.files ?? {}, change))
+    return await this.#section.update(principal, id, { ...own, ...this.#checkedRoutes(routes) })
+  }
+
+  /**
+   * Stores an uploaded folder. A skill of the same name gets these files, and is served where it was.
+   * @param files base64, by path
+   * @throws InvalidInput, Duplicate, LimitReached
+   */
+  async put (principal: Principal, files: Readonly<Record<string, string>>): Promise<SkillRecord> {
+    const own = await readSkill(files)
+    const former = [...this.#settings.current.skills.values()].find(({ name }) => name === own.name)
+    return former
+      ? await this.#section.update(principal, former.id, own)
+      : await this.#section.create(principal, own)
+  }
+
+  /** @throws NoSuch */
+  async remove (principal: Principal, id: string): Promise<void> { await this.#section.remove(principal, id) }
+
+  /** The routes with the ids of groups. @throws InvalidInput for a group that does not exist */
+  #checkedRoutes <Routes extends { groups?: string[] }> (routes: Routes): Routes {
+    if (routes.groups === undefined) return routes
+    return { ...routes, groups: [...new Set(routes.groups.map((each) => groupId(this.#settings.current, each)))] }
+  }
+}
+
+/** @throws InvalidInput */
+function groupId (snapshot: Snapshot, idOrName: string): string {
+  const group = snapshot.groups.get(idOrName) ?? findGroupByName(snapshot, idOrName)
+  if (!group) throw new errors.InvalidInput(`"groups": there is no group ${JSON.stringify(idOrName)}`)
+  return group.id
+}
+
+const withoutMain = (files: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(files).filter(([path]) => path !== mainFile))
+
+function changedFiles (
+  former: Readonly<Record<string, string>>, { content, files = withoutMain(former) }: SkillUpdate
+): Record<string, string> {
+  const main = content === undefined ? former[mainFile] ?? '' : toBase64(content)
+  return { [mainFile]: main, ...withoutMain(files) }
+}

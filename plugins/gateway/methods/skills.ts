@@ -1,0 +1,116 @@
+import { hasExtension, skillsExtension, type ServerCapabilities } from '../../../protocol/capabilities.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
+import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { skillFiles } from '../../../protocol/skills.ts'
+import { overrideOf, type View } from '../../settings/index.ts'
+import { isShownKey, type Section, type Target } from '../section.ts'
+import { isHidden } from '../surface.ts'
+import { resolveItem } from './items.ts'
+import type { GatewayParts, Method } from './method.ts'
+
+/**
+ * `skills/get`: the entry of a skill as its server gives it now. A description that an admin has set stands beside the
+ * frontmatter, which clients compare with the file.
+ */
+export const getSkill: Method = async (parts, exchange) => {
+  const uri = uriOf(exchange)
+  const { section, key } = await resolveItem(parts, exchange, uri, async () => await findSkill(parts, exchange, uri))
+  const result = await parts.forwarder.send(exchange, section.server.name, key, { uri: JSON.stringify(key) })
+  const description = overrideOf(section.server, 'skills', key)?.description
+  const skill = memberOf(result, 'skill')
+  if (description === undefined || skill?.startsWith('{') !== true) return result
+  return withMembers(result, { skill: withMembers(skill, { description: JSON.stringify(description) }) })
+}
+
+/**
+ * The server of a skill. One that no list has, as large catalogues leave out most, is looked for where its file is
+ * read.
+ * @throws RpcError -32602
+ */
+async function findSkill (
+  { resolver, surfaces }: GatewayParts, exchange: Exchange<View>, uri: string
+): Promise<{ section: Section, key: string }> {
+  const target = await resolver.find(exchange, ({ parts }) => parts.skills.targets.get(uri)) ??
+    await readerOrUndefined(resolver.findReader(exchange))
+  const section = target && sectionOf(surfaces.sections(exchange.view, exchange.client), target)
+  if (section && hasSkills(section) && isShownKey(section, 'skills', uri)) return { section, key: uri }
+  throw hasExtension(surfaces.of(exchange.view, exchange.client).announced, skillsExtension)
+    ? unknownUri('No skill is served at', uri)
+    : new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+}
+
+/**
+ * `resources/directory/read`: what is directly in a folder. The folders of a server that cannot read them are those of
+ * its skills' manifests.
+ */
+export const readDirectory: Method = async (parts, exchange) => {
+  const { resolver, surfaces, forwarder } = parts
+  const { view, client } = exchange
+  const folder = uriOf(exchange).replace(/\/$/, '')
+  const unknown = unknownUri('There is no folder at', folder)
+  const inside = { ...exchange.params, uri: `${folder}/` }
+  const target = await readerOrUndefined(resolver.findReader(
+    new DerivedExchange(exchange, { view, params: inside, paramsText: JSON.stringify(inside) })
+  ))
+  if (!target) throw unknown
+  const surface = surfaces.of(view, client)
+  const isShown = (child: string): boolean => !isHidden(surface, target.provider, child)
+  if (view.scope.kind !== 'server' && !readsDirectories(surface.capabilities.get(target.provider))) {
+    const items = [...surface.parts.skills.targets.values()]
+      .flatMap(({ provider, item }) => item && provider === target.provider ? [item] : [])
+    const children = childrenIn(items.flatMap(skillFiles).filter(isShown), folder)
+    if (children.length === 0) throw unknown
+    return JSON.stringify({ resources: children })
+  }
+  const result = await forwarder.send(exchange, target.provider, folder)
+  const listed = elementsOf(memberOf(result, 'resources') ?? '[]')
+  const shown = listed.filter((text) => {
+    const uri = text.startsWith('{') ? smallMemberOf(text, 'uri') : undefined
+    return typeof uri !== 'string' || isShown(uri)
+  })
+  return shown.length === listed.length ? result : withMembers(result, { resources: `[${shown.join()}]` })
+}
+
+/** The files and folders directly in a folder, as resources. @param files by their URIs */
+export function childrenIn (files: readonly string[], folder: string): object[] {
+  const names = new Map<string, boolean>()
+  for (const file of files) {
+    if (!file.startsWith(`${folder}/`)) continue
+    const [name = '', ...below] = file.slice(folder.length + 1).split('/')
+    names.set(name, below.length > 0)
+  }
+  return [...names].map(([name, isFolder]) =>
+    ({ uri: `${folder}/${name}`, name, ...(isFolder && { mimeType: 'inode/directory' }) }))
+}
+
+const readsDirectories = (capabilities: ServerCapabilities | undefined): boolean => {
+  const extensions = capabilities?.extensions
+  const skills = isObject(extensions) ? extensions[skillsExtension] : undefined
+  return isObject(skills) && skills.directoryRead === true
+}
+
+const hasSkills = ({ catalogue }: Section): boolean =>
+  catalogue !== undefined && hasExtension(catalogue.capabilities, skillsExtension)
+
+const sectionOf = (sections: readonly Section[], { provider }: Target): Section | undefined =>
+  sections.find(({ server }) => server.name === provider)
+
+/** Undefined where the view shows no such resource. */
+async function readerOrUndefined (found: Promise<Target>): Promise<Target | undefined> {
+  try {
+    return await found
+  } catch (error) {
+    if (error instanceof RpcError && error.reason === 'unknown-resource') return undefined
+    throw error
+  }
+}
+
+/** @throws RpcError -32602 */
+function uriOf ({ params: { uri } }: Exchange): string {
+  if (typeof uri === 'string') return uri
+  throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be a URI')
+}
+
+const unknownUri = (clause: string, uri: string): RpcError =>
+  new RpcError(code.invalidParams, `${clause} ${uri}`, 'unknown-resource')

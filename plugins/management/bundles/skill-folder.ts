@@ -1,0 +1,44 @@
+import { open, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ArchiveError } from './archive/archive.ts'
+import { readEntries } from './archive/entries.ts'
+import { extractEntries } from './archive/extract.ts'
+import { managementLimits } from '../limits.ts'
+
+const mainFile = 'SKILL.md'
+/** What archivers of some systems add to a folder. */
+const isLeftover = (path: string): boolean => /^__MACOSX(?:\/|$)|(?:^|\/)\.DS_Store$/.test(path)
+
+/**
+ * Reads the folder of a skill from its archive, which holds the folder or what is in it.
+ * @param unpacked a folder to unpack it in, which the caller removes
+ * @returns the files as base64, by their paths in the folder; `SKILL.md` comes first
+ * @throws ArchiveError
+ */
+export async function readSkillFolder (
+  archive: string, unpacked: string, signal: AbortSignal
+): Promise<Record<string, string>> {
+  const { skillBounds: bounds } = managementLimits.bundles
+  const file = await open(archive, 'r')
+  try {
+    const entries = await readEntries(file, bounds, signal)
+    const paths = entries.flatMap(({ path, isFolder }) => isFolder || isLeftover(path) ? [] : [path])
+    const folder = folderOf(paths)
+    await extractEntries(file, entries, unpacked, bounds, signal)
+    const own = paths.map((path) => path.slice(folder.length))
+    const sorted = [mainFile, ...own.filter((path) => path !== mainFile)]
+    const files: Array<[string, string]> = []
+    for (const path of sorted) files.push([path, await readFile(join(unpacked, folder + path), 'base64')])
+    return Object.fromEntries(files)
+  } finally {
+    await file.close()
+  }
+}
+
+/** The folder of the skill in its archive, with a slash at its end; empty: the archive itself. @throws ArchiveError */
+function folderOf (paths: readonly string[]): string {
+  if (paths.includes(mainFile)) return ''
+  const top = /^[^/]+\//.exec(paths[0] ?? '')?.[0] ?? ''
+  if (top !== '' && paths.includes(top + mainFile) && paths.every((path) => path.startsWith(top))) return top
+  throw new ArchiveError(`it has no ${mainFile} at its top, nor in its only folder`)
+}

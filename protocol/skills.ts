@@ -1,0 +1,52 @@
+import { isObject, smallMemberOf, memberOf } from './json.ts'
+import type { Catalogue, Item, ListKind } from './lists.ts'
+
+/** The URI of every skill ends with this file of its folder. */
+const mainFile = '/SKILL.md'
+
+/** The folder of a skill, without a slash at its end; undefined for a URI that is not a skill's. */
+export const skillFolder = (uri: string): string | undefined =>
+  uri.length > mainFile.length && uri.endsWith(mainFile) ? uri.slice(0, -mainFile.length) : undefined
+
+const known = new WeakMap<Item, readonly string[]>()
+
+/**
+ * The URIs of a skill's files: its `SKILL.md`, and those of its manifest that are in its folder, as the extension
+ * requires. A skill with changing content has no manifest.
+ */
+export function skillFiles (skill: Item): readonly string[] {
+  let files = known.get(skill)
+  if (!files) known.set(skill, files = [...new Set([skill.key, ...manifestOf(skill)])])
+  return files
+}
+
+function manifestOf ({ key, text }: Item): string[] {
+  const folder = skillFolder(key)
+  const manifest: unknown = JSON.parse(memberOf(text, 'resources') ?? '""')
+  if (folder === undefined || !Array.isArray(manifest)) return []
+  return manifest.flatMap((file: unknown) =>
+    isObject(file) && typeof file.uri === 'string' && isIn(folder, file.uri) ? [file.uri] : [])
+}
+
+/** Segments that lead out of a folder. */
+const dots = /(?:^|\/)(?:\.|%2e){1,2}(?:[/?#]|$)/i
+const isIn = (folder: string, uri: string): boolean =>
+  uri.startsWith(`${folder}/`) && !dots.test(uri.slice(folder.length + 1))
+
+/** The description of a skill, by its frontmatter. @param text of the skill, as JSON */
+export function skillFrontmatter (text: string): { name?: string, description?: string } {
+  const frontmatter = memberOf(text, 'frontmatter') ?? ''
+  if (!frontmatter.startsWith('{')) return {}
+  const textOf = (name: string): string | undefined => {
+    const value = smallMemberOf(frontmatter, name)
+    return typeof value === 'string' ? value : undefined
+  }
+  const [name, description] = [textOf('name'), textOf('description')]
+  return { ...(name !== undefined && { name }), ...(description !== undefined && { description }) }
+}
+
+/** The keys of a kind that a catalogue's server provides. Files of its skills are resources, listed or not. */
+export function * providedKeys ({ lists }: Pick<Catalogue, 'lists'>, kind: ListKind): Generator<string> {
+  for (const { key } of lists[kind]) yield key
+  if (kind === 'resources') for (const skill of lists.skills) yield * skillFiles(skill)
+}

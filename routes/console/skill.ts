@@ -1,0 +1,17 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { addItemPages } from './item.ts'
+
+/** Page: one skill of a server, its override, and its text. */
+const routes: FastifyPluginAsync = async (app) => {
+  addItemPages(app, {
+    kind: 'skills',
+    schemaOf: () => ({ type: 'object' }),
+    factsOf: ({ name, resources }) => [
+      ['Name', name ?? ''],
+      ['Files', Array.isArray(resources) ? String(resources.length) : 'They change']
+    ],
+    method: 'resources/read',
+    paramsOf: (uri) => JSON.stringify({ uri })
+  })
+}
+export default routes

@@ -1,0 +1,55 @@
+import multipart from '@fastify/multipart'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { exemptFromRequestTimeout } from '../../plugins/base/body/index.ts'
+import { errors } from '../../plugins/base/errors/index.ts'
+import { ApiError, managementLimits } from '../../plugins/management/index.ts'
+
+type Part =
+  | { readonly type: 'field', readonly fieldname: string, readonly value: unknown }
+  | { readonly type: 'file', readonly fieldname: string, readonly file: AsyncIterable<Buffer> }
+
+/** The form of an upload: its address, the name of the field of its file, and what happens with the file. */
+interface UploadForm {
+  readonly path: string
+  readonly field: string
+  readonly receive: (request: FastifyRequest, file: AsyncIterable<Buffer>, reply: FastifyReply) => Promise<unknown>
+  /** Shows the form again. */
+  readonly refuse: (request: FastifyRequest, reply: FastifyReply, error: ApiError) => unknown
+}
+
+/** Adds the route of a multipart form: first the CSRF token, then the file. */
+export async function addUpload (app: FastifyInstance, { path, field, receive, refuse }: UploadForm): Promise<void> {
+  const rest = new WeakMap<FastifyRequest, AsyncIterator<unknown>>()
+  await app.register(async (upload) => {
+    upload.removeAllContentTypeParsers()
+    await upload.register(multipart, {
+      limits: { files: 1, fields: 1, headerPairs: 20, fileSize: managementLimits.bundles.uploadSize + 1 }
+    })
+    upload.post(path, {
+      config: { effect: 'change' },
+      onRequest: async (request) => {
+        if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) {
+          throw new errors.MultipartExpected(field)
+        }
+        exemptFromRequestTimeout(request.raw)
+      },
+      // The guard of forms compares the token before the file is read.
+      preValidation: async (request) => {
+        const parts = request.parts()
+        rest.set(request, parts)
+        const { value: part } = await parts.next() as { value?: Part }
+        const token = part?.type === 'field' && part.fieldname === '_csrf' ? part.value : undefined
+        request.body = { _csrf: token }
+      }
+    }, async (request, reply) => {
+      const { value: file } = await rest.get(request)?.next() as { value?: Part }
+      try {
+        if (file?.type !== 'file') throw new ApiError(400, { message: `"${field}": choose a file` })
+        return await receive(request, file.file, reply)
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+        return refuse(request, reply, error)
+      }
+    })
+  })
+}

@@ -1,0 +1,46 @@
+// Skills in the console: those of a server with their overrides, and built-in ones, which are uploaded.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { mainFile, SkillWorld, startLegacySkills } from '../../fakes/skills.ts'
+import { zip } from '../../fakes/zip.ts'
+import { appFor } from '../../helpers/app.ts'
+import { fieldOf, multipartOf, multipartType } from '../../helpers/bundles.ts'
+import { Browser } from '../../helpers/console.ts'
+import { admin, alice } from '../../helpers/doors.ts'
+import { until } from '../../helpers/hub.ts'
+
+void test('skills of a server are listed, read and switched off; a built-in one is uploaded', async (t) => {
+  const { url } = await startLegacySkills(t, new SkillWorld({ 'skill://acme/refunds': { 'SKILL.md': mainFile('refunds') } }))
+  const group = { id: '33333333-3333-4333-8333-333333333333', name: 'daily', servers: ['fake'] }
+  const app = await appFor(t, { users: [admin, alice], mcpServers: { fake: { url } }, groups: [group] }, {}, { requestTimeout: 600_000 })
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  await until(() => app.upstreams.get('fake')?.status === 'connected', 'the server never connected')
+  const page = `/servers/fake/skills/${encodeURIComponent('skill://acme/refunds/SKILL.md')}`
+  assert.match((await browser.get('/servers/fake?view=skills')).text, /skill:\/\/acme\/refunds\/SKILL\.md[\s\S]*How to refunds/)
+  assert.match((await browser.get(page)).text, /The skill[\s\S]*Files<\/dt><dd>1/)
+  assert.match((await browser.post(page, { do: 'call', mode: 'form' })).text, /# refunds/)
+  await browser.post('/servers/fake/items', { kind: 'skills', key: 'skill://acme/refunds/SKILL.md', enabled: 'false' })
+  assert.deepEqual(app.settings.current.servers.get('fake')?.config.skills, { 'skill://acme/refunds/SKILL.md': { enabled: false } })
+
+  const form = await browser.get('/built-ins/skills/upload')
+  const token = /name="_csrf" value="([^"]+)"/.exec(form.text)?.[1] ?? ''
+  const before = fieldOf('_csrf').replace('\r\n\r\nvalue', `\r\n\r\n${token}`)
+  const send = async (file: Buffer): ReturnType<Browser['ask']> => await browser.ask({
+    method: 'POST',
+    url: '/console/built-ins/skills/upload',
+    payload: multipartOf(file, 'skillFile', before),
+    headers: { 'content-type': multipartType }
+  })
+  assert.match((await send(Buffer.from('x'))).text, /The archive: /)
+  const uploaded = await send(zip([{ name: 'notes/SKILL.md', data: mainFile('notes') }]))
+  const [id = ''] = [...app.settings.current.skills.keys()]
+  assert.equal(uploaded.location, `/console/built-ins/skills/${id}`)
+  assert.match((await browser.get('/built-ins')).text, /notes[\s\S]*How to notes[\s\S]*\/mcp/)
+  await browser.post(`/built-ins/skills/${id}`, { content: mainFile('notes', 'license: MIT\n'), routes: 'daily' })
+  const { global, groups, frontmatter } = app.settings.current.skills.get(id) ?? {}
+  assert.deepEqual([global, groups, frontmatter?.license], [false, [group.id], 'MIT'])
+  assert.match((await browser.get(`/built-ins/skills/${id}`)).text, /value="daily"/)
+  await browser.post(`/built-ins/skills/${id}/remove`, {})
+  assert.equal(app.settings.current.skills.size, 0)
+})
