@@ -23,6 +23,7 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'POST /console/groups/new': { alice: 400, admin: 400 },
   'POST /console/groups/:id': { alice: 400, admin: 400 },
   'POST /console/add-a-user': { admin: 400 },
+  'POST /console/teams/new': { admin: 400 },
   'POST /console/built-ins/prompts/:id': { admin: 400 },
   'POST /console/built-ins/resources/:id': { admin: 400 },
   // The authorization server is off.
@@ -74,6 +75,7 @@ void test('every page and form of the console, asked by everybody', async (t) =>
     users: [admin, alice, { ...alice, username: 'bob' }],
     prompts: [{ id: key.id, name: 'p', template: 'x' }],
     resources: [{ id: key.id, uri: 'note://x', content: 'x' }],
+    teams: [{ name: 'hers', members: ['alice'] }],
     groups: [{ id: key.id, name: 'all-of-hers', servers: ['hers'], owner: 'alice' }],
     bearerKeys: [{ ...key, kind: 'user', owner: 'alice' }],
     mcpServers: {
