@@ -56,9 +56,10 @@ export const changeTeams: FastifyPluginAsync = async (app) => {
     fields: fieldsOf()
   }
   page('form', { title: added.title, path: '/teams/new' }, () => added)
-  form('/teams/new', { effect: 'change', again: () => ({ page: 'form', data: added }) }, async ({ request, form }) => ({
-    to: '/teams', notice: noticeOf(await api.ask(request, 'POST', '/teams', { name: textOf(form.name), ...askedTeam(form) }))
-  }))
+  form('/teams/new', { effect: 'change', again: () => ({ page: 'form', data: added }) }, async ({ request, form }) => {
+    const done = await api.ask(request, 'POST', '/teams', { name: textOf(form.name), ...askedTeam(form) })
+    return { to: '/teams', notice: noticeOf(done) }
+  })
 
   const changed = ({ principal, params: { name = '' } }: Visit): typeof added => ({
     ...added,
@@ -97,7 +98,9 @@ export const changeTeams: FastifyPluginAsync = async (app) => {
 /** @param team undefined for a new one */
 function fieldsOf (team?: Team): object[] {
   return [
-    ...team ? [] : [{ name: 'name', label: 'Name', hint: 'Servers are shared with it as @ and this name.', required: true }],
+    ...team
+      ? []
+      : [{ name: 'name', label: 'Name', hint: 'Servers are shared with it as @ and this name.', required: true }],
     { name: 'description', label: 'Description', value: team?.description },
     {
       name: 'members',

@@ -25,6 +25,7 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'POST /console/add-a-user': { admin: 400 },
   'POST /console/built-ins/skills/:id': { admin: 400 },
   'POST /console/built-ins/skills/upload': { admin: 415 },
+  'POST /console/teams/new': { admin: 400 },
   'POST /console/built-ins/prompts/:id': { admin: 400 },
   'POST /console/built-ins/resources/:id': { admin: 400 },
   // The authorization server is off.
@@ -79,6 +80,7 @@ void test('every page and form of the console, asked by everybody', async (t) =>
     prompts: [{ id: key.id, name: 'p', template: 'x' }],
     resources: [{ id: key.id, uri: 'note://x', content: 'x' }],
     skills: [{ id: key.id, name: 'x', frontmatter: { name: 'x', description: 'd' }, files: { 'SKILL.md': '' } }],
+    teams: [{ name: 'hers', members: ['alice'] }],
     groups: [{ id: key.id, name: 'all-of-hers', servers: ['hers'], owner: 'alice' }],
     bearerKeys: [{ ...key, kind: 'user', owner: 'alice' }],
     mcpServers: {
