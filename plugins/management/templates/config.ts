@@ -21,8 +21,9 @@ const members = Object.keys(ServerConfig.properties).filter((name) => !localMemb
 /** Members of `oauth` that are configuration; others are the result of a login. */
 const oauthMembers = Object.keys(UpstreamOAuth.properties)
 /** Members that never contain secrets, such as descriptions and overrides. */
-const texts =
-  new Set(['description', 'tools', 'prompts', 'resources', 'passthroughHeaders', 'type', 'visibility', 'isolation'])
+const texts = new Set([
+  'description', 'tools', 'prompts', 'resources', 'passthroughHeaders', 'type', 'visibility', 'isolation', 'pin'
+])
 
 const pick = (value: Readonly<Json>, names: readonly string[]): Json =>
   Object.fromEntries(
