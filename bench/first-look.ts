@@ -44,7 +44,8 @@ function pythonFolder (name: string, group: string, isWanted = /\.py$/): Sample[
   return files.flatMap((file) => pythonDefinitions(join(path, file), group))
 }
 
-interface LabelledTool { label: string, category: string, server: string, tool: { name: string }, peers?: Array<{ tool: { name: string } }> }
+interface Named { name: string }
+interface LabelledTool { label: string, category: string, server: string, tool: Named, peers?: Array<{ tool: Named }> }
 
 function labelled (): Sample[] {
   const path = join(folder, 'detect_corpus_v1.json')

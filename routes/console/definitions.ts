@@ -38,7 +38,9 @@ const routes: FastifyPluginAsync = async (app) => {
     }
   })
 
-  form('/servers/:name/definitions', { effect: 'change' }, async ({ request, params: { name }, form: sent }) => {
+  form('/servers/:name/definitions', { effect: 'change' }, async (visit) => {
+    const { principal, request, params: { name = '' }, form: sent } = visit
+    servers.get(principal, name)
     const [kind, item, digest] = [textOf(sent.kind), textOf(sent.item), textOf(sent.digest)]
     const done = await kit.api.ask(request, 'POST', `${path(name)}/changes/accept`, { kind, item, digest })
     return { to: `${path(name)}/definitions`, notice: noticeOf(done) }

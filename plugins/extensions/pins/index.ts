@@ -126,9 +126,10 @@ export default fp<PinsOptions>(async (app, { pins: shared, catalogueCache }) => 
       return true
     },
     warningsAbout: (server) => [
-      ...pins.waiting(server).map(({ kind, item, since }): DefinitionWarning => ({
-        kind, item, place: '', message: `its definition has changed since ${since}, and no admin has accepted it yet`
-      })),
+      ...pins.waiting(server).map(({ kind, item, since, isNew }): DefinitionWarning => {
+        const what = isNew ? 'it is new' : 'its definition has changed'
+        return { kind, item, place: '', message: `${what} since ${since}, and no admin has accepted it yet` }
+      }),
       ...firstLook.warningsAbout(server)
     ],
     copy: async (server, newName) => { await pins.copy(server, newName) },

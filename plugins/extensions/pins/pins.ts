@@ -19,6 +19,8 @@ interface PinsDeps {
   readonly examined: (server: string, source: string, definitions: readonly Definition[]) => void
   readonly warn: (server: string, sentence: string) => void
   readonly now?: () => Date
+  /** Time after which what could not be compared is compared again, in ms. */
+  readonly retryTime?: number
 }
 
 /** A server's pins in memory, without texts that nobody needs now. */
@@ -33,9 +35,6 @@ interface Examined {
 
 /** Max attempts to store what other replicas store as well. */
 const maxAttempts = 10
-/** Time after which what could not be compared is compared again, in ms. */
-const retryTime = 3_000
-
 /** Pins the definitions of servers, and says what of their catalogues is listed. */
 export class Pins implements CatalogueReview {
   readonly #deps: PinsDeps
@@ -45,6 +44,8 @@ export class Pins implements CatalogueReview {
   readonly #refused = new WeakMap<Catalogue, ReadonlySet<string>>()
   /** One change of a server's pins at a time. */
   readonly #turns = new Semaphore({ places: 4, perOwner: 1 })
+  /** Comparisons that have failed and are repeated, by server and source. */
+  readonly #retries = new Map<string, NodeJS.Timeout>()
   #isClosed = false
 
   constructor (deps: PinsDeps) {
@@ -62,7 +63,11 @@ export class Pins implements CatalogueReview {
   async #compare (
     server: string, definitions: readonly Definition[], source: string, user: string | undefined
   ): Promise<void> {
-    const { modeOf, told, warn, now = () => new Date() } = this.#deps
+    const { modeOf, told, warn, changed, now = () => new Date(), retryTime = 3_000 } = this.#deps
+    const key = `${server}\n${source}`
+    const isRepeated = this.#retries.has(key)
+    clearTimeout(this.#retries.get(key))
+    this.#retries.delete(key)
     try {
       const mode = modeOf(server)
       if (mode === undefined) return
@@ -76,10 +81,11 @@ export class Pins implements CatalogueReview {
       })
       if (news.length > 0) told(server, mode, news)
     } catch (error) {
-      warn(server, `its definitions could not be compared with the pinned ones: ${messageOf(error)}`)
-      setTimeout(() => {
-        if (!this.#isClosed) void this.#compare(server, definitions, source, user).then(this.#deps.changed)
-      }, retryTime).unref()
+      if (!isRepeated) warn(server, `its definitions could not be compared with the pinned ones: ${messageOf(error)}`)
+      if (this.#isClosed) return
+      this.#retries.set(key, setTimeout(() => {
+        void this.#compare(server, definitions, source, user).then(changed)
+      }, retryTime).unref())
     }
   }
 
@@ -152,10 +158,10 @@ export class Pins implements CatalogueReview {
   }
 
   /** What waits for an admin, as far as this replica knows, without the definitions. */
-  waiting (server: string): ReadonlyArray<Pick<DefinitionChange, 'kind' | 'item' | 'since'>> {
+  waiting (server: string): ReadonlyArray<Pick<DefinitionChange, 'kind' | 'item' | 'since'> & { isNew: boolean }> {
     if (this.#deps.modeOf(server) === 'off') return []
-    return (this.#states.get(server)?.pinned?.pins ?? []).flatMap(({ kind, item, pending = [] }) =>
-      pending.slice(-1).map(({ since }) => ({ kind, item, since })))
+    return (this.#states.get(server)?.pinned?.pins ?? []).flatMap(({ kind, item, digest, pending = [] }) =>
+      pending.slice(-1).map(({ since }) => ({ kind, item, since, isNew: digest === undefined })))
   }
 
   /**
@@ -202,7 +208,10 @@ export class Pins implements CatalogueReview {
     if (isChanged) this.#deps.changed()
   }
 
-  close (): void { this.#isClosed = true }
+  close (): void {
+    this.#isClosed = true
+    for (const timer of this.#retries.values()) clearTimeout(timer)
+  }
 }
 
 const nothing: ReadonlySet<string> = new Set()

@@ -1,20 +1,31 @@
 import type { FastifyInstance } from 'fastify'
+import type { Snapshot } from '../../../db/store.ts'
 import type { Settings } from '../../settings/index.ts'
 
+interface Renaming {
+  readonly name: string
+  /** Undefined: it stays. */
+  readonly newName: string | undefined
+  /** @throws when the change is refused */
+  readonly check: (snapshot: Snapshot) => unknown
+}
+
 /**
- * Renames a server that keeps its pinned definitions. They get the new name before the settings do, since every replica
- * reads the server's lists under its new name at once.
- * @param rename changes the settings
+ * Changes a server that keeps its pinned definitions under a new name. They get it before the settings do, since every
+ * replica reads the server's lists under its new name at once.
+ * @param change changes the settings
  */
 export async function keepingDefinitions (
   definitions: Pick<FastifyInstance['definitions'], 'copy' | 'forget'>,
   settings: Settings,
-  { name, newName }: { readonly name: string, readonly newName: string },
-  rename: () => Promise<unknown>
+  { name, newName, check }: Renaming,
+  change: () => Promise<void>
 ): Promise<void> {
+  if (newName === undefined) return await change()
+  check(settings.current)
   await definitions.copy(name, newName)
   try {
-    await rename()
+    await change()
   } catch (error) {
     if (!settings.current.servers.has(newName)) await definitions.forget([newName])
     throw error

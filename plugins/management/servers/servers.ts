@@ -167,10 +167,8 @@ export class Servers {
       return [renamed === undefined ? change : { ...change, rename: renamed }]
     }
     const change = async (): Promise<void> => { await this.#settings.change(changesIn, principal) }
-    if (renamed === undefined) await change()
-    else if (changesIn(this.#settings.current).length > 0) {
-      await keepingDefinitions(this.#definitions, this.#settings, { name, newName: renamed }, change)
-    }
+    const names = { name, newName: renamed, check: changesIn }
+    await keepingDefinitions(this.#definitions, this.#settings, names, change)
     return this.get(principal, newName ?? name)
   }
 

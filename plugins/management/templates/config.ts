@@ -23,7 +23,7 @@ const members = Object.keys(ServerConfig.properties).filter((name) => !localMemb
 const oauthMembers = Object.keys(UpstreamOAuth.properties)
 /** Members that never contain secrets, such as descriptions and overrides. */
 const texts =
-  new Set(['description', ...itemKinds, 'passthroughHeaders', 'type', 'visibility', 'isolation'])
+  new Set(['description', ...itemKinds, 'passthroughHeaders', 'type', 'visibility', 'isolation', 'pin'])
 
 const pick = (value: Readonly<Json>, names: readonly string[]): Json =>
   Object.fromEntries(
