@@ -104,7 +104,9 @@ export const recordCollections = {
   },
   removedLogins: { name: 'removedLogins', maxEntries: 100_000 },
   /** The pinned definitions of servers, keyed by the server's name; without a database they are in DATA_DIR. */
-  pins: { name: 'pins', maxEntries: 100_000 }
+  pins: { name: 'pins', maxEntries: 100_000 },
+  /** What callers have used, keyed by day, caller and item; the label is the day. */
+  usage: { name: 'usage', maxEntries: 500_000 }
 } as const satisfies Record<string, RecordCollection>
 
 /** The sections of the settings file that hold records. */

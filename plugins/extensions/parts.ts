@@ -2,6 +2,7 @@ import fp from 'fastify-plugin'
 import type { CatalogueCache, Storage } from '../../db/store.ts'
 import activities from './activities/index.ts'
 import compression from './compression/index.ts'
+import guards from './guards/index.ts'
 import callLog from './logs/calls.ts'
 import logs from './logs/index.ts'
 import type { LogRing } from './logs/ring.ts'
@@ -9,11 +10,12 @@ import metrics from './metrics/index.ts'
 import notifications from './notifications/index.ts'
 import pins from './pins/index.ts'
 import policies from './policies/index.ts'
+import quotas from './quotas/index.ts'
 import smartRouting from './smart-routing/index.ts'
 import tracing from './tracing/index.ts'
 
 export interface ExtensionOptions {
-  storage: Pick<Storage, 'activities' | 'approvals' | 'pins' | 'vectors'>
+  storage: Pick<Storage, 'activities' | 'approvals' | 'pins' | 'usage' | 'vectors'>
   catalogueCache: CatalogueCache
   /** The newest lines of the log, which the logger fills. */
   ring: LogRing
@@ -23,12 +25,16 @@ export interface ExtensionOptions {
 export default fp<ExtensionOptions>(async (app, { ring, storage, catalogueCache }) => {
   await app.register(logs, { ring })
   await app.register(notifications)
+  await app.register(metrics)
+  // Before all that keeps arguments.
+  await app.register(guards)
   await app.register(policies, { store: storage.approvals })
   await app.register(compression)
   await app.register(smartRouting, { vectors: storage.vectors, catalogueCache })
-  await app.register(metrics)
   await app.register(pins, { pins: storage.pins, catalogueCache })
   await app.register(tracing)
   await app.register(activities, storage)
+  // After all that may refuse a call or change its result.
+  await app.register(quotas, { usage: storage.usage })
   await app.register(callLog)
 }, { name: 'extensions-parts' })

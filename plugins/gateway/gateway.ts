@@ -7,7 +7,7 @@ import { createProcessSealer, type Sealer } from '../base/secrets/index.ts'
 import type { Access, PresentationName, View } from '../settings/index.ts'
 import { describeRoute, type RouteIdentity } from './describe.ts'
 import { Forwarder } from './forward.ts'
-import { createHookLists, type GatewayHooks } from './hooks.ts'
+import { createHookLists, passNotification, type GatewayHooks } from './hooks.ts'
 import { isNotification, methodFor } from './methods/index.ts'
 import { providerOf, resolveItem } from './methods/items.ts'
 import type { GatewayParts, Result } from './methods/method.ts'
@@ -67,7 +67,10 @@ export class Gateway {
         for (const hook of hooks.onListsChanged) hook()
       },
       question: async (...question) => { for (const hook of hooks.onQuestion) await hook(...question) },
-      broadcast: (...message) => { news.broadcast(...message) },
+      onNotification: (...notification) => { passNotification(hooks, ...notification) },
+      broadcast: (provider, method, paramsText, serves) => {
+        passNotification(hooks, provider, paramsText, (text) => { news.broadcast(provider, method, text, serves) })
+      },
       taskHandle: (provider, client, id) => tasks.findFor(client, provider, id)
     }
   }

@@ -11,8 +11,8 @@ export interface GatewayCall {
   exchange: Exchange<View>
   /** The server's name. */
   readonly provider: string
-  /** The tool, prompt or resource by its own name, if the request names one. */
-  readonly item: string | undefined
+  /** The tool, prompt or resource by its own name, if the request names one. A hook may replace it for observers. */
+  item: string | undefined
   /** The time of its arrival, as `performance.now()`. */
   readonly startedAt: number
   /** The trace context that is passed to the server. An `onCall` hook sets it. */
@@ -58,7 +58,8 @@ export interface FinishedCall extends GatewayCall {
 
 /**
  * The hooks of the gateway. They run in the order of registration, and are awaited only if they return a promise. An
- * RpcError thrown by `onList`, `onCall`, `onOutput`, `onResult` or `onQuestion` is answered instead of the result.
+ * RpcError thrown by `onList`, `onCall`, `onOutput`, `onError`, `onResult` or `onQuestion` is answered instead of the
+ * result.
  */
 export interface GatewayHooks {
   /** Called before a list is answered. @returns its entries, changed or not */
@@ -79,6 +80,10 @@ export interface GatewayHooks {
    * for all that follows, records of the call included.
    */
   onOutput: (call: GatewayCall, result: string) => Promise<string> | string
+  /**
+   * Called with the error that ends a call, before it is recorded. @returns the error for all that follows
+   */
+  onError: (call: GatewayCall, error: RpcError) => Promise<RpcError> | RpcError
   /** Called with the text of a result that ends its call. @returns the text to answer with */
   onResult: (call: GatewayCall, result: string) => Promise<string> | string
   /**
@@ -86,6 +91,12 @@ export interface GatewayHooks {
    * one outcome other than `input_required`, which a hook that counts calls should use.
    */
   onDone: (call: FinishedCall) => void
+  /**
+   * Called with a notification of a provider that belongs to no request in flight; those of a request go through
+   * `exchange.notify`.
+   * @returns its params, changed or not; undefined: it is dropped
+   */
+  onNotification: (provider: string, paramsText: string) => Promise<string | undefined> | string | undefined
   /** Called when the lists of a provider may have changed. */
   onListsChanged: () => void
   /** Called before a provider sends a question to a client. */
@@ -93,5 +104,29 @@ export interface GatewayHooks {
 }
 
 export type HookLists = { [Name in keyof GatewayHooks]: Array<GatewayHooks[Name]> }
-export const createHookLists = (): HookLists =>
-  ({ onList: [], onView: [], onSubscribe: [], onCall: [], onOutput: [], onResult: [], onDone: [], onListsChanged: [], onQuestion: [] })
+export const createHookLists = (): HookLists => ({
+  onList: [],
+  onView: [],
+  onSubscribe: [],
+  onCall: [],
+  onOutput: [],
+  onError: [],
+  onResult: [],
+  onDone: [],
+  onNotification: [],
+  onListsChanged: [],
+  onQuestion: []
+})
+
+/** Sends a notification as its hooks leave it. One that a hook fails on is dropped. */
+export function passNotification (
+  { onNotification }: HookLists, provider: string, paramsText: string, send: (paramsText: string) => void
+): void {
+  if (onNotification.length === 0) { send(paramsText); return }
+  const pass = async (): Promise<void> => {
+    let text: string | undefined = paramsText
+    for (const hook of onNotification) if (text !== undefined) text = await hook(provider, text)
+    if (text !== undefined) send(text)
+  }
+  pass().catch(() => {})
+}
