@@ -35,9 +35,8 @@ interface UpstreamsDeps {
 }
 
 /** The host before a gateway is connected: ignores everything. */
-const nothing = (): undefined => {}
 const noHost: ProviderHost =
-  { changed: nothing, question: async () => {}, onNotification: nothing, broadcast: nothing, taskHandle: nothing }
+  { changed () {}, async question () {}, onNotification () {}, broadcast () {}, taskHandle: () => undefined }
 
 /** All running servers, as the gateway's source of providers. */
 export class Upstreams implements ProviderSource {

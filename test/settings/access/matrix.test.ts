@@ -124,7 +124,8 @@ const ids = {
   made: '66666666-6666-4666-8666-666666666666',
   madeScoped: '77777777-7777-4777-8777-777777777777',
   owned: '88888888-8888-4888-8888-888888888888',
-  given: '99999999-9999-4999-8999-999999999999'
+  given: '99999999-9999-4999-8999-999999999999',
+  ofTeam: 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa'
 }
 const guard = { name: 'A guard', enabled: false, on: 'both' as const, detect: ['email' as const], action: 'flag' as const }
 const quota = { name: 'A quota', enabled: false, target: {}, per: 'day' as const, calls: 1 }
@@ -164,18 +165,6 @@ const socialLogin = [
   'POST /api/auth/better/signOut', 'POST /api/auth/better/sign-out', 'GET /api/social-auth/user'
 ]
 
-const ids = {
-  group: '33333333-3333-4333-8333-333333333333',
-  system: '11111111-1111-4111-8111-111111111111',
-  scoped: '22222222-2222-4222-8222-222222222222',
-  user: '44444444-4444-4444-8444-444444444444',
-  own: '55555555-5555-4555-8555-555555555555',
-  made: '66666666-6666-4666-8666-666666666666',
-  madeScoped: '77777777-7777-4777-8777-777777777777',
-  owned: '88888888-8888-4888-8888-888888888888',
-  given: '99999999-9999-4999-8999-999999999999',
-  ofTeam: 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa'
-}
 
 /** Every route outside of MCP, with what it speaks of and a body that it takes. */
 const places: Readonly<Record<string, Place>> = {
