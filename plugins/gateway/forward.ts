@@ -143,6 +143,7 @@ export class Forwarder {
       startedAt: call.startedAt,
       trace: call.trace,
       policy: call.policy,
+      guards: call.guards,
       duration: performance.now() - call.startedAt,
       outcome,
       output,

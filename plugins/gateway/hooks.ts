@@ -19,8 +19,18 @@ export interface GatewayCall {
   trace: TraceContext | undefined
   /** The policy that applies to it, for its record. An `onCall` hook sets it. */
   policy: AppliedPolicy | undefined
+  /** What guards have found in it, for its record. */
+  guards?: readonly GuardFinding[]
   /** Why it cannot be sent, whatever hooks decide: its provider is not connected. */
   readonly failure?: RpcError
+}
+
+/** The kinds of content that a guard found in a call. */
+export interface GuardFinding {
+  readonly id: string
+  readonly name: string
+  readonly action: 'flag' | 'mask' | 'refuse'
+  readonly found: readonly string[]
 }
 
 /** A policy that decided about a call, or, in the mode `observe`, would have decided. */

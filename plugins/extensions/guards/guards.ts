@@ -185,9 +185,10 @@ export class Guards {
 const ownerOf = ({ exchange: { client } }: GatewayCall): string => client.owner ?? client.id
 
 /** Prompts and resources are no tools; a task, and whatever else a server answers, may come of any of its tools. */
-function placeOf ({ exchange: { method }, provider: server, item }: GatewayCall, side: Side): Place {
-  if (method === 'tools/call') return { side, server, tool: item }
-  return { side, server, tool: method.startsWith('tasks/') ? undefined : null }
+function placeOf (call: GatewayCall, side: Side): Place {
+  const { exchange: { method }, provider: server, item } = call
+  if (method === 'tools/call') return { side, server, tool: item, call }
+  return { side, server, tool: method.startsWith('tasks/') ? undefined : null, call }
 }
 
 /** The caller, for a webhook. */

@@ -2,6 +2,7 @@ import fp from 'fastify-plugin'
 import type { Guard } from '../../../schemas/guards.ts'
 import { errors } from '../../base/errors/index.ts'
 import { maskConfig, unmask } from '../../base/secrets/index.ts'
+import type { GatewayCall, GuardFinding } from '../../gateway/index.ts'
 import { OrderedEntries } from '../../settings/index.ts'
 import type { Kind } from './detect/mask.ts'
 import { Guards } from './guards.ts'
@@ -32,11 +33,20 @@ function check (sent: Guard, former: Guard | undefined): Guard {
   return guard
 }
 
+/** Notes for the record of a call what a guard has found in it. */
+function noteFinding (call: GatewayCall, { found, ...guard }: GuardFinding): void {
+  const { guards = [] } = call
+  const former = guards.find(({ id }) => id === guard.id)
+  const all = [...new Set([...former?.found ?? [], ...found])]
+  call.guards = [...guards.filter((each) => each !== former), { ...guard, found: all }]
+}
+
 /** Guards on the content of arguments, results, errors and notifications, whoever calls and whoever answers. */
 export default fp(async (app) => {
   const counts = new Map<Kind, number>()
   const warn = (err: unknown, sentence: string): void => { app.log.warn({ err }, sentence) }
-  const report = ({ guard: { id, name, action }, side, server, tool, found }: Finding): void => {
+  const report = ({ guard: { id, name, action }, side, server, tool, found, call }: Finding): void => {
+    if (call) noteFinding(call, { id, name, action, found })
     for (const kind of found) counts.set(kind, (counts.get(kind) ?? 0) + 1)
     const finding = { guard: { id, name }, action, found, in: side, server, tool: tool ?? undefined }
     app.log.warn(finding, 'a guard found content')

@@ -1,5 +1,6 @@
 import { Refusal } from '../../../protocol/errors.ts'
 import type { Guard } from '../../../schemas/guards.ts'
+import type { GatewayCall } from '../../gateway/index.ts'
 import { workers } from '../../base/threads/index.ts'
 import { extensionsLimits } from '../limits.ts'
 import { maskJson, type Kind, type Masked } from './detect/mask.ts'
@@ -7,7 +8,13 @@ import type { MaskTask } from './detect/worker.ts'
 import type { Side } from './rules.ts'
 
 /** Where a text comes from. */
-export interface Place { readonly side: Side, readonly server: string, readonly tool: string | undefined | null }
+export interface Place {
+  readonly side: Side
+  readonly server: string
+  readonly tool: string | undefined | null
+  /** The call that it belongs to, if any. */
+  readonly call?: GatewayCall
+}
 
 /** What a guard has found, without the content itself. */
 export interface Finding extends Place { readonly guard: Guard, readonly found: readonly Kind[] }

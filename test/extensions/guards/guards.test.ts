@@ -133,6 +133,8 @@ test('what a guard masks reaches neither the server nor the client, a record, a 
     return rows.length >= 12
   }, () => JSON.stringify(rows).slice(0, 2_000))
   assertClean(JSON.stringify(rows), 'the records')
+  const [found] = (rows.find(({ tool }) => tool === 'echo')?.guards ?? []) as Json[]
+  assert.deepEqual([found?.id, found?.action, (found?.found as string[]).sort()], ['g1', 'mask', ['card', 'email', 'secrets']])
   const [, link] = (JSON.parse(seen[3] ?? '{}') as { result: { content: Json[] } }).result.content
   assert.equal(link?.type, 'resource_link', seen[3]?.slice(0, 500))
   const original = await session.request('resources/read', { uri: link.uri })
