@@ -16,6 +16,8 @@ const threads = [
   'plugins/downstream/openapi/worker',
   'plugins/extensions/compression/worker',
   'plugins/extensions/pins/scan/scan',
+  'plugins/extensions/guards/detect/worker',
+  'plugins/extensions/quotas/worker',
   'plugins/upstream/openapi/describe/worker'
 ]
 

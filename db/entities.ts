@@ -104,7 +104,15 @@ export const entities = {
     table: 'policies',
     isPlainText: true
   },
-  guards: { schema: Guard, key: 'id', member: 'guards', noun: 'guard', label: 'name', table: 'guards' },
+  guards: {
+    schema: Guard,
+    key: 'id',
+    member: 'guards',
+    noun: 'guard',
+    label: 'name',
+    table: 'guards',
+    credentials: ['webhook']
+  },
   quotas: {
     schema: Quota,
     key: 'id',

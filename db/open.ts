@@ -11,6 +11,8 @@ import { RecordedOneTimeValues } from './records/grants.ts'
 import { RecordedConsents, RecordedConsoleSessions, RecordedLoginStates, RecordedUsedStates } from './records/logins.ts'
 import { RecordedPins } from './records/pins.ts'
 import { RecordedTokens } from './records/tokens.ts'
+import { RecordedUsage } from './records/usage.ts'
+import { FileUsage } from './json/usage.ts'
 import { RecordedUpstreamTokens } from './records/upstream-tokens.ts'
 import { readSeed, type Seed } from './seed.ts'
 import type { StorageAdapter, Storage, Store, Vault } from './store.ts'
@@ -20,6 +22,8 @@ interface StorageOptions {
   settingsPath: string
   /** The database to use instead of the file: `postgres://…`, or `pglite://<folder>`. */
   dbUrl?: string
+  /** The file for counters of usage, where the settings are in a file; absent: they end with the process. */
+  usagePath?: string
   /** Max time to wait for the database at the start, in ms. */
   startupTimeout: number
   /** Encrypts secrets in the database. The settings file contains them in plain text, since people edit it. */
@@ -40,8 +44,8 @@ interface StorageOptions {
  * @throws Error with one sentence when it cannot be opened
  */
 export async function openStorage (options: StorageOptions): Promise<Storage> {
-  const { settingsPath, dbUrl, startupTimeout, vault, warn, info, mustExist: isExisting = false } = options
-  if (dbUrl === undefined) return createFileStorage(new JsonFileStore(settingsPath, warn), vault)
+  const { settingsPath, usagePath, dbUrl, startupTimeout, vault, warn, info, mustExist: isExisting = false } = options
+  if (dbUrl === undefined) return createFileStorage(new JsonFileStore(settingsPath, warn), vault, undefined, usagePath)
   // Imported on demand, so that the drivers are not loaded if the settings are in a file.
   const [{
     openDatabase, missingDatabaseMessage: nothingAt
@@ -66,16 +70,22 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
 /**
  * Creates the ports on a settings file.
  * @param now the clock for expiry, in ms since 1970
+ * @param usagePath as in StorageOptions
  */
-export function createFileStorage (file: Store & SectionFile, vault: Vault, now = () => Date.now()): Storage {
+export function createFileStorage (
+  file: Store & SectionFile, vault: Vault, now = () => Date.now(), usagePath?: string
+): Storage {
   const records = new FileRecords(file, vault, now)
-  return completeAdapter({
+  const counters = new MemoryCounters()
+  const storage = completeAdapter({
     store: file,
     records,
     clients: new FileClients({ file, records }),
+    counters,
     resealing: records,
     vectors: new MemoryVectors(undefined, now)
   })
+  return usagePath === undefined ? storage : { ...storage, usage: new FileUsage(usagePath, records, counters, now) }
 }
 
 /**
@@ -97,7 +107,8 @@ function completeAdapter (
     upstreamTokens: new RecordedUpstreamTokens(records),
     approvals: new RecordedApprovals(records),
     eventWebhooks: new RecordedEventWebhooks(records),
-    ...records.outlivesProcess ? { pins: new RecordedPins(records) } : {}
+    ...records.outlivesProcess ? { pins: new RecordedPins(records) } : {},
+    usage: new RecordedUsage(records)
   }
 }
 

@@ -122,7 +122,9 @@ export const recordCollections = {
   /** Messages that could not be delivered; the owner is the user. */
   failedDeliveries: {
     name: 'failedDeliveries', isSealed: true, maxEntries: 2_000, evicts: 'largest owners', maxPerOwner: 100
-  }
+  },
+  /** What callers have used, keyed by day, caller and item; the label is the day. */
+  usage: { name: 'usage', maxEntries: 500_000 }
 } as const satisfies Record<string, RecordCollection>
 
 /** The sections of the settings file that hold records. */

@@ -13,6 +13,7 @@ import type { SocialLogins } from './ports/social-logins.ts'
 import type { OAuthTokens } from './ports/tokens.ts'
 import type { PinStore } from './ports/pins.ts'
 import type { UpstreamTokens } from './ports/upstream-tokens.ts'
+import type { UsageCounts } from './ports/usage.ts'
 import type { VectorStore } from './ports/vectors.ts'
 import type { EventWebhooks } from './ports/event-webhooks.ts'
 import type { Records } from './records.ts'
@@ -163,6 +164,9 @@ export interface CatalogueCache {
   waitForWrites: () => Promise<void>
 }
 
+/** The beginning of the keys of quotas' counters, which survive a restart. */
+export const quotaKeyBeginning = 'quota '
+
 /** Counters shared by all replicas, for rate limits. */
 export interface Counters {
   /**
@@ -173,6 +177,18 @@ export interface Counters {
   hit: (key: string, window: number) => Promise<{ count: number, left: number }>
   /** Removes a counter. */
   reset: (key: string) => Promise<void>
+  /**
+   * Adds to the counter of a key, if it is below a maximum; of simultaneous callers, on any replica, no more succeed
+   * than there is room for.
+   * @param window lifetime of the counter from its first use, in ms
+   * @param max default: none
+   * @returns whether it was added, and `left`: the time until the counter is reset, in ms
+   */
+  take: (key: string, amount: number, window: number, max?: number) => Promise<{ isTaken: boolean, left: number }>
+  /** Subtracts from a counter. */
+  giveBack: (key: string, amount: number) => Promise<void>
+  /** The counter of a key, and the time until it is reset, in ms; zeros: there is none. */
+  read: (key: string) => Promise<{ count: number, left: number }>
 }
 
 /**
@@ -267,4 +283,5 @@ export interface Storage extends Omit<StorageAdapter, 'records' | 'counters' | '
   approvals: Approvals
   /** Available with a database only. */
   pins?: PinStore
+  usage: UsageCounts
 }

@@ -194,6 +194,8 @@ export class DerivedExchange<View> implements Exchange<View> {
     this.#from = from
   }
 
+  /** The request that it replaces. */
+  get original (): Exchange { return this.#from }
   get headers (): RequestHeaders { return this.#from.headers }
   get paramHeaders (): Exchange['paramHeaders'] { return this.#from.paramHeaders }
   get client (): Client { return this.#from.client }

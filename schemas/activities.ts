@@ -48,6 +48,9 @@ export const ActivityRecord = Type.Object(
     clientId: Type.Optional(Type.String({ description: 'The OAuth client whose access token the call came with' })),
     clientName: Type.Optional(Type.String({ description: 'Its name when it called' })),
     policy: Type.Optional(AppliedPolicy),
+    guards: Type.Optional(Type.Array(Type.Object({
+      id: Type.String(), name: Type.String(), action: Type.String(), found: Type.Array(Type.String())
+    }), { description: 'The guards that found something, and the kinds of it' })),
     locked: Type.Optional(Type.Literal(true, {
       description: 'Input, output and message are sealed with a key that is not in ENCRYPTION_KEY any more'
     }))

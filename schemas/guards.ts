@@ -1,24 +1,40 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
-/** A guard on the content of arguments and results, as it is stored. Unknown members are kept unchanged. */
-export const Guard = Type.Object({
-  id: Type.String({ minLength: 1 }),
+const members = {
   name: Type.String({ minLength: 1 }),
-  enabled: Type.Optional(Type.Boolean()),
-  on: StringEnum(['arguments', 'results', 'both']),
-  /** The servers that it applies to; absent: all. */
-  servers: Type.Optional(Type.Array(Type.String())),
-  /** The tools that it applies to, by their own names; absent: all. */
-  tools: Type.Optional(Type.Array(Type.String())),
+  enabled: Type.Optional(Type.Boolean({ description: 'Default: true' })),
+  on: StringEnum(['arguments', 'results', 'both'], {
+    description: 'Results are those of tools, prompts and resources, with errors, progress and log messages'
+  }),
+  servers: Type.Optional(Type.Array(Type.String(), { description: 'The servers that it is for. Default: all' })),
+  tools: Type.Optional(Type.Array(Type.String(), {
+    description: 'The tools that it is for, by their own names. Default: all, and prompts and resources'
+  })),
   detect: Type.Optional(Type.Array(StringEnum(['secrets', 'email', 'card', 'iban', 'phone']))),
   webhook: Type.Optional(Type.Object({
-    url: Type.String(),
-    secret: Type.String(),
-    timeoutMs: Type.Optional(Type.Integer({ minimum: 1 })),
-    whenAway: StringEnum(['allow', 'deny'])
+    url: Type.String({ pattern: '^https?://', description: 'An absolute http or https URL' }),
+    secret: Type.String({
+      minLength: 1, description: 'Signs the requests as Standard Webhooks do: `whsec_` and base64, or any text'
+    }),
+    timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 60_000, description: 'Default: 2000' })),
+    whenAway: StringEnum(['allow', 'deny'], {
+      description: 'What happens to a call while the webhook does not answer in time'
+    })
   })),
-  /** What happens where `detect` finds something. */
-  action: StringEnum(['flag', 'mask', 'refuse'])
-})
+  action: StringEnum(['flag', 'mask', 'refuse'], { description: 'What happens where `detect` finds something' })
+}
+
+const example = { name: 'No personal data', on: 'both', servers: ['crm'], detect: ['email', 'card'], action: 'mask' }
+
+/** A guard on the content of arguments and results, as it is stored. Unknown members are kept unchanged. */
+export const Guard = Type.Object({ id: Type.String({ minLength: 1 }), ...members })
 export type Guard = Static<typeof Guard>
+
+/** A guard as the API returns it; the secret of its webhook is masked. */
+export const GuardRecord = Type.Object({ id: Type.String(), ...members }, {
+  examples: [{ id: '0e1b62e4-3f5c-4ab5-8ff5-9d1b8a7b6c01', enabled: true, ...example }]
+})
+
+/** A guard as the API takes it. */
+export const NewGuard = Type.Object(members, { additionalProperties: false, examples: [example] })

@@ -1,21 +1,38 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
-/** A quota, as it is stored. Unknown members are kept unchanged. */
-export const Quota = Type.Object({
-  id: Type.String({ minLength: 1 }),
+const Name = Type.Optional(Type.String({ minLength: 1 }))
+const target = {
+  user: Name,
+  team: Name,
+  key: Type.Optional(Type.String({ minLength: 1, description: 'The id of a key' })),
+  server: Name,
+  tool: Type.Optional(Type.String({ minLength: 1, description: 'By its own name; it stands with `server`' }))
+}
+const members = {
   name: Type.String({ minLength: 1 }),
-  enabled: Type.Optional(Type.Boolean()),
-  /** Whom it counts; `*` counts each of its kind separately. A tool is a bare name and stands with its server. */
-  target: Type.Object({
-    user: Type.Optional(Type.String()),
-    team: Type.Optional(Type.String()),
-    key: Type.Optional(Type.String()),
-    server: Type.Optional(Type.String()),
-    tool: Type.Optional(Type.String())
-  }),
-  per: StringEnum(['minute', 'day']),
+  enabled: Type.Optional(Type.Boolean({ description: 'Default: true' })),
+  per: StringEnum(['minute', 'day'], { description: 'From the first call on' }),
   calls: Type.Optional(Type.Integer({ minimum: 0 })),
-  resultTokens: Type.Optional(Type.Integer({ minimum: 0 }))
-})
+  resultTokens: Type.Optional(Type.Integer({ minimum: 0, description: 'Tokens of results' }))
+}
+const targetDescription =
+  'Whom it counts: all that are given must fit, and `*` counts each of its kind separately. Empty: all calls together'
+
+/** A quota, as it is stored. Unknown members are kept unchanged. */
+export const Quota = Type.Object({ id: Type.String({ minLength: 1 }), target: Type.Object(target), ...members })
 export type Quota = Static<typeof Quota>
+
+const example = { name: 'Fair share', target: { user: '*' }, per: 'day', calls: 1_000 }
+
+/** A quota as the API returns it. */
+export const QuotaRecord = Type.Object(
+  { id: Type.String(), target: Type.Object(target), ...members },
+  { examples: [{ id: '0e1b62e4-3f5c-4ab5-8ff5-9d1b8a7b6c02', enabled: true, ...example }] }
+)
+
+/** A quota as the API takes it. */
+export const NewQuota = Type.Object(
+  { target: Type.Object(target, { additionalProperties: false, description: targetDescription }), ...members },
+  { additionalProperties: false, examples: [example] }
+)

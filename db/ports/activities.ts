@@ -28,6 +28,10 @@ export interface Activity {
   readonly policy?: {
     readonly id: string, readonly name: string, readonly mode: 'enforce' | 'observe', readonly decision: Policy['then']
   }
+  /** The guards that found something in the call, and the kinds of it. */
+  readonly guards?: ReadonlyArray<{
+    readonly id: string, readonly name: string, readonly action: string, readonly found: readonly string[]
+  }>
   /** The input, the output and the error message cannot be decrypted: the encryption key is not available. */
   readonly locked?: true
 }

@@ -82,6 +82,29 @@ export const extensionsLimits = {
     ofPrincipal: 5
   },
 
+  /**
+   * Guards on content. `inline`: characters that are searched at once; longer texts are searched in a worker thread,
+   * for at most `time` in ms; beyond: a guard that masks or refuses refuses the call. `webhookTimeout`: default time of
+   * a guard's webhook, in ms, `webhookAnswer`: max size of its answer, in bytes; beyond either: it counts as away.
+   * `message`: max length of its sentence, in characters; beyond: it is cut.
+   */
+  guards: {
+    inline: 32 * 1024, time: 20_000, webhookTimeout: 2_000, webhookAnswer: 16 * 1024 * 1024, message: 1_000
+  },
+
+  /**
+   * `told`: max counters of quotas of which admins have been told that they are used up; beyond: they may be told
+   * again. `tokenTime`: max time to count the tokens of a result, in ms, `tokenHeap`: max heap of the thread that
+   * counts, in MB; beyond either: they are estimated. `tokenIdle`: max time that the thread may be idle, in ms; beyond:
+   * it ends.
+   */
+  quotas: { told: 10_000, tokenTime: 20_000, tokenHeap: 256, tokenIdle: 60_000 },
+  /**
+   * Counters of usage. `waiting`: max counters that wait to be written; beyond: new ones are not counted. `pause`: time
+   * until they are written, in ms. `days`: max days of one answer; beyond: 400.
+   */
+  usage: { waiting: 100_000, pause: 1_000, days: 400 },
+
   compression: {
     /**
      * Max size of the results that wait to be compressed, in bytes of memory, with a share for each owner; beyond: a

@@ -2,6 +2,7 @@ import fp from 'fastify-plugin'
 import type { CatalogueCache, Storage } from '../../db/store.ts'
 import activities from './activities/index.ts'
 import compression from './compression/index.ts'
+import guards from './guards/index.ts'
 import callLog from './logs/calls.ts'
 import events, { type EventsOptions } from './events/index.ts'
 import logs from './logs/index.ts'
@@ -10,11 +11,12 @@ import metrics from './metrics/index.ts'
 import notifications from './notifications/index.ts'
 import pins from './pins/index.ts'
 import policies from './policies/index.ts'
+import quotas from './quotas/index.ts'
 import smartRouting from './smart-routing/index.ts'
 import tracing from './tracing/index.ts'
 
 export interface ExtensionOptions {
-  storage: Pick<Storage, 'activities' | 'approvals' | 'eventWebhooks' | 'pins' | 'vectors'>
+  storage: Pick<Storage, 'activities' | 'approvals' | 'eventWebhooks' | 'pins' | 'usage' | 'vectors'>
   sealer?: EventsOptions['sealer']
   catalogueCache: CatalogueCache
   /** The newest lines of the log, which the logger fills. */
@@ -25,13 +27,17 @@ export interface ExtensionOptions {
 export default fp<ExtensionOptions>(async (app, { ring, storage, catalogueCache, sealer }) => {
   await app.register(logs, { ring })
   await app.register(notifications)
+  await app.register(metrics)
+  // Before all that keeps arguments.
+  await app.register(guards)
   await app.register(policies, { store: storage.approvals })
   await app.register(events, { storage, sealer })
   await app.register(compression)
   await app.register(smartRouting, { vectors: storage.vectors, catalogueCache })
-  await app.register(metrics)
   await app.register(pins, { pins: storage.pins, catalogueCache })
   await app.register(tracing)
   await app.register(activities, storage)
+  // After all that may refuse a call or change its result.
+  await app.register(quotas, { usage: storage.usage })
   await app.register(callLog)
 }, { name: 'extensions-parts' })

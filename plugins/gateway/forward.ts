@@ -84,8 +84,9 @@ export class Forwarder {
       this.#done(call, output, response, undefined)
       return result
     } catch (error) {
-      this.#done(call, output, response, error)
-      throw error
+      const answered = await this.#toAnsweredError(call, error)
+      this.#done(call, output, response, answered)
+      throw answered
     } finally {
       release?.()
     }
@@ -109,8 +110,21 @@ export class Forwarder {
     } catch (failure) {
       thrown = failure
     }
+    thrown = await this.#toAnsweredError(call, thrown)
     this.#done(call, undefined, undefined, thrown)
     throw thrown
+  }
+
+  /** An error as `onError` hooks leave it; what they throw takes its place. */
+  async #toAnsweredError (call: GatewayCall, error: unknown): Promise<unknown> {
+    if (!(error instanceof RpcError)) return error
+    try {
+      let answered = error
+      for (const hook of this.#hooks.onError) answered = await hook(call, answered)
+      return answered
+    } catch (failure) {
+      return failure
+    }
   }
 
   readonly #observerFailed = (failure: unknown): void => {
@@ -133,6 +147,7 @@ export class Forwarder {
       startedAt: call.startedAt,
       trace: call.trace,
       policy: call.policy,
+      guards: call.guards,
       duration: performance.now() - call.startedAt,
       outcome,
       output,

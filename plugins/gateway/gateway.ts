@@ -10,7 +10,7 @@ import { describeRoute, type RouteIdentity } from './describe.ts'
 import { Forwarder } from './forward.ts'
 import { EventCursors, type EventTarget } from './event-cursors.ts'
 import { EventStreams } from './event-streams.ts'
-import { createHookLists, type GatewayHooks } from './hooks.ts'
+import { createHookLists, passNotification, type GatewayHooks } from './hooks.ts'
 import { findEvent, ownMembers, presentEvent, type ShownEvent } from './methods/events.ts'
 import { isNotification, methodFor } from './methods/index.ts'
 import { providerOf, resolveItem } from './methods/items.ts'
@@ -77,7 +77,10 @@ export class Gateway {
         for (const hook of hooks.onListsChanged) hook()
       },
       question: async (...question) => { for (const hook of hooks.onQuestion) await hook(...question) },
-      broadcast: (...message) => { news.broadcast(...message) },
+      onNotification: (...notification) => { passNotification(hooks, ...notification) },
+      broadcast: (provider, method, paramsText, serves) => {
+        passNotification(hooks, provider, paramsText, (text) => { news.broadcast(provider, method, text, serves) })
+      },
       taskHandle: (provider, client, id) => tasks.findFor(client, provider, id)
     }
   }

@@ -11,16 +11,26 @@ export interface GatewayCall {
   exchange: Exchange<View>
   /** The server's name. */
   readonly provider: string
-  /** The tool, prompt or resource by its own name, if the request names one. */
-  readonly item: string | undefined
+  /** The tool, prompt or resource by its own name, if the request names one. A hook may replace it for observers. */
+  item: string | undefined
   /** The time of its arrival, as `performance.now()`. */
   readonly startedAt: number
   /** The trace context that is passed to the server. An `onCall` hook sets it. */
   trace: TraceContext | undefined
   /** The policy that applies to it, for its record. An `onCall` hook sets it. */
   policy: AppliedPolicy | undefined
+  /** What guards have found in it, for its record. */
+  guards?: readonly GuardFinding[]
   /** Why it cannot be sent, whatever hooks decide: its provider is not connected. */
   readonly failure?: RpcError
+}
+
+/** The kinds of content that a guard found in a call. */
+export interface GuardFinding {
+  readonly id: string
+  readonly name: string
+  readonly action: 'flag' | 'mask' | 'refuse'
+  readonly found: readonly string[]
 }
 
 /** A policy that decided about a call, or, in the mode `observe`, would have decided. */
@@ -58,7 +68,8 @@ export interface FinishedCall extends GatewayCall {
 
 /**
  * The hooks of the gateway. They run in the order of registration, and are awaited only if they return a promise. An
- * RpcError thrown by `onList`, `onCall`, `onOutput`, `onResult` or `onQuestion` is answered instead of the result.
+ * RpcError thrown by `onList`, `onCall`, `onOutput`, `onError`, `onResult` or `onQuestion` is answered instead of the
+ * result.
  */
 export interface GatewayHooks {
   /** Called before a list is answered. @returns its entries, changed or not */
@@ -79,6 +90,10 @@ export interface GatewayHooks {
    * for all that follows, records of the call included.
    */
   onOutput: (call: GatewayCall, result: string) => Promise<string> | string
+  /**
+   * Called with the error that ends a call, before it is recorded. @returns the error for all that follows
+   */
+  onError: (call: GatewayCall, error: RpcError) => Promise<RpcError> | RpcError
   /** Called with the text of a result that ends its call. @returns the text to answer with */
   onResult: (call: GatewayCall, result: string) => Promise<string> | string
   /**
@@ -86,6 +101,12 @@ export interface GatewayHooks {
    * one outcome other than `input_required`, which a hook that counts calls should use.
    */
   onDone: (call: FinishedCall) => void
+  /**
+   * Called with a notification of a provider that belongs to no request in flight; those of a request go through
+   * `exchange.notify`.
+   * @returns its params, changed or not; undefined: it is dropped
+   */
+  onNotification: (provider: string, paramsText: string) => Promise<string | undefined> | string | undefined
   /** Called when the lists of a provider may have changed. */
   onListsChanged: () => void
   /** Called before a provider sends a question to a client. */
@@ -93,5 +114,29 @@ export interface GatewayHooks {
 }
 
 export type HookLists = { [Name in keyof GatewayHooks]: Array<GatewayHooks[Name]> }
-export const createHookLists = (): HookLists =>
-  ({ onList: [], onView: [], onSubscribe: [], onCall: [], onOutput: [], onResult: [], onDone: [], onListsChanged: [], onQuestion: [] })
+export const createHookLists = (): HookLists => ({
+  onList: [],
+  onView: [],
+  onSubscribe: [],
+  onCall: [],
+  onOutput: [],
+  onError: [],
+  onResult: [],
+  onDone: [],
+  onNotification: [],
+  onListsChanged: [],
+  onQuestion: []
+})
+
+/** Sends a notification as its hooks leave it. One that a hook fails on is dropped. */
+export function passNotification (
+  { onNotification }: HookLists, provider: string, paramsText: string, send: (paramsText: string) => void
+): void {
+  if (onNotification.length === 0) { send(paramsText); return }
+  const pass = async (): Promise<void> => {
+    let text: string | undefined = paramsText
+    for (const hook of onNotification) if (text !== undefined) text = await hook(provider, text)
+    if (text !== undefined) send(text)
+  }
+  pass().catch(() => {})
+}

@@ -55,6 +55,7 @@ export const forTest = {
     onQuestion: async () => {
       throw new RpcError(code.methodNotFound, 'nobody can be asked while a server is tested')
     },
+    onNotification: () => {},
     broadcast: () => {},
     taskHandle: () => undefined
   }

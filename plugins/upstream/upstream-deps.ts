@@ -12,6 +12,8 @@ interface UpstreamListener {
   statusChanged: () => void
   /** Called before a question is put to a client. @throws RpcError to refuse it */
   onQuestion: (question: Question, client: Client) => Promise<void>
+  /** Sends a notification that belongs to no request in flight, as `send` does, unless it may not be sent. */
+  onNotification: (paramsText: string, send: (paramsText: string) => void) => void
   /** A notification for every listener that sees this server and that the server serves. */
   broadcast: (method: string, paramsText: string, serves: (client: Client) => boolean) => void
   /** The id under which a client knows a task of this server; undefined: it knows none. */

@@ -118,12 +118,11 @@ export class Upstream implements Provider {
   }
 
   #dispatch (): DispatchDeps {
-    const { onQuestion, broadcast, log, taskHandle } = this.#deps.listener
+    const { broadcast, log, ...listener } = this.#deps.listener
     const { base } = this.#placement.pool
     return {
+      ...listener,
       name: this.name,
-      onQuestion,
-      taskHandle,
       refresh: (slot) => {
         const from = this.#placement.canList(slot) ? slot : base
         this.#catalogues.refresh(from, from === base)

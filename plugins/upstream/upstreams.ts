@@ -35,9 +35,8 @@ interface UpstreamsDeps {
 }
 
 /** The host before a gateway is connected: ignores everything. */
-const noHost: ProviderHost = {
-  changed: () => {}, question: async () => {}, broadcast: () => {}, taskHandle: () => undefined
-}
+const noHost: ProviderHost =
+  { changed () {}, async question () {}, onNotification () {}, broadcast () {}, taskHandle: () => undefined }
 
 /** All running servers, as the gateway's source of providers. */
 export class Upstreams implements ProviderSource {
@@ -275,6 +274,7 @@ export class Upstreams implements ProviderSource {
           if (upstream.status === 'connected') this.#logRemarks(upstream)
         },
         onQuestion: async (question, client) => { await this.#host.question(name, question, client) },
+        onNotification: (...message) => { this.#host.onNotification(name, ...message) },
         broadcast: (...message) => { this.#host.broadcast(name, ...message) },
         taskHandle: (...task) => this.#host.taskHandle(name, ...task)
       }

@@ -18,6 +18,7 @@ import people from './people.ts'
 import servers from './servers.ts'
 import settings from './settings.ts'
 import templates from './templates.ts'
+import usage from './usage.ts'
 import tools from './tools.ts'
 
 const cacheControl = 'no-store'
@@ -51,6 +52,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(activities)
   await app.register(approvals)
   await app.register(events)
+  await app.register(usage)
   await app.register(oauth)
   await app.register(catalogues)
   await app.register(admin)

@@ -48,6 +48,32 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     })
   }
 
+  // ---- counters and usage -----------------------------------------------------------------------
+
+  it('a counter is taken as often as its maximum says, and what is given back can be taken again', async ({ counters }) => {
+    const key = fresh()
+    const take = async (): Promise<boolean> => (await counters.take(key, 1, minute, 10)).isTaken
+    const taken = await Promise.all(Array.from({ length: 40 }, take))
+    assert.equal(taken.filter(Boolean).length, 10)
+    const { count, left } = await counters.read(key)
+    assert.equal(count, 10)
+    assert.ok(left > 0 && left <= minute)
+    await counters.giveBack(key, 1)
+    assert.deepEqual([await take(), await take()], [true, false])
+    assert.deepEqual(await counters.take(fresh(), 1, minute, 0), { isTaken: false, left: minute })
+    assert.equal((await counters.take(key, 5_000_000_000, minute)).isTaken, true)
+    assert.equal(await take(), false)
+    assert.deepEqual(await counters.read(fresh()), { count: 0, left: 0 })
+  })
+
+  it('usage of one day and caller adds up, whoever counts at the same time', async ({ usage }) => {
+    const count = { day: '2026-11-30', user: odd.replace('\ud800', ''), key: '', server: 's', tool: 't', calls: 1, errors: 0, resultTokens: 5 }
+    await Promise.all(Array.from({ length: 8 }, async () => { await usage.add([count, { ...count, day: '2026-11-29' }]) }))
+    assert.deepEqual(await usage.list(['2026-11-30']), [{ ...count, calls: 8, resultTokens: 40 }])
+    assert.equal((await usage.list(['2026-11-29', '2026-11-30'])).length, 2)
+    assert.deepEqual(await usage.list(['2026-11-28']), [])
+  })
+
   // ---- grants -----------------------------------------------------------------------------------
 
   it('a grant is taken once; who comes later is told its family', async ({ grants }) => {

@@ -9,7 +9,7 @@ import { prefix, version } from './modern-request.ts'
 /** How a call ended: the kinds of the messages on the way, and the text of its result. */
 export interface TaskOutcome { readonly steps: string[], readonly text: string, readonly isError: boolean }
 /** Calls a tool with the argument `text: "x"`. */
-export type TaskCaller = (t: Cleanup, url: string, tool: string) => Promise<TaskOutcome>
+export type TaskCaller = (t: Cleanup, url: string, tool: string, given?: string) => Promise<TaskOutcome>
 
 /** Answers every elicitation. */
 export const askable: AgentOptions = {
@@ -20,11 +20,12 @@ const outcome = (result: unknown, ...steps: string[]): TaskOutcome =>
   ({ steps, text: text(result), isError: (result as Json).isError === true })
 
 /** The SDK's client of 2025-11-25, by `task`. */
-export const legacyWithTasks: TaskCaller = async (t, url, tool) => {
+export const legacyWithTasks: TaskCaller = async (t, url, tool, given = 'x') => {
   const client = await agent(t, url, askable)
   await client.listTools()
   const steps: string[] = []
-  for await (const message of client.experimental.tasks.callToolStream({ name: tool, arguments: { text: 'x' } }, undefined, { task: {} })) {
+  const stream = client.experimental.tasks.callToolStream({ name: tool, arguments: { text: given } }, undefined, { task: {} })
+  for await (const message of stream) {
     if (message.type === 'result') return outcome(message.result as CallToolResult, ...steps)
     if (message.type === 'error') return { steps, text: message.error.message.replace(/[\w.-]{32,}/, 'ID'), isError: true }
     if (steps.at(-1) !== message.type) steps.push(message.type)
@@ -33,13 +34,13 @@ export const legacyWithTasks: TaskCaller = async (t, url, tool) => {
 }
 
 /** The SDK's client of 2025-11-25, without. */
-export const legacyWithoutTasks: TaskCaller = async (t, url, tool) =>
-  outcome(await (await agent(t, url, askable)).callTool({ name: tool, arguments: { text: 'x' } }))
+export const legacyWithoutTasks: TaskCaller = async (t, url, tool, given = 'x') =>
+  outcome(await (await agent(t, url, askable)).callTool({ name: tool, arguments: { text: given } }))
 
 /** The SDK's client of 2026-07-28, which does not know the extension. */
-export const modernWithoutTasks: TaskCaller = async (t, url, tool) => {
+export const modernWithoutTasks: TaskCaller = async (t, url, tool, given = 'x') => {
   const { client } = await modernAgent(t, url, { capabilities: { elicitation: { form: {} } } })
-  return await client.callTool({ name: tool, arguments: { text: 'x' } })
+  return await client.callTool({ name: tool, arguments: { text: given } })
     .then((result) => outcome(result), (error: unknown) => ({ steps: [], text: String((error as Json).code), isError: true }))
 }
 
@@ -74,8 +75,8 @@ export async function taskSession (t: Cleanup, url: string, asked: unknown[] = [
 }
 
 /** The client of the extension (`@modelcontextprotocol/ext-tasks`). */
-export const modernWithTasks: TaskCaller = async (t, url, tool) => {
-  const execution = await (await taskSession(t, url)).callTool(tool, { text: 'x' })
+export const modernWithTasks: TaskCaller = async (t, url, tool, given = 'x') => {
+  const execution = await (await taskSession(t, url)).callTool(tool, { text: given })
   const { outcome: ended } = await execution.settle()
   if (ended.status !== 'completed') return { steps: [execution.kind], text: ended.status, isError: true }
   return outcome(ended.result, execution.kind)

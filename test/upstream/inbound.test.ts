@@ -50,6 +50,7 @@ function begin (...openCalls: FakeCall[]): World {
     refresh: () => {},
     onContested: () => { contested++ },
     onQuestion: async () => {},
+    onNotification: () => {},
     broadcast: () => {},
     taskHandle: () => undefined,
     onDropped: () => {}

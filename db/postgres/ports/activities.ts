@@ -25,7 +25,7 @@ const maxPayloads = 8 * 1024 * 1024
 /** The `place` of a call for the vault: its texts cannot be decrypted for another call. */
 export const activityPlace = (id: string): string => `activities/${id}`
 /** The members that are encrypted together, as one text. */
-type SealedMembers = Pick<Activity, 'input' | 'output' | 'errorMessage' | 'policy'>
+type SealedMembers = Pick<Activity, 'input' | 'output' | 'errorMessage' | 'policy' | 'guards'>
 const membersText = (members: SealedMembers): string => JSON.stringify(members)
 /** The record of calls, in tables that all replicas share. */
 export class PostgresActivities implements Activities {
@@ -129,10 +129,10 @@ export class PostgresActivities implements Activities {
   }
 
   #toRow (activity: Activity): CallRow {
-    const { id, input, output, errorMessage, policy } = activity
-    const sealed = [input, output, errorMessage, policy].every((member) => member === undefined)
+    const { id, input, output, errorMessage, policy, guards } = activity
+    const sealed = [input, output, errorMessage, policy, guards].every((member) => member === undefined)
       ? undefined
-      : sealText(this.#vault, membersText({ input, output, errorMessage, policy }), activityPlace(id))
+      : sealText(this.#vault, membersText({ input, output, errorMessage, policy, guards }), activityPlace(id))
     return { ...toRow(activity), ...sealed, sealedBy: sealed?.sealed?.split('.')[1] }
   }
 

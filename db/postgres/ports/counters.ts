@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { eq, lt, sql } from 'drizzle-orm'
+import { and, eq, gt, lt, sql } from 'drizzle-orm'
 import { MemoryCounters } from '../../memory/counters.ts'
 import type { Counters } from '../../store.ts'
 import type { DatabaseDriver } from '../connection/driver.ts'
@@ -9,6 +9,10 @@ import { counters } from '../tables.ts'
 const cleanupInterval = 60_000
 /** Max counters; beyond, those that expire first are removed. */
 const maxCounters = 100_000
+
+/** Max value of a counter, in PostgreSQL's type. */
+const maxCount = 2_147_483_647
+const timeLeft = sql<string>`ceil(extract(epoch from ${counters.expires} - now()) * 1000)`
 
 /** Keys are stored as hashes: they may contain usernames and addresses, and may have any length. */
 const hash = (key: string): string => createHash('sha256').update(key).digest('base64url')
@@ -44,7 +48,7 @@ export class PostgresCounters implements Counters {
           }
         })
         .returning(
-          { count: counters.count, left: sql<string>`ceil(extract(epoch from ${counters.expires} - now()) * 1000)` }
+          { count: counters.count, left: timeLeft }
         )
       if (Date.now() - this.#lastCleanup > cleanupInterval) this.#cleanUp()
       return { count: found?.count ?? 1, left: Number(found?.left ?? window) }
@@ -57,6 +61,53 @@ export class PostgresCounters implements Counters {
     await this.#fallback.reset(key)
     if (!this.#isUnavailable()) {
       await this.#driver.db.delete(counters).where(eq(counters.key, hash(key))).catch(() => {})
+    }
+  }
+
+  async take (
+    key: string, amount: number, window: number, max = Infinity
+  ): Promise<{ isTaken: boolean, left: number }> {
+    if (max <= 0) return { isTaken: false, left: window }
+    if (this.#isUnavailable()) return await this.#fallback.take(key, amount, window, max)
+    const expires = sql`now() + ${window} * interval '1 millisecond'`
+    const isExpired = sql`${counters.expires} <= now()`
+    try {
+      const [taken] = await this.#driver.db
+        .insert(counters)
+        .values({ key: hash(key), count: amount, expires })
+        .onConflictDoUpdate({
+          target: counters.key,
+          set: {
+            count: sql`case when ${isExpired} then excluded.count
+              else least(${counters.count}::bigint + excluded.count, ${maxCount})::integer end`,
+            expires: sql`case when ${isExpired} then excluded.expires else ${counters.expires} end`
+          },
+          setWhere: Number.isFinite(max) ? sql`${isExpired} or ${counters.count} < ${max}` : undefined
+        })
+        .returning({ left: timeLeft })
+      if (Date.now() - this.#lastCleanup > cleanupInterval) this.#cleanUp()
+      if (taken) return { isTaken: true, left: Number(taken.left) }
+      return { isTaken: false, left: (await this.read(key)).left }
+    } catch {
+      return await this.#fallback.take(key, amount, window, max)
+    }
+  }
+
+  async giveBack (key: string, amount: number): Promise<void> {
+    await this.#fallback.giveBack(key, amount)
+    if (this.#isUnavailable()) return
+    await this.#driver.db.update(counters).set({ count: sql`greatest(${counters.count} - ${amount}, 0)` })
+      .where(eq(counters.key, hash(key))).catch(() => {})
+  }
+
+  async read (key: string): Promise<{ count: number, left: number }> {
+    if (this.#isUnavailable()) return await this.#fallback.read(key)
+    try {
+      const [found] = await this.#driver.db.select({ count: counters.count, left: timeLeft }).from(counters)
+        .where(and(eq(counters.key, hash(key)), gt(counters.expires, sql`now()`)))
+      return { count: found?.count ?? 0, left: Number(found?.left ?? 0) }
+    } catch {
+      return await this.#fallback.read(key)
     }
   }
 

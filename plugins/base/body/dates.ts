@@ -8,11 +8,14 @@ export interface DateRange { readonly startDate?: string, readonly endDate?: str
 /**
  * Converts a range to ms since the epoch: `from` inclusive, `to` exclusive. An end date without a time includes its
  * whole day.
+ * @param names of the caller's parameters, for errors
  * @throws InvalidInput
  */
-export function parseDateRange ({ startDate, endDate }: DateRange): { from?: number, to?: number } {
-  const from = startDate === undefined ? undefined : parseDate(startDate, 'startDate')
-  const last = endDate === undefined ? undefined : parseDate(endDate, 'endDate')
+export function parseDateRange (
+  { startDate, endDate }: DateRange, names: readonly [string, string] = ['startDate', 'endDate']
+): { from?: number, to?: number } {
+  const from = startDate === undefined ? undefined : parseDate(startDate, names[0])
+  const last = endDate === undefined ? undefined : parseDate(endDate, names[1])
   return { from, to: last === undefined ? undefined : last + (endDate?.includes('T') === true ? 1 : dayInMs) }
 }
 

@@ -32,7 +32,7 @@ export interface DescribeOptions {
 export function describeCall (call: FinishedCall, { includesPayloads: payloads, redact }: DescribeOptions): Activity {
   const {
     exchange: { view: { principal, scope }, method, address, paramsText },
-    provider, item, duration, output, isToolError, error, policy
+    provider, item, duration, output, isToolError, error, policy, guards
   } = call
   const toShownText = (text: string | undefined, max: number): string | undefined =>
     text === undefined ? undefined : truncateBytes(redact(provider, text.slice(0, max + margin)), max)
@@ -59,7 +59,8 @@ export function describeCall (call: FinishedCall, { includesPayloads: payloads, 
     clientId: principal.kind === 'access-token' ? principal.credential?.name : undefined,
     sourceIp: address,
     errorMessage: toShownText(message, extensionsLimits.activities.message),
-    policy
+    policy,
+    guards
   }
 }
 

@@ -9,7 +9,9 @@ import { baseLimits } from '../../base/limits/index.ts'
 /** The calls that `call_tool` has made. */
 const callsOfCallTool = new WeakSet<Exchange>()
 /** Whether `call_tool` has made a call. */
-export const isCalledInstead = (exchange: Exchange): boolean => callsOfCallTool.has(exchange)
+export const isCalledInstead = (exchange: Exchange): boolean => callsOfCallTool.has(exchange) ||
+  // A hook may have replaced the call.
+  (exchange instanceof DerivedExchange && isCalledInstead(exchange.original))
 
 /**
  * Runs `call_tool {toolName, arguments}`: calls the named tool in the merged view of the same principal and scope. Only

@@ -23,6 +23,8 @@ export interface DispatchDeps {
   onContested: () => void
   /** Called before a question is sent to a client. @throws RpcError to refuse it */
   onQuestion: (question: Question, client: Client) => Promise<void>
+  /** Passes on a notification that belongs to no request in flight. */
+  onNotification: (paramsText: string, send: (paramsText: string) => void) => void
   /** Sends to every client that the slot serves and whose principal alone has used the link. */
   broadcast: (slot: Slot, link: Link, method: string, paramsText: string) => void
   /** The id under which a client knows a task of this server; undefined: it knows none. */
@@ -197,10 +199,8 @@ export function dispatchNotification (
       deliverOfTask(deps, owner, notification, String(params.taskId)).catch(() => { deps.onDropped(method) })
       return
     }
-    case 'notifications/tasks':
-      // Nobody has asked the server for it: clients are told by `tasks/get`.
-      deps.onDropped(method)
-      return
+    // Nobody has asked the server for it: clients are told by `tasks/get`.
+    case 'notifications/tasks': deps.onDropped(method); return
     case 'notifications/elicitation/complete':
       deliver(deps, slot.tasks.completeElicitation(params.elicitationId), method, paramsText)
       return
@@ -210,8 +210,11 @@ export function dispatchNotification (
   }
 }
 
-function deliver ({ onDropped }: DispatchDeps, client: Client | undefined, method: string, paramsText: string): void {
-  if (client?.listener) client.listener.deliver(method, paramsText)
+function deliver (
+  { onDropped, onNotification }: DispatchDeps, client: Client | undefined, method: string, paramsText: string
+): void {
+  const listener = client?.listener
+  if (listener) onNotification(paramsText, (text) => { listener.deliver(method, text) })
   else onDropped(method)
 }
 

@@ -5,7 +5,10 @@ import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { endpointsOf } from '../endpoint.ts'
 import { promptEntity, resourceEntity, skillEntity, teamEntity, userEntity } from '../entities.ts'
 import { addReadRoutes, addWriteRoutes } from '../entity.ts'
+import { addOrderedRoutes } from '../ordered.ts'
 import { principalOf } from '../principal.ts'
+import { GuardRecord, NewGuard } from '../../../schemas/guards.ts'
+import { NewQuota, QuotaRecord } from '../../../schemas/quotas.ts'
 import bundles from './bundles.ts'
 import definitions from './definitions.ts'
 import logs from './logs.ts'
@@ -27,6 +30,24 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   addWriteRoutes(app, skillEntity(app))
   endpointsOf(app, 'Users').get('/users-stats', { summary: 'How many users there are', data: UserStats }, () =>
     ({ data: app.users.stats() }))
+  addOrderedRoutes(app, {
+    tag: 'Rules',
+    path: '/guards',
+    noun: 'guard',
+    nouns: 'guards',
+    itemSchema: GuardRecord,
+    newItemSchema: NewGuard,
+    entries: app.guards
+  })
+  addOrderedRoutes(app, {
+    tag: 'Rules',
+    path: '/quotas',
+    noun: 'quota',
+    nouns: 'quotas',
+    itemSchema: QuotaRecord,
+    newItemSchema: NewQuota,
+    entries: app.quotas
+  })
   await app.register(system)
   await app.register(logs)
   await app.register(definitions)

@@ -115,6 +115,20 @@ const group = (body?: unknown): Place => ({ target: 'group', body })
 /** Built-ins are for everybody to read. */
 const builtIn = (body?: unknown): Place => ({ target: 'nothing', body })
 const nothing = (body?: unknown): Place => ({ target: 'nothing', body })
+const ids = {
+  group: '33333333-3333-4333-8333-333333333333',
+  system: '11111111-1111-4111-8111-111111111111',
+  scoped: '22222222-2222-4222-8222-222222222222',
+  user: '44444444-4444-4444-8444-444444444444',
+  own: '55555555-5555-4555-8555-555555555555',
+  made: '66666666-6666-4666-8666-666666666666',
+  madeScoped: '77777777-7777-4777-8777-777777777777',
+  owned: '88888888-8888-4888-8888-888888888888',
+  given: '99999999-9999-4999-8999-999999999999',
+  ofTeam: 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa'
+}
+const guard = { name: 'A guard', enabled: false, on: 'both' as const, detect: ['email' as const], action: 'flag' as const }
+const quota = { name: 'A quota', enabled: false, target: {}, per: 'day' as const, calls: 1 }
 const call: Place = { target: 'server', query: '?message=hi' }
 const config = { url: 'http://127.0.0.1:9/mcp', enabled: false }
 
@@ -150,19 +164,6 @@ const socialLogin = [
   'POST /api/auth/better/sign-in/social', 'GET /api/auth/better/session', 'GET /api/auth/better/get-session',
   'POST /api/auth/better/signOut', 'POST /api/auth/better/sign-out', 'GET /api/social-auth/user'
 ]
-
-const ids = {
-  group: '33333333-3333-4333-8333-333333333333',
-  system: '11111111-1111-4111-8111-111111111111',
-  scoped: '22222222-2222-4222-8222-222222222222',
-  user: '44444444-4444-4444-8444-444444444444',
-  own: '55555555-5555-4555-8555-555555555555',
-  made: '66666666-6666-4666-8666-666666666666',
-  madeScoped: '77777777-7777-4777-8777-777777777777',
-  owned: '88888888-8888-4888-8888-888888888888',
-  given: '99999999-9999-4999-8999-999999999999',
-  ofTeam: 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa'
-}
 
 /** Every route outside of MCP, with what it speaks of and a body that it takes. */
 const places: Readonly<Record<string, Place>> = {
@@ -254,6 +255,19 @@ const places: Readonly<Record<string, Place>> = {
   'POST /api/prompts': nothing({ name: 'NEW', template: 'x' }),
   'PUT /api/prompts/:id': builtIn({ title: 'x' }),
   'DELETE /api/prompts/:id': builtIn(),
+  'GET /api/guards': nothing(),
+  'GET /api/guards/:id': nothing(),
+  'POST /api/guards': nothing(guard),
+  'PUT /api/guards/order': nothing({ ids: [ids.group] }),
+  'PUT /api/guards/:id': nothing(guard),
+  'DELETE /api/guards/:id': nothing(),
+  'GET /api/quotas': nothing(),
+  'GET /api/quotas/:id': nothing(),
+  'POST /api/quotas': nothing(quota),
+  'PUT /api/quotas/order': nothing({ ids: [ids.group] }),
+  'PUT /api/quotas/:id': nothing(quota),
+  'DELETE /api/quotas/:id': nothing(),
+  'GET /api/usage': { target: 'nothing', query: '?by=user' },
   'GET /api/resources': nothing(),
   'GET /api/resources/:id': builtIn(),
   'POST /api/resources': nothing({ uri: 'note://new', content: 'x' }),
@@ -401,13 +415,17 @@ function reset (upstream: string, owner: string, visibility: Asked['visibility']
     ? { visibility: visibility as 'private' }
     : { visibility: 'private' as const, sharedWithUsers: visibility === 'shared' ? ['bob'] : ['@crew'] }
   const members = visibility === 'shared with a team' ? ['bob'] : []
-  return ({ servers, groups, users: stored, keys: storedKeys, prompts, resources, skills, teams, policies }: FastifyInstance['settings']['current']): Change[] => [
+  return ({ servers, groups, users: stored, keys: storedKeys, prompts, resources, skills, teams, policies, guards, quotas }: FastifyInstance['settings']['current']): Change[] => [
     { entity: 'prompts', key: ids.group, value: { id: ids.group, name: 'built in', template: 'x' } },
     { entity: 'resources', key: ids.group, value: { id: ids.group, uri: 'note://built-in', content: 'x' } },
     { entity: 'policies', key: ids.group, value: { id: ids.group, name: 'rule', when: 'false', then: 'deny' } },
     ...[...policies.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'policies', key: id, value: undefined })),
     { entity: 'skills', key: ids.group, value: { id: ids.group, name: 'built-in', frontmatter: { name: 'built-in', description: 'd' }, files: { 'SKILL.md': '' } } },
     ...[...skills.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'skills', key: id, value: undefined })),
+    { entity: 'guards', key: ids.group, value: { id: ids.group, ...guard } },
+    ...[...guards.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'guards', key: id, value: undefined })),
+    { entity: 'quotas', key: ids.group, value: { id: ids.group, ...quota } },
+    ...[...quotas.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'quotas', key: id, value: undefined })),
     ...[...prompts.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'prompts', key: id, value: undefined })),
     ...[...resources.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'resources', key: id, value: undefined })),
     { entity: 'mcpServers', key: 'thing', value: { type: 'streamable-http', url: upstream, owner, ...shown } },

@@ -1,0 +1,48 @@
+import { readFile } from 'node:fs/promises'
+import { isPlainObject } from '../../schemas/unknown-members.ts'
+import { errorCode } from '../errors.ts'
+import type { MemoryCounters } from '../memory/counters.ts'
+import { usageRetention, type UsageCount } from '../ports/usage.ts'
+import { RecordedUsage } from '../records/usage.ts'
+import type { Records } from '../records.ts'
+import { quotaKeyBeginning } from '../store.ts'
+import { replaceFileAtomically } from './write.ts'
+
+interface Saved { readonly at: number, readonly quotas: Array<[string, number, number]>, readonly usage: UsageCount[] }
+
+/** Counters of usage and of quotas in memory, saved to a file of their own. */
+export class FileUsage extends RecordedUsage {
+  readonly #path: string
+  readonly #counters: MemoryCounters
+  readonly #now: () => number
+
+  constructor (path: string, records: Records, counters: MemoryCounters, now: () => number) {
+    super(records)
+    this.#path = path
+    this.#counters = counters
+    this.#now = now
+  }
+
+  async load (): Promise<void> {
+    const text = await readFile(this.#path, 'utf8').catch((error: unknown) => {
+      if (errorCode(error) === 'ENOENT') return '{}'
+      throw error
+    })
+    const saved: unknown = JSON.parse(text)
+    if (!isPlainObject(saved) || !Array.isArray(saved.usage) || !Array.isArray(saved.quotas)) return
+    const { at, quotas, usage } = saved as unknown as Saved
+    for (const [key, count, left] of quotas) {
+      const window = at + left - this.#now()
+      if (window > 0) await this.#counters.take(key, count, window)
+    }
+    await this.add(usage)
+  }
+
+  async save (): Promise<void> {
+    const today = this.#now()
+    const days = Array.from({ length: usageRetention + 1 }, (_, ago) => new Date(today - ago * 86_400_000))
+    const usage = await this.list(days.map((day) => day.toISOString().slice(0, 10)))
+    const saved: Saved = { at: today, quotas: this.#counters.list(quotaKeyBeginning), usage }
+    await replaceFileAtomically(this.#path, Buffer.from(JSON.stringify(saved)))
+  }
+}

@@ -1,0 +1,47 @@
+import type { Find } from './range.ts'
+
+/** Matches digits without separators, or in the groups that are printed on cards. */
+const written = new RegExp('(?<![A-Za-z0-9]|\\d[.,])(?:' + [
+  '\\d{13,19}',
+  '\\d{4}([ \\u00a0.-])\\d{4}\\1\\d{4}\\1\\d{4}(?:\\1\\d{1,3})?',
+  '\\d{4}([ \\u00a0.-])\\d{6}\\2\\d{4,5}'
+].join('|') + ')(?![A-Za-z0-9]|[.,]\\d)', 'g')
+
+/** The first digits that the schemes use, with their lengths. */
+const schemes: ReadonlyArray<readonly [RegExp, readonly number[]]> = [
+  [/^4/, [13, 16, 19]],
+  [/^(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/, [16]],
+  [/^3[47]/, [15]],
+  [/^(?:6011|64[4-9]|65)/, [16, 17, 18, 19]],
+  [/^3(?:0[0-5]|[689])/, [14, 16, 17, 18, 19]],
+  [/^35(?:2[89]|[3-8])/, [16, 17, 18, 19]],
+  [/^(?:62|81)/, [16, 17, 18, 19]],
+  [/^(?:50|5[6-9]|6)/, [16, 17, 18, 19]]
+]
+
+/** The check digit of Luhn (ISO/IEC 7812-1). */
+function hasCheckDigit (digits: string): boolean {
+  let sum = 0
+  for (let at = digits.length - 1, isDoubled = false; at >= 0; at--, isDoubled = !isDoubled) {
+    const digit = Number(digits.charAt(at)) * (isDoubled ? 2 : 1)
+    sum += digit > 9 ? digit - 9 : digit
+  }
+  return sum % 10 === 0
+}
+
+/** Whether digits are the number of a payment card. */
+export const isCard = (digits: string): boolean =>
+  /^\d{13,19}$/.test(digits) && !/^(\d)\1*$/.test(digits) && hasCheckDigit(digits) &&
+  schemes.some(([beginning, lengths]) => beginning.test(digits) && lengths.includes(digits.length))
+
+/** The numbers of payment cards. */
+export const findCards: Find = function * (text) {
+  const search = new RegExp(written)
+  for (let match = search.exec(text); match; match = search.exec(text)) {
+    const { 0: found, index: start } = match
+    const firstGap = found.search(/\D/)
+    if (isCard(found.replace(/\D/g, ''))) yield { start, end: start + found.length }
+    // Digits before a card may look like its first group.
+    else if (firstGap !== -1) search.lastIndex = start + firstGap + 1
+  }
+}

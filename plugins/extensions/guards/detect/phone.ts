@@ -1,0 +1,29 @@
+import type { Find } from './range.ts'
+
+/** A phone number: as it is written, and the numbers of digits that it may have. */
+interface Form { readonly pattern: string, readonly min: number, readonly max: number }
+
+const gap = '[ \\u00a0./()-]{0,3}'
+
+const forms: readonly Form[] = [
+  // International (E.164), or with 00 in place of the plus sign and a space after the country.
+  { pattern: `\\+${gap}[1-9](?:${gap}\\d){6,14}`, min: 7, max: 15 },
+  { pattern: `00[1-9]\\d{0,2}[ /-](?:${gap}\\d){5,12}`, min: 9, max: 17 },
+  // North America.
+  { pattern: '(?:1[ .-])?(?:\\([2-9]\\d\\d\\) ?|[2-9]\\d\\d[ .-])[2-9]\\d\\d[ .-]\\d{4}', min: 10, max: 11 },
+  // National, with the trunk prefix 0 and an area code.
+  { pattern: '\\(?0[1-9]\\d{1,4}\\)?[ /-]{1,3}\\d{3,8}(?:[ -]\\d{2,5}){0,3}', min: 9, max: 12 }
+]
+
+const patterns = forms.map(({ pattern }) => `(${pattern})`).join('|')
+const written = new RegExp(`(?<![\\w.+/-])(?:${patterns})(?!\\w|[.-]\\d)`, 'g')
+
+/** Phone numbers that are written as such: international ones, and national ones with separators. */
+export const findPhones: Find = function * (text) {
+  for (const match of text.matchAll(written)) {
+    const found = match[0]
+    const form = forms[match.slice(1).findIndex((each) => each !== undefined)]
+    const digits = found.replace(/\D/g, '').length
+    if (form && digits >= form.min && digits <= form.max) yield { start: match.index, end: match.index + found.length }
+  }
+}

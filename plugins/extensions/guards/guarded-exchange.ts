@@ -1,0 +1,53 @@
+import { DerivedExchange, type Exchange } from '../../../protocol/exchange.ts'
+import { withMembers } from '../../../protocol/json.ts'
+import type { View } from '../../settings/index.ts'
+
+/** A notification as it may be sent; undefined: it is dropped. */
+type Screened = string | undefined
+
+/** A request whose params and notifications guards have changed. */
+export class GuardedExchange extends DerivedExchange<View> {
+  readonly #screen: (paramsText: string) => Promise<Screened> | Screened
+  readonly #hasChanges: boolean
+  /** Settles when the notifications that are being searched have been sent. */
+  #waiting: Promise<void> | undefined
+
+  /**
+   * @param members of params to replace, as JSON text
+   * @param screen applied to the params of each notification
+   */
+  constructor (
+    from: Exchange<View>, members: Readonly<Record<string, string>>,
+    screen: (paramsText: string) => Promise<Screened> | Screened
+  ) {
+    const { view, params, paramsText } = from
+    const entries = Object.entries(members)
+    const hasChanges = entries.length > 0
+    super(from, {
+      view,
+      params: hasChanges
+        ? { ...params, ...Object.fromEntries(entries.map(([name, text]) => [name, JSON.parse(text) as unknown])) }
+        : params,
+      paramsText: hasChanges ? withMembers(paramsText, members) : paramsText
+    })
+    this.#screen = screen
+    this.#hasChanges = hasChanges
+  }
+
+  /** Not those of former arguments: what the server reads of them is made from the new ones. */
+  override get paramHeaders (): Exchange['paramHeaders'] { return this.#hasChanges ? undefined : super.paramHeaders }
+
+  /** Undefined, or settles when all notifications up to now have been sent, which come before the result. */
+  get sentNotifications (): Promise<void> | undefined { return this.#waiting }
+
+  override notify (method: string, paramsText: string): void {
+    const send = (text: Screened): void => { if (text !== undefined) super.notify(method, text) }
+    // Notifications keep their order.
+    const screened = this.#waiting?.then(async () => await this.#screen(paramsText)) ?? this.#screen(paramsText)
+    if (!(screened instanceof Promise)) { send(screened); return }
+    const waiting = screened.then(send, () => {}).finally(() => {
+      if (this.#waiting === waiting) this.#waiting = undefined
+    })
+    this.#waiting = waiting
+  }
+}

@@ -1,0 +1,64 @@
+import fp from 'fastify-plugin'
+import type { Guard } from '../../../schemas/guards.ts'
+import { errors } from '../../base/errors/index.ts'
+import { maskConfig, unmask } from '../../base/secrets/index.ts'
+import type { GatewayCall, GuardFinding } from '../../gateway/index.ts'
+import { OrderedEntries } from '../../settings/index.ts'
+import type { Kind } from './detect/mask.ts'
+import { Guards } from './guards.ts'
+import { activeGuards } from './rules.ts'
+import { Screen, type Finding } from './screen.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The guards on content, for the management API. */
+    guards: OrderedEntries<'guards'>
+  }
+}
+
+/** A guard as it is shown: without the secret of its webhook. */
+const show = (guard: Guard): Guard => maskConfig(guard) as Guard
+
+/** Checks what the schema cannot express. A secret that is sent as it is shown stays. @throws InvalidInput */
+function check (sent: Guard, former: Guard | undefined): Guard {
+  const { value, unknown } = unmask(sent, former, former && show(former))
+  const guard = value as Guard
+  if (unknown.length > 0) throw new errors.InvalidInput(`"${unknown[0] ?? ''}": write the secret itself, not its mask`)
+  if (guard.webhook === undefined && (guard.detect ?? []).length === 0) {
+    throw new errors.InvalidInput('A guard needs "detect", "webhook", or both')
+  }
+  if (guard.webhook !== undefined && !URL.canParse(guard.webhook.url)) {
+    throw new errors.InvalidInput('"webhook.url": expected an absolute http or https URL')
+  }
+  return guard
+}
+
+/** Notes for the record of a call what a guard has found in it. */
+function noteFinding (call: GatewayCall, { found, ...guard }: GuardFinding): void {
+  const { guards = [] } = call
+  const former = guards.find(({ id }) => id === guard.id)
+  const all = [...new Set([...former?.found ?? [], ...found])]
+  call.guards = [...guards.filter((each) => each !== former), { ...guard, found: all }]
+}
+
+/** Guards on the content of arguments, results, errors and notifications, whoever calls and whoever answers. */
+export default fp(async (app) => {
+  const counts = new Map<Kind, number>()
+  const warn = (err: unknown, sentence: string): void => { app.log.warn({ err }, sentence) }
+  const report = ({ guard: { id, name, action }, side, server, tool, found, call }: Finding): void => {
+    if (call) noteFinding(call, { id, name, action, found })
+    for (const kind of found) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+    const finding = { guard: { id, name }, action, found, in: side, server, tool: tool ?? undefined }
+    app.log.warn(finding, 'a guard found content')
+  }
+  const guards = new Guards({
+    active: () => activeGuards(app.settings.current), screen: new Screen({ report, warn }), outbound: app.outbound, warn
+  })
+  app.gateway.addHook('onCall', (call) => guards.onCall(call))
+  app.gateway.addHook('onOutput', (call, result) => guards.onOutput(call, result))
+  app.gateway.addHook('onError', (call, error) => guards.onError(call, error))
+  app.gateway.addHook('onNotification', (server, paramsText) => guards.onNotification(server, paramsText))
+  app.decorate('guards', new OrderedEntries(app.settings, 'guards', { noun: 'guard', check, show }))
+  const total = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0)
+  app.metrics.count('toolhub_guard_findings_total', 'Texts in which a guard on content found something', total)
+}, { name: 'guards', dependencies: ['gateway', 'settings', 'outbound', 'metrics'] })

@@ -1,0 +1,87 @@
+import { Refusal } from '../../../protocol/errors.ts'
+import type { Guard } from '../../../schemas/guards.ts'
+import type { GatewayCall } from '../../gateway/index.ts'
+import { workers } from '../../base/threads/index.ts'
+import { extensionsLimits } from '../limits.ts'
+import { maskJson, type Kind, type Masked } from './detect/mask.ts'
+import type { MaskTask } from './detect/worker.ts'
+import type { Side } from './rules.ts'
+
+/** Where a text comes from. */
+export interface Place {
+  readonly side: Side
+  readonly server: string
+  readonly tool: string | undefined | null
+  /** The call that it belongs to, if any. */
+  readonly call?: GatewayCall
+}
+
+/** What a guard has found, without the content itself. */
+export interface Finding extends Place { readonly guard: Guard, readonly found: readonly Kind[] }
+
+/** A refused text, with the text as records may keep it. */
+export class ContentRefusal extends Refusal {
+  readonly masked: string
+
+  constructor (message: string, masked: string) {
+    super('guard', message)
+    this.masked = masked
+  }
+}
+
+const names: Readonly<Record<Kind, string>> = {
+  secrets: 'a secret',
+  email: 'an e-mail address',
+  card: 'a card number',
+  iban: 'an account number',
+  phone: 'a phone number'
+}
+
+interface ScreenDeps {
+  readonly report: (finding: Finding) => void
+  readonly warn: (error: unknown, sentence: string) => void
+}
+
+/** Searches texts for what guards detect, long texts in a worker thread. */
+export class Screen {
+  readonly #deps: ScreenDeps
+
+  constructor (deps: ScreenDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Applies one guard's detection to JSON text.
+   * @param owner the caller, for whom a worker thread works
+   * @returns the text, masked if the guard says so; at once, unless it is long
+   * @throws ContentRefusal
+   */
+  apply (guard: Guard, text: string, place: Place, owner: string): string | Promise<string> {
+    const kinds = guard.detect ?? []
+    if (kinds.length === 0) return text
+    if (text.length <= extensionsLimits.guards.inline) return this.#settle(guard, text, maskJson(text, kinds), place)
+    return this.#search({ text, kinds }, owner).then(
+      (masked) => this.#settle(guard, text, masked, place),
+      (error: unknown) => {
+        this.#deps.warn(error, `A text was not searched by the guard ${guard.name}`)
+        if (guard.action === 'flag') return text
+        throw new ContentRefusal(`The guard "${guard.name}" could not search the ${place.side} in time`, '{}')
+      }
+    )
+  }
+
+  async #search (task: MaskTask, owner: string): Promise<Masked> {
+    return await workers.run<Masked>(
+      'plugins/extensions/guards/detect/worker', task, { owner, time: extensionsLimits.guards.time }
+    )
+  }
+
+  #settle (guard: Guard, text: string, { text: masked, found }: Masked, place: Place): string {
+    if (found.length === 0) return text
+    this.#deps.report({ ...place, guard, found })
+    if (guard.action === 'flag') return text
+    if (guard.action === 'mask') return masked
+    const what = found.map((kind) => names[kind]).join(' and ')
+    throw new ContentRefusal(`The guard "${guard.name}" refuses this: the ${place.side} contain ${what}`, masked)
+  }
+}

@@ -1,0 +1,70 @@
+import { isDeeperThan, isObject, memberOf } from '../../../protocol/json.ts'
+import type { Guard } from '../../../schemas/guards.ts'
+import { baseLimits } from '../../base/limits/index.ts'
+import { signWebhook, type Outbound } from '../../base/outbound/index.ts'
+import { extensionsLimits } from '../limits.ts'
+
+export type Webhook = NonNullable<Guard['webhook']>
+
+/** What a webhook is asked about. */
+export interface WebhookQuestion {
+  readonly type: 'call' | 'result'
+  readonly principal: object
+  readonly server: string
+  readonly tool: string
+  readonly kind: 'tool' | 'prompt' | 'resource'
+  /** The arguments or the result, as JSON text. */
+  readonly text: string
+}
+
+/** `replace` comes with the arguments or the result to use, as JSON text. */
+export type WebhookAnswer =
+  { readonly action: 'accept' } |
+  { readonly action: 'reject', readonly message: string | undefined } |
+  { readonly action: 'replace', readonly text: string }
+
+const { webhookTimeout, webhookAnswer, message: maxMessage } = extensionsLimits.guards
+
+/**
+ * Asks a guard's webhook about arguments or a result.
+ * @throws Error with a sentence for the operator when it is away: unreachable, too slow, or without a valid answer
+ */
+export async function askWebhook (
+  outbound: Pick<Outbound, 'fetch'>, { url, secret, timeoutMs = webhookTimeout }: Webhook, question: WebhookQuestion
+): Promise<WebhookAnswer> {
+  const { text, ...others } = question
+  const member = question.type === 'call' ? 'arguments' : 'result'
+  // The text keeps its digits: it is not parsed.
+  const asked = `${JSON.stringify(others).slice(0, -1)},"${member}":${text}}`
+  const { status, body } = await outbound.fetch(url, {
+    trusted: true,
+    method: 'POST',
+    headers: signWebhook(secret, asked),
+    body: asked,
+    maxSize: webhookAnswer,
+    timeout: timeoutMs,
+    returnsRedirects: 'all'
+  })
+  if (status < 200 || status > 299) throw new Error(`it answered HTTP ${status}`)
+  const answered = body.toString()
+  if (isDeeperThan(answered, baseLimits.requestDepth)) throw new Error('its answer is nested too deeply')
+  const answer = parsed(answered)
+  const { action, message } = answer
+  if (action === 'accept') return { action }
+  if (action === 'reject') {
+    return { action, message: typeof message === 'string' ? message.slice(0, maxMessage) : undefined }
+  }
+  if (action !== 'replace') throw new Error('"action" in its answer is not accept, reject or replace')
+  const replacement = memberOf(answered, member)
+  if (!isObject(answer[member]) || replacement === undefined) throw new Error(`"${member}" in its answer is no object`)
+  return { action, text: replacement }
+}
+
+function parsed (text: string): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {}
+  if (!isObject(value)) throw new Error('its answer is no JSON object')
+  return value
+}

@@ -1,0 +1,110 @@
+import fp from 'fastify-plugin'
+import type { UsageCounts } from '../../../db/ports/usage.ts'
+import { Refusal } from '../../../protocol/errors.ts'
+import type { Quota } from '../../../schemas/quotas.ts'
+import { errors } from '../../base/errors/index.ts'
+import { WorkerPool } from '../../base/threads/index.ts'
+import type { GatewayCall } from '../../gateway/index.ts'
+import { authorKeyOf, OrderedEntries, type Principal } from '../../settings/index.ts'
+import { isRecorded, usernameOf } from '../activities/describe.ts'
+import { extensionsLimits } from '../limits.ts'
+import { Quotas } from './quotas.ts'
+import { Usage } from './usage.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The quotas, for the management API. */
+    quotas: OrderedEntries<'quotas'>
+    usage: { read: (principal: Principal, query: Parameters<Usage['read']>[1]) => ReturnType<Usage['read']> }
+  }
+}
+
+/** Average characters of a token, for results whose tokens no quota counts. */
+const averageToken = 4
+const countedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
+/** Checks what the schema cannot express. @throws InvalidInput */
+function check (quota: Quota): Quota {
+  const { calls, resultTokens, target } = quota
+  if (calls === undefined && resultTokens === undefined) {
+    throw new errors.InvalidInput('A quota needs "calls", "resultTokens", or both')
+  }
+  if (target.tool !== undefined && target.server === undefined) {
+    throw new errors.InvalidInput('"target.tool" stands with "target.server"')
+  }
+  return quota
+}
+
+/** Quotas of calls and of tokens of results, and counters of what is used. */
+export default fp<{ usage: UsageCounts }>(async (app, { usage: store }) => {
+  const { tokenTime, tokenHeap: heap, tokenIdle: idle } = extensionsLimits.quotas
+  let isFailing = false
+  const write = async (): Promise<void> => {
+    try {
+      await usage.flush()
+      isFailing = false
+    } catch (err) {
+      if (!isFailing) app.log.warn({ err }, 'Usage cannot be written now; it is tried again')
+      isFailing = true
+    }
+  }
+  const pool = new WorkerPool({ threads: 1, heap, idle })
+  const usage = new Usage(store, Date.now)
+  const quotas = new Quotas({
+    counters: app.counters,
+    snapshot: () => app.settings.current,
+    now: Date.now,
+    tell: ({ id, name }, freeAt) => {
+      app.log.warn({ quota: { id, name }, freeAt }, 'a quota is used up')
+      app.notifications.send('quota', { quota: { id, name }, freeAt: freeAt.toISOString() })
+    }
+  })
+  const tokens = new WeakMap<GatewayCall['exchange'], number>()
+  const countTokens = async ({ exchange: { client } }: GatewayCall, text: string): Promise<number> => {
+    const owner = client.owner ?? client.id
+    return await pool.run<number>('plugins/extensions/quotas/worker', text, { owner, time: tokenTime })
+      .catch(() => Math.ceil(text.length / averageToken))
+  }
+
+  app.gateway.addHook('onCall', (call) => countedMethods.has(call.exchange.method) ? quotas.take(call) : undefined)
+  app.gateway.addHook('onResult', (call, result) => {
+    if (!countedMethods.has(call.exchange.method)) return result
+    if (!quotas.countsTokens(call)) {
+      tokens.set(call.exchange, Math.ceil(result.length / averageToken))
+      return result
+    }
+    return countTokens(call, result).then(async (count) => {
+      tokens.set(call.exchange, count)
+      await quotas.addTokens(call, count)
+      return result
+    })
+  })
+  app.gateway.addHook('onDone', (call) => {
+    const { exchange, exchange: { method, view: { principal } }, provider, item, outcome, error, isToolError } = call
+    if (outcome === 'input_required') return quotas.giveBack(call)
+    if (!isRecorded(call) || error instanceof Refusal) return
+    usage.count({
+      user: usernameOf(principal) ?? '',
+      key: authorKeyOf(principal).keyId ?? '',
+      server: provider,
+      tool: method === 'tools/call' ? item ?? '' : '',
+      errors: error !== undefined || isToolError ? 1 : 0,
+      resultTokens: tokens.get(exchange) ?? 0
+    })
+  })
+  app.decorate('quotas', new OrderedEntries(app.settings, 'quotas', { noun: 'quota', check }))
+  app.decorate('usage', {
+    read: async (principal, query) => {
+      const since = app.settings.current.users.get(principal.username ?? '')?.createdAt?.slice(0, 10)
+      return await usage.read(principal, query, since)
+    }
+  })
+  // What a former process has saved counts before the first call.
+  await store.load?.().catch((err: unknown) => { app.log.warn({ err }, 'The saved usage cannot be read') })
+  const writing = setInterval(() => { void write() }, extensionsLimits.usage.pause).unref()
+  app.addHook('onClose', async () => {
+    clearInterval(writing)
+    pool.close()
+    await write()
+  })
+}, { name: 'quotas', dependencies: ['base', 'gateway', 'settings', 'notifications'] })

@@ -1,0 +1,106 @@
+import type { Counters, Snapshot } from '../../../db/store.ts'
+import { Refusal } from '../../../protocol/errors.ts'
+import type { Quota } from '../../../schemas/quotas.ts'
+import { BoundedMap } from '../../base/limits/index.ts'
+import type { GatewayCall } from '../../gateway/index.ts'
+import { extensionsLimits } from '../limits.ts'
+import { counterKeys, subjectsOf, windowOf } from './targets.ts'
+
+interface QuotasDeps {
+  readonly counters: Pick<Counters, 'take' | 'giveBack' | 'read'>
+  readonly snapshot: () => Pick<Snapshot, 'quotas' | 'teams'>
+  /** Tells admins of a quota that is used up, once for each time. */
+  readonly tell: (quota: Quota, freeAt: Date) => void
+  readonly now: () => number
+}
+
+/** What a call has taken of its quotas. */
+interface Taken { readonly calls: readonly string[], readonly tokens: ReadonlyArray<readonly [string, number]> }
+
+const active = new WeakMap<Snapshot['quotas'], readonly Quota[]>()
+
+function activeQuotas (quotas: Snapshot['quotas']): readonly Quota[] {
+  let found = active.get(quotas)
+  if (!found) active.set(quotas, found = [...quotas.values()].filter(({ enabled }) => enabled !== false))
+  return found
+}
+
+/** Lets calls through as often as quotas say. Its counters are shared by all replicas. */
+export class Quotas {
+  readonly #deps: QuotasDeps
+  readonly #taken = new WeakMap<GatewayCall['exchange'], Taken>()
+  /** The counters of which admins have been told, with the time when each is free. */
+  readonly #told = new BoundedMap<string, number>(extensionsLimits.quotas.told)
+
+  constructor (deps: QuotasDeps) {
+    this.#deps = deps
+  }
+
+  /** Takes a call from its quotas. @throws Refusal when one is used up; then it counts for none */
+  take (call: GatewayCall): Promise<void> | undefined {
+    const { quotas, teams } = this.#deps.snapshot()
+    const all = activeQuotas(quotas)
+    return all.length === 0 ? undefined : this.#takeFrom(call, all, { teams })
+  }
+
+  /** Whether the tokens of a call's result count. */
+  countsTokens ({ exchange }: GatewayCall): boolean { return (this.#taken.get(exchange)?.tokens.length ?? 0) > 0 }
+
+  /** Adds the tokens of a result. */
+  async addTokens ({ exchange }: GatewayCall, tokens: number): Promise<void> {
+    for (const [key, window] of this.#taken.get(exchange)?.tokens ?? []) {
+      await this.#deps.counters.take(key, tokens, window)
+    }
+  }
+
+  /** Gives a call back that is not over: its next request takes it again. */
+  async giveBack ({ exchange }: Pick<GatewayCall, 'exchange'>): Promise<void> {
+    const { calls = [] } = this.#taken.get(exchange) ?? {}
+    this.#taken.delete(exchange)
+    for (const key of calls) await this.#deps.counters.giveBack(key, 1)
+  }
+
+  async #takeFrom (call: GatewayCall, quotas: readonly Quota[], teams: Pick<Snapshot, 'teams'>): Promise<void> {
+    const { counters } = this.#deps
+    const subjects = subjectsOf(call, teams)
+    const calls: string[] = []
+    const tokens: Array<readonly [string, number]> = []
+    this.#taken.set(call.exchange, { calls, tokens })
+    for (const quota of quotas) {
+      const window = windowOf(quota)
+      for (const key of counterKeys(quota, subjects)) {
+        if (quota.resultTokens !== undefined) {
+          const { count, left } = await counters.read(`${key} tokens`)
+          if (count >= quota.resultTokens) await this.#refuse(call, quota, `${key} tokens`, left || window)
+          tokens.push([`${key} tokens`, window])
+        }
+        if (quota.calls === undefined) continue
+        const { isTaken, left } = await counters.take(key, 1, window, quota.calls)
+        if (!isTaken) await this.#refuse(call, quota, key, left || window)
+        calls.push(key)
+      }
+    }
+  }
+
+  async #refuse (call: GatewayCall, quota: Quota, key: string, left: number): Promise<never> {
+    await this.giveBack(call)
+    const now = this.#deps.now()
+    const freeAt = new Date(now + left)
+    if ((this.#told.get(key) ?? 0) <= now) {
+      this.#told.set(key, freeAt.getTime())
+      this.#deps.tell(quota, freeAt)
+    }
+    const seconds = Math.max(1, Math.ceil(left / 1_000))
+    const sentence = `The quota "${quota.name}" is used up (${amountOf(quota)}). ` +
+      `It is free again in ${seconds} s, at ${freeAt.toISOString()}`
+    throw new Refusal('quota', sentence, { retryAfter: seconds })
+  }
+}
+
+function amountOf ({ calls, resultTokens, per }: Quota): string {
+  const amounts = [
+    ...calls === undefined ? [] : [`${calls} calls`],
+    ...resultTokens === undefined ? [] : [`${resultTokens} tokens of results`]
+  ]
+  return `${amounts.join(' and ')} a ${per}`
+}

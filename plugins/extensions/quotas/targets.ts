@@ -1,0 +1,36 @@
+import type { Quota } from '../../../schemas/quotas.ts'
+import { quotaKeyBeginning, type Snapshot } from '../../../db/store.ts'
+import type { GatewayCall } from '../../gateway/index.ts'
+import { authorKeyOf } from '../../settings/index.ts'
+import { usernameOf } from '../activities/describe.ts'
+
+const minuteInMs = 60_000
+export const windowOf = ({ per }: Quota): number => per === 'minute' ? minuteInMs : 24 * 60 * minuteInMs
+
+/** Who calls what, by the members of a target. A caller may be in several teams. */
+export type Subjects = Readonly<Record<keyof Quota['target'], readonly string[]>>
+
+/** The subjects of a call. @param snapshot with the teams of the caller */
+export function subjectsOf ({ exchange, provider, item }: GatewayCall, { teams }: Pick<Snapshot, 'teams'>): Subjects {
+  const { method, view: { principal } } = exchange
+  const user = usernameOf(principal)
+  const { keyId } = authorKeyOf(principal)
+  const isMember = (members: readonly string[] = []): boolean => user !== undefined && members.includes(user)
+  return {
+    user: user === undefined ? [] : [user],
+    team: [...teams.values()].filter(({ members }) => isMember(members)).map(({ name }) => name),
+    key: keyId === undefined ? [] : [keyId],
+    server: [provider],
+    tool: method === 'tools/call' && item !== undefined ? [item] : []
+  }
+}
+
+/** The keys of the counters of a quota that a call counts for; none: the quota is not about it. */
+export function counterKeys ({ id, target, per }: Quota, subjects: Subjects): string[] {
+  let chosen: string[][] = [[]]
+  for (const [name, wanted] of Object.entries(target) as Array<[keyof Subjects, string]>) {
+    const fitting = wanted === '*' ? subjects[name] : subjects[name].filter((each) => each === wanted)
+    chosen = chosen.flatMap((former) => fitting.map((each) => [...former, each]))
+  }
+  return chosen.map((each) => quotaKeyBeginning + JSON.stringify([id, per, ...each]))
+}

@@ -1,0 +1,6 @@
+// The module that the worker pool runs to count the tokens of results.
+import { loadTokenCounter } from '../compression/tokens.ts'
+
+const counter = loadTokenCounter()
+
+export const run = async (text: string): Promise<number> => (await counter)(text)

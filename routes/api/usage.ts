@@ -1,0 +1,16 @@
+import { UsageQuery, UsageRow } from '../../schemas/usage.ts'
+import { Type } from '@sinclair/typebox'
+import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import { endpointsOf } from './endpoint.ts'
+
+/** What callers have used. */
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  endpointsOf(app, 'Rules').get('/usage', {
+    summary: 'Calls and tokens of results, by day',
+    description: 'By user, key, server or tool; users see their own usage, admins all. Days are in UTC; without ' +
+      '`from`, the last 30. Refused calls do not count. It is kept for 400 days, with and without a database.',
+    query: UsageQuery,
+    data: Type.Array(UsageRow)
+  }, async ({ principal, query }) => ({ data: await app.usage.read(principal, query) }))
+}
+export default routes

@@ -1,0 +1,24 @@
+import { Type } from '@sinclair/typebox'
+import { StringEnum } from './string-enum.ts'
+
+const Time = Type.Optional(Type.String({ description: 'A day as 2026-11-23, or a time as 2026-11-23T09:00:00Z' }))
+
+export const UsageQuery = Type.Object({
+  by: StringEnum(['user', 'key', 'server', 'tool']),
+  from: Time,
+  to: Time
+}, { additionalProperties: false })
+
+/** What was used on one day. It has the member that `by` names; `server` is there with `tool`, too. */
+export const UsageRow = Type.Object({
+  day: Type.String(),
+  user: Type.Optional(Type.String({ description: 'Empty for callers without a username' })),
+  key: Type.Optional(Type.String({ description: 'The id of a key; empty for callers without one' })),
+  server: Type.Optional(Type.String()),
+  tool: Type.Optional(Type.String({ description: 'Empty for prompts and resources' })),
+  calls: Type.Integer(),
+  errors: Type.Integer(),
+  resultTokens: Type.Integer({
+    description: 'Counted where a quota needs it, else estimated from the length of results'
+  })
+}, { examples: [{ day: '2026-11-30', user: 'ada', calls: 120, errors: 2, resultTokens: 48_000 }] })

@@ -1,0 +1,75 @@
+// What the detectors of guards find, and what they leave alone.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { maskJson, maskText, type Kind } from '../../../plugins/extensions/guards/detect/mask.ts'
+
+const all: readonly Kind[] = ['secrets', 'email', 'card', 'iban', 'phone']
+const masked = (text: string, kinds: readonly Kind[] = all): string => maskText(text, kinds).text
+
+const found: ReadonlyArray<readonly [text: string, masked: string]> = [
+  ['mail bob@example.com, and <carol.x+y@sub.example.co.uk>.', 'mail [email], and <[email]>.'],
+  ['\'bob@x.com\' mailto:bob%40x.com?subject=1 https://x.org/u/bob@x.com', '\'[email]\' mailto:[email]?subject=1 https://x.org/u/[email]'],
+  ['jörg@münchen.de', '[email]'],
+  ['4111 1111 1111 1111, 4111-1111-1111-1111, 378282246310005, 3782 822463 10005', '[card], [card], [card], [card]'],
+  ['order 1234 4111 1111 1111 1111', 'order 1234 [card]'],
+  ['DE89 3704 0044 0532 0130 00 is it; GB82WEST12345698765432', '[iban] is it; [iban]'],
+  ['+49 171 1234567, (555) 234-5678, 0049 171 1234567, 030 12345678, tel:+1-202-555-0143', '[phone], [phone], [phone], [phone], tel:[phone]'],
+  ['AKIAIOSFODNN7EXAMPLE', '[secret]'],
+  ['aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY', 'aws_secret_access_key = [secret]'],
+  ['token=ghp_abcdefghijklmnopqrstuvwxyz0123456789', 'token=[secret]'],
+  [`github_pat_${'1aB'.repeat(7)}1_${'cD2'.repeat(19)}ef`, '[secret]'],
+  ['xoxb-123456789012-abcdefABCDEF sk_live_4eC39HqLyjWDarjtT1zdp7dc', '[secret] [secret]'],
+  ['sk-ant-api03-AbC123def456ghi789jkl sk-proj-AbC123def456ghi789jkl', '[secret] [secret]'],
+  [`AIza${'SyD-9tSr'.repeat(4)}abc`, '[secret]'],
+  ['Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U', 'Bearer [secret]'],
+  ['npm_abcdefghijklmnopqrstuvwxyz0123456789', '[secret]'],
+  ['-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nrest', '[secret]\nrest'],
+  ['-----BEGIN PRIVATE KEY-----\nMIIE', '[secret]'],
+  ['redis://:hunter2@cache:6379/0', 'redis://:[secret]@cache:6379/0'],
+  // Escapes of JSON in a text, once and twice, and of URLs: they stay whole.
+  ['{"a":"\\nbob@x.com","b":"bob\\u0040y.org"}', '{"a":"\\n[email]","b":"[email]"}'],
+  ['{"c":"\\u003cdan@z.com\\u003e","d":"{\\"e\\":\\"bob\\\\u0040x.com\\"}"}', '{"c":"\\u003c[email]\\u003e","d":"{\\"e\\":\\"[email]\\"}"}'],
+  ['%0Abob%40x.com', '%0A[email]'],
+  ['DOMAIN\\user@x.com', 'DOMAIN\\[email]']
+]
+
+test('content of each kind is found, however it is written', async () => {
+  for (const [text, expected] of found) assert.equal(masked(text), expected)
+})
+
+const ordinary = [
+  'icon@2x.png user@localhost @scope/pkg@1.2.3 a @ b.com',
+  // Wrong check digits, and numbers that are no cards.
+  '4111111111111112 4111 1111 1111 1112 1700000000000 0.4111111111111111 0000000000000000',
+  'DE88370400440532013000 GB82 WEST 1234 5698 7654 33',
+  '2026-11-30 10:00:00 192.168.100.200 12345678 550e8400-e29b-41d4-a716-446655440000 v1.2.3-4 555-1234',
+  'sk-loading-spinner-small-blue-icon ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx https://host:8080/a@b',
+  'A text about keys, tokens and passwords: none is here.'
+]
+
+test('what only resembles it is left alone', async () => {
+  for (const text of ordinary) assert.deepEqual(maskText(text, all), { text, found: [] })
+})
+
+test('only the kinds that a guard names are looked for', async () => {
+  assert.equal(masked('bob@x.com 4111111111111111', ['card']), 'bob@x.com [card]')
+  assert.deepEqual(maskText('bob@x.com 4111111111111111', all).found, ['email', 'card'])
+})
+
+test('JSON stays JSON of the same shape, and keeps the bytes of all that is not masked', async () => {
+  const blob = Buffer.from('write to bob@x.com').toString('base64')
+  const image = Buffer.alloc(3_000, 0xfb).toString('base64')
+  for (const [given, expected] of [
+    ['{ "n":12345678901234567890, "e":1e400,"s":"bob\\u0040x.com" }', '{ "n":12345678901234567890, "e":1e400,"s":"[email]" }'],
+    ['{"card":4111111111111111,"same":4.111111111111111e15,"id":4111111111111112}', '{"card":0,"same":0,"id":4111111111111112}'],
+    ['{"bob@x.com":1,"eve@x.com":2,"plain":3}', '{"[email]":1,"[email] 2":2,"plain":3}'],
+    ['["\\ud83d\\ude00","bob@x.com",true,null]', '["\\ud83d\\ude00","[email]",true,null]'],
+    [`{"blob":"${blob}"}`, `{"blob":"${Buffer.from('write to [email]').toString('base64')}"}`],
+    [`{"type":"image","data":"${image}"}`, `{"type":"image","data":"${image}"}`],
+    ['{"data":"AKIAIOSFODNN7EXAMPLE"}', '{"data":"[secret]"}']
+  ] as const) {
+    const { text } = maskJson(given, all)
+    JSON.parse(text)
+    assert.equal(text, expected)
+  }
+})

@@ -1,0 +1,135 @@
+// A guard's webhook decides about arguments and results; tasks are guarded like calls; the API keeps the guards.
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { test } from 'tap'
+import { startUpstream, tool, type Upstream } from '../../fakes/fault-http.ts'
+import { manage, managed } from '../../fakes/replica.ts'
+import { startLegacyTasks, startModernTasks } from '../../fakes/task-servers.ts'
+import { connected, Session, settings, text, type Json } from '../../helpers/client.ts'
+import { startHub, type Cleanup, type Hub } from '../../helpers/hub.ts'
+import { listen } from '../../helpers/listen.ts'
+import { legacyWithoutTasks, legacyWithTasks, modernWithoutTasks, modernWithTasks } from '../../helpers/task-clients.ts'
+
+interface Asked { headers: IncomingHttpHeaders, body: string }
+type Decide = (asked: Json) => string | number | 'never'
+
+/** A webhook that answers with this JSON or this status. */
+async function startWebhook (t: Cleanup, decide: Decide): Promise<{ url: string, asked: Asked[] }> {
+  const asked: Asked[] = []
+  const server = createServer((request, reply) => {
+    let body = ''
+    request.on('data', (part) => { body += String(part) }).on('end', () => {
+      asked.push({ headers: request.headers, body })
+      const answer = decide(JSON.parse(body) as Json)
+      if (answer === 'never') return
+      if (typeof answer === 'number') reply.writeHead(answer, { location: '/other' }).end()
+      else reply.end(answer)
+    })
+  })
+  const port = await listen(t, server)
+  return { url: `http://127.0.0.1:${port}/hook`, asked }
+}
+
+interface World { hub: Hub, upstream: Upstream, call: (args?: Json) => Promise<[isError: boolean, text: string]> }
+
+const secret = `whsec_${Buffer.from('a secret of this webhook').toString('base64')}`
+
+async function world (t: Cleanup, webhook: Json, more: Json = {}): Promise<World> {
+  const upstream = await startUpstream(t, {
+    tools: [tool('say')],
+    on: ({ method, params }) => method === 'tools/call'
+      ? { content: [{ type: 'text', text: `said ${JSON.stringify(params.arguments)}` }] }
+      : undefined
+  })
+  const guard = { id: 'g', name: 'Asks', on: 'arguments', action: 'mask', webhook: { secret, whenAway: 'deny', ...webhook }, ...more }
+  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { guards: [guard] }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp`)
+  const call = async (args: Json = { a: 1 }): Promise<[boolean, string]> => {
+    const { result } = await session.request('tools/call', { name: 'up-say', arguments: args })
+    return [result?.isError === true, text(result)]
+  }
+  return { hub, upstream, call }
+}
+
+test('a webhook is asked, signed, about what detection has left; it accepts, rejects and replaces', async (t) => {
+  let answer = '{"action":"accept"}'
+  const hook = await startWebhook(t, () => answer)
+  const { upstream, call } = await world(t, { url: hook.url }, { detect: ['email'] })
+  assert.deepEqual(await call({ to: 'bob@x.com', n: 1 }), [false, 'said {"to":"[email]","n":1}'])
+  const { headers, body } = hook.asked[0] ?? { headers: {}, body: '' }
+  const { principal, ...asked } = JSON.parse(body) as { principal: Json }
+  assert.deepEqual(asked, { type: 'call', server: 'up', tool: 'say', kind: 'tool', arguments: { to: '[email]', n: 1 } })
+  assert.deepEqual([principal.username, principal.isAdmin, (principal.key as Json).name], ['system', true, 'test'])
+  const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`
+  const key = Buffer.from('a secret of this webhook')
+  assert.equal(headers['webhook-signature'], `v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
+
+  answer = '{"action":"replace","arguments":{"big":12345678901234567890}}'
+  await call()
+  assert.match(upstream.received.at(-1)?.body ?? '', /"arguments":\{"big":12345678901234567890\}/)
+  const before = upstream.received.length
+  answer = '{"action":"reject","message":"Not on a Sunday"}'
+  assert.deepEqual(await call(), [true, 'Not on a Sunday'])
+  answer = '{"action":"reject"}'
+  assert.deepEqual(await call(), [true, 'The guard "Asks" refuses this'])
+  assert.equal(upstream.received.length, before)
+})
+
+test('a webhook judges results', async (t) => {
+  const hook = await startWebhook(t, ({ type, result }) => {
+    assert.equal(type, 'result')
+    return JSON.stringify({ action: 'replace', result: { content: [{ type: 'text', text: `not ${JSON.stringify(result)}` }] } })
+  })
+  const { call } = await world(t, { url: hook.url }, { on: 'results' })
+  assert.deepEqual(await call({}), [false, 'not {"content":[{"type":"text","text":"said {}"}]}'])
+})
+
+test('whenAway decides where the webhook has no valid answer in time', async (t) => {
+  let answer: ReturnType<Decide> = 500
+  const hook = await startWebhook(t, () => answer)
+  const open = await world(t, { url: hook.url, timeoutMs: 50, whenAway: 'allow' })
+  const closed = await world(t, { url: hook.url, timeoutMs: 50 })
+  for (answer of [500, 302, 'never', '', '[]', '{"action":"maybe"}', '{"action":"replace"}', '{"action":"replace","arguments":[]}'] as const) {
+    assert.deepEqual(await open.call(), [false, 'said {"a":1}'], String(answer))
+    assert.deepEqual(await closed.call(), [true, 'The guard "Asks" cannot decide now: its webhook is away'], String(answer))
+  }
+})
+
+test('results of tasks are guarded, whichever era the server and the client have', async (t) => {
+  const servers = { legacy: await startLegacyTasks(t), modern: await startModernTasks(t) }
+  for (const [era, server] of Object.entries(servers)) {
+    const guards = [{ id: 'g', name: 'No mail', on: 'results', detect: ['email'], action: 'mask' }]
+    const hub = await startHub(t, { settings: settings({ up: { url: server.url } }, { guards }) })
+    await connected(hub, 1)
+    for (const [name, caller] of Object.entries({ legacyWithTasks, legacyWithoutTasks, modernWithTasks, modernWithoutTasks })) {
+      // A server of that era begins no task for a client without the extension.
+      if (era === 'modern' && name === 'modernWithoutTasks') continue
+      const { text: said } = await caller(t, `${hub.url}/mcp/up`, 'long', 'bob@x.com')
+      assert.equal(said.trim(), 'long [email]', `${era}, ${name}: ${said}`)
+    }
+  }
+})
+
+test('the API keeps guards in their order, without showing a secret', async (t) => {
+  const hub = await startHub(t, { settings: settings({}) })
+  const webhook = { url: 'https://example.com/hook', secret: 'canary-secret-of-a-hook', whenAway: 'deny' }
+  const made = await managed(hub, 'POST', '/guards', { name: 'One', on: 'both', webhook, action: 'flag' })
+  const { id, webhook: shown } = made as { id: string, webhook: Json }
+  assert.match(String(shown.secret), /^••••/)
+  const second = await managed(hub, 'POST', '/guards', { name: 'Two', on: 'results', detect: ['card'], action: 'mask' })
+  await managed(hub, 'PUT', `/guards/${id}`, { name: 'First', on: 'both', webhook: { ...shown, timeoutMs: 100 }, action: 'flag' })
+  const { guards } = await managed(hub, 'GET', '/mcp-settings/export?includeSecrets=true') as { guards: Json[] }
+  assert.deepEqual(guards[0], { id, name: 'First', on: 'both', webhook: { ...webhook, timeoutMs: 100 }, action: 'flag' })
+  await managed(hub, 'PUT', '/guards/order', { ids: [second.id, id] })
+  assert.deepEqual((await managed(hub, 'GET', '/guards') as unknown as Json[]).map(({ name }) => name), ['Two', 'First'])
+  for (const wrong of [
+    { name: 'x', on: 'both', action: 'mask' },
+    { name: 'x', on: 'both', detect: ['faces'], action: 'mask' },
+    { name: 'x', on: 'both', webhook: { ...webhook, url: 'ftp://x' }, action: 'mask' },
+    { name: 'x', on: 'both', webhook: { ...webhook, secret: '••••hook' }, action: 'mask' }
+  ]) assert.equal((await manage(hub, 'POST', '/guards', wrong)).status, 400, JSON.stringify(wrong))
+  assert.equal((await manage(hub, 'DELETE', `/guards/${id}`)).status, 200)
+  assert.equal(JSON.stringify(await managed(hub, 'GET', '/audit')).includes('canary-secret'), false)
+})

@@ -1,0 +1,167 @@
+// Quotas let calls through as often as they say, on all replicas and over restarts; what is used is counted by day.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { startUpstream, tool, type Upstream } from '../../fakes/fault-http.ts'
+import { loggedIn, manage, managed, startReplica } from '../../fakes/replica.ts'
+import { at, connected, KEY, OTHER, otherKey, Session, settings, text, type Json } from '../../helpers/client.ts'
+import { database } from '../../helpers/database.ts'
+import { startHub, until, type Cleanup, type Hub } from '../../helpers/hub.ts'
+
+const quota = (more: Json = {}): Json => ({ id: 'q1', name: 'Daily', target: {}, per: 'day', ...more })
+const ada = { id: '33333333-3333-4333-8333-333333333333', name: 'laptop', token: `thk_${'c'.repeat(64)}`, kind: 'user', owner: 'ada', enabled: true }
+const users = [{ username: 'ada', password: '$2b$04$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234', isAdmin: false }]
+
+async function upstreamFor (t: Cleanup): Promise<Upstream> {
+  return await startUpstream(t, {
+    tools: [tool('say'), tool('other'), tool('fails')],
+    prompts: [{ name: 'greet' }],
+    on: ({ method, params }) => {
+      if (method === 'prompts/get') return { messages: [] }
+      if (method !== 'tools/call') return undefined
+      return { content: [{ type: 'text', text: 'five words are said here' }], isError: params.name === 'fails' }
+    }
+  })
+}
+
+interface World { hub: Hub, upstream: Upstream }
+
+async function world (t: Cleanup, quotas: Json[], more: Json = {}): Promise<World> {
+  const upstream = await upstreamFor(t)
+  const given = settings({ up: { url: upstream.url, visibility: 'public' } }, { quotas, users, ...more })
+  const bearerKeys = [...given.bearerKeys as Json[], otherKey(), ada]
+  const hub = await startHub(t, { settings: { ...given, bearerKeys } })
+  await connected(hub, 1)
+  return { hub, upstream }
+}
+
+const caller = async (hub: Hub, key = KEY): Promise<(name?: string) => Promise<boolean>> => {
+  const session = await Session.open(`${hub.url}/mcp`, { key })
+  return async (name = 'say') => {
+    const { result } = await session.request('tools/call', { name: `up-${name}` })
+    return !text(result).includes('is used up')
+  }
+}
+const rest = async (hub: Hub, key = KEY): Promise<Response> =>
+  await fetch(`${hub.url}/api/tools/up/say`, { headers: { authorization: `Bearer ${key}` } })
+
+test('a quota that is used up: a tool error, a JSON-RPC error, 429 with Retry-After; refused calls do not count', async (t) => {
+  const { hub, upstream } = await world(t, [quota({ calls: 3 })])
+  const session = await Session.open(`${hub.url}/mcp`)
+  const call = async (): Promise<Json> => (await session.request('tools/call', { name: 'up-say' })).result ?? {}
+  for (let n = 0; n < 3; n++) assert.equal((await call()).isError, false)
+  const refused = await call()
+  assert.equal(refused.isError, true)
+  assert.match(text(refused), /^The quota "Daily" is used up \(3 calls a day\)\. It is free again in \d+ s, at 20\d\d-.*Z\n?$/)
+  const { error } = await session.request('prompts/get', { name: 'up-greet' })
+  assert.match(error?.message ?? '', /"Daily" is used up/)
+  const reply = await rest(hub)
+  assert.equal(reply.status, 429)
+  const wait = Number(reply.headers.get('retry-after'))
+  assert.ok(wait > 86_000 && wait <= 86_400, String(wait))
+  assert.equal(upstream.received.filter(({ message }) => message.method === 'tools/call').length, 3)
+  // More room counts from what was let through, not from what was asked.
+  const { id, ...sent } = quota({ calls: 5 })
+  await managed(hub, 'PUT', `/quotas/${String(id)}`, sent)
+  assert.deepEqual([await call(), await call(), await call()].map(({ isError }) => isError), [false, false, true])
+})
+
+test('a call that one quota refuses counts for no other', async (t) => {
+  const { hub } = await world(t, [quota({ calls: 2 }), quota({ id: 'q2', name: 'One', target: { server: 'up', tool: 'say' }, calls: 1 })])
+  const call = await caller(hub)
+  assert.deepEqual([await call(), await call(), await call(), await call('other'), await call('other')], [true, false, false, true, false])
+})
+
+test('targets: a user, each user, a team, a key, each key, a server, a tool', async (t) => {
+  const targets: Array<[Json, expected: boolean[]]> = [
+    [{ user: 'ada' }, [true, false, true, true]],
+    [{ user: '*' }, [true, false, true, false]],
+    [{ team: 'red' }, [true, false, true, true]],
+    [{ key: ada.id }, [true, false, true, true]],
+    [{ key: '*' }, [true, false, true, false]],
+    [{ server: 'up' }, [true, false, false, false]],
+    [{ server: 'elsewhere' }, [true, true, true, true]],
+    [{ server: 'up', tool: 'say', user: '*' }, [true, false, true, false]],
+    [{ server: 'up', tool: 'other' }, [true, true, true, true]],
+    [{}, [true, false, false, false]]
+  ]
+  const { hub } = await world(t, [], { teams: [{ name: 'red', members: ['ada'] }] })
+  const [hers, theirs] = [await caller(hub, ada.token), await caller(hub, OTHER)]
+  for (const [target, expected] of targets) {
+    const { id } = await managed(hub, 'POST', '/quotas', { name: 'Tested', target, per: 'minute', calls: 1 })
+    assert.deepEqual([await hers(), await hers(), await theirs(), await theirs()], expected, JSON.stringify(target))
+    await managed(hub, 'DELETE', `/quotas/${String(id)}`)
+  }
+})
+
+test('tokens of results count when the result is there, so the last call may go over', async (t) => {
+  const { hub } = await world(t, [quota({ resultTokens: 25 })])
+  const call = await caller(hub)
+  assert.deepEqual([await call(), await call(), await call()], [true, true, false])
+  const [row] = await managed(hub, 'GET', '/usage?by=server') as unknown as Json[]
+  assert.ok(Number(row?.resultTokens) >= 30 && Number(row?.resultTokens) < 60, JSON.stringify(row))
+})
+
+test('without a database, quotas and usage survive a restart', async (t) => {
+  const { hub } = await world(t, [quota({ calls: 2 })])
+  const call = await caller(hub)
+  assert.deepEqual([await call(), await call('fails')], [true, true])
+  await hub.stop()
+  const next = await startHub(t, { folder: hub.folder })
+  await connected(next, 1)
+  assert.equal((await rest(next)).status, 429)
+  const [row] = await managed(next, 'GET', '/usage?by=server') as unknown as Json[]
+  assert.deepEqual([row?.server, row?.calls, row?.errors], ['up', 2, 1])
+})
+
+test('usage by user, key, server and tool; everybody sees his own', async (t) => {
+  const { hub } = await world(t, [])
+  const [mine, hers] = [await caller(hub), await caller(hub, ada.token)]
+  for (const name of ['say', 'say', 'fails']) await mine(name)
+  await hers('other')
+  const day = new Date().toISOString().slice(0, 10)
+  const rows = async (query: string, headers?: Record<string, string>): Promise<unknown[]> => {
+    const found = await managed(hub, 'GET', `/usage?${query}`, undefined, headers) as unknown as Json[]
+    for (const { resultTokens } of found) assert.ok(Number(resultTokens) > 0)
+    return found.map(({ day, resultTokens: _tokens, ...row }) => row)
+      .sort((a, b) => Number(b.calls) - Number(a.calls) || Number(b.errors) - Number(a.errors))
+  }
+  const both = [{ user: 'system', calls: 3, errors: 1 }, { user: 'ada', calls: 1, errors: 0 }]
+  assert.deepEqual(await rows('by=user'), both)
+  assert.deepEqual(await rows(`by=user&from=${day}&to=${day}`), both)
+  assert.deepEqual(await rows('by=user&to=2020-01-02'), [])
+  await managed(hub, 'PUT', '/users/ada', { newPassword: 'Ada-has-1-too' })
+  const asAda = await loggedIn(hub, 'ada', 'Ada-has-1-too')
+  assert.deepEqual(await rows('by=key', asAda), [{ key: ada.id, calls: 1, errors: 0 }])
+  assert.deepEqual(await rows('by=tool', asAda), [{ tool: 'other', server: 'up', calls: 1, errors: 0 }])
+  assert.deepEqual(await rows('by=server'), [{ server: 'up', calls: 4, errors: 1 }])
+  assert.deepEqual(await rows('by=tool'), [
+    { tool: 'say', server: 'up', calls: 2, errors: 0 }, { tool: 'fails', server: 'up', calls: 1, errors: 1 },
+    { tool: 'other', server: 'up', calls: 1, errors: 0 }
+  ])
+  for (const wrong of ['by=day', 'by=user&from=yesterday', 'by=user&from=2026-02-30', 'by=user&from=2020-01-01&to=2026-01-01']) {
+    assert.equal((await manage(hub, 'GET', `/usage?${wrong}`)).status, 400, wrong)
+  }
+})
+
+test('1,000 parallel calls over two replicas are let through exactly as often as the quota says', async (t) => {
+  const { url } = await database(t)
+  const upstream = await upstreamFor(t)
+  const first = await startReplica(t, url, { settings: settings({ up: { url: upstream.url } }, { quotas: [quota({ calls: 300 })] }) })
+  const second = await startReplica(t, url)
+  for (const hub of [first, second]) await connected(hub, 1)
+  const hubs = [first, second]
+  let left = 1_000
+  const statuses = new Map<number, number>()
+  await Promise.all(Array.from({ length: 100 }, async (_, worker) => {
+    while (left-- > 0) {
+      const { status } = await rest(hubs[worker % 2] as Hub)
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    }
+  }))
+  assert.deepEqual(Object.fromEntries(statuses), { 200: 300, 429: 700 })
+  assert.equal(upstream.received.filter(({ message }) => message.method === 'tools/call').length, 300)
+  await until(async () => {
+    const rows = await managed(second, 'GET', '/usage?by=server')
+    return at(rows, 0, 'calls') === 300
+  }, 'the usage of both replicas was never 300')
+})
