@@ -52,6 +52,18 @@ export function showItem (
   return { text, description: override?.description, enabled: isItemEnabled(override) }
 }
 
+/** A provider's catalogue without the items that a filter hides. */
+export function withoutHidden (catalogue: Catalogue, provider: string, { isHidden }: ItemFilter): Catalogue {
+  const shown = (kind: ListKind): Item[] => catalogue.lists[kind].filter((item) => !isHidden(provider, kind, item))
+  const lists = {
+    tools: shown('tools'),
+    prompts: shown('prompts'),
+    resources: shown('resources'),
+    resourceTemplates: shown('resourceTemplates')
+  }
+  return { ...catalogue, lists }
+}
+
 /** The MCP Apps extension (SEP-1865). */
 const appsExtension = 'io.modelcontextprotocol/ui'
 
