@@ -21,7 +21,7 @@ import { ProviderTable } from './providers.ts'
 import { ResourceLinks } from './result-notes.ts'
 import { ItemResolver } from './resolve.ts'
 import type { Precedence } from './precedence.ts'
-import type { Section, Target } from './section.ts'
+import { type Section, type Target, withoutHidden } from './section.ts'
 import type { Surface } from './surface.ts'
 import { withOwnTaskMarks } from './methods/tasks.ts'
 import { TaskHandles } from './task-handles.ts'
@@ -291,9 +291,14 @@ export class Gateway {
     )
   }
 
-  /** A provider's catalogue for clients without capabilities, under its own names; undefined when it is unknown. */
-  catalogue (provider: string): Catalogue | undefined {
-    return this.#parts.providers.get(provider)?.catalogue(gatewayClient)
+  /**
+   * A provider's catalogue for clients without capabilities, under its own names; undefined when it is unknown.
+   * @param view from which hooks may hide items
+   */
+  catalogue (provider: string, view?: View): Catalogue | undefined {
+    const catalogue = this.#parts.providers.get(provider)?.catalogue(gatewayClient)
+    const filter = view && this.filteredView(view, undefined).filter
+    return filter && catalogue ? withoutHidden(catalogue, provider, filter) : catalogue
   }
 
   /** A provider's catalogue for a client, under its own names; undefined when it is unknown. */

@@ -1,5 +1,5 @@
 import type { Exchange } from '../../protocol/exchange.ts'
-import type { Catalogue, Item, ListKind } from '../../protocol/lists.ts'
+import { byListKind, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
 import { skillFolder } from '../../protocol/skills.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import { isObject, memberOf, withMembers } from '../../protocol/json.ts'
@@ -105,6 +105,12 @@ export function foldersAbove (uri: string): string[] {
     found.push(path.slice(0, at))
   }
   return found
+}
+
+/** A provider's catalogue without the items that a filter hides. */
+export function withoutHidden (catalogue: Catalogue, provider: string, { isHidden }: ItemFilter): Catalogue {
+  const shown = (kind: ListKind): Item[] => catalogue.lists[kind].filter((item) => !isHidden(provider, kind, item))
+  return { ...catalogue, lists: byListKind(shown) }
 }
 
 /** The MCP Apps extension (SEP-1865). */

@@ -44,7 +44,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'run' },
     // 404 comes before the body is validated.
     onRequest: async (request) => {
-      app.tools.requirePrompt(principalOf(request), request.params.serverName, request.params.promptName)
+      const { params: { serverName, promptName }, ip: address } = request
+      app.tools.requirePrompt({ principal: principalOf(request), address }, serverName, promptName)
     },
     // A request without a body has no arguments.
     preValidation: async (request) => { request.body ??= {} }

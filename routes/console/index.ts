@@ -3,6 +3,7 @@ import { errors } from '../../plugins/base/errors/index.ts'
 import { enterScope } from '../../plugins/base/scopes/index.ts'
 import account from './account.ts'
 import addAServer from './add-a-server.ts'
+import approvals from './approvals.ts'
 import audit from './audit.ts'
 import backup from './backup.ts'
 import { builtIns, changeBuiltIns } from './built-ins.ts'
@@ -19,6 +20,7 @@ import overview from './overview.ts'
 import playground from './playground.ts'
 import prompt from './prompt.ts'
 import resource from './resource.ts'
+import rules from './rules.ts'
 import skill from './skill.ts'
 import searchLab from './search-lab.ts'
 import serverChanges from './server-changes.ts'
@@ -77,6 +79,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(templates)
   await app.register(playground)
   await app.register(searchLab)
+  await app.register(approvals)
   await app.register(forAdmins)
   await app.register(calls)
   await app.register(account)
@@ -90,6 +93,7 @@ const forAdmins: FastifyPluginAsync = async (app) => {
   app.addHook('onRequest', async ({ principal }) => { if (principal?.isAdmin !== true) throw new errors.NotFound() })
   await app.register(users)
   await app.register(changeTeams)
+  await app.register(rules)
   await app.register(bundle)
   await app.register(logs)
   await app.register(audit)

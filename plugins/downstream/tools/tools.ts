@@ -57,7 +57,7 @@ export class Tools {
    * schema, UpstreamFailed, UpstreamSlow, ShareError
    */
   async call (caller: HttpCaller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
-    const view = this.#access.viewOfServer(caller.principal, server)
+    const view = this.#shown(this.#access.viewOfServer(caller.principal, server), caller)
     const input = this.#input(view, name) ??
       await this.#learnt(caller, view, server, { name, arguments: args }, () => this.#input(view, name))
     const result = await this.#fit(caller, view, server, input, name, args)
@@ -70,8 +70,8 @@ export class Tools {
   }
 
   /** @throws NoSuch for a server that the principal does not see, or a prompt that the server is known not to have */
-  requirePrompt (principal: Principal, server: string, name: string): void {
-    const view = this.#access.viewOfServer(principal, server)
+  requirePrompt (caller: Pick<HttpCaller, 'principal' | 'address'>, server: string, name: string): void {
+    const view = this.#shown(this.#access.viewOfServer(caller.principal, server), caller)
     const client = sessionlessClient(view)
     const isKnown = this.#gateway.surface(view, client).capabilities.has(server)
     if (isKnown && !this.#gateway.lookUp(view, client, 'prompts', name)) throw noSuchError('prompt', name)
@@ -84,7 +84,7 @@ export class Tools {
    * @throws as `call`
    */
   async prompt (caller: HttpCaller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
-    const view = this.#access.viewOfServer(caller.principal, server)
+    const view = this.#shown(this.#access.viewOfServer(caller.principal, server), caller)
     const texts = Object.fromEntries(
       Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])
     )
@@ -101,7 +101,7 @@ export class Tools {
    */
   async read (caller: HttpCaller, uri: string): Promise<string> {
     const { principal, headers, address } = caller
-    const view = makeView(principal, { kind: 'global' })
+    const view = this.#shown(makeView(principal, { kind: 'global' }), caller)
     const exchange = new HttpCallExchange(view, 'resources/read', { uri }, { headers, address })
     const server =
       await this.#gateway.findReader(exchange).catch((error: unknown) => {
@@ -126,7 +126,7 @@ export class Tools {
     // A tool argument with this name has precedence.
     const isArgument = body === undefined && this.#inputOf(server, tool)?.hasParameter('group') === true
     const isWord = name === undefined && group !== undefined && !isArgument
-    const view = this.#openView(caller.principal, server, name, isWord ? group : undefined)
+    const view = this.#shown(this.#openView(caller.principal, server, name, isWord ? group : undefined), caller)
     if (isWord && typeof group !== 'string') throw new errors.InvalidInput('The query names several groups; name one')
     if (isWord) delete query.group
     let args: Record<string, unknown> | undefined
@@ -168,6 +168,9 @@ export class Tools {
       ? this.#access.viewOfOpenRoute(principal, { server }, 'server')
       : this.#access.viewOfOpenRoute(principal, { name }, 'group or server')
   }
+
+  /** The view without what hooks hide from its caller. */
+  #shown (view: View, { address }: Pick<HttpCaller, 'address'>): View { return this.#gateway.filteredView(view, address) }
 
   /** The input of a tool, by its name in the view. */
   #input (view: View, name: string): ToolInput | undefined {

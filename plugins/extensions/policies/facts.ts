@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf } from '../../../protocol/json.ts'
 import type { Catalogue, Item, ListKind } from '../../../protocol/lists.ts'
-import { authorKeyOf, type Principal, type View } from '../../settings/index.ts'
+import { authorKeyOf, type Principal, teamsOf, type View } from '../../settings/index.ts'
 import { usernameOf } from '../activities/describe.ts'
 import { KeyFacts, PrincipalFacts, toCelArguments, ToolFacts, type PolicyContext } from './cel.ts'
 
@@ -39,8 +39,7 @@ export function toPrincipalFacts (
   return new PrincipalFacts({
     username: usernameOf(principal) ?? '',
     isAdmin: principal.isAdmin,
-    teams: [...snapshot.teams.values()].flatMap(({ name, members = [] }) =>
-      principal.username !== undefined && members.includes(principal.username) ? [name] : []),
+    teams: teamsOf(snapshot, principal),
     key: new KeyFacts(keyId, keyName),
     address: address ?? '',
     client: principal.kind === 'access-token' ? principal.credential?.name ?? '' : ''

@@ -50,7 +50,8 @@ export default fp<PolicyOptions>(async (app, { store }) => {
     approvals,
     test: async (by, sent) => await testPolicies({
       snapshot: () => app.settings.current,
-      catalogues: (server) => app.gateway.catalogues(server),
+      catalogues: (server) =>
+        [app.gateway.catalogue(server), ...app.gateway.catalogues(server)].filter((each) => each !== undefined),
       findActivity: async (principal, id) => await app.activities.find(principal, id),
       now
     }, by, sent)

@@ -11,7 +11,7 @@ import type { Outbound } from '../../base/outbound/index.ts'
 import type { Gateway } from '../../gateway/index.ts'
 import { removeFromKeyScopes } from '../../identity/index.ts'
 import {
-  canManage, canSee, hasStoredRights, type ItemKind, type OverrideChange, type Principal, type Settings
+  canManage, canSee, hasStoredRights, type ItemKind, makeView, type OverrideChange, type Principal, type Settings
 } from '../../settings/index.ts'
 import type { Upstreams } from '../../upstream/index.ts'
 import { removeServerFromGroups } from '../groups/groups.ts'
@@ -286,13 +286,13 @@ export class Servers {
     const wanted = this.#logins.requiredLogin(principal, server)
     // If each user has an own login, the status is that of the caller's connection.
     const isOwn = server.config.isolation === 'user' && upstream?.login !== undefined
-    const status = upstream && isOwn
-      ? (wanted ? 'oauth_required' : upstream.isAvailable ? 'connected' : upstream.status)
-      : upstream?.status
+    const ownStatus = wanted ? 'oauth_required' : upstream?.isAvailable === true ? 'connected' : upstream?.status
+    const status = isOwn ? ownStatus : upstream?.status
     const error = isOwn && status === 'connected' ? null : upstream?.error ?? null
     const { connectedAt, protocolVersion } = upstream ?? {}
     const warnings = [...upstream?.warnings ?? [], ...this.#definitions.warningsAbout(name)]
-    const state = status === undefined ? undefined : { status, error, warnings, connectedAt, protocolVersion }
-    return toServerRecord(server, state, this.#gateway.catalogue(name), manages, wanted)
+    const state = status && { status, error, warnings, connectedAt, protocolVersion }
+    const view = manages ? undefined : makeView(principal, { kind: 'server', name })
+    return toServerRecord(server, state, this.#gateway.catalogue(name, view), manages, wanted)
   }
 }

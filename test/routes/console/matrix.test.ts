@@ -28,6 +28,12 @@ const exceptions: Readonly<Record<string, Readonly<Partial<Record<Who, number>>>
   'POST /console/teams/new': { admin: 400 },
   'POST /console/built-ins/prompts/:id': { admin: 400 },
   'POST /console/built-ins/resources/:id': { admin: 400 },
+  'POST /console/rules': { admin: 400 },
+  'POST /console/rules/:id': { admin: 400 },
+  // No rule names alice as an approver, and no call waits.
+  'GET /console/approvals': { alice: 403 },
+  'POST /console/approvals/:id/approve': { alice: 403, admin: 404 },
+  'POST /console/approvals/:id/deny': { alice: 403, admin: 404 },
   // The authorization server is off.
   'POST /console/oauth/consents/:id/remove': { alice: 404, admin: 404 },
   'GET /console/oauth/clients/:id/remove': { admin: 404, 'admin, read-only': 404 },
@@ -77,6 +83,7 @@ function expected ({ method, scope, effect }: RouteRow, who: Who): 'shown' | num
 void test('every page and form of the console, asked by everybody', async (t) => {
   const settings = {
     users: [admin, alice, { ...alice, username: 'bob' }],
+    policies: [{ id: key.id, name: 'p', when: 'false', then: 'deny' }],
     prompts: [{ id: key.id, name: 'p', template: 'x' }],
     resources: [{ id: key.id, uri: 'note://x', content: 'x' }],
     skills: [{ id: key.id, name: 'x', frontmatter: { name: 'x', description: 'd' }, files: { 'SKILL.md': '' } }],

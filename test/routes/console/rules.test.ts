@@ -1,0 +1,70 @@
+// The pages of rules and approvals: what they show, and what their forms do.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { appFor } from '../../helpers/app.ts'
+import { Browser } from '../../helpers/console.ts'
+import { admin, alice } from '../../helpers/doors.ts'
+import { openSession } from '../../helpers/inject.ts'
+import { at, OTHER, otherKey, text } from '../../helpers/client.ts'
+import { countingProvider } from '../../helpers/policies.ts'
+
+const hostile = '"><script>alert(1)</script>'
+
+void test('rules are added, ordered, switched, tested and removed', async (t) => {
+  const app = await appFor(t, { users: [admin, alice] })
+  app.gateway.addProvider(countingProvider())
+  const browser = new Browser(app)
+  await browser.signIn('admin')
+  const refused = await browser.post('/rules', { name: hostile, when: 'tool.nam == "x"', then: 'deny', mode: 'enforce', approvers: '', message: '' })
+  assert.equal(refused.status, 400)
+  assert.match(refused.text, /id="when-problem"[\s\S]*is not valid at character 6: No such key: nam/)
+  assert.match(refused.text, /tool\.nam == &quot;x&quot;/)
+  assert.doesNotMatch(refused.text, /<script>alert/)
+  for (const [name, when] of [['First', 'tool.name == "delete"'], [hostile, 'has(args.n) && args.n == 7']] as const) {
+    assert.equal((await browser.post('/rules', { name, when, then: 'deny', mode: 'enforce', approvers: '', message: '' })).status, 303)
+  }
+  const page = await browser.get('/rules')
+  assert.match(page.text, /First[\s\S]*denies[\s\S]*&lt;script>|First[\s\S]*denies[\s\S]*&lt;script&gt;/)
+  assert.doesNotMatch(page.text, /<script>alert/)
+  const [first, second] = app.policies.entries.list()
+  assert.ok(first && second)
+  await browser.post(`/rules/${second.id}/move`, { by: 'up' })
+  assert.deepEqual(app.policies.entries.list().map(({ id }) => id), [second.id, first.id])
+  const tested = await browser.get(`/rules?username=alice&server=up&tool=delete&arguments=${encodeURIComponent('{"n": 1}')}`)
+  assert.match(tested.text, /First denies\. Its condition is true\./)
+  assert.match((await browser.get('/rules?username=&server=up&tool=read&arguments=')).text, /No policy decides: the call is made/)
+  assert.match((await browser.get('/rules?username=alice&server=up&tool=read&arguments=%7B')).text, /role="alert"/)
+  await browser.post(`/rules/${first.id}/toggle`, { enabled: 'false' })
+  assert.equal(app.policies.entries.get(first.id).enabled, false)
+  await browser.post(`/rules/${first.id}`, { name: 'Renamed', when: 'true', then: 'ask', mode: 'observe', approvers: 'alice, bob', message: 'Hm' })
+  const { id: _, ...stored } = app.policies.entries.get(first.id)
+  assert.deepEqual(stored, { name: 'Renamed', when: 'true', then: 'ask', mode: 'observe', approvers: ['alice', 'bob'], message: 'Hm', enabled: false })
+  assert.match((await browser.get(`/rules/${first.id}/remove`)).text, /Remove Renamed\?/)
+  await browser.post(`/rules/${first.id}/remove`, {})
+  assert.deepEqual(app.policies.entries.list().map(({ id }) => id), [second.id])
+})
+
+void test('an approver sees the call with its arguments, and approves it', async (t) => {
+  const app = await appFor(t, {
+    users: [admin, alice],
+    bearerKeys: [otherKey()],
+    policies: [{ id: 'p', name: 'Deletions', when: 'tool.name == "delete"', then: 'ask', approvers: ['alice'] }]
+  })
+  const up = countingProvider()
+  app.gateway.addProvider(up)
+  const session = await openSession(app, '/mcp', OTHER)
+  const call = async (): Promise<string> =>
+    text((await session.request('tools/call', { name: 'up-delete', arguments: { path: hostile } })).result)
+  assert.match(await call(), /alice must allow it/)
+  const browser = new Browser(app)
+  await browser.signIn('alice')
+  const page = await browser.get('/approvals')
+  assert.match(page.text, /delete<\/span> of up[\s\S]*wants to run this tool\. The rule Deletions asks first/)
+  assert.doesNotMatch(page.text, /<script>alert/)
+  const path = /action="\/console(\/approvals\/[^"]+\/approve)"/.exec(page.text)?.[1] ?? assert.fail(page.text)
+  assert.equal((await browser.post(path, {})).status, 303)
+  assert.match((await browser.get('/approvals')).text, /Nothing waits[\s\S]*approved[\s\S]*by alice/)
+  assert.equal(await call(), 'ran delete')
+  assert.equal(up.reached.length, 1)
+  assert.equal(at(up.reached, 0, 'item'), 'delete')
+})
