@@ -1,7 +1,8 @@
 import { entities, entityNames, type EntityNoun } from './entities.ts'
 
 const furtherEntities = [
-  'systemConfig', 'oauthClient', 'consent', 'login', 'bundle', 'activities', 'logs', 'backup', 'export', 'view'
+  'systemConfig', 'oauthClient', 'consent', 'login', 'values', 'bundle', 'activities', 'logs', 'backup', 'export',
+  'view'
 ] as const
 /** The entities whose changes the audit log records. */
 type AuditedEntity = EntityNoun | typeof furtherEntities[number]

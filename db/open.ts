@@ -9,6 +9,7 @@ import { RecordedOneTimeValues } from './records/grants.ts'
 import { RecordedConsents, RecordedConsoleSessions, RecordedLoginStates, RecordedUsedStates } from './records/logins.ts'
 import { RecordedTokens } from './records/tokens.ts'
 import { RecordedUpstreamTokens } from './records/upstream-tokens.ts'
+import { RecordedUserValues } from './records/user-values.ts'
 import { readSeed, type Seed } from './seed.ts'
 import type { StorageAdapter, Storage, Store, Vault } from './store.ts'
 
@@ -91,7 +92,8 @@ function completeAdapter (
     loginStates: new RecordedLoginStates(records),
     consoleSessions: new RecordedConsoleSessions(records),
     usedStates: new RecordedUsedStates(records),
-    upstreamTokens: new RecordedUpstreamTokens(records)
+    upstreamTokens: new RecordedUpstreamTokens(records),
+    userValues: new RecordedUserValues(records)
   }
 }
 

@@ -11,6 +11,7 @@ import type { LoginStates, UsedRequestStates } from './ports/login-states.ts'
 import type { SocialLogins } from './ports/social-logins.ts'
 import type { OAuthTokens } from './ports/tokens.ts'
 import type { UpstreamTokens } from './ports/upstream-tokens.ts'
+import type { UserValueRecords } from './ports/user-values.ts'
 import type { VectorStore } from './ports/vectors.ts'
 import type { Records } from './records.ts'
 
@@ -256,4 +257,5 @@ export interface Storage extends Omit<StorageAdapter, 'records' | 'counters' | '
   consoleSessions: ConsoleSessions
   usedStates: UsedRequestStates
   upstreamTokens: UpstreamTokens
+  userValues: UserValueRecords
 }

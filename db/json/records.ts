@@ -108,7 +108,8 @@ export class FileRecords implements Records, Resealing {
       if (this.#vault.isOutdated(sealed)) former++
       else if (this.#vault.isLocked(sealed)) locked.set(keyIdOf(sealed), (locked.get(keyIdOf(sealed)) ?? 0) + 1)
     }
-    return { former, locked: [...locked].map(([key, count]) => ({ what: 'logins at servers', key, count })) }
+    const what = 'logins at servers, or values of users for them'
+    return { former, locked: [...locked].map(([key, count]) => ({ what, key, count })) }
   }
 
   /**
@@ -207,10 +208,11 @@ export class FileRecords implements Records, Resealing {
 /**
  * Removes the records from a document, for a copy of it: restoring the copy must not bring back tokens and consents
  * that were used, revoked or withdrawn since.
+ * @param kept names of collections that stay
  */
-export function withoutRecords (document: SettingsDocument): SettingsDocument {
+export function withoutRecords (document: SettingsDocument, kept: readonly string[] = []): SettingsDocument {
   const changed = fileCollections.flatMap(({ name }) => {
-    const value = document[name]
+    const value = kept.includes(name) ? undefined : document[name]
     return Array.isArray(value) && value.some(isFileEntry) ? [[name, value.filter((entry) => !isFileEntry(entry))]] : []
   })
   return changed.length === 0 ? document : { ...document, ...Object.fromEntries(changed) }
