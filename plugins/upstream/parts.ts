@@ -7,6 +7,7 @@ import { removedAccountNames } from '../identity/index.ts'
 import { chargedUserOf, unmatchedOverrides, withCurrentRights } from '../settings/index.ts'
 import { ChildRecord } from './links/child-record.ts'
 import logins from './login/index.ts'
+import userValues from './values/index.ts'
 import { Upstreams } from './upstreams.ts'
 import { upstreamLimits } from './limits.ts'
 
@@ -33,7 +34,7 @@ interface UpstreamOptions {
 }
 
 export interface UpstreamWingOptions extends UpstreamOptions {
-  storage: Pick<Storage, 'grants' | 'loginStates' | 'upstreamTokens'>
+  storage: Pick<Storage, 'grants' | 'loginStates' | 'upstreamTokens' | 'userValues'>
 }
 
 /** Receives the lines that a server's process prints apart from its messages. */
@@ -98,6 +99,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
     },
     cache,
     logins: app.logins,
+    userValues: app.userValues,
     settings: {
       userOf: (config) => chargedUserOf(app.settings.current, config),
       remarks (name, catalogue) {
@@ -126,7 +128,7 @@ const upstream = fp<UpstreamOptions>(async (app, options) => {
       app.log.error({ err: error }, 'the servers could not be applied')
     })
   })
-}, { name: 'upstream', dependencies: ['config', 'settings', 'outbound', 'gateway', 'logins'] })
+}, { name: 'upstream', dependencies: ['config', 'settings', 'outbound', 'gateway', 'logins', 'user-values'] })
 
 /** The servers of a snapshot, each with the current rights of those who stored it. */
 const serversOf = (snapshot: Snapshot): ReadonlyMap<string, Server> =>
@@ -138,5 +140,6 @@ const serversOf = (snapshot: Snapshot): ReadonlyMap<string, Server> =>
 /** The connections to servers, and the logins at servers that require OAuth. */
 export default fp<UpstreamWingOptions>(async (app, options) => {
   await app.register(logins, { ...options.storage, environment: options.environment })
+  await app.register(userValues, { ...options.storage, connects: options.connects })
   await app.register(upstream, options)
 }, { name: 'upstream-parts' })

@@ -7,10 +7,12 @@ import type { Response } from '../../protocol/message.ts'
 import { traceHeaders, type TraceContext } from '../../protocol/trace-context.ts'
 import type { ListLoading, Provider, ProviderStatus } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
+import { hasUserVariables } from '../../schemas/user-variables.ts'
 import { configOwner, sourceIdOf } from './catalogues/cache-text.ts'
 import { Catalogues } from './catalogues/catalogues.ts'
 import { ListLoader } from './catalogues/list-learner.ts'
-import { dispatchNotification, dispatchQuestion, recordAnswer, type DispatchDeps } from './inbound/dispatch.ts'
+import { dispatchNotification, dispatchQuestion, recordAnswer } from './inbound/dispatch.ts'
+import { makeDispatch } from './inbound/make-dispatch.ts'
 import { MendedNotes } from './notes.ts'
 import { ResourceSubscriptions } from './inbound/subscriptions.ts'
 import { Circuits } from './links/circuits.ts'
@@ -23,6 +25,8 @@ import { ConnectionSupervisor } from './links/supervisor.ts'
 import { isRemote } from './links/transport.ts'
 import type { ServerLogin } from './login/server-login.ts'
 import type { UpstreamDeps } from './upstream-deps.ts'
+import { renewLinks } from './values/renew.ts'
+import type { ServerValues } from './values/server-values.ts'
 
 /** A running server: the provider of its items, on one or more links. */
 export class Upstream implements Provider {
@@ -44,13 +48,16 @@ export class Upstream implements Provider {
   readonly #passes: boolean
   /** The logins at the server; undefined: the gateway does not log in there. */
   readonly login: ServerLogin | undefined
+  /** The values that its users give; undefined: it has no such variables. */
+  readonly values: ServerValues | undefined
 
   constructor (name: string, config: ServerConfig, deps: UpstreamDeps) {
     this.name = name
     this.config = config
     this.remote = isRemote(config)
     this.#deps = deps
-    const { connecting, children, listener: { log, listsChanged, statusChanged }, isOurs, openLogin, allowance } = deps
+    const { connecting, children, listener, isOurs, openLogin, openValues, allowance } = deps
+    const { log, listsChanged, statusChanged } = listener
     const passthrough = passthroughOf(config, this.remote)
     this.#passes = passthrough.names.length > 0
     this.#ineffective = [
@@ -75,6 +82,7 @@ export class Upstream implements Provider {
       owner: configOwner(config),
       changed: listsChanged,
       allowance,
+      isPerUser: hasUserVariables(config),
       ownCatalogues: () => pool.all.flatMap(({ catalogue }) => catalogue ?? []),
       warn: (sentence) => { warn(this.redact(sentence)) }
     })
@@ -85,8 +93,14 @@ export class Upstream implements Provider {
       },
       onEnded: (holder) => { void this.#supervisor.closeLinks(this.#slotsOf(holder)) }
     })
+    this.values = openValues((user, values) => {
+      const slots = pool.all.filter((slot) => this.values?.isLinkOf(slot.user, user))
+      this.#learner.forget()
+      renewLinks(slots, values === undefined, (each) => { this.#supervisor.retry(each) })
+    })
     this.#circuits = new Circuits(() => pool.all.map(({ circuit }) => circuit), log)
-    const dispatch = this.#dispatch()
+    const wake = (): void => { this.#supervisor.wake() }
+    const dispatch = makeDispatch(name, listener, this.#placement, this.#catalogues, wake)
     this.#supervisor = new ConnectionSupervisor(config, pool, this.#catalogues, {
       connecting,
       passes: this.#passes,
@@ -100,6 +114,7 @@ export class Upstream implements Provider {
       authorization: (slot) => this.login?.authorization(slot.user),
       statusChanged,
       circuits: this.#circuits,
+      values: this.values,
       warn
     })
     this.#learner = new ListLoader({
@@ -108,35 +123,12 @@ export class Upstream implements Provider {
       supervisor: this.#supervisor,
       remote: this.remote,
       needsUserLogin: () => this.#waitsForUsers,
+      lacksValues: ({ user }) => this.values?.isMissing(user) === true,
       ...deps.waiting
     })
     this.#requests = new RequestRunner(name, this.#supervisor, this.#circuits)
     const open = (slot: Slot): void => { this.#supervisor.ensureLink(slot).catch(() => {}) }
     this.#subscriptions = new ResourceSubscriptions(name, this.#placement, this.#requests, open)
-  }
-
-  #dispatch (): DispatchDeps {
-    const { onQuestion, broadcast, log, taskHandle } = this.#deps.listener
-    const { base } = this.#placement.pool
-    return {
-      name: this.name,
-      onQuestion,
-      taskHandle,
-      refresh: (slot) => {
-        const from = this.#placement.canList(slot) ? slot : base
-        this.#catalogues.refresh(from, from === base)
-      },
-      onContested: () => {
-        if (!this.#placement.isolateClients()) return
-        const consequence = 'clients that can be asked get connections of their own from now on'
-        log('warn', `it asked a question while calls of several clients were open: ${consequence}`)
-        this.#supervisor.wake()
-      },
-      broadcast: (slot, link, method, paramsText) => {
-        broadcast(method, paramsText, (client) => link.isUsedOnlyBy(client) && this.#placement.serves(slot, client))
-      },
-      onDropped: (method) => { log('debug', `${method} could not be attributed to one client and was dropped`) }
-    }
   }
 
   /**
@@ -165,9 +157,10 @@ export class Upstream implements Provider {
     return this.status === 'connected' || this.#waitsForUsers || starts
   }
 
-  /** Whether only the gateway's link lacks a login: a user's link is opened with the login of that user. */
+  /** Whether only the gateway's link lacks a login, or values: a user's link is opened with those of that user. */
   get #waitsForUsers (): boolean {
-    return this.status === 'oauth_required' && this.login?.deps.target.isPerUser === true
+    return this.values?.isOwnerMissing === true ||
+      (this.status === 'oauth_required' && this.login?.deps.target.isPerUser === true)
   }
 
   /** The slots whose links use the login of a holder. */
@@ -175,9 +168,10 @@ export class Upstream implements Provider {
     return this.#placement.pool.all.filter(({ user }) => this.login?.holder(user) === holder)
   }
 
-  /** The error for a client that must log in first; undefined: no login is known to be missing. */
+  /** The error for a client that must log in or give values first; undefined: nothing is known to be missing. */
   refusal (client: Client): RpcError | undefined {
-    return this.login?.refusal(this.login.holder(client.user))?.toRpcError(this.name, client)
+    return this.values?.refusal(client) ??
+      this.login?.refusal(this.login.holder(client.user))?.toRpcError(this.name, client)
   }
 
   /** Whether requests to it are refused, since it keeps failing. */
@@ -238,6 +232,7 @@ export class Upstream implements Provider {
    */
   async call (exchange: Exchange, changes: ParamChanges, trace?: TraceContext): Promise<Response> {
     const { client, method } = exchange
+    if (this.values?.has(client.user) === false) await this.values.require(client)
     const passed = this.#placement.passedBy(exchange)
     const slot = method.startsWith('tasks/')
       ? this.#placement.slotForTask(exchange.params.taskId, client, passed)
@@ -256,6 +251,7 @@ export class Upstream implements Provider {
   taskRun (exchange: Exchange, id: string): string | undefined { return this.#placement.taskRun(exchange, id) }
 
   async subscribe (client: Client, uri: string, paramsText?: string): Promise<string> {
+    await this.values?.require(client)
     return await this.#subscriptions.add(client, uri, paramsText)
   }
 
@@ -272,6 +268,8 @@ export class Upstream implements Provider {
   }
 
   async setLevel (client: Client, paramsText?: string): Promise<void> {
+    // Its link learns the level once there are values to open it.
+    if (this.values?.has(client.user) === false) return
     const slot = this.#placement.slotOf(client, this.#placement.passedHeadersOf(client.headersOf?.('logging/setLevel')))
     slot.serve(client)
     slot.levelParams = paramsText
