@@ -6,6 +6,7 @@ import consolePages from './console/console.ts'
 import exporting from './export.ts'
 import groups from './groups/groups.ts'
 import market from './market/market.ts'
+import ownVariables from './servers/own-variables.ts'
 import servers from './servers/servers.ts'
 import system from './system/system.ts'
 import templates from './templates/templates.ts'
@@ -18,6 +19,7 @@ export interface ManagementOptions extends Pick<BundleOptions, 'childUser' | 'en
 /** Registers the services of the management API and the console. */
 export default fp<ManagementOptions>(async (app, { bundles: folder, childUser, environment, storage }) => {
   await app.register(servers)
+  await app.register(ownVariables)
   await app.register(groups)
   await app.register(system)
   await app.register(exporting)

@@ -16,6 +16,7 @@ import servers from './servers.ts'
 import settings from './settings.ts'
 import templates from './templates.ts'
 import tools from './tools.ts'
+import variables from './variables.ts'
 
 const cacheControl = 'no-store'
 
@@ -35,6 +36,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   })
   await app.register(account)
   await app.register(servers)
+  await app.register(variables)
   await app.register(items)
   await app.register(groups)
   addReadRoutes(app, keyEntity(app))

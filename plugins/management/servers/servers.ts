@@ -4,7 +4,7 @@ import { jsonSize } from '../../../db/json-size.ts'
 import type { Server } from '../../../db/store.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { translateConfig } from '../../../schemas/foreign-config.ts'
-import type { ServerConfig } from '../../../schemas/server.ts'
+import { isolationOf, type ServerConfig } from '../../../schemas/server.ts'
 import { errors } from '../../base/errors/index.ts'
 import { Shares } from '../../base/limits/index.ts'
 import type { Outbound } from '../../base/outbound/index.ts'
@@ -13,19 +13,19 @@ import { removeFromKeyScopes } from '../../identity/index.ts'
 import {
   canManage, canSee, hasStoredRights, type ItemKind, type OverrideChange, type Principal, type Settings
 } from '../../settings/index.ts'
-import type { Upstreams } from '../../upstream/index.ts'
+import { type Upstreams, type UserValues, upstreamLimits } from '../../upstream/index.ts'
 import { removeServerFromGroups } from '../groups/groups.ts'
 import {
   checkEntryQuota, checkMayStoreType, checkServerName, managedServer, sharedNameWarnings, visibleServer
 } from '../checks.ts'
 import { additionsOf, batchResultOf, type BatchResult, type AddOutcome, type SentServers } from './add-many.ts'
 import {
-  disablingProblem, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins, toServerRecord
+  connectionStateOf, disablingProblem, type PresentedItem, type PresentedServer, refusalToConnect, ServerLogins,
+  toServerRecord
 } from './present.ts'
 import { findItemToOverride, overrideItem } from './overrides.ts'
 import { type ServerTest, testMessage, toServerTest } from './server-test.ts'
 import { toServerChange, withStorer } from './to-store.ts'
-import { upstreamLimits } from '../../upstream/index.ts'
 
 /** The name under which a server without a name is tested. No server can be stored under this name. */
 const unnamedTestServer = '$test'
@@ -40,10 +40,15 @@ export class Servers {
   readonly #usersMayRun: boolean
   readonly #outbound: Outbound
   readonly #logins: ServerLogins
+  readonly #values: UserValues
   readonly #tests = new Shares(upstreamLimits.serverTests.places, 'tests of servers')
 
   /** @param usersMayRun ALLOW_USER_STDIO */
-  constructor (settings: Settings, upstreams: Upstreams, gateway: Gateway, usersMayRun: boolean, outbound: Outbound) {
+  constructor (
+    settings: Settings, upstreams: Upstreams, gateway: Gateway, usersMayRun: boolean, outbound: Outbound,
+    values: UserValues
+  ) {
+    this.#values = values
     this.#settings = settings
     this.#upstreams = upstreams
     this.#gateway = gateway
@@ -73,7 +78,8 @@ export class Servers {
    */
   mustBeAbleToLogOut (principal: Principal, name: string): void {
     const snapshot = this.#settings.current
-    if (visibleServer(snapshot, principal, name).config.isolation !== 'user') managedServer(snapshot, principal, name)
+    const { config } = visibleServer(snapshot, principal, name)
+    if (isolationOf(config) !== 'user') managedServer(snapshot, principal, name)
   }
 
   /**
@@ -154,7 +160,8 @@ export class Servers {
   async update (
     principal: Principal, name: string, config: Record<string, unknown>, newName?: string
   ): Promise<PresentedServer> {
-    await this.#settings.change((snapshot) => {
+    const former = managedServer(this.#settings.current, principal, name)
+    await this.#values.keepOver(former, newName ?? name, this.#settings, (snapshot) => {
       managedServer(snapshot, principal, name)
       const isRenamed = newName !== undefined && newName !== name
       if (isRenamed) checkServerName(snapshot, principal, newName, 'newName', name)
@@ -276,14 +283,7 @@ export class Servers {
     const manages = canManage(principal, server)
     const upstream = this.#upstreams.get(name)
     const wanted = this.#logins.requiredLogin(principal, server)
-    // If each user has an own login, the status is that of the caller's connection.
-    const isOwn = server.config.isolation === 'user' && upstream?.login !== undefined
-    const status = upstream && isOwn
-      ? (wanted ? 'oauth_required' : upstream.isAvailable ? 'connected' : upstream.status)
-      : upstream?.status
-    const error = isOwn && status === 'connected' ? null : upstream?.error ?? null
-    const { warnings = [], connectedAt, protocolVersion } = upstream ?? {}
-    const state = status === undefined ? undefined : { status, error, warnings, connectedAt, protocolVersion }
+    const state = upstream && connectionStateOf(upstream, isolationOf(server.config) === 'user', wanted)
     return toServerRecord(server, state, this.#gateway.catalogue(name), manages, wanted)
   }
 }
@@ -295,5 +295,6 @@ declare module 'fastify' {
 /** `app.servers`: the configured servers. @param usersMayRun ALLOW_USER_STDIO */
 export default fp(async (app) => {
   const { ALLOW_USER_STDIO: usersMayRun } = app.config.env
-  app.decorate('servers', new Servers(app.settings, app.upstreams, app.gateway, usersMayRun, app.outbound))
-}, { name: 'servers', dependencies: ['config', 'settings', 'outbound', 'upstream', 'gateway'] })
+  const { settings, upstreams, gateway, outbound, userValues } = app
+  app.decorate('servers', new Servers(settings, upstreams, gateway, usersMayRun, outbound, userValues))
+}, { name: 'servers', dependencies: ['config', 'settings', 'outbound', 'upstream', 'gateway', 'user-values'] })
