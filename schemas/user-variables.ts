@@ -64,7 +64,7 @@ const wholeVariable = /^\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
 const argument = /^(?:--[A-Za-z0-9][\w.-]*=)?\$\{user\.[A-Za-z_][A-Za-z0-9_]*\}$/
 
 /** An address: its origin, its path, its query and its fragment. */
-const addressParts = /^(https?:\/\/[^/\\?#]+)([^?#]*)(\?[^#]*)?(#.*)?$/is
+const addressParts = /^(https?:\/\/[^/\\?#]+)([^\\?#]*)(\?[^#]*)?(#.*)?$/is
 
 /** Members whose texts are for people, and the one that declares the variables. */
 const texts = new Set(['description', 'tools', 'prompts', 'resources', 'userVariables'])

@@ -113,6 +113,7 @@ export class UserValues {
     }
     const key = this.#keyOf(server, user)
     if (!key) throw new errors.NotFound()
+    if (names.size === 0) return []
     for (let left = tries; left > 0; left--) {
       const stored = await this.#deps.records.find(key.server, key.user)
       const isOwn = stored?.account === key.account && stored.target === key.target

@@ -24,7 +24,7 @@ const owners = ['alice', 'admin'] as const
 const visibilities = ['private', 'public', 'group'] as const
 /** What a route speaks of. `group`: one of the server's owner whose only member is the server. `own …`: alice's. */
 type Target =
-  'nothing' | 'off' | 'metrics' | 'server' | 'group' | 'managed group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
+  'nothing' | 'off' | 'metrics' | 'server' | 'managed server' | 'own values' | 'group' | 'managed group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
 
 interface Place { readonly target: Target, readonly body?: unknown, readonly query?: string }
 interface Asked {
@@ -86,8 +86,10 @@ function expected (asked: Asked): Expected {
     case 'global route': return who === 'scoped key' ? 403 : 'yes'
     case 'own route': return isStranger(who) ? 403 : 'yes'
     case 'own route of a server': return isStranger(who) ? 403 : sees(asked) ? 'yes' : 404
-    // Who exports a group manages it.
-    case 'managed group': return !sees(asked) ? 404 : manages(asked) ? 'yes' : 403
+    // Who has no user can give no values for a server.
+    case 'own values': return !sees(asked) ? 404 : ['alice', 'bob', 'admin'].includes(withoutMode(who)) ? 'yes' : 403
+    // Who exports a group, or asks who has given values, manages it.
+    case 'managed server': case 'managed group': return !sees(asked) ? 404 : manages(asked) ? 'yes' : 403
     case 'server': case 'group':
       if (scope === 'open') return isOpenTo(asked) ? 'yes' : 404
       if (!sees(asked)) return 404
@@ -149,6 +151,7 @@ const places: Readonly<Record<string, Place>> = {
   'GET /oauth/callback': nothing(),
   'GET /oauth/login/:ticket': nothing(),
   'GET /oauth/login/:ticket/continue': nothing(),
+  'POST /oauth/login/:ticket': nothing(),
   // `install.baseUrl` is not https.
   'GET /client-metadata.json': { target: 'off' },
   'POST /api/auth/login': nothing({ username: 'dave', password: 'Dave-1234' }),
@@ -165,6 +168,10 @@ const places: Readonly<Record<string, Place>> = {
   'POST /api/servers/:name/toggle': server({ enabled: false }),
   'POST /api/servers/:name/reload': server(),
   'DELETE /api/servers/:name/oauth': server(),
+  'GET /api/servers/:name/my-variables': { target: 'own values' },
+  'PUT /api/servers/:name/my-variables': { target: 'own values', body: { values: {} } },
+  'DELETE /api/servers/:name/my-variables': { target: 'own values' },
+  'GET /api/servers/:name/variables': { target: 'managed server' },
   'POST /api/servers/:serverName/tools/:toolName/toggle': server({ enabled: false }),
   'PUT /api/servers/:serverName/tools/:toolName/description': server({ description: 'x' }),
   'DELETE /api/servers/:serverName/tools/:toolName/description': server(),
@@ -450,7 +457,7 @@ test('every route, asked by everybody, about everything', async (t) => {
         const place = placeOf(row)
         if (!place) continue
         const { target } = place
-        const bound = target === 'server' || target === 'group' || target === 'managed group' || target === 'own route of a server'
+        const bound = target === 'server' || target === 'managed server' || target === 'own values' || target === 'group' || target === 'managed group' || target === 'own route of a server'
         if ((!bound || row.method === 'HEAD') && !first) continue
         for (const who of principals) {
           // Whose a thing is makes no difference to what READONLY refuses.
