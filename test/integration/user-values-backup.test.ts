@@ -34,6 +34,8 @@ const [key, otherKey] = ['1'.repeat(64), '2'.repeat(64)]
 async function startBackedUp (t: Test, env: Record<string, string>): Promise<{ folder: string, file: string }> {
   const { configs: { header } } = await startValueServers(t)
   const hub = await startHub(t, { settings: settingsOf({ header }) as Record<string, Json>, env: { ENCRYPTION_KEY: key, ...env } })
+  // A database begins with private servers.
+  await managed(hub, 'PUT', '/servers/header', { config: { ...header, visibility: 'public' } }, admin)
   for (const user of ['ann', 'bob'] as const) {
     await managed(hub, 'PUT', '/servers/header/my-variables', { values: { TOKEN: `canary-of-${user}` } }, await as(hub, user))
   }
