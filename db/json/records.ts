@@ -102,14 +102,17 @@ export class FileRecords implements Records, Resealing {
 
   /** Counts the encrypted values whose key is a former one, or is not available. */
   async count (): Promise<SealedCounts> {
-    const locked = new Map<string, number>()
+    const locked = new Map<string, { what: string, key: string, count: number }>()
     let former = 0
-    for (const { sealed } of this.#sealedEntries()) {
+    for (const { collection: { name }, sealed } of this.#sealedEntries()) {
       if (this.#vault.isOutdated(sealed)) former++
-      else if (this.#vault.isLocked(sealed)) locked.set(keyIdOf(sealed), (locked.get(keyIdOf(sealed)) ?? 0) + 1)
+      if (this.#vault.isOutdated(sealed) || !this.#vault.isLocked(sealed)) continue
+      const what = name === recordCollections.userValues.name ? 'values of users for servers' : 'logins at servers'
+      const key = keyIdOf(sealed)
+      const { count } = locked.get(`${what} ${key}`) ?? { count: 0 }
+      locked.set(`${what} ${key}`, { what, key, count: count + 1 })
     }
-    const what = 'logins at servers, or values of users for them'
-    return { former, locked: [...locked].map(([key, count]) => ({ what, key, count })) }
+    return { former, locked: [...locked.values()] }
   }
 
   /**

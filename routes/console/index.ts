@@ -14,6 +14,7 @@ import keys from './keys.ts'
 import live from './live.ts'
 import { changeOAuth, oauth } from './oauth.ts'
 import logs from './logs.ts'
+import myCredentials from './my-credentials.ts'
 import overview from './overview.ts'
 import playground from './playground.ts'
 import prompt from './prompt.ts'
@@ -59,6 +60,7 @@ const signedIn: FastifyPluginAsync = async (app) => {
   await app.register(servers)
   await app.register(serverConfiguration)
   await app.register(serverChanges)
+  await app.register(myCredentials)
   await app.register(tool)
   await app.register(prompt)
   await app.register(resource)
