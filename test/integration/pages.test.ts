@@ -59,6 +59,16 @@ const everyPage: Record<string, Page> = {
   leave: withoutRefresh(pages.leave({ client, href: '/done' })),
   problem: pages.problem({ ...unclear, text: 'The application is not known here. Start again from it.' }),
   start: pages.start({ server: 'a-server', whose: 'the user alice', href: '/oauth/login/t/continue?proof=p', url: client.redirectUri }),
+  values: pages.values({
+    ...form,
+    server: 'a-server',
+    whose: 'the user alice',
+    error: 'Still missing: TOKEN',
+    variables: [
+      { name: 'TOKEN', title: 'Your token', description: 'From your profile', secret: true, required: true, isSet: false },
+      { name: 'NOTE', secret: false, required: false, isSet: true }
+    ]
+  }),
   refused: pages.refused({ ...unclear, client, href: `${client.redirectUri}?error=invalid_scope` }),
   done: pages.done({ title: 'Connected', text: 'You can close this page.' })
 }

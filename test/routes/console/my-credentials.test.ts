@@ -16,7 +16,8 @@ const wanting = {
 }
 
 test('a user gives credentials in the console, and its owner and admins see who has', async (t) => {
-  const app = await appFor(t, { users: [admin, alice], mcpServers: { wanting, plain: { ...wanting, headers: {}, userVariables: undefined } } })
+  const plain = { ...wanting, headers: {}, userVariables: undefined }
+  const app = await appFor(t, { users: [admin, alice], mcpServers: { wanting, plain } })
   const signedIn = async (user: string): Promise<Browser> => {
     const browser = new Browser(app)
     await browser.signIn(user)
